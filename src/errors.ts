@@ -1,0 +1,74 @@
+/**
+ * The catalogue of errors that a client can meet, each with its HTTP status and title (DESIGN.md, HTTP).
+ * Code below `http/` throws `Problem`; only `http/server.ts` renders it, as RFC 9457 problem+json.
+ */
+export const CATALOGUE = {
+  malformed_json: { status: 400, title: "The body is not valid JSON" },
+  validation_failed: { status: 400, title: "The request does not fit the schema" },
+  api_key_missing: { status: 401, title: "No API key was sent" },
+  api_key_invalid: { status: 401, title: "The API key is not valid" },
+  account_deactivated: { status: 401, title: "The account is deactivated" },
+  ip_not_allowed: { status: 403, title: "This address may not use the key" },
+  domain_not_allowed: { status: 403, title: "This domain may not use the key" },
+  subscription_expired: { status: 403, title: "The subscription has expired" },
+  session_limit_reached: { status: 403, title: "The plan allows no more sessions" },
+  not_found: { status: 404, title: "There is no such resource" },
+  method_not_allowed: { status: 405, title: "The method is not allowed here" },
+  session_not_connected: { status: 409, title: "The session is not connected" },
+  no_connected_session: { status: 409, title: "The account has no connected session" },
+  not_cancellable: { status: 409, title: "The message can no longer be cancelled" },
+  payload_too_large: { status: 413, title: "The payload is too large" },
+  unsupported_media_type: { status: 415, title: "The content type is not supported here" },
+  idempotency_key_reused: { status: 422, title: "The idempotency key was used with another body" },
+  rate_limited: { status: 429, title: "Too many requests" },
+  quota_exceeded: { status: 429, title: "The quota of the plan is used up" },
+  internal_error: { status: 500, title: "Something went wrong on our side" },
+  network_error: { status: 502, title: "The messaging network answered with an error" },
+  storage_unavailable: { status: 503, title: "The storage cannot be written or read now" },
+  network_timeout: { status: 504, title: "The messaging network did not answer in time" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ProblemCode = keyof typeof CATALOGUE;
+
+/** One place in the request that is wrong; `path` reads like `messages.2.to`. */
+export interface FieldError {
+  path: string;
+  message: string;
+}
+
+export interface ProblemExtras {
+  /** Field errors, for `validation_failed`. */
+  errors?: FieldError[];
+  /** Seconds after which trying again makes sense; rendered as the header `Retry-After`. */
+  retryAfterSeconds?: number;
+  /** Further members of the problem document, for instance `remaining`. */
+  members?: Record<string, unknown>;
+  cause?: unknown;
+}
+
+/** An error with a place in the catalogue. `detail` is one sentence for the client's developer. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly extras: ProblemExtras;
+
+  constructor(code: ProblemCode, detail: string, extras: ProblemExtras = {}) {
+    super(detail, { cause: extras.cause });
+    this.name = "Problem";
+    this.code = code;
+    this.extras = extras;
+  }
+
+  get status(): number {
+    return CATALOGUE[this.code].status;
+  }
+}
+
+/** The 404 that is also the answer for another account's ids, so that ids cannot be probed. */
+export function notFound(what: string): Problem {
+  return new Problem("not_found", `There is no such ${what}.`);
+}
+
+/** A validation problem at one path. */
+export function invalid(path: string, message: string): Problem {
+  return new Problem("validation_failed", `${path}: ${message}`, { errors: [{ path, message }] });
+}

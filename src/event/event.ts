@@ -1,0 +1,93 @@
+/** The events of the specification and the record that the log keeps of each. */
+import type { IncomingType } from "../whatsapp/connection.ts";
+
+export const EVENT_NAMES = [
+  "message.sent",
+  "message.status",
+  "message.failed",
+  "message.received",
+  "session.connected",
+  "session.disconnected",
+  "session.qr",
+] as const;
+export type EventName = (typeof EVENT_NAMES)[number];
+
+export interface MessageSentData {
+  messageId: string;
+  networkId: string;
+  jobId: string;
+  to: string;
+  sentAt: string;
+}
+
+export interface MessageStatusData {
+  messageId: string;
+  networkId: string;
+  status: "delivered" | "read";
+  /** JID of the participant in a group; null in a 1:1 chat. */
+  participant: string | null;
+  at: string;
+}
+
+export interface MessageFailedData {
+  messageId: string;
+  networkId: string;
+  jobId: string;
+  to: string;
+  error: { code: string; message: string };
+}
+
+export interface ReceivedMedia {
+  /** Null when the file could not be had; `reason` then says why. */
+  url: string | null;
+  mimetype: string;
+  size: number;
+  filename: string;
+  reason?: string;
+}
+
+export interface MessageReceivedData {
+  from: string;
+  number: string | null;
+  pushName: string | null;
+  messageId: string;
+  timestamp: number;
+  type: IncomingType;
+  text: string | null;
+  /** Present only when the message carries a file. */
+  media?: ReceivedMedia;
+  /** Beyond the specification: sender inside a group, owner's own message, type-specific content. */
+  participant?: string;
+  fromMe?: boolean;
+  details?: Record<string, unknown>;
+}
+
+export interface SessionConnectedData {
+  phone: string;
+}
+
+export interface SessionDisconnectedData {
+  status: "disconnected" | "logged_out";
+  reason: string;
+}
+
+export interface SessionQrData {
+  /** Data URL of the PNG. */
+  qr: string;
+}
+
+/** Each event's name with its data. Beyond the specification, `webhook.failing` is added in `event/`. */
+export type EventBody =
+  | { event: "message.sent"; data: MessageSentData }
+  | { event: "message.status"; data: MessageStatusData }
+  | { event: "message.failed"; data: MessageFailedData }
+  | { event: "message.received"; data: MessageReceivedData }
+  | { event: "session.connected"; data: SessionConnectedData }
+  | { event: "session.disconnected"; data: SessionDisconnectedData }
+  | { event: "session.qr"; data: SessionQrData };
+
+/** What a part of the product hands to the log. */
+export type NewEvent = EventBody & { accountId: string; sessionId: string; sessionName: string };
+
+/** An event as kept: `id` never changes and sorts in the order of commits. */
+export type LoggedEvent = NewEvent & { id: string; createdAt: number };

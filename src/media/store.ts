@@ -1,0 +1,26 @@
+/** Files: on disk under the data folder by random names, each with a row that says what it is and until when. */
+
+export interface FileRecord {
+  id: string;
+  accountId: string;
+  size: number;
+  /** Hex. */
+  sha256: string;
+  mimetype: string;
+  filename: string;
+  createdAt: number;
+  /** After this the link answers 404 and the sweeper takes the file; null while a queued message needs it. */
+  expiresAt: number | null;
+}
+
+export interface MediaStore {
+  /**
+   * Streams to disk while hashing and counting, fsyncs, and only then resolves. Throws Problem payload_too_large past
+   * `maxBytes` and removes what it wrote. Writes no row: the caller adds it to its own commit with `keep`.
+   */
+  write(content: ReadableStream<Uint8Array>, maxBytes: number): Promise<{ id: string; size: number; sha256: string }>;
+  /** Where the bytes lie. */
+  path(fileId: string): string;
+  /** Removes the bytes; a missing file is fine. */
+  remove(fileId: string): Promise<void>;
+}

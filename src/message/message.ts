@@ -1,0 +1,66 @@
+/**
+ * A message on its way out: the record and its states.
+ *
+ * | from       | by            | to         |                                                      |
+ * |------------|---------------|------------|------------------------------------------------------|
+ * | (new)      | accepted      | queued     | one commit with queue row, quota, history (promise 1) |
+ * | queued     | dispatched    | processing | after the pause of the plan                          |
+ * | queued     | cancelled     | failed     | error code `cancelled`                               |
+ * | queued     | expired       | failed     | error code `expired`                                 |
+ * | processing | acknowledged  | sent       | the server's ack, never less (promise 3)             |
+ * | processing | held, retried | queued     | keeps its place and its network id                   |
+ * | processing | refused       | failed     | final, or the third attempt                          |
+ */
+import type { OutgoingContent } from "./content.ts";
+
+export const MESSAGE_STATUSES = ["queued", "processing", "sent", "failed"] as const;
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
+
+/** Which status may follow which. `sent` and `failed` are ends. */
+export const NEXT_STATUS: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
+  queued: ["processing", "failed"],
+  processing: ["sent", "failed", "queued"],
+  sent: [],
+  failed: [],
+};
+
+export interface MessageError {
+  /** Stable code: `cancelled`, `expired`, `number_not_registered`, `refused`, `unacknowledged`, `session_logged_out`, … */
+  code: string;
+  /** One sentence for the client's developer. */
+  message: string;
+}
+
+export interface Message {
+  id: string;
+  jobId: string;
+  accountId: string;
+  sessionId: string;
+  /** The id on the messaging network, chosen at accept, the same over every attempt. */
+  networkId: string;
+  /** Place in the line's queue: grows with acceptance, fixes the order of departure. */
+  position: number;
+  /** Place in the account's history, dense from 1. */
+  historyNumber: number;
+  /** Recipient as accepted: digits, or a JID. */
+  to: string;
+  content: OutgoingContent;
+  /** Set on every message of one bulk. */
+  bulkId: string | null;
+  status: MessageStatus;
+  /** Attempts that may have reached the network. */
+  attempts: number;
+  error: MessageError | null;
+  createdAt: number;
+  /** After this time it is not sent any more. */
+  expiresAt: number;
+  sentAt: number | null;
+  deliveredAt: number | null;
+  readAt: number | null;
+}
+
+/** A row of a line's queue: exists while the message is `queued` or `processing`. */
+export interface QueueRow {
+  messageId: string;
+  accountId: string;
+}

@@ -1,0 +1,80 @@
+/**
+ * The only source of time, chance, ids and logging. Everything else takes a `Runtime`, so that tests replay.
+ */
+import { randomBytes, randomInt } from "node:crypto";
+import { monotonicFactory } from "ulid";
+import type { Logger } from "pino";
+
+/** Time. All times in Paloma are Unix milliseconds unless a name says otherwise. */
+export interface Clock {
+  now(): number;
+  /** Calls `run` once after `delayMs`; the returned function cancels it. */
+  after(delayMs: number, run: () => void): () => void;
+}
+
+/** Chance. Cryptographic in production, seeded in tests. */
+export interface Random {
+  bytes(length: number): Uint8Array<ArrayBuffer>;
+  /** A whole number, uniformly from `min` to `max`, both included. */
+  between(min: number, max: number): number;
+}
+
+/** What an id is of; the prefix is part of the id, so that a wrong id is recognised at sight. */
+export type IdPrefix = "acc" | "ses" | "msg" | "job" | "blk" | "whk" | "dlv" | "med" | "req";
+
+/** Ids. `next` sorts by creation time within one process. */
+export interface Ids {
+  next(prefix: IdPrefix): string;
+  /** A message id as WhatsApp Web makes them: "3EB0" and 18 upper-case hex digits. */
+  network(): string;
+}
+
+export type Log = Logger;
+
+export interface Runtime {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(delayMs, run) {
+    const timer = setTimeout(run, Math.max(0, delayMs));
+    return () => clearTimeout(timer);
+  },
+};
+
+export const systemRandom: Random = {
+  bytes: (length) => new Uint8Array(randomBytes(length)),
+  between: (min, max) => randomInt(min, max + 1),
+};
+
+/** Ids made from the given clock and random source. */
+export function makeIds(clock: Clock, random: Random): Ids {
+  const ulid = monotonicFactory(() => random.between(0, 2 ** 32 - 1) / 2 ** 32);
+  return {
+    next: (prefix) => `${prefix}_${ulid(clock.now()).toLowerCase()}`,
+    network: () => "3EB0" + Array.from(random.bytes(9), (b) => b.toString(16).padStart(2, "0")).join("").toUpperCase(),
+  };
+}
+
+/** The real clock, real chance, and the given log. */
+export function systemRuntime(log: Log): Runtime {
+  return { clock: systemClock, random: systemRandom, ids: makeIds(systemClock, systemRandom), log };
+}
+
+/** Resolves after `delayMs`, or at once when the signal aborts. Never rejects. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const done = () => {
+      cancel();
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, done);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

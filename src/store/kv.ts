@@ -1,0 +1,137 @@
+/**
+ * The port to storage: an ordered map of keys to structured-clonable values with atomic, checked commits.
+ *
+ * Contract, kept by every engine and proved by `tests/contract/kv_test.ts`:
+ * - Keys sort part by part: bytes < strings < numbers < bigints < booleans (Deno KV's order). A key is at most 2 KiB.
+ * - A value may have any size: engines split what is over their own limit, atomically with the rest of the commit.
+ * - A commit is durable when its promise resolves `true`. It resolves `false`, and nothing was written, when a check
+ *   failed. It rejects with `StoreError` when the engine could not do it; whether it was written is then unknown only
+ *   for `code: "unavailable"`.
+ * - One commit holds at most 10 checks and 900 mutations, 700 KiB of values: the strictest engine's limits.
+ * - Checks compare versions: a slot's `version` changes with every write of that key; `null` means "absent".
+ * - Counters are 64-bit, start at 0, and `add` never conflicts. They read back as `bigint`.
+ * - Two instances on the same data see each other's commits at once.
+ * - Nothing expires by itself: `maintenance.ts` sweeps.
+ */
+
+export type KeyPart = Uint8Array | string | number | bigint | boolean;
+export type Key = readonly KeyPart[];
+
+declare const valueType: unique symbol;
+/** A key that knows what is stored under it. Made in `keys.ts` only. */
+export type KeyOf<T> = Key & { readonly [valueType]?: T };
+/** The beginning of a family of keys that all hold a `T`. */
+export type PrefixOf<T> = Key & { readonly [valueType]?: T };
+
+/** What stands at a key: the value and its version, or two nulls. */
+export interface Slot<T> {
+  readonly key: Key;
+  readonly value: T | null;
+  readonly version: string | null;
+}
+
+/** A row that exists. */
+export interface Row<T> extends Slot<T> {
+  readonly value: T;
+  readonly version: string;
+}
+
+/** A stretch of keys below `prefix`: `start` included, `end` excluded; both are full keys. */
+export interface Range<T> {
+  prefix: PrefixOf<T>;
+  start?: Key;
+  end?: Key;
+}
+
+export interface ListOptions {
+  limit?: number;
+  reverse?: boolean;
+}
+
+export interface Kv {
+  get<T>(key: KeyOf<T>): Promise<Slot<T>>;
+  /** Any number of keys; the engine splits the call as it must. Slots in the order of the keys. */
+  getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]>;
+  list<T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>>;
+  /** True when written, false when a check failed. Throws StoreError. */
+  commit(change: Change): Promise<boolean>;
+  close(): void;
+}
+
+export type Mutation =
+  | { kind: "set"; key: Key; value: unknown }
+  | { kind: "delete"; key: Key }
+  | { kind: "add"; key: Key; amount: bigint };
+
+/** Builds mutations that depend on the commit's place among all commits; `order` grows with every call in the store. */
+export type OrderedBuild = (order: string) => readonly Mutation[];
+
+/**
+ * A change as a value: parts of the product each add what is theirs, then one commit writes it all or nothing.
+ */
+export class Change {
+  readonly checks: { key: Key; version: string | null }[] = [];
+  readonly mutations: Mutation[] = [];
+  readonly orderedBuilds: OrderedBuild[] = [];
+
+  /** Commit only if the slot is still as it was read. */
+  check(slot: Pick<Slot<unknown>, "key" | "version">): this {
+    this.checks.push({ key: slot.key, version: slot.version });
+    return this;
+  }
+
+  /** Commit only if nothing stands at the key. */
+  checkAbsent(key: Key): this {
+    this.checks.push({ key, version: null });
+    return this;
+  }
+
+  set<T>(key: KeyOf<T>, value: T): this {
+    this.mutations.push({ kind: "set", key, value });
+    return this;
+  }
+
+  delete(key: Key): this {
+    this.mutations.push({ kind: "delete", key });
+    return this;
+  }
+
+  /** Adds to a counter; the amount may be negative. */
+  add(key: KeyOf<bigint>, amount: number | bigint): this {
+    this.mutations.push({ kind: "add", key, amount: BigInt(amount) });
+    return this;
+  }
+
+  /**
+   * Adds mutations whose keys carry the commit's place in the order of all commits, so that a reader who has seen
+   * order X never later finds a new row before X (the event feed's cursor rests on this).
+   */
+  ordered(build: OrderedBuild): this {
+    this.orderedBuilds.push(build);
+    return this;
+  }
+}
+
+/** The engine could not do it. `locked`: another process holds the file; `full`: no space; else `unavailable`. */
+export class StoreError extends Error {
+  readonly code: "locked" | "full" | "unavailable";
+
+  constructor(code: StoreError["code"], message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "StoreError";
+    this.code = code;
+  }
+}
+
+/** Reads, builds a change, commits; again from the start when a check failed. Throws StoreError after `tries`. */
+export async function retryOnConflict<T>(
+  kv: Kv,
+  build: () => Promise<{ change: Change; result: T }>,
+  tries = 20,
+): Promise<T> {
+  for (let attempt = 0; attempt < tries; attempt++) {
+    const { change, result } = await build();
+    if (await kv.commit(change)) return result;
+  }
+  throw new StoreError("unavailable", `gave up after ${tries} conflicting commits`);
+}

@@ -1,0 +1,194 @@
+/**
+ * The port to the messaging network. Nothing above `whatsapp/` knows which library is below (promise 8).
+ *
+ * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, once; after that every
+ * call answers at once as if offline. The network never throws into the caller's events. Outcomes are values.
+ */
+import type { FileKind } from "../message/content.ts";
+
+/** Opens connections and keeps what links a line (credentials, signal keys) between them. */
+export interface Network {
+  /** Begins to connect at once. One open connection a line at most. */
+  open(options: OpenOptions, events: ConnectionEvents): Connection;
+  /** Whether the line holds credentials of a completed link. */
+  isLinked(lineId: string): Promise<boolean>;
+  /** Drops credentials and every key of the line. Only after a real log-out (promise 5). */
+  forget(lineId: string): Promise<void>;
+}
+
+export interface OpenOptions {
+  lineId: string;
+  /** Link by code for this number (digits) when the line is not linked yet; null links by QR. */
+  pairingPhone: string | null;
+}
+
+export interface ConnectionEvents {
+  /** A new QR text to show; replaces the previous one. */
+  qr(text: string): void;
+  /** The code to type on the phone, 8 characters. */
+  pairingCode(code: string): void;
+  /** The phone accepted the link; a `closed` with reason `restart` follows. */
+  linked(identity: OwnIdentity): void;
+  /** Logged in: ready to send; messages missed while offline are coming in. */
+  open(identity: OwnIdentity): void;
+  /** The connection has ended; the last event. */
+  closed(reason: CloseReason): void;
+  /**
+   * An incoming message. The network is told "received" only after this promise resolves, or the message is kept in
+   * a journal of the adapter and given again after a crash: the receiver must commit, and must drop what it has seen.
+   */
+  message(message: Incoming): Promise<void>;
+  receipt(receipt: Receipt): Promise<void>;
+}
+
+export interface OwnIdentity {
+  /** Digits. */
+  phone: string;
+  /** `…@lid`, where the network tells it. */
+  lid: string | null;
+  pushName: string | null;
+}
+
+/** Why a connection ended (FACTS.md, close codes). `code` is the network's number where it gave one. */
+export interface CloseReason {
+  kind:
+    | "asked" // close() or logout() was called
+    | "restart" // 515: connect again at once
+    | "replaced" // 440: another client took the place: do not fight back
+    | "logged_out" // 401, 403: the link is gone
+    | "link_expired" // nobody scanned before the QR refs ran out
+    | "lost" // the socket dropped or went silent: back off
+    | "unavailable"; // 408, 428, 500, 503: back off
+  code: number | null;
+  /** One sentence, free of secrets. */
+  detail: string;
+}
+
+export interface Connection {
+  /** Sends one message under its network id and waits for the server's ack. Never throws. */
+  send(message: Outgoing): Promise<SendOutcome>;
+  /** Throws Problem network_error or network_timeout when the network cannot be asked: a guess is never an answer. */
+  checkNumber(number: string): Promise<NumberCheck>;
+  /** Throws as checkNumber does. */
+  groups(): Promise<Group[]>;
+  /** Unlinks the device on the network, then closes. Resolves also when the network could not be told. */
+  logout(): Promise<void>;
+  /** Closes the socket, keeps the link. */
+  close(): Promise<void>;
+}
+
+export type OutgoingBody =
+  | { kind: "text"; text: string }
+  | {
+    kind: FileKind;
+    /** Where the file lies on disk. */
+    path: string;
+    size: number;
+    filename: string;
+    mimetype: string;
+    caption: string | null;
+  };
+
+export interface Outgoing {
+  networkId: string;
+  /** Digits, or a JID (`…@s.whatsapp.net`, `…@lid`, `…@g.us`). */
+  to: string;
+  body: OutgoingBody;
+}
+
+/** What became of one attempt. `hold` and only `hold` burns no attempt. */
+export type SendOutcome =
+  | { kind: "sent"; chat: string }
+  /** The network, or the message itself, says no for good. */
+  | { kind: "refused"; code: string; detail: string }
+  /** It surely did not leave; trying again may work (media upload failed, key query failed, …). */
+  | { kind: "retry"; detail: string }
+  /** Not connected: nothing was tried. */
+  | { kind: "hold"; detail: string }
+  /** It may have left, the ack did not come: the same id again after the reconnect. */
+  | { kind: "unknown"; detail: string };
+
+export interface NumberCheck {
+  exists: boolean;
+  /** `<number>@s.whatsapp.net`; the canonical one where the network corrected it. */
+  jid: string;
+}
+
+export interface Group {
+  id: string;
+  name: string;
+  description: string;
+  size: number;
+  isAdmin: boolean;
+  /** Unix ms. */
+  createdAt: number;
+}
+
+export interface Receipt {
+  networkId: string;
+  /** Chat JID of the message. */
+  chat: string;
+  /** Who received or read it, in a group; null in a 1:1 chat. */
+  participant: string | null;
+  status: "delivered" | "read";
+  at: number;
+}
+
+export const INCOMING_TYPES = [
+  "conversation",
+  "extendedTextMessage",
+  "imageMessage",
+  "videoMessage",
+  "audioMessage",
+  "documentMessage",
+  "stickerMessage",
+  "reactionMessage",
+  "locationMessage",
+  "liveLocationMessage",
+  "contactMessage",
+  "contactsArrayMessage",
+  "pollCreationMessage",
+  "buttonsResponseMessage",
+  "listResponseMessage",
+] as const;
+export type IncomingType = (typeof INCOMING_TYPES)[number] | "unknown";
+
+export interface Incoming {
+  networkId: string;
+  /** Chat JID: the sender's in a 1:1 chat, the group's in a group. */
+  chat: string;
+  /** The sender inside a group; null in a 1:1 chat. */
+  participant: string | null;
+  /** Sent by the line's owner from the phone or another device. */
+  fromMe: boolean;
+  /** Digits of the real sender, resolved through attributes or the mapping store; null where the network never told. */
+  number: string | null;
+  pushName: string | null;
+  /** Unix seconds. */
+  timestamp: number;
+  type: IncomingType;
+  text: string | null;
+  media: IncomingMedia | null;
+  /** Type-specific content that the envelope has no field for (location, contacts, poll, reaction target, edit, …). */
+  details: Record<string, unknown> | null;
+  /** True for a message that could not be decrypted and whose retry failed too. */
+  undecryptable: boolean;
+}
+
+export interface IncomingMedia {
+  mimetype: string;
+  /** Original name for documents; null for other kinds. */
+  filename: string | null;
+  /** Size the sender claims, bytes; null if none. */
+  size: number | null;
+  /**
+   * Downloads, decrypts and verifies as a stream; the stream errors when the hash is wrong. Asks the phone to upload
+   * again once when the file is gone from the network. Throws MediaUnavailable.
+   */
+  download(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** The file of an incoming message cannot be had. */
+export class MediaUnavailable extends Error {
+  override name = "MediaUnavailable";
+}
