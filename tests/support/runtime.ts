@@ -1,0 +1,82 @@
+/** Time, chance, ids and log for tests: time moves only when told, chance is seeded, the log is kept in memory. */
+import pino from "pino";
+import { type Clock, makeIds, type Random, type Runtime } from "../../src/runtime.ts";
+
+export class ManualClock implements Clock {
+  #now: number;
+  #timers = new Map<number, { at: number; run: () => void }>();
+  #next = 1;
+
+  constructor(now = Date.UTC(2026, 0, 15, 12)) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(delayMs: number, run: () => void): () => void {
+    const id = this.#next++;
+    this.#timers.set(id, { at: this.#now + Math.max(0, delayMs), run });
+    return () => this.#timers.delete(id);
+  }
+
+  /** Moves time, running each due timer at its own moment and letting promises settle between them. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    for (;;) {
+      await settle();
+      const due = [...this.#timers].filter(([, timer]) => timer.at <= end).sort((a, b) =>
+        a[1].at - b[1].at || a[0] - b[0]
+      );
+      const first = due[0];
+      if (!first) break;
+      this.#timers.delete(first[0]);
+      this.#now = Math.max(this.#now, first[1].at);
+      first[1].run();
+    }
+    this.#now = end;
+    await settle();
+  }
+
+  /** When the next timer rings, or null. */
+  nextTimer(): number | null {
+    const times = [...this.#timers.values()].map((timer) => timer.at);
+    return times.length ? Math.min(...times) : null;
+  }
+}
+
+/** Lets pending promises and immediate callbacks run. */
+export async function settle(rounds = 3): Promise<void> {
+  for (let i = 0; i < rounds; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Mulberry32: small, seeded, good enough to replay a test. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return {
+    bytes: (length) => Uint8Array.from({ length }, () => Math.floor(next() * 256)),
+    between: (min, max) => min + Math.floor(next() * (max - min + 1)),
+  };
+}
+
+export interface TestRuntime extends Runtime {
+  clock: ManualClock;
+  /** Every line that was logged, parsed. */
+  lines: Record<string, unknown>[];
+}
+
+export function testRuntime(seed = 1): TestRuntime {
+  const clock = new ManualClock();
+  const random = seededRandom(seed);
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: "trace", base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
+  return { clock, random, ids: makeIds(clock, random), log, lines };
+}
