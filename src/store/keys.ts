@@ -2,6 +2,9 @@
  * Every key of the store: the schema. One function a kind of row; nobody else builds keys.
  * Sections are ordered as the floors of the house. Orders and sequence numbers are in keys so that lists need no sort.
  */
+import type { Pacing } from "../line/pacing.ts";
+import type { Line } from "../line/line.ts";
+import type { Message, QueueRow } from "../message/message.ts";
 import type { Key, KeyOf, PrefixOf } from "./kv.ts";
 
 function key<T>(...parts: Key): KeyOf<T> {
@@ -16,7 +19,29 @@ export const keys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
   // account/
   // line/
+  /** A line. Stays after `delete` was wished, until the supervisor has unlinked it. */
+  line: (lineId: string) => key<Line>("line", lineId),
+  lines: () => prefix<Line>("line"),
+  /** An account's lines in the order of creation; the value is the line's id. Gone as soon as `delete` is wished. */
+  lineOfAccount: (accountId: string, createdAt: number, lineId: string) =>
+    key<string>("line_of_account", accountId, createdAt, lineId),
+  linesOfAccount: (accountId: string) => prefix<string>("line_of_account", accountId),
+  /** How many lines the account has: checked by every create, so that the plan's limit holds. */
+  lineCount: (accountId: string) => key<number>("line_count", accountId),
+  /** When the line's last message departed and when the next may: the pause survives a restart (promise 2). */
+  pacing: (lineId: string) => key<Pacing>("pacing", lineId),
+  /** An incoming message that was kept (value: when, Unix ms): the same one is dropped when it comes again. */
+  seen: (lineId: string, chat: string, networkId: string) => key<number>("seen", lineId, chat, networkId),
+  seenOfLine: (lineId: string) => prefix<number>("seen", lineId),
+  allSeen: () => prefix<number>("seen"),
   // message/
+  /** A message by its id. */
+  message: (messageId: string) => key<Message>("message", messageId),
+  /** A line's queue: one row for each message that is `queued` or `processing`, in the order of departure. */
+  queue: (lineId: string, position: number) => key<QueueRow>("queue", lineId, position),
+  queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
+  /** The gateway's message id of a network id: receipts and acks name only that. */
+  messageOfNetworkId: (lineId: string, networkId: string) => key<string>("message_of_network_id", lineId, networkId),
   // event/, webhook/
   // media/
   // whatsapp/
