@@ -49,10 +49,124 @@ export interface PhoneUplink {
   pnOf(lidJid: string): string | null;
   /** Participants (phone-number jids) of a group. */
   participantsOf(groupJid: string): string[];
-  /** Hands in the scanned QR's answer: the ADV identity signed by the phone, for the companion that waits on `ref`. */
+  /**
+   * Hands in the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits on `ref`:
+   * the first part of a QR, or the ref of a `CodeRequest` whose exchange is done.
+   */
   acceptQr(phone: Device, ref: string, signedIdentity: Uint8Array): LinkAnswer;
+  /** The companion that waits for its code to be typed on this phone (it said companion_hello); null when none does. */
+  codeRequest(phone: Device): CodeRequest | null;
+  /** Carries primary_hello to that companion; its companion_finish, or null when it went away or did not answer. */
+  answerCode(phone: Device, ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
   /** Where media goes: the network's own TLS host. */
-  readonly mediaUrl: string;
+  readonly media: MediaAccess;
+}
+
+/** What a client needs in order to use the media host; `media_conn` tells a gateway host and auth. */
+export interface MediaAccess {
+  /** `https://127.0.0.1:PORT`. */
+  readonly url: string;
+  /** Host and port, as `media_conn` names it. */
+  readonly host: string;
+  /** Token that uploads must carry. */
+  readonly auth: string;
+  /** The certificate authority that vouches for the host. */
+  readonly caPem: string;
+}
+
+/*
+ * Stanzas of a phone, phone -> relay, as `send` gets them:
+ * - `<message id to from type notify>`: `from` is the phone's jid, or its lid when it hides its number (the relay then
+ *   tells no phone number; else it adds the other form as sender_lid/sender_pn, participant_lid/participant_pn).
+ *   Content: `<participants><to jid=DEVICE><enc v type/></to>…</participants>`, in a group also `<enc type=skmsg/>` for all.
+ *   To the phone's own companions the relay adds `recipient`, as for a companion's message to its own phone.
+ * - `<message … to=DEVICE>` or in a group `<message … to=GROUP participant=DEVICE>` with one `<enc>`: for that device
+ *   alone (an answer to a retry receipt); `recipient` says the chat when DEVICE is a companion of the phone itself.
+ * - `<receipt id to from [participant] [type] [t]>`, `<ack id to class [type] [participant]>`: as any client sends them.
+ * - `<notification id to=DEVICE type=mediaretry>`: the answer to a companion's `<receipt type=server-error>`.
+ */
+
+/** What a companion's companion_hello holds, and the ref that the network gave it. */
+export interface CodeRequest {
+  ref: string;
+  /** 32 bytes salt, 16 bytes IV, 32 bytes encrypted ephemeral key. */
+  wrappedEphemeral: Uint8Array;
+  noisePublic: Uint8Array;
+}
+
+/** The phone's half of pairing by code. */
+export interface PrimaryHello {
+  /** Same form as the companion's. */
+  wrappedEphemeral: Uint8Array;
+  identityPublic: Uint8Array;
+}
+
+/** The companion's answer. */
+export interface CompanionFinish {
+  /** 32 bytes salt, 12 bytes IV, AES-GCM of companion identity, primary identity and a random. */
+  wrappedKeyBundle: Uint8Array;
+  identityPublic: Uint8Array;
+}
+
+/** A simulated phone as the control API drives it. Made by `createPhone` in `phone/phone.ts`. Bad input: Problem. */
+export interface Phone extends Device {
+  /** Digits. */
+  readonly number: string;
+  readonly name: string;
+  /** Reads a QR, raw text or PNG data URL, and answers for its owner. */
+  scan(qr: string): Promise<LinkAnswer>;
+  /** Types the code that a companion shows. */
+  enterCode(code: string): Promise<CodeAnswer>;
+  /** Encrypts and sends; resolves when the network has it. */
+  sendMessage(message: PhoneMessage): Promise<{ id: string }>;
+  /** What it decrypted, oldest first. */
+  inbox(): InboxItem[];
+  /** Sends the read receipt of a message in the inbox. Throws Problem not_found. */
+  read(messageId: string): void;
+  /** Resolves when everything delivered so far has been worked through. */
+  idle(): Promise<void>;
+  describe(): { number: string; lid: string; name: string };
+}
+
+/** `no_request`: nothing waits for a code on this number; `wrong_code`: the exchange failed, as with a mistyped code. */
+export type CodeAnswer = LinkAnswer | { kind: "no_request" } | { kind: "wrong_code" };
+
+export const FILE_KINDS = ["image", "video", "audio", "document", "sticker"] as const;
+export type PhoneFileKind = (typeof FILE_KINDS)[number];
+
+/** What a phone can be told to send. `to`: digits, or a jid of a user or a group. */
+export type PhoneMessage =
+  & { to: string; hideNumber?: boolean }
+  & (
+    | { text: string }
+    /** `file` is base64. */
+    | { file: string; kind?: PhoneFileKind; filename?: string; mimetype?: string; caption?: string }
+    /** A WhatsApp protobuf Message as JSON. */
+    | { message: Record<string, unknown> }
+  );
+
+export interface InboxItem {
+  id: string;
+  /** Sender without device, `<number>@s.whatsapp.net` where the number is known. */
+  from: string;
+  /** The group, or the other side of a 1:1 chat. */
+  chat: string;
+  fromMe: boolean;
+  /** Name of the protobuf field: `conversation`, `documentMessage`, … */
+  type: string;
+  text: string | null;
+  caption: string | null;
+  filename: string | null;
+  mimetype: string | null;
+  /** Of the decrypted file, hex; null without a file, or when it could not be had (`mediaError` says why). */
+  sha256: string | null;
+  /** Bytes of the decrypted file. */
+  size: number | null;
+  mediaError: string | null;
+  /** Unix ms, the network's. */
+  timestamp: number;
+  /** How many times a message with this chat, sender and id arrived and was decrypted. */
+  copies: number;
 }
 
 /** What the network says to a phone that scanned a QR. `refresh` asks it to read the QR that is shown next. */
