@@ -51,7 +51,9 @@ export interface PhoneUplink {
   participantsOf(groupJid: string): string[];
   /**
    * Hands in the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits on `ref`:
-   * the first part of a QR, or the ref of a `CodeRequest` whose exchange is done.
+   * the first part of a QR, or the ref of a `CodeRequest` whose exchange is done. After `refresh` only a QR with a new
+   * `advSecret` counts: the network cannot see that secret, so a phone keeps the ones it offered and does not offer one
+   * again for the same companion (it answers `refresh` itself), as the real network tells by the HMAC.
    */
   acceptQr(phone: Device, ref: string, signedIdentity: Uint8Array): LinkAnswer;
   /** The companion that waits for its code to be typed on this phone (it said companion_hello); null when none does. */
