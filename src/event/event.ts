@@ -1,4 +1,4 @@
-/** The events of the specification and the record that the log keeps of each. */
+/** The events of the specification, two beyond it about webhooks, and the record that the log keeps of each. */
 import type { IncomingType } from "../whatsapp/connection.ts";
 
 export const EVENT_NAMES = [
@@ -9,6 +9,8 @@ export const EVENT_NAMES = [
   "session.connected",
   "session.disconnected",
   "session.qr",
+  "webhook.failing",
+  "webhook.test",
 ] as const;
 export type EventName = (typeof EVENT_NAMES)[number];
 
@@ -76,7 +78,26 @@ export interface SessionQrData {
   qr: string;
 }
 
-/** Each event's name with its data. Beyond the specification, `webhook.failing` is added in `event/`. */
+/** Beyond the specification: the deliveries of a webhook keep failing, or its target asked to be left alone (410). */
+export interface WebhookFailingData {
+  webhookId: string;
+  url: string;
+  /** False when the gateway switched it off. */
+  active: boolean;
+  /** Deliveries that ended as failed since the last success. */
+  failedInARow: number;
+  lastError: string;
+  /** When the first of them ended. */
+  since: string;
+}
+
+/** Beyond the specification: sent to one webhook alone, when its owner asks for it. */
+export interface WebhookTestData {
+  webhookId: string;
+  at: string;
+}
+
+/** Each event's name with its data. */
 export type EventBody =
   | { event: "message.sent"; data: MessageSentData }
   | { event: "message.status"; data: MessageStatusData }
@@ -84,7 +105,9 @@ export type EventBody =
   | { event: "message.received"; data: MessageReceivedData }
   | { event: "session.connected"; data: SessionConnectedData }
   | { event: "session.disconnected"; data: SessionDisconnectedData }
-  | { event: "session.qr"; data: SessionQrData };
+  | { event: "session.qr"; data: SessionQrData }
+  | { event: "webhook.failing"; data: WebhookFailingData }
+  | { event: "webhook.test"; data: WebhookTestData };
 
 /** What a part of the product hands to the log. */
 export type NewEvent = EventBody & { accountId: string; sessionId: string; sessionName: string };

@@ -1,4 +1,6 @@
 /** Files: on disk under the data folder by random names, each with a row that says what it is and until when. */
+import { keys } from "../store/keys.ts";
+import type { Change } from "../store/kv.ts";
 
 export interface FileRecord {
   id: string;
@@ -23,4 +25,14 @@ export interface MediaStore {
   path(fileId: string): string;
   /** Removes the bytes; a missing file is fine. */
   remove(fileId: string): Promise<void>;
+}
+
+/** Adds the file's row to the change that first refers to it. A file without a row is swept as an orphan. */
+export function keepFile(change: Change, file: FileRecord): void {
+  change.set(keys.file(file.id), file);
+}
+
+/** Adds the removal of the row to the change that ends the need for the file; `remove` the bytes after the commit. */
+export function dropFile(change: Change, fileId: string): void {
+  change.delete(keys.file(fileId));
 }

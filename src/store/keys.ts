@@ -4,7 +4,8 @@
  */
 import type { Pacing } from "../line/pacing.ts";
 import type { Line } from "../line/line.ts";
-import type { Message, QueueRow } from "../message/message.ts";
+import type { FileRecord } from "../media/store.ts";
+import type { Bulk, Message, QueueRow } from "../message/message.ts";
 import type { Key, KeyOf, PrefixOf } from "./kv.ts";
 
 function key<T>(...parts: Key): KeyOf<T> {
@@ -28,6 +29,8 @@ export const keys = {
   linesOfAccount: (accountId: string) => prefix<string>("line_of_account", accountId),
   /** How many lines the account has: checked by every create, so that the plan's limit holds. */
   lineCount: (accountId: string) => key<number>("line_count", accountId),
+  /** When the line last connected, sent or received, Unix ms; beside the line's row, so that it never conflicts. */
+  lineUsed: (lineId: string) => key<number>("line_used", lineId),
   /** When the line's last message departed and when the next may: the pause survives a restart (promise 2). */
   pacing: (lineId: string) => key<Pacing>("pacing", lineId),
   /** An incoming message that was kept (value: when, Unix ms): the same one is dropped when it comes again. */
@@ -40,10 +43,22 @@ export const keys = {
   /** A line's queue: one row for each message that is `queued` or `processing`, in the order of departure. */
   queue: (lineId: string, position: number) => key<QueueRow>("queue", lineId, position),
   queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
-  /** The gateway's message id of a network id: receipts and acks name only that. */
+  /** Until when a message may wait, in the order of time; the value is the line's id. Exists as long as its queue row. */
+  expiry: (expiresAt: number, messageId: string) => key<string>("expiry", expiresAt, messageId),
+  expiries: () => prefix<string>("expiry"),
+  /** A bulk: written last of its rows; without it the queue rows that name it do not count (all or none). */
+  bulk: (bulkId: string) => key<Bulk>("bulk", bulkId),
+  /** The gateway's message id of a network id, from the first departure: receipts name only that. */
   messageOfNetworkId: (lineId: string, networkId: string) => key<string>("message_of_network_id", lineId, networkId),
+  /** What a participant's receipt said, and when: each is reported once. The participant is "" in a 1:1 chat. */
+  receipt: (messageId: string, status: "delivered" | "read", participant: string) =>
+    key<number>("receipt", messageId, status, participant),
+  receiptsOf: (messageId: string) => prefix<number>("receipt", messageId),
   // event/, webhook/
   // media/
+  /** A file on disk: what it is and until when. */
+  file: (fileId: string) => key<FileRecord>("file", fileId),
+  files: () => prefix<FileRecord>("file"),
   // whatsapp/
 };
 

@@ -1,0 +1,28 @@
+/** Links to files that need no key: `/media/{id}?expires=…&signature=…` (DESIGN, Settled details). */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { Buffer } from "node:buffer";
+
+/** Signs and checks links. The signature covers id and expiry; the key is derived from the gateway's secret key. */
+export interface MediaLinks {
+  /** The link, valid until `expiresAt` (Unix ms, cut to the second). */
+  sign(fileId: string, expiresAt: number): string;
+  /** Whether this gateway made the link; says nothing of time. In constant time. */
+  verify(fileId: string, query: { expires: string; signature: string }): boolean;
+}
+
+/** `publicUrl` is the base of links that clients follow, without a slash at its end. */
+export function makeMediaLinks(publicUrl: string, secretKey: Uint8Array): MediaLinks {
+  const key = createHmac("sha256", secretKey).update("paloma media link v1").digest();
+  const signature = (fileId: string, expires: string) =>
+    createHmac("sha256", key).update(`${fileId}\n${expires}`).digest();
+  return {
+    sign(fileId, expiresAt) {
+      const expires = String(Math.floor(expiresAt / 1000));
+      return `${publicUrl}/media/${fileId}?expires=${expires}&signature=${signature(fileId, expires).toString("hex")}`;
+    },
+    verify(fileId, query) {
+      if (!/^\d{1,12}$/.test(query.expires) || !/^[0-9a-f]{64}$/.test(query.signature)) return false;
+      return timingSafeEqual(signature(fileId, query.expires), Buffer.from(query.signature, "hex"));
+    },
+  };
+}
