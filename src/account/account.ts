@@ -15,11 +15,23 @@ export interface Account {
   createdAt: number;
 }
 
+/** An account as it is stored: the key is found by its hash and readable only through the seal (promise 6). */
+export interface AccountRecord extends Account {
+  /** Hex; only the key with this hash is valid. */
+  keyHash: string;
+  sealedKey: Uint8Array<ArrayBuffer>;
+}
+
 /** An account with the plan that it is on: what one request needs to know of its caller. */
 export interface Caller {
   account: Account;
   plan: Plan;
 }
+
+/** What may be changed of an account; what is left out stays. */
+export type AccountChange = Partial<
+  Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "name">
+>;
 
 /** The accounts as the HTTP floor and the commands use them. Implemented in `accounts.ts`. */
 export interface Accounts {
@@ -27,14 +39,15 @@ export interface Accounts {
   create(options: { name: string; plan: string }): Promise<{ account: Account; apiKey: string }>;
   list(): Promise<Account[]>;
   get(accountId: string): Promise<Account | null>;
-  /** Who the key belongs to, or null. Cached for at most 2 s, so that changes by command reach a running gateway. */
+  /**
+   * Who the key belongs to, or null. A rotated key is refused at once, whichever process rotated it; other changes by
+   * another process count after at most 1 s.
+   */
   authenticate(apiKey: string): Promise<Caller | null>;
   /** Caller by account id, for work that runs without a request. */
   caller(accountId: string): Promise<Caller | null>;
-  update(
-    accountId: string,
-    change: Partial<Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "name">>,
-  ): Promise<Account>;
+  /** Throws Problem not_found, and validation_failed that names each bad entry; nothing is changed then. */
+  update(accountId: string, change: AccountChange): Promise<Account>;
   /** A new key; the previous one stops working at once. */
   rotateKey(accountId: string): Promise<string>;
   /** The present key, decrypted, for the panel. */

@@ -2,6 +2,8 @@
  * Every key of the store: the schema. One function a kind of row; nobody else builds keys.
  * Sections are ordered as the floors of the house. Orders and sequence numbers are in keys so that lists need no sort.
  */
+import type { AccountRecord } from "../account/account.ts";
+import type { Plan } from "../account/plan.ts";
 import type { Pacing } from "../line/pacing.ts";
 import type { Line } from "../line/line.ts";
 import type { FileRecord } from "../media/store.ts";
@@ -19,6 +21,14 @@ function prefix<T>(...parts: Key): PrefixOf<T> {
 export const keys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
   // account/
+  /** An account with its sealed key. */
+  account: (accountId: string) => key<AccountRecord>("account", accountId),
+  accounts: () => prefix<AccountRecord>("account"),
+  /** Whose API key has this SHA-256 (hex): the account's id. One row an account; rotating the key replaces it. */
+  apiKey: (keyHash: string) => key<string>("api_key", keyHash),
+  /** The plan catalogue. */
+  plan: (name: string) => key<Plan>("plan", name),
+  plans: () => prefix<Plan>("plan"),
   // line/
   /** A line. Stays after `delete` was wished, until the supervisor has unlinked it. */
   line: (lineId: string) => key<Line>("line", lineId),

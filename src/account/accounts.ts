@@ -1,0 +1,165 @@
+/** The accounts in the store, and who a key belongs to. */
+import { Buffer } from "node:buffer";
+import { invalid, notFound } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
+import type { Account, AccountChange, AccountRecord, Accounts, Caller } from "./account.ts";
+import { hashApiKey, isApiKeyShaped, makeApiKey, sameHash } from "./api_key.ts";
+import type { Plans } from "./plan.ts";
+import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
+
+/** How long an account and its plan are believed: within it changes by another process reach this one (DESIGN: 3 s). */
+const CACHE_MS = 1_000;
+
+/** The latest time a JavaScript date can hold. */
+const MAX_TIME_MS = 8.64e15;
+
+interface Known {
+  caller: Caller;
+  keyHash: string;
+}
+
+export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtime: Runtime }): Accounts {
+  const { kv, seal, plans, runtime } = options;
+  const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
+
+  async function record(accountId: string): Promise<Row<AccountRecord>> {
+    const slot = await kv.get(keys.account(accountId));
+    if (slot.value === null) throw notFound("account");
+    return slot as Row<AccountRecord>;
+  }
+
+  async function read(accountId: string): Promise<Known | null> {
+    const { value } = await kv.get(keys.account(accountId));
+    if (value === null) return null;
+    const plan = await plans.get(value.plan);
+    if (plan === null) throw new Error(`account ${accountId} is on plan "${value.plan}", which does not exist`);
+    return { caller: { account: publicPart(value), plan }, keyHash: value.keyHash };
+  }
+
+  function known(accountId: string): Promise<Known | null> {
+    const now = runtime.clock.now();
+    const kept = cache.get(accountId);
+    if (kept && Math.abs(now - kept.readAt) < CACHE_MS) return kept.known;
+    const fresh = read(accountId);
+    cache.set(accountId, { readAt: now, known: fresh });
+    // A failed read must not be remembered, nor an account that is not there.
+    const forget = () => cache.delete(accountId);
+    fresh.then((found) => found ?? forget(), forget);
+    return fresh;
+  }
+
+  async function change(accountId: string, edit: (record: AccountRecord) => AccountRecord): Promise<AccountRecord> {
+    const changed = await retryOnConflict(kv, async () => {
+      const row = await record(accountId);
+      const next = edit(row.value);
+      const change = new Change().check(row).set(keys.account(accountId), next);
+      if (next.keyHash !== row.value.keyHash) {
+        change.delete(keys.apiKey(row.value.keyHash)).set(keys.apiKey(next.keyHash), accountId);
+      }
+      return { change, result: next };
+    });
+    cache.delete(accountId);
+    return changed;
+  }
+
+  function newKey(): { apiKey: string; keyHash: string; sealedKey: Uint8Array<ArrayBuffer> } {
+    const apiKey = makeApiKey(runtime.random);
+    return { apiKey, keyHash: hashApiKey(apiKey), sealedKey: seal.seal(Buffer.from(apiKey)) };
+  }
+
+  async function checkPlan(name: string): Promise<string> {
+    if (await plans.get(name) === null) throw invalid("plan", `there is no plan "${name}"`);
+    return name;
+  }
+
+  return {
+    async create({ name, plan }) {
+      const { apiKey, ...key } = newKey();
+      const account: AccountRecord = {
+        id: runtime.ids.next("acc"),
+        name: checkName(name),
+        plan: await checkPlan(plan),
+        active: true,
+        expiresAt: null,
+        allowedIps: [],
+        allowedDomains: [],
+        createdAt: runtime.clock.now(),
+        ...key,
+      };
+      await kv.commit(
+        new Change().set(keys.account(account.id), account).set(keys.apiKey(account.keyHash), account.id),
+      );
+      return { account: publicPart(account), apiKey };
+    },
+
+    async list() {
+      const accounts: Account[] = [];
+      for await (const row of kv.list({ prefix: keys.accounts() })) accounts.push(publicPart(row.value));
+      return accounts;
+    },
+
+    async get(accountId) {
+      const { value } = await kv.get(keys.account(accountId));
+      return value && publicPart(value);
+    },
+
+    async authenticate(apiKey) {
+      if (!isApiKeyShaped(apiKey)) return null;
+      const keyHash = hashApiKey(apiKey);
+      // Read every time: a key that was rotated, here or by a command, stops working at once.
+      const { value: accountId } = await kv.get(keys.apiKey(keyHash));
+      if (accountId === null) return null;
+      const cached = await known(accountId);
+      if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;
+      // The key is newer than what is remembered of its account.
+      cache.delete(accountId);
+      const fresh = await known(accountId);
+      return fresh && sameHash(fresh.keyHash, keyHash) ? fresh.caller : null;
+    },
+
+    async caller(accountId) {
+      return (await known(accountId))?.caller ?? null;
+    },
+
+    async update(accountId, edit) {
+      const checked: AccountChange = {};
+      if (edit.name !== undefined) checked.name = checkName(edit.name);
+      if (edit.plan !== undefined) checked.plan = await checkPlan(edit.plan);
+      if (edit.active !== undefined) checked.active = edit.active;
+      if (edit.expiresAt !== undefined) checked.expiresAt = checkTime(edit.expiresAt);
+      if (edit.allowedIps !== undefined) checked.allowedIps = parseAllowedIps(edit.allowedIps);
+      if (edit.allowedDomains !== undefined) checked.allowedDomains = parseAllowedDomains(edit.allowedDomains);
+      return publicPart(await change(accountId, (record) => ({ ...record, ...checked })));
+    },
+
+    async rotateKey(accountId) {
+      const { apiKey, ...key } = newKey();
+      await change(accountId, (record) => ({ ...record, ...key }));
+      return apiKey;
+    },
+
+    async apiKey(accountId) {
+      return Buffer.from(seal.open((await record(accountId)).value.sealedKey)).toString();
+    },
+  };
+}
+
+/** The account without what only this file may see. */
+function publicPart(record: AccountRecord): Account {
+  const { keyHash: _, sealedKey: __, ...account } = record;
+  return account;
+}
+
+function checkName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed === "" || trimmed.length > 100) throw invalid("name", "must have 1 to 100 characters");
+  return trimmed;
+}
+
+function checkTime(time: number | null): number | null {
+  if (time !== null && !(Math.abs(time) <= MAX_TIME_MS)) throw invalid("expiresAt", "is not a time");
+  return time;
+}

@@ -1,0 +1,71 @@
+/** Where a key may be used from: addresses and CIDRs, and hosts of the pages that call (spec, Authentication 4). */
+import ipaddr from "ipaddr.js";
+import { type FieldError, Problem } from "../errors.ts";
+
+/** The entries in canonical form. Throws Problem validation_failed that names every bad entry as `path.index`. */
+export function parseAllowedIps(entries: readonly string[], path = "allowedIps"): string[] {
+  return parseEach(entries, path, parseAddressOrCidr, "is neither an IP address nor a CIDR");
+}
+
+/** The host names in lower case, international ones in ASCII. Throws Problem validation_failed as parseAllowedIps. */
+export function parseAllowedDomains(entries: readonly string[], path = "allowedDomains"): string[] {
+  return parseEach(entries, path, parseHost, "is not a host name (without scheme, port, path or *)");
+}
+
+/** Whether the address may use the key; IPv4 written as mapped IPv6 counts as IPv4. */
+export function ipAllowed(allowedIps: readonly string[], address: string): boolean {
+  if (allowedIps.length === 0) return true;
+  if (!ipaddr.isValid(address)) return false;
+  const caller = ipaddr.process(address);
+  return allowedIps.some((entry) => {
+    const [network, bits] = ipaddr.parseCIDR(
+      entry.includes("/") ? entry : `${entry}/${entry.includes(":") ? 128 : 32}`,
+    );
+    return network.kind() === caller.kind() && caller.match(network, bits);
+  });
+}
+
+/** Whether a page on `host` may use the key: one of the domains or below it. */
+export function domainAllowed(allowedDomains: readonly string[], host: string | null): boolean {
+  if (allowedDomains.length === 0) return true;
+  const caller = host === null ? null : parseHost(host);
+  return caller !== null && allowedDomains.some((domain) => caller === domain || caller.endsWith(`.${domain}`));
+}
+
+function parseEach(
+  entries: readonly string[],
+  path: string,
+  parse: (text: string) => string | null,
+  complaint: string,
+): string[] {
+  const errors: FieldError[] = [];
+  const parsed = entries.map((entry, index) => {
+    const value = parse(entry.trim());
+    if (value === null) errors.push({ path: `${path}.${index}`, message: `"${entry}" ${complaint}` });
+    return value ?? "";
+  });
+  if (errors.length) {
+    throw new Problem("validation_failed", errors.map((error) => error.message).join("; "), { errors });
+  }
+  return [...new Set(parsed)];
+}
+
+function parseAddressOrCidr(text: string): string | null {
+  const [address = "", bits, ...rest] = text.split("/");
+  // ipaddr.js also takes "127.1" and "0x7f.1"; in a list that guards a key, these are typing errors.
+  if (rest.length > 0 || !(ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address))) return null;
+  if (address.includes("%")) return null;
+  if (bits === undefined) return ipaddr.process(address).toString();
+  if (!/^\d{1,3}$/.test(bits) || !ipaddr.isValidCIDR(text)) return null;
+  const [network, length] = ipaddr.parseCIDR(text);
+  if (network instanceof ipaddr.IPv6 && network.isIPv4MappedAddress()) {
+    return length < 96 ? null : `${network.toIPv4Address().toString()}/${length - 96}`;
+  }
+  return `${network.toString()}/${length}`;
+}
+
+function parseHost(text: string): string | null {
+  if (text === "" || /[\s/:@?#*\\]/.test(text) || !URL.canParse(`http://${text}`)) return null;
+  const host = new URL(`http://${text}`).hostname.replace(/\.$/, "");
+  return host === "" ? null : host;
+}
