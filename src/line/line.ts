@@ -2,11 +2,101 @@
  * A line: one phone number linked to an account; the API calls it a session.
  *
  * HTTP, panel and commands write what is *wanted*; the supervisor brings it about and writes what *is* (promise 5).
+ *
+ * | status       | means                                                                                     |
+ * |--------------|-------------------------------------------------------------------------------------------|
+ * | initializing | no answer from the network yet: new, linking again, logging in after the link, or booting  |
+ * | qr           | a QR waits to be scanned; it rotates                                                      |
+ * | pairing      | a code waits to be typed on the phone                                                     |
+ * | connected    | logged in: messages go out and come in                                                    |
+ * | disconnected | not connected, `reason` says why; comes back by itself unless `halted` or paused          |
+ * | logged_out   | the link is gone: a new one begins with the owner's `reconnect`                           |
  */
 
 /** The session states of the specification. */
 export const LINE_STATUSES = ["initializing", "qr", "pairing", "connected", "disconnected", "logged_out"] as const;
 export type LineStatus = (typeof LINE_STATUSES)[number];
+
+/** What can happen to a line. */
+export const LINE_TRIGGERS = [
+  "booted", // the gateway started: nothing is connected yet
+  "linking", // a link is begun, or begun again
+  "qr", // the network gave a QR
+  "code", // the network gave a pairing code
+  "linked", // the phone accepted the link; the log-in follows
+  "opened", // logged in
+  "dropped", // a linked line lost its connection, or could not get one
+  "reopening", // the connection is replaced by a new one at once: 515, or the owner's `reconnect`
+  "replaced", // 440: another client took the place
+  "link_expired", // nobody scanned or typed in time
+  "paused", // the owner's `disconnect`
+  "logged_out", // unlinked by the owner here, or on the phone
+] as const;
+export type LineTrigger = (typeof LINE_TRIGGERS)[number];
+
+/** Which status follows which on what; what is not here does not change the line. */
+export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Record<LineTrigger, LineStatus>>>>> = {
+  initializing: {
+    booted: "initializing",
+    linking: "initializing",
+    qr: "qr",
+    code: "pairing",
+    linked: "initializing",
+    opened: "connected",
+    dropped: "disconnected",
+    reopening: "initializing",
+    replaced: "disconnected",
+    link_expired: "disconnected",
+    paused: "disconnected",
+    logged_out: "logged_out",
+  },
+  qr: {
+    booted: "initializing",
+    linking: "initializing",
+    qr: "qr",
+    linked: "initializing",
+    opened: "connected",
+    reopening: "initializing",
+    link_expired: "disconnected",
+    paused: "disconnected",
+    logged_out: "logged_out",
+  },
+  pairing: {
+    booted: "initializing",
+    linking: "initializing",
+    code: "pairing",
+    linked: "initializing",
+    opened: "connected",
+    reopening: "initializing",
+    link_expired: "disconnected",
+    paused: "disconnected",
+    logged_out: "logged_out",
+  },
+  connected: {
+    booted: "initializing",
+    dropped: "disconnected",
+    reopening: "disconnected",
+    replaced: "disconnected",
+    paused: "disconnected",
+    logged_out: "logged_out",
+  },
+  disconnected: {
+    booted: "disconnected",
+    linking: "initializing",
+    opened: "connected",
+    dropped: "disconnected",
+    reopening: "disconnected",
+    replaced: "disconnected",
+    paused: "disconnected",
+    logged_out: "logged_out",
+  },
+  logged_out: {
+    booted: "logged_out",
+    linking: "initializing",
+    paused: "logged_out",
+    logged_out: "logged_out",
+  },
+};
 
 /** What the owner wants of the line. */
 export type LineWish = "connected" | "paused" | "logged_out" | "deleted";
@@ -18,6 +108,10 @@ export interface Line {
   wanted: LineWish;
   /** Grows with every wish, so that "reconnect" twice in a row is two wishes. */
   wishNumber: number;
+  /** The last wish that the supervisor took up; smaller than `wishNumber` while one waits. */
+  takenWish: number;
+  /** True after an end that only a new wish undoes: replaced by another client, logged out, a link nobody accepted. */
+  halted: boolean;
   status: LineStatus;
   /** Digits; null until linked once. */
   phone: string | null;
@@ -32,6 +126,24 @@ export interface Line {
   /** Why it is not connected, one sentence; null when connected. */
   reason: string | null;
   createdAt: number;
-  /** Last connect, send or receive. */
+  /** Last connect, send or receive. Kept in a row of its own; here as it was when the line was read. */
   lastUsed: number;
+}
+
+/** A line as it is created: wanted connected, nothing known yet. */
+export function newLine(fields: Pick<Line, "id" | "accountId" | "name" | "pairingPhone" | "createdAt">): Line {
+  return {
+    ...fields,
+    wanted: "connected",
+    wishNumber: 1,
+    takenWish: 0,
+    halted: false,
+    status: "initializing",
+    phone: null,
+    qr: null,
+    pairingCode: null,
+    linked: false,
+    reason: null,
+    lastUsed: fields.createdAt,
+  };
 }

@@ -1,5 +1,5 @@
 /** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them. */
-import type { Line } from "./line.ts";
+import type { Line, LineStatus } from "./line.ts";
 import type { Group, NumberCheck } from "../whatsapp/connection.ts";
 
 export interface Lines {
@@ -9,6 +9,11 @@ export interface Lines {
   list(accountId: string): Promise<Line[]>;
   /** Throws Problem not_found, also for another account's line. */
   get(accountId: string, lineId: string): Promise<Line>;
+  /**
+   * What the owner needs to link the line now; asking begins a new round when the last one ran out unused. `qr` is a data
+   * URL of a PNG. Throws Problem not_found.
+   */
+  linking(accountId: string, lineId: string): Promise<Linking>;
   /**
    * Resolves to the line after the wish was written and, for at most some seconds, awaited: a client that reads the
    * answer of `disconnect` sees `disconnected`. Deleting resolves to the last record.
@@ -20,4 +25,11 @@ export interface Lines {
   checkNumber(accountId: string, lineId: string, number: string): Promise<NumberCheck>;
   /** Throws as checkNumber. */
   groups(accountId: string, lineId: string): Promise<Group[]>;
+}
+
+/** How far linking is: the spec's "Session QR / pairing result". */
+export interface Linking {
+  status: LineStatus;
+  qr: string | null;
+  pairingCode: string | null;
 }
