@@ -6,6 +6,7 @@ import type { AccountRecord } from "../account/account.ts";
 import type { Plan } from "../account/plan.ts";
 import type { Pacing } from "../line/pacing.ts";
 import type { Line } from "../line/line.ts";
+import type { LoggedEvent } from "../event/event.ts";
 import type { FileRecord } from "../media/store.ts";
 import type { Bulk, Message, QueueRow } from "../message/message.ts";
 import type { Key, KeyOf, PrefixOf } from "./kv.ts";
@@ -64,7 +65,16 @@ export const keys = {
   receipt: (messageId: string, status: "delivered" | "read", participant: string) =>
     key<number>("receipt", messageId, status, participant),
   receiptsOf: (messageId: string) => prefix<number>("receipt", messageId),
-  // event/, webhook/
+  // event/
+  /** An event at its place in the order of commits; its id is `evt_` and the order. */
+  event: (accountId: string, order: string) => key<LoggedEvent>("event", accountId, order),
+  events: (accountId: string) => prefix<LoggedEvent>("event", accountId),
+  /** How many events of the account are kept. */
+  eventCount: (accountId: string) => key<bigint>("event_count", accountId),
+  eventCounts: () => prefix<bigint>("event_count"),
+  /** Order of the newest event that was removed: a cursor before it has missed something. */
+  eventFloor: (accountId: string) => key<string>("event_floor", accountId),
+  // webhook/
   // media/
   /** A file on disk: what it is and until when. */
   file: (fileId: string) => key<FileRecord>("file", fileId),

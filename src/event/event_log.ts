@@ -1,0 +1,90 @@
+/** The event log on the store: one row an event, in the order of commits; webhooks, feed and streams read it by cursor. */
+import { keys } from "../store/keys.ts";
+import type { Kv, Row } from "../store/kv.ts";
+import type { Runtime } from "../runtime.ts";
+import { invalid } from "../errors.ts";
+import type { LoggedEvent } from "./event.ts";
+import type { EventLog, EventPage, EventQuery } from "./log.ts";
+import { plain } from "./plain.ts";
+
+/** Rows that one read looks at: a filter that fits nothing must not read a whole log in one request. */
+const SCAN_LIMIT = 2_000;
+const ID_PREFIX = "evt_";
+
+/** The id under which clients know the event at this place of the log. */
+export function eventId(order: string): string {
+  return ID_PREFIX + order;
+}
+
+/** The place in the log that an event id names. Throws Problem validation_failed at `path` when it is no event id. */
+export function orderOf(id: string, path = "after"): string {
+  if (!/^evt_[0-9A-Za-z_-]{1,64}$/.test(id)) throw invalid(path, "is not the id of an event");
+  return id.slice(ID_PREFIX.length);
+}
+
+export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
+  const listeners = new Map<string, Set<() => void>>();
+  return {
+    append(change, event) {
+      const createdAt = runtime.clock.now();
+      const { accountId, sessionId, sessionName } = event;
+      const body = { event: event.event, data: plain(event.data) } as typeof event;
+      change.ordered((order) => [{
+        kind: "set",
+        key: keys.event(accountId, order),
+        value: { ...body, id: eventId(order), accountId, sessionId, sessionName, createdAt } satisfies LoggedEvent,
+      }]);
+      change.add(keys.eventCount(accountId), 1);
+    },
+
+    committed(accountId) {
+      for (const wake of listeners.get(accountId) ?? []) wake();
+    },
+
+    async read(accountId, query) {
+      const after = query.after === null ? null : orderOf(query.after);
+      const floor = after === null ? null : (await kv.get(keys.eventFloor(accountId))).value;
+      const page = await scan(kv, { accountId, after, query });
+      return { ...page, gap: after !== null && floor !== null && after < floor };
+    },
+
+    subscribe(accountId, wake) {
+      const wakes = listeners.get(accountId) ?? new Set();
+      listeners.set(accountId, wakes);
+      wakes.add(wake);
+      return () => {
+        wakes.delete(wake);
+        if (wakes.size === 0 && listeners.get(accountId) === wakes) listeners.delete(accountId);
+      };
+    },
+  };
+}
+
+/** The rows after `after` (excluded), oldest first. */
+export function eventsAfter(
+  kv: Kv,
+  accountId: string,
+  { after, limit }: { after: string | null; limit: number },
+): AsyncIterable<Row<LoggedEvent>> {
+  const prefix = keys.events(accountId);
+  // The start of a range is included; no order has another as its beginning, so one more character is just past it.
+  return kv.list({ prefix, ...(after === null ? {} : { start: [...prefix, after + "\0"] }) }, { limit });
+}
+
+async function scan(
+  kv: Kv,
+  { accountId, after, query }: { accountId: string; after: string | null; query: EventQuery },
+): Promise<Omit<EventPage, "gap">> {
+  const { types, sessionId, limit } = query;
+  const filtered = types !== null || sessionId !== null;
+  const events: LoggedEvent[] = [];
+  let next: string | null = null;
+  for await (const row of eventsAfter(kv, accountId, { after, limit: filtered ? SCAN_LIMIT : limit })) {
+    next = row.value.id;
+    if (types !== null && !types.includes(row.value.event)) continue;
+    if (sessionId !== null && row.value.sessionId !== sessionId) continue;
+    events.push(row.value);
+    if (events.length === limit) break;
+  }
+  return { events, next };
+}

@@ -1,0 +1,72 @@
+/**
+ * Event data made plain, once, when it is logged: feed, stream and webhook then show the same bytes, `JSON.parse` and
+ * `JSON.stringify` leave them as they are, and every JSON reader takes them (PHP refuses a lone surrogate, for one).
+ */
+import { Buffer } from "node:buffer";
+
+/** Deeper members become null: a crafted message must not overflow anybody's stack. */
+const MAX_DEPTH = 32;
+/** Characters in all; members past it are left out, so that an event always fits into one commit. */
+const MAX_CHARACTERS = 250_000;
+/** What a member costs beside its characters. */
+const MEMBER_COST = 8;
+
+/** A copy of `data` that holds only what JSON can say. Text past the budget is cut, further members are left out. */
+export function plain<T>(data: T): T {
+  return copy(data, 0, { left: MAX_CHARACTERS }) as T;
+}
+
+interface Budget {
+  left: number;
+}
+
+function copy(value: unknown, depth: number, budget: Budget): unknown {
+  budget.left -= MEMBER_COST;
+  switch (typeof value) {
+    case "string":
+      return text(value, budget);
+    case "number":
+      // JSON has neither -0 nor NaN nor the infinities.
+      return Number.isFinite(value) ? value + 0 : null;
+    case "bigint":
+      return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
+    case "boolean":
+      return value;
+    case "object":
+      break;
+    default:
+      return undefined;
+  }
+  if (value === null || depth >= MAX_DEPTH) return null;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  if (value instanceof Uint8Array) return text(Buffer.from(value).toString("base64"), budget);
+  if (Array.isArray(value)) return list(value, depth, budget);
+  return record(value, depth, budget);
+}
+
+function text(value: string, budget: Budget): string {
+  const kept = value.length > budget.left ? value.slice(0, Math.max(0, budget.left)) : value;
+  budget.left -= kept.length;
+  return kept.toWellFormed();
+}
+
+function list(values: readonly unknown[], depth: number, budget: Budget): unknown[] {
+  const kept: unknown[] = [];
+  for (const value of values) {
+    if (budget.left <= 0) break;
+    kept.push(copy(value, depth + 1, budget) ?? null);
+  }
+  return kept;
+}
+
+function record(value: object, depth: number, budget: Budget): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (budget.left <= 0) break;
+    // Assigning to this name would set the prototype.
+    if (name === "__proto__") continue;
+    const plainMember = copy(member, depth + 1, budget);
+    if (plainMember !== undefined) kept[text(name, budget)] = plainMember;
+  }
+  return kept;
+}

@@ -1,0 +1,57 @@
+/** How long events are kept, and their removal. */
+import { keys } from "../store/keys.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import type { Runtime } from "../runtime.ts";
+import type { LoggedEvent } from "./event.ts";
+import { orderOf } from "./event_log.ts";
+
+/** Seven days: a client that is down over a long weekend still catches up. */
+export const EVENT_KEEP_MS = 7 * 24 * 3_600_000;
+/** At most so many an account, about 500 MB: the oldest go first. */
+export const EVENT_KEEP_COUNT = 500_000;
+/** Events removed in one commit. */
+const BATCH = 200;
+
+export interface SweepEventsOptions {
+  keepMs?: number;
+  keepCount?: number;
+  /** Adds to the change what others owe the events that go now: webhooks note those that they never delivered. */
+  release?(change: Change, accountId: string, events: readonly LoggedEvent[]): Promise<void>;
+}
+
+/** Removes what is too old or too much, oldest first; safe to run at any time. Resolves to how many went. */
+export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions = {}): Promise<number> {
+  const { keepMs = EVENT_KEEP_MS, keepCount = EVENT_KEEP_COUNT, release } = options;
+  const oldest = runtime.clock.now() - keepMs;
+  let removed = 0;
+  for await (const { key, value: count } of kv.list({ prefix: keys.eventCounts() })) {
+    const accountId = String(key[1]);
+    let surplus = Number(count) - keepCount;
+    for (;;) {
+      const events: LoggedEvent[] = [];
+      for await (const { value } of kv.list({ prefix: keys.events(accountId) }, { limit: BATCH })) {
+        if (value.createdAt >= oldest && surplus <= events.length) break;
+        events.push(value);
+      }
+      if (events.length === 0) break;
+      const change = new Change();
+      await release?.(change, accountId, events);
+      await remove(kv, change, { accountId, events });
+      surplus -= events.length;
+      removed += events.length;
+    }
+  }
+  return removed;
+}
+
+async function remove(
+  kv: Kv,
+  change: Change,
+  { accountId, events }: { accountId: string; events: readonly LoggedEvent[] },
+): Promise<void> {
+  for (const event of events) change.delete(keys.event(accountId, orderOf(event.id)));
+  const last = events.at(-1);
+  if (last) change.set(keys.eventFloor(accountId), orderOf(last.id));
+  change.add(keys.eventCount(accountId), -events.length);
+  await kv.commit(change);
+}
