@@ -1,16 +1,122 @@
 /** Files of incoming messages: downloaded, capped, kept on disk, linked for 24 h; or a reason why not. */
-import type { FileRecord } from "./store.ts";
+import { Problem } from "../errors.ts";
 import type { ReceivedMedia } from "../event/event.ts";
-import type { Incoming } from "../whatsapp/connection.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import { StoreError } from "../store/kv.ts";
+import { type Incoming, type IncomingMedia, MediaUnavailable } from "../whatsapp/connection.ts";
+import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
+import type { MediaLinks } from "./link.ts";
+import type { FileRecord, MediaStore } from "./store.ts";
 
 export interface MediaIngest {
   /**
-   * Downloads the file of the message. Never throws: a file that cannot be had gives `url: null` with a reason, and no
-   * `file`. The caller adds `file` to the commit of its event with `keepFile`, so that row and event stand or fall together.
+   * Downloads the file of the message; null when it carries none. A file that cannot be had gives `url: null` with a
+   * reason, and no `file`. Rejects only when the signal aborts. The caller adds `file` to the commit of its event with
+   * `keepFile`, so that row and event stand or fall together.
    */
   take(
     accountId: string,
     message: Incoming,
     signal: AbortSignal,
   ): Promise<{ media: ReceivedMedia; file: FileRecord | null } | null>;
+}
+
+/** What the API takes from others, it takes from the network too. */
+export const RECEIVED_MAX_BYTES = 100 * 1024 ** 2;
+/** Links live 24 h (spec, Limits). */
+export const MEDIA_LINK_MS = 24 * 3_600_000;
+/** For all tries together: a message must not wait for its file for ever. */
+export const DOWNLOAD_TIMEOUT_MS = 120_000;
+/** Pauses between tries, where the network and not the file is the trouble. */
+const RETRY_PAUSES_MS = [1_000, 4_000];
+
+export interface MediaIngestContext {
+  media: MediaStore;
+  links: MediaLinks;
+  runtime: Runtime;
+}
+
+export function makeMediaIngest(context: MediaIngestContext): MediaIngest {
+  const { links, runtime } = context;
+  return {
+    async take(accountId, message, signal) {
+      if (message.media === null) return null;
+      const { media } = message;
+      const mimetype = safeMimetype(media.mimetype);
+      const filename = safeFilename(media.filename ?? "") ??
+        generatedFilename(message.type.replace(/Message$/, ""), { mimetype, at: message.timestamp * 1000 });
+      const got = await download(context, media, signal);
+      if ("reason" in got) {
+        runtime.log.warn(
+          { networkId: message.networkId, reason: got.reason },
+          "the file of a message could not be had",
+        );
+        return { media: { url: null, mimetype, size: media.size ?? 0, filename, reason: got.reason }, file: null };
+      }
+      const createdAt = runtime.clock.now();
+      // Whole seconds, as the link has them, and never less than 24 h.
+      const expiresAt = Math.ceil((createdAt + MEDIA_LINK_MS) / 1000) * 1000;
+      return {
+        media: { url: links.sign(got.id, expiresAt), mimetype, size: got.size, filename },
+        file: { ...got, accountId, mimetype, filename, createdAt, expiresAt },
+      };
+    },
+  };
+}
+
+type Downloaded = { id: string; size: number; sha256: string } | { reason: string };
+
+async function download(
+  { media: store, runtime }: MediaIngestContext,
+  media: IncomingMedia,
+  signal: AbortSignal,
+): Promise<Downloaded> {
+  if (media.size !== null && media.size > RECEIVED_MAX_BYTES) return { reason: tooLarge() };
+  const timeout = new AbortController();
+  const cancel = runtime.clock.after(DOWNLOAD_TIMEOUT_MS, () => timeout.abort());
+  const either = AbortSignal.any([signal, timeout.signal]);
+  try {
+    for (const pauseMs of [...RETRY_PAUSES_MS, null]) {
+      try {
+        const content = await unlessAborted(media.download(either), either);
+        return await store.write(stopOnAbort(content, either), RECEIVED_MAX_BYTES);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (timeout.signal.aborted) return { reason: `the download took longer than ${DOWNLOAD_TIMEOUT_MS / 1000} s` };
+        const reason = finalReason(error);
+        if (reason !== null) return { reason };
+        if (pauseMs === null) break;
+        await sleep(runtime.clock, pauseMs, either);
+      }
+    }
+    return { reason: "the file could not be downloaded" };
+  } finally {
+    cancel();
+  }
+}
+
+/** Why another try is useless; null when it is not. */
+function finalReason(error: unknown): string | null {
+  if (error instanceof MediaUnavailable) return error.message;
+  if (error instanceof Problem && error.code === "payload_too_large") return tooLarge();
+  if (error instanceof StoreError && error.code === "full") return "there was no space left to keep the file";
+  return null;
+}
+
+function tooLarge(): string {
+  return `the file is larger than ${RECEIVED_MAX_BYTES / 1024 ** 2} MiB`;
+}
+
+/** Rejects when the signal aborts, whether or not the promise minds the signal itself. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+function stopOnAbort(content: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
+  return content.pipeThrough(new TransformStream<Uint8Array, Uint8Array>(), { signal });
 }

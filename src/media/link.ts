@@ -10,15 +10,15 @@ export interface MediaLinks {
   verify(fileId: string, query: { expires: string; signature: string }): boolean;
 }
 
-/** `publicUrl` is the base of links that clients follow, without a slash at its end. */
-export function makeMediaLinks(publicUrl: string, secretKey: Uint8Array): MediaLinks {
+/** `baseUrl` gives the base of links that clients follow, without a slash at its end; asked at every `sign`. */
+export function makeMediaLinks(baseUrl: () => string, secretKey: Uint8Array): MediaLinks {
   const key = createHmac("sha256", secretKey).update("paloma media link v1").digest();
   const signature = (fileId: string, expires: string) =>
     createHmac("sha256", key).update(`${fileId}\n${expires}`).digest();
   return {
     sign(fileId, expiresAt) {
       const expires = String(Math.floor(expiresAt / 1000));
-      return `${publicUrl}/media/${fileId}?expires=${expires}&signature=${signature(fileId, expires).toString("hex")}`;
+      return `${baseUrl()}/media/${fileId}?expires=${expires}&signature=${signature(fileId, expires).toString("hex")}`;
     },
     verify(fileId, query) {
       if (!/^\d{1,12}$/.test(query.expires) || !/^[0-9a-f]{64}$/.test(query.signature)) return false;

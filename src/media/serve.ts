@@ -1,4 +1,10 @@
 /** What `GET /media/{id}` answers, apart from the framework: link, time, range, safe headers. */
+import { notFound } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import type { Kv } from "../store/kv.ts";
+import type { MediaLinks } from "./link.ts";
+import type { FileRecord, MediaStore } from "./store.ts";
 
 export interface MediaRequest {
   fileId: string;
@@ -15,3 +21,125 @@ export interface MediaRequest {
  * or past its second, and for a file that is gone: the three look the same from outside.
  */
 export type ServeMedia = (request: MediaRequest) => Promise<Response>;
+
+/** Kinds that a browser may show by itself; everything else is a download. */
+const SHOWN = new Set([
+  "image/jpeg",
+  "image/png",
+  "image/gif",
+  "image/webp",
+  "video/mp4",
+  "video/3gpp",
+  "audio/ogg",
+  "audio/mpeg",
+  "audio/mp4",
+  "audio/aac",
+  "audio/wav",
+]);
+/** Kinds that a browser could run; named as plain bytes, whatever the sender called them. */
+const ACTIVE = /html|svg|xml|script|wasm|css/i;
+/** Should a browser show a stranger's file after all, it runs nothing and loads nothing. */
+const CONTENT_POLICY = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
+const CHUNK_BYTES = 64 * 1024;
+
+export function makeServeMedia(
+  { kv, media, links, runtime }: { kv: Kv; media: MediaStore; links: MediaLinks; runtime: Runtime },
+): ServeMedia {
+  return async (request) => {
+    const now = runtime.clock.now();
+    if (!links.verify(request.fileId, request) || now >= Number(request.expires) * 1000) throw notFound("file");
+    const { value: record } = await kv.get(keys.file(request.fileId));
+    if (!record || record.expiresAt === null || now >= record.expiresAt) throw notFound("file");
+
+    const range = readRange(request.range, record.size);
+    const headers = headersOf(record, now);
+    if (range === "unsatisfiable") {
+      headers.set("content-range", `bytes */${record.size}`);
+      headers.set("content-length", "0");
+      return new Response(null, { status: 416, headers });
+    }
+    const { start, end } = range ?? { start: 0, end: record.size - 1 };
+    const length = end - start + 1;
+    headers.set("content-length", String(length));
+    if (range) headers.set("content-range", `bytes ${start}-${end}/${record.size}`);
+    const file = await open(media.path(record.id));
+    if (request.method === "HEAD") file.close();
+    const body = request.method === "HEAD" ? null : await streamOf(file, { start, length });
+    return new Response(body, { status: range ? 206 : 200, headers });
+  };
+}
+
+function headersOf(record: FileRecord, now: number): Headers {
+  const kind = record.mimetype.split(";", 1)[0]!.trim().toLowerCase();
+  const shown = SHOWN.has(kind);
+  const left = Math.floor(((record.expiresAt ?? now) - now) / 1000);
+  return new Headers({
+    "content-type": !shown && ACTIVE.test(kind) ? "application/octet-stream" : record.mimetype,
+    "content-disposition": `${shown ? "inline" : "attachment"}; ${filenameParameters(record.filename)}`,
+    "x-content-type-options": "nosniff",
+    "content-security-policy": CONTENT_POLICY,
+    "cross-origin-resource-policy": "cross-origin",
+    "referrer-policy": "no-referrer",
+    "accept-ranges": "bytes",
+    "etag": `"${record.sha256}"`,
+    "cache-control": `private, max-age=${left}, immutable`,
+  });
+}
+
+/** The name twice, as RFC 6266 advises: ASCII for old clients, and UTF-8. */
+function filenameParameters(filename: string): string {
+  const ascii = filename.replace(/[^\x20-\x7e]|["\\%]/g, "_");
+  const utf8 = encodeURIComponent(filename.toWellFormed()).replace(
+    /['()*]/g,
+    (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase(),
+  );
+  return `filename="${ascii}"; filename*=UTF-8''${utf8}`;
+}
+
+/** One range of bytes (RFC 9110, 14.1.2). Null: the whole file, also for what we need not understand. */
+function readRange(header: string | null, size: number): { start: number; end: number } | "unsatisfiable" | null {
+  const match = /^bytes=(\d*)-(\d*)$/i.exec(header?.replaceAll(" ", "") ?? "");
+  if (!match || (match[1] === "" && match[2] === "")) return null;
+  if (match[1] === "") {
+    const last = Number(match[2]);
+    if (last === 0 || size === 0) return "unsatisfiable";
+    return { start: Math.max(0, size - last), end: size - 1 };
+  }
+  const start = Number(match[1]);
+  const end = match[2] === "" ? size - 1 : Math.min(Number(match[2]), size - 1);
+  if (match[2] !== "" && Number(match[2]) < start) return null;
+  return start < size ? { start, end } : "unsatisfiable";
+}
+
+async function open(path: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { read: true });
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) throw notFound("file");
+    throw error;
+  }
+}
+
+async function streamOf(
+  file: Deno.FsFile,
+  { start, length }: { start: number; length: number },
+): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  if (start > 0) await file.seek(start, Deno.SeekMode.Start);
+  let left = length;
+  return new ReadableStream({
+    async pull(controller) {
+      const chunk = new Uint8Array(Math.min(CHUNK_BYTES, left));
+      const read = left === 0 ? null : await file.read(chunk);
+      if (read === null) {
+        file.close();
+        // Fewer bytes than the row says: the response must not look complete.
+        if (left > 0) controller.error(new Error("the file on disk is shorter than its record"));
+        else controller.close();
+        return;
+      }
+      left -= read;
+      controller.enqueue(chunk.subarray(0, read));
+    },
+    cancel: () => file.close(),
+  }, { highWaterMark: 0 });
+}

@@ -1,0 +1,44 @@
+/** Names and types of received files: the sender chose them, so both are made safe before anybody uses them. */
+
+/** Extensions for the kinds that arrive without a name. */
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  "image/jpeg": "jpg",
+  "image/png": "png",
+  "image/gif": "gif",
+  "image/webp": "webp",
+  "video/mp4": "mp4",
+  "video/3gpp": "3gp",
+  "video/quicktime": "mov",
+  "audio/ogg": "ogg",
+  "audio/mpeg": "mp3",
+  "audio/mp4": "m4a",
+  "audio/aac": "aac",
+  "audio/amr": "amr",
+  "audio/wav": "wav",
+  "application/pdf": "pdf",
+};
+const MAX_NAME_LENGTH = 200;
+
+/** `image-20260115-120000.jpg`: kind and time (Unix ms, UTC), extension by mimetype. */
+export function generatedFilename(kind: string, { mimetype, at }: { mimetype: string; at: number }): string {
+  const stamp = new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
+  const essence = mimetype.split(";", 1)[0]!.trim().toLowerCase();
+  return `${kind}-${stamp}.${EXTENSIONS[essence] ?? "bin"}`;
+}
+
+/** The name alone, without folders, control and direction characters; null when nothing is left. */
+export function safeFilename(name: string): string | null {
+  const base = name.toWellFormed().split(/[/\\]/).at(-1) ?? "";
+  // Direction marks would let "invoice_fdp.exe" look like "invoice_exe.pdf".
+  const clean = base.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, "").trim();
+  if (clean === "" || /^\.+$/.test(clean)) return null;
+  if (clean.length <= MAX_NAME_LENGTH) return clean;
+  const extension = /\.[^.]{1,16}$/.exec(clean)?.[0] ?? "";
+  return clean.slice(0, MAX_NAME_LENGTH - extension.length).toWellFormed() + extension;
+}
+
+/** The type if it can stand in a header, else plain bytes. */
+export function safeMimetype(mimetype: string): string {
+  const valid = /^[\w!#$&^.+-]{1,80}\/[\w!#$&^.+-]{1,80}(\s*;\s*[\w-]{1,40}=("[\w .,:+-]{0,80}"|[\w.+-]{1,80}))*$/;
+  return valid.test(mimetype) ? mimetype : "application/octet-stream";
+}
