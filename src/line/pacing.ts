@@ -1,12 +1,68 @@
 /**
  * Pauses between departures (promise 2): the gap on the wire between two departures of a line lies in its plan's
  * [min, max], restarts included.
+ *
+ * The gateway does not see the moment at which a message departs, only two that enclose it: when it handed the message
+ * over, and when the server's answer was there. The pause counts from the answer, so `min` holds by construction; it is
+ * drawn short of `max` by a slack, in which the answer, a late timer and the encoding of the next message find room.
  */
+import type { Random } from "../runtime.ts";
 
-/** What a restart must know to keep the gap; written in the commit that records an outcome. */
+/** Bounds of the pause, milliseconds. */
+export interface Delays {
+  minMs: number;
+  maxMs: number;
+}
+
+/** What a restart must know to keep the gap; written in the commits that begin and end an attempt. */
 export interface Pacing {
   /** When the last message departed, as far as we can tell from its ack; Unix ms. */
   lastDepartureAt: number;
   /** Before this nothing departs, Unix ms. */
   nextDepartureAt: number;
+}
+
+/** Room for answer, timer and encoding: measured at some 50 ms together on a busy machine, more on a far network. */
+const MAX_SLACK_MS = 1_000;
+
+function slackMs(delays: Delays): number {
+  return Math.min(MAX_SLACK_MS, Math.floor((delays.maxMs - delays.minMs) / 2));
+}
+
+/** The pacing after an attempt that was handed over at `handedOverAt` and answered at `answeredAt`. */
+export function afterDeparture(
+  handedOverAt: number,
+  answeredAt: number,
+  { delays, random }: { delays: Delays; random: Random },
+): Pacing {
+  const slack = slackMs(delays);
+  const drawn = answeredAt + random.between(delays.minMs, delays.maxMs - slack);
+  const latest = handedOverAt + delays.maxMs - slack;
+  return {
+    lastDepartureAt: answeredAt,
+    nextDepartureAt: Math.max(answeredAt + delays.minMs, Math.min(drawn, latest)),
+  };
+}
+
+/**
+ * The pacing while a message is on its way since `now`: what holds if the process dies before the answer. Later by the
+ * slack, because the message may have departed that much later.
+ */
+export function whileDeparting(now: number, { delays, random }: { delays: Delays; random: Random }): Pacing {
+  const slack = slackMs(delays);
+  return {
+    lastDepartureAt: now,
+    nextDepartureAt: now + slack + random.between(delays.minMs, delays.maxMs - slack),
+  };
+}
+
+/**
+ * When the next message may depart, Unix ms; in the past or now: at once. Follows a plan that changed during the pause,
+ * and a system clock that was set back does not stop the line.
+ */
+export function nextDeparture(pacing: Pacing | null, now: number, delays: Delays): number {
+  if (pacing === null) return now;
+  const { lastDepartureAt, nextDepartureAt } = pacing;
+  const within = Math.max(lastDepartureAt + delays.minMs, Math.min(nextDepartureAt, lastDepartureAt + delays.maxMs));
+  return Math.min(within, now + delays.maxMs);
 }

@@ -7,6 +7,8 @@
  * | queued     | dispatched    | processing | after the pause of the plan                          |
  * | queued     | cancelled     | failed     | error code `cancelled`                               |
  * | queued     | expired       | failed     | error code `expired`                                 |
+ * | queued     | line is gone  | failed     | error code `session_logged_out`, `session_deleted`   |
+ * | queued     | proved        | sent       | the ack was lost, a receipt says that it arrived     |
  * | processing | acknowledged  | sent       | the server's ack, never less (promise 3)             |
  * | processing | held, retried | queued     | keeps its place and its network id                   |
  * | processing | refused       | failed     | final, or the third attempt                          |
@@ -18,7 +20,7 @@ export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
 /** Which status may follow which. `sent` and `failed` are ends. */
 export const NEXT_STATUS: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
-  queued: ["processing", "failed"],
+  queued: ["processing", "failed", "sent"],
   processing: ["sent", "failed", "queued"],
   sent: [],
   failed: [],

@@ -2,9 +2,9 @@
  * The queue of a line: rows in the order of departure, with the time until which each message may wait.
  * Truth is these rows (promise 7); whoever adds or takes them does so in the commit that changes the message.
  */
-import type { Change } from "../store/kv.ts";
+import type { Change, Kv, Row } from "../store/kv.ts";
 import { keys } from "../store/keys.ts";
-import type { Message } from "./message.ts";
+import type { Message, QueueRow } from "./message.ts";
 
 /** Adds a new message, its place in the line's queue and its expiry to the change. */
 export function enqueue(change: Change, message: Message): void {
@@ -21,4 +21,64 @@ export function enqueue(change: Change, message: Message): void {
 /** Takes the message out of the queue in the change that ends it. */
 export function dequeue(change: Change, message: Message): void {
   change.delete(keys.queue(message.sessionId, message.position)).delete(keys.expiry(message.expiresAt, message.id));
+}
+
+/** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
+export class LineQueue {
+  readonly #kv: Kv;
+  readonly #lineId: string;
+  /** The last bulk found complete: a run of ten thousand rows asks once. */
+  #complete: string | null = null;
+
+  constructor(kv: Kv, lineId: string) {
+    this.#kv = kv;
+    this.#lineId = lineId;
+  }
+
+  /** The first `limit` messages, in the order of departure. */
+  async first(limit: number): Promise<Message[]> {
+    const rows: Row<QueueRow>[] = [];
+    for await (const row of this.rows()) {
+      rows.push(row);
+      if (rows.length === limit) break;
+    }
+    const slots = await this.#kv.getMany(rows.map((row) => keys.message(row.value.messageId)));
+    return slots.flatMap((slot) => slot.value ?? []);
+  }
+
+  /** The message that departs next; null when none waits. */
+  async head(): Promise<Message | null> {
+    for await (const row of this.rows()) {
+      const message = (await this.#kv.get(keys.message(row.value.messageId))).value;
+      if (message) return message;
+    }
+    return null;
+  }
+
+  /** Every row that counts, in the order of departure. */
+  async *rows(): AsyncIterable<Row<QueueRow>> {
+    const incomplete = new Set<string>();
+    for await (const row of this.#pages()) {
+      const { bulkId } = row.value;
+      if (bulkId !== null && bulkId !== this.#complete) {
+        if (incomplete.has(bulkId)) continue;
+        if ((await this.#kv.get(keys.bulk(bulkId))).value === null) {
+          incomplete.add(bulkId);
+          continue;
+        }
+        this.#complete = bulkId;
+      }
+      yield row;
+    }
+  }
+
+  /** The first row alone, then the rest: the head is asked for far more often than what follows. */
+  async *#pages(): AsyncIterable<Row<QueueRow>> {
+    const prefix = keys.queueOfLine(this.#lineId);
+    let last: Row<QueueRow> | null = null;
+    for await (const row of this.#kv.list({ prefix }, { limit: 1 })) yield last = row;
+    if (last === null) return;
+    const after = keys.queue(this.#lineId, (last.key[2] as number) + 1);
+    yield* this.#kv.list({ prefix, start: after });
+  }
 }

@@ -1,0 +1,7 @@
+/** The one place where a QR text becomes the picture that the API, the panel and events show. */
+import QRCode from "qrcode";
+
+/** A data URL of a PNG, `data:image/png;base64,…` (spec, "Session QR / pairing result"). */
+export function qrDataUrl(text: string): Promise<string> {
+  return QRCode.toDataURL(text, { errorCorrectionLevel: "M", margin: 4, scale: 6 });
+}

@@ -1,0 +1,172 @@
+/**
+ * The receiver of one line: an incoming message is kept once, with its file, as an event in ONE commit (promise 4).
+ *
+ * - Order is kept within a chat; chats do not wait for each other, so a slow download delays its own chat alone.
+ * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id).
+ * - The owner's own messages, sent from the phone, are events with `fromMe: true`; edits and deletes are of type
+ *   `unknown` with what they change in `details`; what could not be decrypted is `unknown` with `undecryptable: true`.
+ * - A message that the store cannot hold goes out without what is beyond the specification: poison never stops a line.
+ */
+import type { MessageReceivedData } from "../event/event.ts";
+import type { EventLog } from "../event/log.ts";
+import type { MediaIngest } from "../media/ingest.ts";
+import { keepFile } from "../media/store.ts";
+import { keepReceipt } from "../message/receipts.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, StoreError } from "../store/kv.ts";
+import type { Incoming, Receipt } from "../whatsapp/connection.ts";
+
+export interface ReceiverDeps {
+  kv: Kv;
+  runtime: Runtime;
+  events: EventLog;
+  media: MediaIngest;
+}
+
+/** Older messages are history, not news: a phone that comes back after weeks must not flood the client. */
+export const MAX_MESSAGE_AGE_MS = 30 * 86_400_000;
+/** A seen row outlives every message that could still come again. */
+const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
+/** Files of one line that are fetched at a time. */
+const DOWNLOADS_AT_ONCE = 4;
+const TROUBLE_PAUSE_MS = 1_000;
+
+type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
+
+export class Receiver {
+  readonly #deps: ReceiverDeps;
+  readonly #line: { id: string; accountId: string };
+  readonly #stopping = new AbortController();
+  /** The last message of each chat that is being worked on; the next waits for it. */
+  readonly #chats = new Map<string, Promise<void>>();
+  #downloads = 0;
+  readonly #waitingDownloads: (() => void)[] = [];
+
+  constructor(deps: ReceiverDeps, line: { id: string; accountId: string }) {
+    this.#deps = deps;
+    this.#line = line;
+  }
+
+  /** Resolves when the message is kept, or known already. Rejects only when the line stops before that. */
+  message(message: Incoming): Promise<void> {
+    const before = this.#chats.get(message.chat) ?? Promise.resolve();
+    const kept = before.catch(() => {}).then(() => this.#keep(message));
+    this.#chats.set(message.chat, kept);
+    const forget = () => {
+      if (this.#chats.get(message.chat) === kept) this.#chats.delete(message.chat);
+    };
+    kept.then(forget, forget);
+    return kept;
+  }
+
+  /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */
+  receipt(receipt: Receipt): Promise<boolean> {
+    return this.#throughTrouble(() => keepReceipt(this.#deps, this.#line.id, receipt));
+  }
+
+  /** Gives up what is not kept yet; the network, or the adapter's journal, gives it again. */
+  stop(): void {
+    this.#stopping.abort();
+    for (const go of this.#waitingDownloads.splice(0)) go();
+  }
+
+  async #keep(message: Incoming): Promise<void> {
+    const { kv, runtime, media } = this.#deps;
+    const { id: lineId, accountId } = this.#line;
+    if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return;
+    const seen = keys.seen(lineId, message.chat, message.networkId);
+    if ((await this.#throughTrouble(() => kv.get(seen))).value !== null) return;
+    const taken = message.media && await this.#oneDownload(() => media.take(accountId, message, this.#stopping.signal));
+    this.#stopping.signal.throwIfAborted();
+    try {
+      await this.#throughTrouble(() => this.#commit(message, taken, dataOf(message, taken)));
+    } catch (error) {
+      if (this.#stopping.signal.aborted) throw error;
+      runtime.log.error(
+        { lineId, type: message.type, error: String(error) },
+        "an incoming message could not be kept whole",
+      );
+      await this.#throughTrouble(() => this.#commit(message, taken, bareDataOf(message, taken)));
+    }
+  }
+
+  async #commit(message: Incoming, taken: Taken, data: MessageReceivedData): Promise<void> {
+    const { kv, events, runtime } = this.#deps;
+    const { id: lineId, accountId } = this.#line;
+    const seen = keys.seen(lineId, message.chat, message.networkId);
+    const sessionName = (await kv.get(keys.line(lineId))).value?.name ?? "";
+    const now = runtime.clock.now();
+    const change = new Change().checkAbsent(seen).set(seen, now).set(keys.lineUsed(lineId), now);
+    if (taken?.file) keepFile(change, taken.file);
+    events.append(change, { event: "message.received", accountId, sessionId: lineId, sessionName, data });
+    if (await kv.commit(change)) events.committed(accountId);
+  }
+
+  /** Waits for a free place, so that many files at once neither fill the memory nor starve the line. */
+  async #oneDownload<T>(take: () => Promise<T>): Promise<T> {
+    while (this.#downloads >= DOWNLOADS_AT_ONCE && !this.#stopping.signal.aborted) {
+      await new Promise<void>((resolve) => this.#waitingDownloads.push(resolve));
+    }
+    this.#downloads++;
+    try {
+      return await take();
+    } finally {
+      this.#downloads--;
+      this.#waitingDownloads.shift()?.();
+    }
+  }
+
+  /** Tries for as long as the store is in trouble; any other error is the message's own and goes to the caller. */
+  async #throughTrouble<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof StoreError) || this.#stopping.signal.aborted) throw error;
+        this.#deps.runtime.log.warn({ lineId: this.#line.id, code: error.code }, "what came in waits for the store");
+        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
+      }
+    }
+  }
+}
+
+/** The event's data, as the specification and its extensions have it. */
+function dataOf(message: Incoming, taken: Taken): MessageReceivedData {
+  const details = { ...message.details, ...(message.undecryptable ? { undecryptable: true } : {}) };
+  return {
+    ...bareDataOf(message, taken),
+    ...(Object.keys(details).length > 0 ? { details } : {}),
+  };
+}
+
+/** Without the type-specific content, which is the only part of unlimited shape. */
+function bareDataOf(message: Incoming, taken: Taken): MessageReceivedData {
+  return {
+    from: message.chat,
+    number: message.number,
+    pushName: message.pushName,
+    messageId: message.networkId,
+    timestamp: message.timestamp,
+    type: message.type,
+    text: message.text,
+    ...(taken ? { media: taken.media } : {}),
+    ...(message.participant === null ? {} : { participant: message.participant }),
+    ...(message.fromMe ? { fromMe: true } : {}),
+  };
+}
+
+/** Removes the seen rows of messages too old to come again. Resolves to how many it removed. */
+export async function sweepSeen(kv: Kv, now: number): Promise<number> {
+  let removed = 0;
+  let change = new Change();
+  for await (const row of kv.list({ prefix: keys.allSeen() })) {
+    if (row.value > now - KEEP_SEEN_MS) continue;
+    change.delete(row.key);
+    if (++removed % 500 > 0) continue;
+    await kv.commit(change);
+    change = new Change();
+  }
+  await kv.commit(change);
+  return removed;
+}

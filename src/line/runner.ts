@@ -1,0 +1,304 @@
+/**
+ * The runner of one line: takes the head of its queue, keeps the pause, hands it to the connection, records what came
+ * of it (promises 1 to 4). Strictly one after another, so at most one message of the line is on its way.
+ *
+ * Nothing is kept in memory that a restart would miss: a message that was on its way when the process died stands as
+ * `processing` and goes again under the same network id. Wake-ups may be lost or doubled: each only makes it look.
+ */
+import type { MediaStore } from "../media/store.ts";
+import type { Message, MessageError } from "../message/message.ts";
+import { LineQueue } from "../message/queue.ts";
+import { isProved } from "../message/receipts.ts";
+import type { Alongside, Recorder } from "../message/record.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import type { AlarmClock } from "../store/alarm.ts";
+import { keys } from "../store/keys.ts";
+import type { Kv } from "../store/kv.ts";
+import type { Connection, Outgoing, SendOutcome } from "../whatsapp/connection.ts";
+import { afterDeparture, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
+
+export interface RunnerDeps {
+  kv: Kv;
+  runtime: Runtime;
+  alarms: AlarmClock;
+  recorder: Recorder;
+  files: Pick<MediaStore, "path">;
+  /** The pauses of the account's plan, as they are now. */
+  delays(accountId: string): Promise<Delays>;
+}
+
+export interface RunnerLine {
+  lineId: string;
+  /** Called when the connection left a message without an answer: it may be dead without knowing it. */
+  suspect(connection: Connection): void;
+}
+
+/** What the line's connection allows now. */
+export type Flow =
+  | { kind: "open"; connection: Connection }
+  /** Offline or paused: messages wait and burn no attempt (promise 2). */
+  | { kind: "waiting" }
+  /** The link is gone for good: what waits fails with this error. */
+  | { kind: "ended"; error: MessageError };
+
+/** Attempts of one message: the first and two more (promise 3). */
+export const MAX_ATTEMPTS = 3;
+/** A message in whose company the process died this often is given up, or its line would never move again. */
+const MAX_ATTEMPTS_WITH_CRASHES = 10;
+/** Pauses before a second and a third attempt of something that surely did not leave. */
+const RETRY_AFTER_MS = [2_000, 8_000];
+/** The alarm clock is up to 100 ms late: it rings this much early, and a timer of our own does the rest. */
+const ALARM_LEAD_MS = 250;
+/** After trouble with the store, or a connection that is open and yet holds. */
+const TROUBLE_PAUSE_MS = 1_000;
+/** How long a connection may take over one message, and the slowest upload that is still waited for. */
+const SEND_DEADLINE_MS = 120_000;
+const SLOWEST_UPLOAD_BYTES_PER_MS = 50;
+/** How many messages of an ended line fail at once. */
+const ENDING_AT_ONCE = 50;
+
+/** The topic on which the alarm clock wakes the line. */
+export const ALARM_PREFIX = "line/";
+
+export class Runner {
+  readonly #deps: RunnerDeps;
+  readonly #line: RunnerLine;
+  readonly #queue: LineQueue;
+  #flow: Flow = { kind: "waiting" };
+  #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+  #wakeUp: (() => void) | null = null;
+  #woken = false;
+  #resting: (() => void)[] = [];
+  #isResting = false;
+  /** Not before this time after an attempt that surely did not leave; a restart need not keep it. */
+  #retryAt = 0;
+
+  constructor(deps: RunnerDeps, line: RunnerLine) {
+    this.#deps = deps;
+    this.#line = line;
+    this.#queue = new LineQueue(deps.kv, line.lineId);
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Begins no further message, and resolves when the one on its way is recorded. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.wake();
+    await this.#running;
+  }
+
+  /** Something may have changed: a message was accepted, a receipt came, an alarm rang. */
+  wake(): void {
+    this.#woken = true;
+    this.#wakeUp?.();
+  }
+
+  /** The connection came, went or ended. */
+  use(flow: Flow): void {
+    this.#flow = flow;
+    this.wake();
+  }
+
+  /** Resolves when the runner has nothing to do now: the queue is empty, a pause runs, or the line is offline. */
+  resting(): Promise<void> {
+    return this.#isResting && !this.#woken ? Promise.resolve() : new Promise((resolve) => this.#resting.push(resolve));
+  }
+
+  async #run(): Promise<void> {
+    let recovered = false;
+    while (!this.#stopping.signal.aborted) {
+      try {
+        this.#woken = false;
+        if (!recovered) await this.#recover();
+        recovered = true;
+        await this.#rest(await this.#step());
+      } catch (error) {
+        this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "the queue of a line waits");
+        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
+      }
+    }
+    this.#tellResting();
+  }
+
+  /** A message that was on its way when the last process ended is queued again, in its place, under its network id. */
+  async #recover(): Promise<void> {
+    const head = await this.#queue.head();
+    if (head?.status !== "processing") return;
+    if (head.attempts < MAX_ATTEMPTS_WITH_CRASHES) await this.#deps.recorder.requeued(head.id, "again");
+    else await this.#deps.recorder.failed(head.id, UNACKNOWLEDGED);
+  }
+
+  /** Does the next thing. Resolves to how long nothing is to be done: 0 go on, infinity until woken. */
+  async #step(): Promise<number> {
+    const { recorder, runtime } = this.#deps;
+    const flow = this.#flow;
+    if (flow.kind === "ended") return await this.#fail(flow.error);
+    const message = await this.#queue.head();
+    if (!message) return Infinity;
+    if (isProved(message)) {
+      await recorder.proved(message.id);
+      return 0;
+    }
+    if (message.expiresAt <= runtime.clock.now()) {
+      await recorder.dropped(message.id, EXPIRED);
+      return 0;
+    }
+    if (flow.kind === "waiting") return Infinity;
+    const delays = await this.#deps.delays(message.accountId);
+    const pacing = (await this.#deps.kv.get(keys.pacing(this.#line.lineId))).value;
+    const now = runtime.clock.now();
+    const wait = Math.max(nextDeparture(pacing, now, delays), this.#retryAt) - now;
+    if (wait > 0) return wait;
+    return await this.#dispatch(message, { connection: flow.connection, delays, pacing });
+  }
+
+  /** Fails what waits, some at a time, because the link is gone. */
+  async #fail(error: MessageError): Promise<number> {
+    const messages = await this.#queue.first(ENDING_AT_ONCE);
+    await Promise.all(messages.map((message) => this.#deps.recorder.dropped(message.id, error)));
+    return messages.length > 0 ? 0 : Infinity;
+  }
+
+  async #dispatch(message: Message, { connection, delays, pacing }: Departure): Promise<number> {
+    const { recorder, runtime: { clock, random } } = this.#deps;
+    const handedOverAt = clock.now();
+    const onItsWay = whileDeparting(handedOverAt, { delays, random });
+    const dispatched = await recorder.dispatched(message.id, this.#keepPacing(onItsWay));
+    if (!dispatched) return 0; // cancelled in this very moment
+    const outcome = await this.#send(connection, dispatched);
+    const answeredAt = clock.now();
+    const departed = this.#keepPacing(afterDeparture(handedOverAt, answeredAt, { delays, random }));
+    const stayed = this.#keepPacing(pacing);
+    const used: Alongside = (change) => departed(change.set(keys.lineUsed(this.#line.lineId), answeredAt));
+    const last = dispatched.attempts >= MAX_ATTEMPTS;
+    switch (outcome.kind) {
+      case "sent":
+        await this.#record(() => recorder.sent(message.id, answeredAt, used));
+        return 0;
+      case "refused": {
+        const error = { code: outcome.code, message: outcome.detail };
+        await this.#record(() => recorder.failed(message.id, error, departed));
+        return 0;
+      }
+      case "unknown":
+        this.#line.suspect(connection);
+        await this.#record(() =>
+          last
+            ? recorder.failed(message.id, UNACKNOWLEDGED, departed)
+            : recorder.requeued(message.id, "again", departed)
+        );
+        return 0;
+      case "retry": {
+        const error = {
+          code: "send_failed",
+          message: `It could not be sent in ${MAX_ATTEMPTS} attempts: ${outcome.detail}`,
+        };
+        await this.#record(() =>
+          last ? recorder.failed(message.id, error, stayed) : recorder.requeued(message.id, "again", stayed)
+        );
+        this.#retryAt = last ? 0 : answeredAt + (RETRY_AFTER_MS[dispatched.attempts - 1] ?? 0);
+        return 0;
+      }
+      case "hold":
+        await this.#record(() => recorder.requeued(message.id, "hold", stayed));
+        this.#retryAt = answeredAt + TROUBLE_PAUSE_MS;
+        return 0;
+    }
+  }
+
+  /** Hands the message over; an answer that never comes, and a connection that throws, are outcomes too. */
+  async #send(connection: Connection, message: Message): Promise<SendOutcome> {
+    const answered = new AbortController();
+    const size = message.content.kind === "text" ? 0 : message.content.file.size;
+    const deadline = sleep(
+      this.#deps.runtime.clock,
+      SEND_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS,
+      answered.signal,
+    ).then((): SendOutcome => ({ kind: "unknown", detail: "the connection did not answer" }));
+    try {
+      return await Promise.race([connection.send(this.#outgoing(message)), deadline]);
+    } catch (error) {
+      this.#deps.runtime.log.error({ messageId: message.id, error: String(error) }, "a connection threw while sending");
+      return { kind: "unknown", detail: "the connection failed" };
+    } finally {
+      answered.abort();
+    }
+  }
+
+  #outgoing({ networkId, to, content }: Message): Outgoing {
+    if (content.kind === "text") return { networkId, to, body: content };
+    const { file, ...rest } = content;
+    return { networkId, to, body: { ...rest, path: this.#deps.files.path(file.fileId), size: file.size } };
+  }
+
+  /** Records an outcome however long the store is in trouble: it must not be lost, nor the message go out again. */
+  async #record(commit: () => Promise<unknown>): Promise<void> {
+    for (;;) {
+      try {
+        await commit();
+        return;
+      } catch (error) {
+        // On stop the message stays `processing`; the next start sends it again under the same network id.
+        if (this.#stopping.signal.aborted) return;
+        this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "an outcome waits to be kept");
+        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
+      }
+    }
+  }
+
+  #keepPacing(pacing: Pacing | null): Alongside {
+    const { lineId } = this.#line;
+    return (change) => {
+      if (pacing === null) change.delete(keys.pacing(lineId));
+      else change.set(keys.pacing(lineId), pacing);
+    };
+  }
+
+  /** Waits for the time to pass or for a wake-up, whichever is first. */
+  async #rest(forMs: number): Promise<void> {
+    if (forMs <= 0 || this.#woken || this.#stopping.signal.aborted) return;
+    const { clock } = this.#deps.runtime;
+    const cancel = forMs < ALARM_LEAD_MS ? clock.after(forMs, () => this.wake()) : null;
+    const woken = new Promise<void>((resolve) => this.#wakeUp = resolve);
+    if (forMs >= ALARM_LEAD_MS && forMs < Infinity) void this.#setAlarm(clock.now() + forMs - ALARM_LEAD_MS / 2);
+    this.#isResting = true;
+    this.#tellResting();
+    await woken;
+    this.#isResting = false;
+    this.#wakeUp = null;
+    cancel?.();
+  }
+
+  async #setAlarm(at: number): Promise<void> {
+    try {
+      await this.#deps.alarms.set(ALARM_PREFIX + this.#line.lineId, at);
+    } catch (error) {
+      // The supervisor's sweep wakes the line all the same, only later.
+      this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "an alarm could not be set");
+    }
+  }
+
+  #tellResting(): void {
+    for (const tell of this.#resting.splice(0)) tell();
+  }
+}
+
+interface Departure {
+  connection: Connection;
+  delays: Delays;
+  pacing: Pacing | null;
+}
+
+export const EXPIRED: MessageError = {
+  code: "expired",
+  message: "It could not leave within the time it was allowed to wait.",
+};
+
+const UNACKNOWLEDGED: MessageError = {
+  code: "unacknowledged",
+  message: "The network did not confirm it in three attempts; it may have arrived all the same.",
+};

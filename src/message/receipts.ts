@@ -1,0 +1,78 @@
+/**
+ * Receipts: what the recipients' phones say about a message that left. Delivered once, read once, in a group per
+ * participant; each reported as `message.status` in the commit that keeps it (promise 4).
+ */
+import type { EventLog } from "../event/log.ts";
+import type { EventBody } from "../event/event.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { Receipt } from "../whatsapp/connection.ts";
+import type { Message } from "./message.ts";
+
+/** What a receipt says, apart from the message that it is about. */
+export type Said = Pick<Receipt, "status" | "participant" | "at">;
+
+/** Whether a receipt has proved that the server has the message, although perhaps no ack came. */
+export function isProved(message: Message): boolean {
+  return message.deliveredAt !== null;
+}
+
+/**
+ * Keeps what the receipt says. One that overtakes our own commit of `sent` is reported by that commit. "Delivered" after
+ * "read", and what was said before, is dropped. In a group the message's own times are those of the first participant.
+ * Resolves to true when the message still waits in the queue: the receipt proves that it need not go again.
+ */
+export async function keepReceipt(
+  { kv, events }: { kv: Kv; events: EventLog },
+  lineId: string,
+  receipt: Receipt,
+): Promise<boolean> {
+  const messageId = (await kv.get(keys.messageOfNetworkId(lineId, receipt.networkId))).value;
+  if (messageId === null) return false; // sent from the owner's phone, or swept long ago
+  const keyOf = (status: Receipt["status"]) => keys.receipt(messageId, status, receipt.participant ?? "");
+  const message = await retryOnConflict<Message | null>(kv, async () => {
+    const change = new Change();
+    const slot = await kv.get(keys.message(messageId));
+    const before = await kv.getMany([keyOf(receipt.status), keyOf("read")]);
+    if (!slot.value || before.some((said) => said.value !== null)) return { change, result: null };
+    const next: Message = {
+      ...slot.value,
+      deliveredAt: slot.value.deliveredAt ?? receipt.at,
+      readAt: receipt.status === "read" ? slot.value.readAt ?? receipt.at : slot.value.readAt,
+    };
+    change.check(slot).checkAbsent(keyOf(receipt.status));
+    change.set(keys.message(messageId), next).set(keyOf(receipt.status), receipt.at);
+    if (next.status === "sent" || next.status === "failed") {
+      const sessionName = (await kv.get(keys.line(lineId))).value?.name ?? "";
+      events.append(change, {
+        accountId: next.accountId,
+        sessionId: lineId,
+        sessionName,
+        ...statusBody(next, receipt),
+      });
+    }
+    return { change, result: next };
+  });
+  if (message) events.committed(message.accountId);
+  return message?.status === "queued";
+}
+
+/** The receipts that came while the message was not yet `sent`, oldest first. */
+export async function earlyReceipts(kv: Kv, message: Message): Promise<Said[]> {
+  const said: Said[] = [];
+  if (!isProved(message)) return said;
+  for await (const row of kv.list({ prefix: keys.receiptsOf(message.id) })) {
+    const [, , status, participant] = row.key as [string, string, Said["status"], string];
+    said.push({ status, participant: participant || null, at: row.value });
+  }
+  return said.sort((a, b) => a.at - b.at || (a.status < b.status ? -1 : 1));
+}
+
+/** The event that reports it. */
+export function statusBody(message: Message, { status, participant, at }: Said): EventBody {
+  const { id: messageId, networkId } = message;
+  return {
+    event: "message.status",
+    data: { messageId, networkId, status, participant, at: new Date(at).toISOString() },
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * What becomes of a message, in ONE commit each: status, queue row, history, event, and whatever the caller adds
+ * (promises 1 and 4). The moves are the table in `message.ts`; one that it does not know is a bug and throws.
+ */
+import type { EventLog } from "../event/log.ts";
+import type { EventBody } from "../event/event.ts";
+import { dropFile, type MediaStore } from "../media/store.ts";
+import type { Runtime } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { RecordStatus } from "./history.ts";
+import { type Message, type MessageError, NEXT_STATUS } from "./message.ts";
+import { dequeue } from "./queue.ts";
+import { earlyReceipts, statusBody } from "./receipts.ts";
+
+export interface RecorderDeps {
+  kv: Kv;
+  runtime: Runtime;
+  events: EventLog;
+  recordStatus: RecordStatus;
+  files: Pick<MediaStore, "remove">;
+}
+
+/** Adds to the commit what belongs to it besides the message: the line's pacing, when it was last used. */
+export type Alongside = (change: Change) => void;
+
+/** Each resolves to the message as it is now, or to null when it is not in a state from which it could move. */
+export interface Recorder {
+  /** `queued` to `processing`: one more attempt. */
+  dispatched(messageId: string, alongside?: Alongside): Promise<Message | null>;
+  /** `processing` to `queued`, in its place, under its network id; `hold` takes the attempt back, for it was none. */
+  requeued(messageId: string, why: "hold" | "again", alongside?: Alongside): Promise<Message | null>;
+  /** `processing` to `sent`, with its event; `at` is when the server's word was there, Unix ms. */
+  sent(messageId: string, at: number, alongside?: Alongside): Promise<Message | null>;
+  /** `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
+  proved(messageId: string): Promise<Message | null>;
+  /** `processing` to `failed`, with its event. */
+  failed(messageId: string, error: MessageError, alongside?: Alongside): Promise<Message | null>;
+  /** `queued` to `failed`, with its event: cancelled, expired, or its line is gone. */
+  dropped(messageId: string, error: MessageError): Promise<Message | null>;
+}
+
+export function makeRecorder({ kv, events, recordStatus, files, runtime }: RecorderDeps): Recorder {
+  /** Reads, decides, commits; again when the row changed in between (a receipt came, the owner cancelled). */
+  async function move(
+    messageId: string,
+    from: Message["status"],
+    next: (message: Message) => Message,
+    alongside?: Alongside,
+  ): Promise<Message | null> {
+    const moved = await retryOnConflict<Message | null>(kv, async () => {
+      const change = new Change();
+      const slot = await kv.get(keys.message(messageId));
+      if (slot.value?.status !== from) return { change, result: null };
+      const message = next(slot.value);
+      if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
+      change.check(slot).set(keys.message(messageId), message);
+      recordStatus(change, message, from);
+      if (message.status === "processing") {
+        change.set(keys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
+      }
+      if (hasEnded(message)) await end(change, message);
+      alongside?.(change);
+      return { change, result: message };
+    });
+    if (moved && hasEnded(moved)) {
+      events.committed(moved.accountId);
+      if (moved.content.kind !== "text") await removeFile(moved.content.file.fileId);
+    }
+    return moved;
+  }
+
+  /** What ends with the message: its place in the queue, its file's row; and the events that say so. */
+  async function end(change: Change, message: Message): Promise<void> {
+    dequeue(change, message);
+    if (message.content.kind !== "text") dropFile(change, message.content.file.fileId);
+    const sessionName = (await kv.get(keys.line(message.sessionId))).value?.name ?? "";
+    const append = (body: EventBody) =>
+      events.append(change, { accountId: message.accountId, sessionId: message.sessionId, sessionName, ...body });
+    const { id: messageId, networkId, jobId, to, error, sentAt } = message;
+    if (error) return append({ event: "message.failed", data: { messageId, networkId, jobId, to, error } });
+    const at = new Date(sentAt ?? runtime.clock.now()).toISOString();
+    append({ event: "message.sent", data: { messageId, networkId, jobId, to, sentAt: at } });
+    for (const receipt of await earlyReceipts(kv, message)) append(statusBody(message, receipt));
+  }
+
+  /** The row is gone with the commit; bytes that stay behind are swept as orphans. */
+  async function removeFile(fileId: string): Promise<void> {
+    try {
+      await files.remove(fileId);
+    } catch (error) {
+      runtime.log.warn({ fileId, error: String(error) }, "the file of a message that ended could not be removed");
+    }
+  }
+
+  return {
+    dispatched: (messageId, alongside) =>
+      move(messageId, "queued", (m) => ({ ...m, status: "processing", attempts: m.attempts + 1 }), alongside),
+    requeued: (messageId, why, alongside) =>
+      move(
+        messageId,
+        "processing",
+        (m) => ({ ...m, status: "queued", attempts: why === "hold" ? m.attempts - 1 : m.attempts }),
+        alongside,
+      ),
+    sent: (messageId, at, alongside) =>
+      move(messageId, "processing", (m) => ({ ...m, status: "sent", sentAt: at, error: null }), alongside),
+    proved: (messageId) => move(messageId, "queued", (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt })),
+    failed: (messageId, error, alongside) =>
+      move(messageId, "processing", (m) => ({ ...m, status: "failed", error }), alongside),
+    dropped: (messageId, error) => move(messageId, "queued", (m) => ({ ...m, status: "failed", error })),
+  };
+}
+
+function hasEnded(message: Message): boolean {
+  return NEXT_STATUS[message.status].length === 0;
+}
