@@ -1,0 +1,60 @@
+/** Which addresses users may make the gateway call: public ones, and what the operator allows (PALOMA_OUTBOUND_ALLOW). */
+import ipaddr from "ipaddr.js";
+
+/** Azure's platform service: a public number that only answers from inside. */
+const INTERNAL_ANYWAY = new Set(["168.63.129.16"]);
+/** All of the public IPv6 internet lies here. */
+const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3");
+
+/**
+ * Whether the address is on the public internet. Private, loopback, link-local, carrier-grade NAT, metadata, multicast,
+ * documentation and reserved ones are not; neither are IPv6 forms that carry an IPv4 address inside (mapped, compatible,
+ * 6to4, NAT64, Teredo), since a translator on the way would turn them into any of these.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address) || address.includes("%")) return false;
+  const parsed = ipaddr.parse(address);
+  if (parsed.range() !== "unicast") return false;
+  if (parsed.kind() === "ipv4") return !INTERNAL_ANYWAY.has(parsed.toString());
+  return parsed.match(GLOBAL_UNICAST);
+}
+
+/** What the operator allows beyond the public internet. */
+export interface AllowList {
+  /** The name as it stands in the URL, whatever it resolves to. */
+  allowsHost(hostname: string): boolean;
+  allowsAddress(address: string): boolean;
+}
+
+/**
+ * Reads entries: an address (`10.0.0.7`, `fd00::7`), a CIDR (`10.0.0.0/8`), a host name (`erp.internal`), or a host name
+ * with everything below it (`*.internal`).
+ */
+export function readAllowList(entries: readonly string[]): AllowList {
+  const networks: [ipaddr.IPv4 | ipaddr.IPv6, number][] = [];
+  const names = new Set<string>();
+  const suffixes: string[] = [];
+  for (const entry of entries.map((text) => text.trim().toLowerCase()).filter(Boolean)) {
+    if (ipaddr.isValidCIDR(entry)) networks.push(ipaddr.parseCIDR(entry));
+    else if (ipaddr.isValid(entry)) networks.push(wholeAddress(entry));
+    else if (entry.startsWith("*.")) suffixes.push(entry.slice(1));
+    else names.add(entry);
+  }
+  return {
+    allowsHost(hostname) {
+      const name = hostname.toLowerCase().replace(/\.$/, "");
+      return names.has(name) || suffixes.some((suffix) => name.endsWith(suffix));
+    },
+    allowsAddress(address) {
+      if (!ipaddr.isValid(address)) return false;
+      // An IPv4 address mapped into IPv6 is allowed where the IPv4 address is: the system connects to the same place.
+      const parsed = ipaddr.process(address);
+      return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
+    },
+  };
+}
+
+function wholeAddress(address: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  const parsed = ipaddr.process(address);
+  return [parsed, parsed.kind() === "ipv4" ? 32 : 128];
+}

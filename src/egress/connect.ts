@@ -1,0 +1,54 @@
+/** Connections to addresses that were vetted, plain or TLS. */
+import type { Deadline } from "./deadline.ts";
+import { EgressError } from "./egress_error.ts";
+import type { ByteConnection } from "./http1.ts";
+
+/** Addresses of one name that are tried, in turn, while nothing has been sent. */
+const MAX_ADDRESSES = 3;
+
+/** The host of a URL without the brackets of an IPv6 address. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, "");
+}
+
+/** Connects to the first of the vetted addresses that answers; for https the certificate must be the host's. */
+export async function connect(
+  url: URL,
+  { addresses, caCerts, deadline }: { addresses: readonly string[]; caCerts: string[]; deadline: Deadline },
+): Promise<ByteConnection> {
+  const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
+  let failure: unknown;
+  for (const address of addresses.slice(0, MAX_ADDRESSES)) {
+    try {
+      const connecting = Deno.connect({ hostname: address, port });
+      const plain = await deadline.race(connecting, (late) => late.close());
+      return url.protocol === "http:" ? plain : await secure(plain, { hostname: hostOf(url), caCerts, deadline });
+    } catch (error) {
+      if (error instanceof EgressError) throw error;
+      failure = error;
+    }
+  }
+  const refused = failure instanceof Deno.errors.ConnectionRefused;
+  throw new EgressError("unreachable", refused ? "the connection was refused" : "the host cannot be reached", {
+    cause: failure,
+  });
+}
+
+async function secure(
+  plain: Deno.TcpConn,
+  { hostname, caCerts, deadline }: { hostname: string; caCerts: string[]; deadline: Deadline },
+): Promise<ByteConnection> {
+  const secured = await Deno.startTls(plain, { hostname, caCerts });
+  try {
+    await deadline.race(secured.handshake());
+    return secured;
+  } catch (error) {
+    secured.close();
+    if (error instanceof EgressError) throw error;
+    throw new EgressError("tls_failed", `the TLS handshake failed: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.slice(0, 200) : "unknown";
+}

@@ -1,0 +1,199 @@
+/**
+ * One HTTP/1.1 request on one connection that is used once: what was sent is never sent again by itself, and the
+ * connection is the one that was vetted. (Why not `fetch` or `node:https`: docs/decisions.)
+ */
+
+/** What an exchange needs of a connection; `Deno.Conn` and `Deno.TlsConn` have it. */
+export interface ByteConnection {
+  read(into: Uint8Array): Promise<number | null>;
+  write(bytes: Uint8Array): Promise<number>;
+  close(): void;
+}
+
+export interface PlainRequest {
+  method: string;
+  /** Path and query. */
+  target: string;
+  headers: Readonly<Record<string, string>>;
+  body: Uint8Array | null;
+}
+
+export interface PlainResponse {
+  status: number;
+  headers: Headers;
+  /** As sent: a content coding is left alone. Ends where the framing says, errors when the connection ends before. */
+  body: ReadableStream<Uint8Array<ArrayBuffer>>;
+}
+
+/** The peer does not speak HTTP as it should. */
+export class BadResponse extends Error {
+  override name = "BadResponse";
+}
+
+const MAX_HEAD_BYTES = 32 * 1024;
+const MAX_LINE_BYTES = 8 * 1024;
+const READ_BYTES = 16 * 1024;
+const MAX_INFORMATIONAL = 8;
+
+/** Sends the request and reads up to the end of the response's head. The caller closes the connection. */
+export async function exchange(connection: ByteConnection, request: PlainRequest): Promise<PlainResponse> {
+  const reader = new ByteReader(connection);
+  // A server may answer (413, 401, …) and close without reading: its answer counts, not our broken pipe.
+  const sending = writeAll(connection, encode(request)).then(() => null, (error: unknown) => error);
+  const head = await readFinalHead(reader).catch(async (error) => {
+    throw (await Promise.race([sending, null])) ?? error;
+  });
+  return { ...head, body: bodyOf(reader, { ...head, method: request.method }) };
+}
+
+function encode({ method, target, headers, body }: PlainRequest): Uint8Array {
+  const lines = [`${method} ${target} HTTP/1.1`];
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[\w-]+$/.test(name) || /[^\x20-\x7e\t]/.test(value)) throw new TypeError(`the header ${name} is not valid`);
+    lines.push(`${name}: ${value}`);
+  }
+  if (body) lines.push(`content-length: ${body.length}`);
+  const head = new TextEncoder().encode(lines.join("\r\n") + "\r\n\r\n");
+  if (!body) return head;
+  return joined(head, body);
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(first.length + second.length);
+  whole.set(first);
+  whole.set(second, first.length);
+  return whole;
+}
+
+async function writeAll(connection: ByteConnection, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
+interface Head {
+  status: number;
+  headers: Headers;
+}
+
+async function readFinalHead(reader: ByteReader): Promise<Head> {
+  for (let i = 0; i < MAX_INFORMATIONAL; i++) {
+    const head = await readHead(reader);
+    if (head.status >= 200) return head;
+    if (head.status === 101) break;
+  }
+  throw new BadResponse("the answer is an interim one without end");
+}
+
+async function readHead(reader: ByteReader): Promise<Head> {
+  const statusLine = await reader.line();
+  const match = /^HTTP\/1\.[01] ([1-5]\d\d)( .*)?$/.exec(statusLine);
+  if (!match) throw new BadResponse("the answer is not HTTP/1.1");
+  const headers = new Headers();
+  let left = MAX_HEAD_BYTES;
+  for (;;) {
+    const line = await reader.line();
+    if (line === "") return { status: Number(match[1]), headers };
+    left -= line.length;
+    const field = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*?)[ \t]*$/.exec(line);
+    if (left < 0 || !field || line.includes("\0") || line.includes("\r")) {
+      throw new BadResponse("the answer has headers that are not valid");
+    }
+    headers.append(field[1]!, field[2]!);
+  }
+}
+
+function bodyOf(
+  reader: ByteReader,
+  { status, headers, method }: Head & { method: string },
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  if (method === "HEAD" || status === 204 || status === 304) return streamOf(sized(reader, 0));
+  const coding = headers.get("transfer-encoding");
+  if (coding !== null) {
+    if (coding.toLowerCase() !== "chunked") throw new BadResponse("the answer's transfer coding is not known");
+    return streamOf(chunked(reader));
+  }
+  const length = headers.get("content-length");
+  if (length === null) return streamOf(untilEnd(reader));
+  if (!/^\d{1,15}$/.test(length)) throw new BadResponse("the answer's length is not valid");
+  return streamOf(sized(reader, Number(length)));
+}
+
+function streamOf(chunks: AsyncIterator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+  }, { highWaterMark: 0 });
+}
+
+async function* sized(reader: ByteReader, length: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let left = length; left > 0;) {
+    const bytes = await reader.some(left);
+    if (bytes === null) throw new BadResponse("the connection ended before the body did");
+    left -= bytes.length;
+    yield bytes;
+  }
+}
+
+async function* chunked(reader: ByteReader): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (;;) {
+    const size = /^([0-9a-f]{1,12})[ \t]*(;.*)?$/i.exec(await reader.line());
+    if (!size) throw new BadResponse("the answer has a chunk without a size");
+    const length = parseInt(size[1]!, 16);
+    if (length === 0) break;
+    yield* sized(reader, length);
+    if (await reader.line() !== "") throw new BadResponse("the answer has a chunk that is longer than its size");
+  }
+  for (let left = MAX_HEAD_BYTES; left > 0;) {
+    const trailer = await reader.line();
+    if (trailer === "") return;
+    left -= trailer.length;
+  }
+  throw new BadResponse("the answer has trailers without end");
+}
+
+async function* untilEnd(reader: ByteReader): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let bytes = await reader.some(READ_BYTES); bytes !== null; bytes = await reader.some(READ_BYTES)) yield bytes;
+}
+
+/** Lines and stretches of bytes from a connection. */
+class ByteReader {
+  #connection: ByteConnection;
+  #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+
+  constructor(connection: ByteConnection) {
+    this.#connection = connection;
+  }
+
+  /** Up to `max` bytes; null at the end of the connection. */
+  async some(max: number): Promise<Uint8Array<ArrayBuffer> | null> {
+    if (this.#held.length === 0 && !(await this.#more())) return null;
+    const bytes = this.#held.subarray(0, max);
+    this.#held = this.#held.subarray(bytes.length);
+    return bytes;
+  }
+
+  /** The next line without its end, one character a byte. */
+  async line(): Promise<string> {
+    for (let searched = 0;;) {
+      const end = this.#held.indexOf(10, searched);
+      if (end >= 0) {
+        const line = this.#held.subarray(0, end > 0 && this.#held[end - 1] === 13 ? end - 1 : end);
+        this.#held = this.#held.subarray(end + 1);
+        return String.fromCharCode(...line);
+      }
+      searched = this.#held.length;
+      if (searched > MAX_LINE_BYTES) throw new BadResponse("the answer has a line without end");
+      if (!(await this.#more())) throw new BadResponse("the connection ended before the answer did");
+    }
+  }
+
+  async #more(): Promise<boolean> {
+    const buffer = new Uint8Array(READ_BYTES);
+    const read = await this.#connection.read(buffer);
+    if (read === null) return false;
+    this.#held = this.#held.length === 0 ? buffer.subarray(0, read) : joined(this.#held, buffer.subarray(0, read));
+    return true;
+  }
+}

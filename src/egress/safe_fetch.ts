@@ -1,0 +1,204 @@
+/**
+ * The one way out to addresses that users name (webhook targets, `fileUrl`).
+ *
+ * A name is resolved here, every address of it is vetted, and the connection goes to the very address that was vetted:
+ * an answer that changes afterwards (DNS rebinding) changes nothing. Odd spellings of a host (decimal, octal, hex,
+ * full-width) are made plain by the URL parser before they are vetted. Redirects are followed only where asked, and each
+ * hop is vetted like the first. One connection carries one request and is never used again.
+ */
+import { lookup } from "node:dns/promises";
+import ipaddr from "ipaddr.js";
+import type { Clock } from "../runtime.ts";
+import { type AllowList, isPublicAddress } from "./address.ts";
+import { connect, hostOf } from "./connect.ts";
+import { Deadline } from "./deadline.ts";
+import { EgressError } from "./egress_error.ts";
+import { exchange, type PlainResponse } from "./http1.ts";
+
+export type Scheme = "http:" | "https:";
+
+export interface SafeRequest {
+  url: string;
+  method: "GET" | "POST";
+  headers?: Readonly<Record<string, string>>;
+  body?: Uint8Array;
+  /** What the caller takes; hosts that the operator allows may always be called over plain http. */
+  schemes: readonly Scheme[];
+  /** How many redirects to follow; 0 gives the 3xx itself back. */
+  maxRedirects: number;
+  /** For the whole exchange, body included. */
+  timeoutMs: number;
+  /** The body's stream errors with `too_large` past it. */
+  maxBytes: number;
+  signal?: AbortSignal;
+}
+
+export interface SafeResponse extends PlainResponse {
+  /** Where the answer came from, after redirects. */
+  url: URL;
+}
+
+export interface SafeFetch {
+  /** Throws EgressError. The body must be read to its end or cancelled: that closes the connection. */
+  fetch(request: SafeRequest): Promise<SafeResponse>;
+  /** Throws EgressError when the target may not be called. A name that does not resolve now is no reason. */
+  vet(url: string, schemes: readonly Scheme[]): Promise<void>;
+}
+
+/** Every address of a name; rejects when there is none. */
+export type Resolve = (hostname: string) => Promise<string[]>;
+
+export interface SafeFetchOptions {
+  clock: Clock;
+  allow: AllowList;
+  /** The system's resolver if left out. */
+  resolve?: Resolve;
+  /** PEM certificates that are trusted beside the system's. */
+  caCerts?: string[];
+}
+
+/** Long enough for any slow name server, short enough for a client that waits for its 201. */
+const VET_TIMEOUT_MS = 3_000;
+const MAX_URL_LENGTH = 2_048;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** Ports of other protocols, which a request could be abused to speak (the Fetch standard's list). */
+// deno-fmt-ignore
+const BAD_PORTS = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111,
+  113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548,
+  554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
+  6666, 6667, 6668, 6669, 6679, 6697, 10080,
+]);
+
+export function makeSafeFetch({ clock, allow, resolve = systemResolve, caCerts = [] }: SafeFetchOptions): SafeFetch {
+  /** The addresses that may be connected to for this URL. */
+  async function vetted(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
+    const host = hostOf(url);
+    const addresses = ipaddr.isValid(host) ? [host] : await resolved(host);
+    const allowed = allow.allowsHost(host) || addresses.every((address) => allow.allowsAddress(address));
+    if (allowed) return addresses;
+    if (!addresses.every((address) => allow.allowsAddress(address) || isPublicAddress(address))) {
+      throw new EgressError("forbidden_address", "the host is not on the public internet");
+    }
+    checkUrl(url, schemes);
+    return addresses;
+  }
+
+  async function resolved(host: string): Promise<string[]> {
+    const addresses = await resolve(host).catch((cause) => {
+      throw new EgressError("unresolved", "the host name does not resolve", { cause });
+    });
+    if (addresses.length === 0) throw new EgressError("unresolved", "the host name does not resolve");
+    return addresses;
+  }
+
+  async function once(url: URL, request: SafeRequest, deadline: Deadline): Promise<SafeResponse> {
+    const addresses = await deadline.race(vetted(url, request.schemes));
+    const connection = await connect(url, { addresses, caCerts, deadline });
+    deadline.onStop(() => connection.close());
+    const response = await deadline.race(exchange(connection, {
+      method: request.method,
+      target: url.pathname + url.search,
+      headers: {
+        host: url.host,
+        "user-agent": "Paloma",
+        "accept-encoding": "identity",
+        connection: "close",
+        ...request.headers,
+      },
+      body: request.body ?? null,
+    }));
+    return { ...response, url };
+  }
+
+  return {
+    async fetch(request) {
+      const deadline = new Deadline(clock, request);
+      try {
+        let url = readUrl(request.url);
+        for (let redirects = 0;; redirects++) {
+          const response = await once(url, request, deadline);
+          const location = response.headers.get("location");
+          if (request.maxRedirects === 0 || !REDIRECTS.has(response.status) || location === null) {
+            return { ...response, body: guarded(response.body, { request, deadline }) };
+          }
+          if (redirects === request.maxRedirects) {
+            throw new EgressError("too_many_redirects", `the target redirects more than ${redirects} times`);
+          }
+          deadline.release();
+          url = readUrl(location, url);
+        }
+      } catch (error) {
+        throw deadline.end(error);
+      }
+    },
+
+    async vet(text, schemes) {
+      const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
+      try {
+        await deadline.race(vetted(readUrl(text), schemes));
+        deadline.end(null);
+      } catch (error) {
+        const failure = deadline.end(error);
+        if (failure.code !== "unresolved" && failure.code !== "timeout") throw failure;
+        const url = readUrl(text);
+        if (!allow.allowsHost(hostOf(url))) checkUrl(url, schemes);
+      }
+    },
+  };
+}
+
+/** The rules for hosts that the operator has not allowed. */
+function checkUrl(url: URL, schemes: readonly Scheme[]): void {
+  if (!schemes.includes(url.protocol as Scheme)) {
+    const allowed = schemes.map((scheme) => scheme + "//").join(" or ");
+    throw new EgressError("forbidden_url", `the URL must begin with ${allowed}`);
+  }
+  if (BAD_PORTS.has(Number(url.port))) throw new EgressError("forbidden_url", `port ${url.port} may not be called`);
+}
+
+function readUrl(text: string, base?: URL): URL {
+  if (text.length > MAX_URL_LENGTH) throw new EgressError("forbidden_url", `the URL is longer than ${MAX_URL_LENGTH}`);
+  if (!URL.canParse(text, base)) throw new EgressError("forbidden_url", "the URL is not valid");
+  const url = new URL(text, base);
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    throw new EgressError("forbidden_url", "the URL must begin with https:// or http://");
+  }
+  if (url.username || url.password) throw new EgressError("forbidden_url", "the URL must not carry credentials");
+  return url;
+}
+
+async function systemResolve(hostname: string): Promise<string[]> {
+  const answers = await lookup(hostname, { all: true });
+  // IPv4 first: a machine without IPv6 then needs no second try.
+  return answers.sort((a, b) => a.family - b.family).map(({ address }) => address);
+}
+
+/** Caps the body and ties the connection to it: read to the end, cancelled or failed, the connection is closed. */
+function guarded(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { request, deadline }: { request: SafeRequest; deadline: Deadline },
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const reader = body.getReader();
+  let size = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await deadline.race(reader.read());
+        if (done) {
+          deadline.end(null);
+          return controller.close();
+        }
+        size += value.length;
+        if (size > request.maxBytes) {
+          throw new EgressError("too_large", `the answer is larger than ${request.maxBytes} bytes`);
+        }
+        controller.enqueue(value);
+      } catch (error) {
+        controller.error(deadline.end(error));
+      }
+    },
+    cancel: () => void deadline.end(null),
+  }, { highWaterMark: 0 });
+}
