@@ -1,8 +1,13 @@
 /** Accepting sends: ONE commit with message, queue row, quota, idempotency and history (promise 1), then 202. */
 import type { Caller } from "../account/account.ts";
+import type { Idempotency } from "../account/idempotency.ts";
+import type { QuotaLeft } from "../account/quota.ts";
 import type { Line } from "../line/line.ts";
-import type { Message } from "./message.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Kv } from "../store/kv.ts";
+import { AcceptLane } from "./accept_lane.ts";
 import type { OutgoingContent } from "./content.ts";
+import type { Message } from "./message.ts";
 
 export interface SendCommand {
   caller: Caller;
@@ -22,10 +27,25 @@ export interface Accepted {
   remaining: QuotaLeft;
 }
 
-export interface QuotaLeft {
-  daily: number | null;
-  monthly: number | null;
+export type { QuotaLeft };
+
+/** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused; StoreError. */
+export type Accept = (command: SendCommand) => Promise<Accepted>;
+
+export interface AcceptOptions {
+  kv: Kv;
+  runtime: Runtime;
+  idempotency: Idempotency;
+  /** Told after each commit which line has new work. */
+  queued: (lineId: string) => void;
 }
 
-/** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused. */
-export type Accept = (command: SendCommand) => Promise<Accepted>;
+export function makeAccept(options: AcceptOptions): Accept {
+  const lanes = new Map<string, AcceptLane>();
+  return (command) => {
+    const accountId = command.caller.account.id;
+    let lane = lanes.get(accountId);
+    if (!lane) lanes.set(accountId, lane = new AcceptLane(accountId, options));
+    return lane.accept(command);
+  };
+}

@@ -4,10 +4,13 @@
  */
 import type { AccountRecord } from "../account/account.ts";
 import type { Plan } from "../account/plan.ts";
+import type { KeptAnswer } from "../account/idempotency.ts";
 import type { Pacing } from "../line/pacing.ts";
 import type { Line } from "../line/line.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import type { FileRecord } from "../media/store.ts";
+import type { BulkDraft } from "../message/bulk_draft.ts";
+import type { Ledger } from "../message/ledger.ts";
 import type { Bulk, Message, QueueRow } from "../message/message.ts";
 import type { Key, KeyOf, PrefixOf } from "./kv.ts";
 
@@ -30,6 +33,9 @@ export const keys = {
   /** The plan catalogue. */
   plan: (name: string) => key<Plan>("plan", name),
   plans: () => prefix<Plan>("plan"),
+  /** What was answered under a client's Idempotency-Key. */
+  answer: (accountId: string, idempotencyKey: string) => key<KeptAnswer>("answer", accountId, idempotencyKey),
+  answers: () => prefix<KeptAnswer>("answer"),
   // line/
   /** A line. Stays after `delete` was wished, until the supervisor has unlinked it. */
   line: (lineId: string) => key<Line>("line", lineId),
@@ -51,6 +57,7 @@ export const keys = {
   // message/
   /** A message by its id. */
   message: (messageId: string) => key<Message>("message", messageId),
+  messages: () => prefix<Message>("message"),
   /** A line's queue: one row for each message that is `queued` or `processing`, in the order of departure. */
   queue: (lineId: string, position: number) => key<QueueRow>("queue", lineId, position),
   queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
@@ -61,10 +68,25 @@ export const keys = {
   bulk: (bulkId: string) => key<Bulk>("bulk", bulkId),
   /** The gateway's message id of a network id, from the first departure: receipts name only that. */
   messageOfNetworkId: (lineId: string, networkId: string) => key<string>("message_of_network_id", lineId, networkId),
+  networkIdsOfLine: (lineId: string) => prefix<string>("message_of_network_id", lineId),
   /** What a participant's receipt said, and when: each is reported once. The participant is "" in a 1:1 chat. */
   receipt: (messageId: string, status: "delivered" | "read", participant: string) =>
     key<number>("receipt", messageId, status, participant),
   receiptsOf: (messageId: string) => prefix<number>("receipt", messageId),
+  /** An account's ledger: quota counts and the end of its history, rewritten by every accept. */
+  ledger: (accountId: string) => key<Ledger>("ledger", accountId),
+  /** Message ids of 32 consecutive history numbers; written when they are full. */
+  historyBlock: (accountId: string, block: number) => key<string[]>("history_block", accountId, block),
+  /** The first history number of a UTC day (`YYYY-MM-DD`) on which anything was accepted. */
+  historyDay: (accountId: string, day: string) => key<number>("history_day", accountId, day),
+  historyDays: (accountId: string) => prefix<number>("history_day", accountId),
+  /** Packed statuses (level 0) and counts of them (above), see message/status_index.ts. */
+  statusCounts: (accountId: string, level: number, index: number) =>
+    key<bigint>("status_counts", accountId, level, index),
+  statusCountsOf: (accountId: string, level: number) => prefix<bigint>("status_counts", accountId, level),
+  /** A bulk that is being written over several commits; gone once the bulk's own row is there. */
+  bulkDraft: (bulkId: string) => key<BulkDraft>("bulk_draft", bulkId),
+  bulkDrafts: () => prefix<BulkDraft>("bulk_draft"),
   // event/
   /** An event at its place in the order of commits; its id is `evt_` and the order. */
   event: (accountId: string, order: string) => key<LoggedEvent>("event", accountId, order),
@@ -79,7 +101,22 @@ export const keys = {
   /** A file on disk: what it is and until when. */
   file: (fileId: string) => key<FileRecord>("file", fileId),
   files: () => prefix<FileRecord>("file"),
-  // whatsapp/
+  // whatsapp/ (everything that links a line lies under one prefix, so that a log-out can drop it; values are sealed)
+  waLine: (lineId: string) => prefix<unknown>("wa", lineId),
+  /** The line's credentials on the network. */
+  waCreds: (lineId: string) => key<Uint8Array>("wa", lineId, "creds"),
+  /** One key of the library's by its type and id: sessions, pre-keys, sender keys, id mappings, and the journal. */
+  waKey: (lineId: string, type: string, id: string) => key<Uint8Array>("wa", lineId, "key", type, id),
+  waKeysOf: (lineId: string, type: string) => prefix<Uint8Array>("wa", lineId, "key", type),
+  /** A part of a stanza that was handed over (not sealed): delivered again, it is no failure. Value: when, Unix ms. */
+  waSeen: (lineId: string, part: string) => key<number>("wa", lineId, "seen", part),
+  /** A sent message, encoded, for receivers that ask for it again. */
+  waSent: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "sent", networkId),
+  /** The JID that the network gave for a number (not sealed), and when. */
+  waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),
+  /** What the sweep may drop, by the UTC day (days since 1970) on which it ends; the value is the row's key. */
+  waExpiry: (day: number, lineId: string, kind: string, id: string) => key<Key>("wa_expiry", day, lineId, kind, id),
+  waExpiries: () => prefix<Key>("wa_expiry"),
 };
 
 export { key, prefix };

@@ -1,0 +1,107 @@
+/**
+ * Answers kept under a client's `Idempotency-Key`, per account, for 24 hours: the same key and body give the first
+ * answer, another body is refused. Rows carry their own time; `sweepAnswers` removes what is over.
+ */
+import { Problem } from "../errors.ts";
+import type { Clock } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv } from "../store/kv.ts";
+
+export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
+
+/** Rows that one commit of the sweep removes. */
+const SWEEP_BATCH = 500;
+
+/** A request that may be repeated. `fingerprint` stands for method, path and body. */
+export interface RepeatableRequest {
+  accountId: string;
+  /** The header's value, at most 255 characters. */
+  key: string;
+  fingerprint: string;
+}
+
+export interface KeptAnswer {
+  fingerprint: string;
+  answer: unknown;
+  keptAt: number;
+}
+
+export interface Idempotency {
+  /** The first answer, or null. Throws Problem idempotency_key_reused when it was given to another body. */
+  find<T>(request: RepeatableRequest): Promise<T | null>;
+  /**
+   * Keeps the answer in the change that does the work. The change must rest on a check that every rival of the same
+   * key shares, or be run by `once`.
+   */
+  keep(change: Change, request: RepeatableRequest, answer: unknown): void;
+  /**
+   * The kept answer, or that of `work`, which is kept then. Rivals in this process wait for the first; a failed `work`
+   * keeps nothing. Throws as `find` and as `work`.
+   */
+  once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T>;
+}
+
+export function makeIdempotency(options: { kv: Kv; clock: Clock }): Idempotency {
+  const { kv, clock } = options;
+  const running = new Map<string, Promise<unknown>>();
+
+  const store: Idempotency = {
+    async find<T>(request: RepeatableRequest): Promise<T | null> {
+      const { value } = await kv.get(keys.answer(request.accountId, request.key));
+      if (value === null || isOver(value, clock.now())) return null;
+      if (value.fingerprint !== request.fingerprint) throw keyReused();
+      return value.answer as T;
+    },
+
+    keep(change, { accountId, key, fingerprint }, answer) {
+      change.set(keys.answer(accountId, key), { fingerprint, answer, keptAt: clock.now() });
+    },
+
+    async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
+      const lane = JSON.stringify([request.accountId, request.key]);
+      for (let rival = running.get(lane); rival; rival = running.get(lane)) await rival;
+      const run = (async () => {
+        const kept = await store.find<T>(request);
+        if (kept !== null) return kept;
+        const answer = await work();
+        const change = new Change();
+        store.keep(change, request, answer);
+        await kv.commit(change);
+        return answer;
+      })();
+      running.set(lane, run.catch(() => {}));
+      try {
+        return await run;
+      } finally {
+        running.delete(lane);
+      }
+    },
+  };
+  return store;
+}
+
+/** The refusal of a key that came with another body before. */
+export function keyReused(): Problem {
+  return new Problem("idempotency_key_reused", "This Idempotency-Key was used with another request.");
+}
+
+/** Removes answers that are older than 24 hours; returns how many. */
+export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
+  let swept = 0;
+  let change = new Change();
+  const flush = async () => {
+    swept += change.mutations.length;
+    await kv.commit(change);
+    change = new Change();
+  };
+  for await (const row of kv.list({ prefix: keys.answers() })) {
+    if (isOver(row.value, now)) change.delete(row.key);
+    if (change.mutations.length >= SWEEP_BATCH) await flush();
+  }
+  if (change.mutations.length) await flush();
+  return swept;
+}
+
+function isOver(kept: KeptAnswer, now: number): boolean {
+  return now - kept.keptAt >= IDEMPOTENCY_MS;
+}

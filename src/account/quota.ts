@@ -1,0 +1,74 @@
+/** Quotas: messages accepted in a UTC day and a UTC month, counted inside the commit that accepts them. */
+import { Problem } from "../errors.ts";
+import type { Plan } from "./plan.ts";
+
+/** What an account has used, as kept in its ledger row. */
+export interface Usage {
+  /** UTC day of the count, `YYYY-MM-DD`. Never goes back, also when the clock does. */
+  day: string;
+  daily: number;
+  /** UTC month of the count, `YYYY-MM`. */
+  month: string;
+  monthly: number;
+}
+
+/** What is left of a quota; null where the plan sets no limit. */
+export interface QuotaLeft {
+  daily: number | null;
+  monthly: number | null;
+}
+
+export const NO_USAGE: Usage = { day: "", daily: 0, month: "", monthly: 0 };
+
+/** The UTC day of a time, `YYYY-MM-DD`. */
+export function utcDay(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+/** The usage with counts of days and months that have ended set to 0. */
+export function usageAt(usage: Usage, now: number): Usage {
+  const today = utcDay(now);
+  if (today <= usage.day) return usage;
+  const month = today.slice(0, 7);
+  return { day: today, daily: 0, month, monthly: month === usage.month ? usage.monthly : 0 };
+}
+
+/** What the plan leaves; an account that was moved to a smaller plan has 0 left, not less. */
+export function quotaLeft(plan: Plan, usage: Usage): QuotaLeft {
+  const left = (limit: number | null, used: number) => limit === null ? null : Math.max(0, limit - used);
+  return { daily: left(plan.daily, usage.daily), monthly: left(plan.monthly, usage.monthly) };
+}
+
+/**
+ * The usage after `count` more messages, all or none of them.
+ * Throws Problem quota_exceeded with `remaining`, and `Retry-After` set to the next UTC day or month.
+ */
+export function charge(usage: Usage, count: number, options: { plan: Plan; now: number }): Usage {
+  const { plan, now } = options;
+  const current = usageAt(usage, now);
+  const remaining = quotaLeft(plan, current);
+  const dayIsFull = remaining.daily !== null && count > remaining.daily;
+  const monthIsFull = remaining.monthly !== null && count > remaining.monthly;
+  if (dayIsFull || monthIsFull) {
+    const period = monthIsFull ? "month" : "day";
+    const left = monthIsFull ? remaining.monthly : remaining.daily;
+    throw new Problem("quota_exceeded", `${count} asked for, ${left} left this UTC ${period} on plan ${plan.name}.`, {
+      retryAfterSeconds: secondsUntil(monthIsFull ? nextMonth(current.month) : nextDay(current.day), now),
+      members: { remaining },
+    });
+  }
+  return { ...current, daily: current.daily + count, monthly: current.monthly + count };
+}
+
+function nextDay(day: string): number {
+  return Date.parse(`${day}T00:00:00Z`) + 24 * 60 * 60 * 1000;
+}
+
+function nextMonth(month: string): number {
+  const [year = 0, number = 0] = month.split("-").map(Number);
+  return Date.UTC(year, number, 1);
+}
+
+function secondsUntil(time: number, now: number): number {
+  return Math.max(1, Math.ceil((time - now) / 1000));
+}

@@ -1,0 +1,68 @@
+/**
+ * A bulk that is too large for one commit is written as a draft over several, and published by one (promise 1: all or
+ * none). Nothing shows a draft: no history number, no quota, and queue rows that name a bulk count only with its row.
+ * What a crash leaves of a draft is removed at boot.
+ */
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
+import type { Message } from "./message.ts";
+import { addMessage, commitSized, loadOf, removeMessage } from "./message_rows.ts";
+
+export interface BulkDraft {
+  /** The draft's messages have ids from this to that, with no other message between. */
+  firstMessageId: string;
+  lastMessageId: string;
+}
+
+/** Writes the draft; its row must be checked by the commit that publishes it (`publishDraft`). */
+export async function writeDraft(kv: Kv, bulkId: string, messages: readonly Message[]): Promise<Row<BulkDraft>> {
+  const draft: BulkDraft = {
+    firstMessageId: messages[0]!.id,
+    lastMessageId: messages.at(-1)!.id,
+  };
+  const key = keys.bulkDraft(bulkId);
+  await kv.commit(new Change().checkAbsent(key).set(key, draft));
+  for (const piece of commitSized(messages, (message) => loadOf([message.content]))) {
+    const change = new Change();
+    for (const message of piece) addMessage(change, message);
+    await kv.commit(change);
+  }
+  const slot = await kv.get(key);
+  if (slot.value === null) throw new StoreError("unavailable", "the draft of a bulk was removed while it was written");
+  return slot as Row<BulkDraft>;
+}
+
+/** Adds to the change that makes the bulk count that the draft is over, unless somebody began to remove it. */
+export function publishDraft(change: Change, draft: Row<BulkDraft>): void {
+  change.check(draft).delete(draft.key);
+}
+
+/** Removes what a draft has written; one that was published is left alone. */
+export async function removeDraft(kv: Kv, bulkId: string): Promise<void> {
+  const slot = await kv.get(keys.bulkDraft(bulkId));
+  if (slot.value === null) return;
+  // Written anew, so that whoever is still about to publish it fails at its check.
+  if (!await kv.commit(new Change().check(slot).set(slot.key, slot.value))) return removeDraft(kv, bulkId);
+
+  const range = {
+    prefix: keys.messages(),
+    start: keys.message(slot.value.firstMessageId),
+    end: keys.message(`${slot.value.lastMessageId}~`),
+  };
+  const left: Message[] = [];
+  for await (const row of kv.list(range)) if (row.value.bulkId === bulkId) left.push(row.value);
+  for (const piece of commitSized(left, (message) => loadOf([message.content]))) {
+    const change = new Change();
+    for (const message of piece) removeMessage(change, message);
+    await kv.commit(change);
+  }
+  await kv.commit(new Change().delete(slot.key));
+}
+
+/**
+ * Removes what crashes left. Before anything is accepted or dispatched: the positions of a draft are given out again
+ * to the next message, so its rows must be gone by then.
+ */
+export async function removeDrafts(kv: Kv): Promise<void> {
+  for await (const row of kv.list({ prefix: keys.bulkDrafts() })) await removeDraft(kv, String(row.key.at(-1)));
+}

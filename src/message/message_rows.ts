@@ -1,0 +1,71 @@
+/** The rows of a message that waits, as accept writes them, and how many of them one commit takes. */
+import { dropFile, keepFile } from "../media/store.ts";
+import { keys } from "../store/keys.ts";
+import type { Change } from "../store/kv.ts";
+import type { OutgoingContent } from "./content.ts";
+import type { Message } from "./message.ts";
+import { dequeue, enqueue } from "./queue.ts";
+
+/** Messages of one commit: with four rows each, well below the 900 mutations that a commit may have. */
+const MESSAGES_A_COMMIT = 200;
+/** Bytes of one commit, well below the 700 KiB that it may have. */
+const BYTES_A_COMMIT = 512 * 1024;
+/** A message's rows without its text, measured at about 600 bytes. */
+const BYTES_A_MESSAGE = 1024;
+
+/** Adds a new message, its place in the queue, and the row of its file to the change. */
+export function addMessage(change: Change, message: Message): void {
+  enqueue(change, message);
+  const { content, accountId, createdAt } = message;
+  if (content.kind === "text") return;
+  const { file: { fileId, size, sha256 }, mimetype, filename } = content;
+  keepFile(change, { id: fileId, accountId, size, sha256, mimetype, filename, createdAt, expiresAt: null });
+}
+
+/** Adds to the change that the message was never there. */
+export function removeMessage(change: Change, message: Message): void {
+  dequeue(change, message);
+  change.delete(keys.message(message.id));
+  if (message.content.kind !== "text") dropFile(change, message.content.file.fileId);
+}
+
+/** What fills a commit. */
+export interface Load {
+  messages: number;
+  bytes: number;
+}
+
+/** What messages with these contents put into a commit, estimated from above. */
+export function loadOf(contents: Iterable<OutgoingContent>): Load {
+  const load = { messages: 0, bytes: 0 };
+  for (const content of contents) {
+    const text = content.kind === "text" ? content.text : (content.caption ?? "") + content.filename;
+    load.messages++;
+    // Two bytes a UTF-16 unit is the most that the engine's serialisation takes.
+    load.bytes += BYTES_A_MESSAGE + 2 * text.length;
+  }
+  return load;
+}
+
+/** Cuts a list, in order, into pieces that each fit into one commit; what is too large alone is a piece of its own. */
+export function* commitSized<T>(items: Iterable<T>, loadOfItem: (item: T) => Load): Generator<T[]> {
+  let piece: T[] = [];
+  let load = { messages: 0, bytes: 0 };
+  for (const item of items) {
+    const own = loadOfItem(item);
+    const together = { messages: load.messages + own.messages, bytes: load.bytes + own.bytes };
+    if (piece.length > 0 && !fitsOneCommit(together)) {
+      yield piece;
+      piece = [];
+      load = own;
+    } else {
+      load = together;
+    }
+    piece.push(item);
+  }
+  if (piece.length > 0) yield piece;
+}
+
+export function fitsOneCommit(load: Load): boolean {
+  return load.messages <= MESSAGES_A_COMMIT && load.bytes <= BYTES_A_COMMIT;
+}

@@ -1,0 +1,163 @@
+/**
+ * Which messages of an account have which status, by history number, without reading the messages.
+ *
+ * A status fits in 2 bits, so one 64-bit counter (a word) holds those of 32 messages. Above the words stand two levels
+ * of nodes, each covering 64 of the level below (2,048 and 131,072 messages): a node packs three counts of 21 bits,
+ * one a status other than `queued`, which is the rest. A status change adds a difference to three counters: `add` never
+ * conflicts, group commit sums it, and since each change of a message is committed once, the sums are exact. `queued`
+ * is 0 everywhere, so a new message costs nothing here.
+ */
+import { keys } from "../store/keys.ts";
+import type { Change, Kv } from "../store/kv.ts";
+import { BLOCK_SIZE } from "./ledger.ts";
+import type { MessageStatus } from "./message.ts";
+
+const CODES: Readonly<Record<MessageStatus, number>> = { queued: 0, processing: 1, sent: 2, failed: 3 };
+const STATUS_BITS = 2;
+const COUNT_BITS = 21;
+const FANOUT = 64;
+/** Messages below one counter of each level; level 0 are the words. */
+const SPAN = [BLOCK_SIZE, BLOCK_SIZE * FANOUT, BLOCK_SIZE * FANOUT ** 2] as const;
+const TOP = SPAN.length - 1;
+
+/** Adds to the change that the message with this history number moves from one status to another. */
+export function moveStatus(
+  change: Change,
+  message: { accountId: string; historyNumber: number },
+  move: { from: MessageStatus; to: MessageStatus },
+): void {
+  const [from, to] = [CODES[move.from], CODES[move.to]];
+  const offset = message.historyNumber - 1;
+  SPAN.forEach((span, level) => {
+    const amount = level === 0
+      ? BigInt(to - from) << BigInt((offset % BLOCK_SIZE) * STATUS_BITS)
+      : countOfOne(to) - countOfOne(from);
+    change.add(keys.statusCounts(message.accountId, level, Math.floor(offset / span)), amount);
+  });
+}
+
+/** One message of this code in a node's packed counts. */
+function countOfOne(code: number): bigint {
+  return code === 0 ? 0n : 1n << BigInt((code - 1) * COUNT_BITS);
+}
+
+/** One account's index of one status, for one query. */
+export class StatusReader {
+  readonly #kv: Kv;
+  readonly #accountId: string;
+  readonly #code: number;
+  readonly #messages: number;
+  /** Each stretch of counters is read once a query, so that the parts of an answer agree. */
+  readonly #stretches = new Map<string, Promise<bigint[]>>();
+
+  /** `messages` is the account's last history number. */
+  constructor(kv: Kv, of: { accountId: string; status: MessageStatus; messages: number }) {
+    this.#kv = kv;
+    this.#accountId = of.accountId;
+    this.#code = CODES[of.status];
+    this.#messages = of.messages;
+  }
+
+  /** How many of the first `number` messages have the status. */
+  async rank(number: number): Promise<number> {
+    if (number === this.#messages) return sum(await this.#counts(TOP, 0));
+    const before = await Promise.all(SPAN.map(async (span, level) => {
+      const index = Math.floor(number / span);
+      const start = startOfStretch(level, index);
+      return sum((await this.#counts(level, start)).slice(0, index - start));
+    }));
+    const inLastWord = await this.#numbersInWord(Math.floor(number / BLOCK_SIZE));
+    return sum(before) + inLastWord.filter((found) => found <= number).length;
+  }
+
+  /** History numbers of the messages ranked `first` to `last` among those with the status, oldest first. */
+  async select(first: number, last: number): Promise<number[]> {
+    if (last < first) return [];
+    /** Where to look on, with how many of the status lie before it. */
+    let open = [{ start: 0, rank: 0 }];
+    for (let level = TOP; level >= 0; level--) {
+      const stretches = await Promise.all(open.map(({ start }) => this.#counts(level, start)));
+      open = stretches.flatMap((counts, i) => {
+        let { start, rank } = open[i]!;
+        const hits: typeof open = [];
+        for (const count of counts) {
+          if (rank < last && rank + count >= first) hits.push({ start: level === 0 ? start : start * FANOUT, rank });
+          start++;
+          rank += count;
+        }
+        return hits;
+      });
+    }
+    const words = await Promise.all(open.map(({ start }) => this.#numbersInWord(start)));
+    return words.flatMap((numbers, i) => {
+      const { rank } = open[i]!;
+      return numbers.slice(Math.max(0, first - rank - 1), Math.max(0, last - rank));
+    });
+  }
+
+  /** How many messages have the status below each counter of a stretch. */
+  async #counts(level: number, start: number): Promise<number[]> {
+    const counters = await this.#counters(level, start);
+    return counters.map((counter, i) => {
+      const index = start + i;
+      if (level === 0) return this.#slotsWithStatus(counter, index).length;
+      if (this.#code !== CODES.queued) return countIn(counter, this.#code);
+      const size = Math.min(SPAN[level]!, this.#messages - index * SPAN[level]!);
+      return size - sum([1, 2, 3].map((code) => countIn(counter, code)));
+    });
+  }
+
+  async #numbersInWord(index: number): Promise<number[]> {
+    const start = startOfStretch(0, index);
+    const word = (await this.#counters(0, start))[index - start];
+    return word === undefined ? [] : this.#slotsWithStatus(word, index).map((slot) => index * BLOCK_SIZE + slot + 1);
+  }
+
+  #slotsWithStatus(word: bigint, index: number): number[] {
+    const halves = [Number(word & 0xffffffffn), Number(word >> 32n)];
+    const slots: number[] = [];
+    const used = Math.min(BLOCK_SIZE, this.#messages - index * BLOCK_SIZE);
+    for (let slot = 0; slot < used; slot++) {
+      const code = (halves[slot >> 4]! >>> ((slot & 15) * STATUS_BITS)) & 3;
+      if (code === this.#code) slots.push(slot);
+    }
+    return slots;
+  }
+
+  /** The counters of a stretch in use, as unsigned 64-bit; one that was never added to is 0. */
+  #counters(level: number, start: number): Promise<bigint[]> {
+    const name = `${level}/${start}`;
+    const known = this.#stretches.get(name) ?? this.#readCounters(level, start);
+    this.#stretches.set(name, known);
+    return known;
+  }
+
+  async #readCounters(level: number, start: number): Promise<bigint[]> {
+    const inUse = Math.ceil(this.#messages / SPAN[level]!) - start;
+    const counters = new Array<bigint>(Math.max(0, level === TOP ? inUse : Math.min(FANOUT, inUse))).fill(0n);
+    const at = (index: number) => keys.statusCounts(this.#accountId, level, index);
+    const range = {
+      prefix: keys.statusCountsOf(this.#accountId, level),
+      start: at(start),
+      end: at(start + counters.length),
+    };
+    for await (const row of this.#kv.list(range, { limit: counters.length })) {
+      counters[Number(row.key.at(-1)) - start] = BigInt.asUintN(64, row.value);
+    }
+    return counters;
+  }
+}
+
+/** The first of the counters that are read together with this one. */
+function startOfStretch(level: number, index: number): number {
+  return level === TOP ? 0 : Math.floor(index / FANOUT) * FANOUT;
+}
+
+/** The count of one code in a node. */
+function countIn(node: bigint, code: number): number {
+  return Number((node >> BigInt((code - 1) * COUNT_BITS)) & ((1n << BigInt(COUNT_BITS)) - 1n));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
