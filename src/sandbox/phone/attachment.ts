@@ -1,0 +1,185 @@
+/**
+ * Files of messages: encrypted and uploaded when a phone sends, downloaded, verified and decrypted when it receives, as
+ * the apps do it: AES-256-CBC, a 10-byte HMAC, and SHA-256 over both the plain file and what is uploaded.
+ */
+import { Buffer } from "node:buffer";
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
+import type { Random, Runtime } from "../../runtime.ts";
+import type { MediaAccess, PhoneFileKind } from "../device.ts";
+
+const MAC_BYTES = 10;
+/** A transfer over loopback that takes longer has hung. */
+const TRANSFER_TIMEOUT_MS = 60_000;
+/** Downloaded files up to this size are kept encrypted, so that the phone can upload them again. */
+const KEPT_FILE_BYTES = 16 * 1024 * 1024;
+
+/** The name of each kind in key derivation, and its folder on the media host (protocol constants). */
+const KINDS: Record<PhoneFileKind, { info: string; folder: string }> = {
+  image: { info: "WhatsApp Image Keys", folder: "image" },
+  video: { info: "WhatsApp Video Keys", folder: "video" },
+  audio: { info: "WhatsApp Audio Keys", folder: "audio" },
+  document: { info: "WhatsApp Document Keys", folder: "document" },
+  sticker: { info: "WhatsApp Image Keys", folder: "image" },
+};
+
+/** A file on the media host, as a message refers to it. */
+export interface Attachment {
+  mediaKey: Uint8Array;
+  fileSha256: Uint8Array;
+  fileEncSha256: Uint8Array;
+  fileLength: number;
+  directPath: string;
+  url: string;
+}
+
+/** An encrypted file with what the host knows it by. */
+export interface SealedFile {
+  kind: PhoneFileKind;
+  body: Uint8Array;
+  encSha256: Uint8Array;
+}
+
+/** What a phone found in a file that it received. */
+export interface OpenedFile {
+  /** Hex. */
+  sha256: string;
+  size: number;
+  /** The encrypted file; null when it is too large to keep. */
+  sealed: SealedFile | null;
+}
+
+/** The file cannot be had, or is not what the message says. The message is one sentence. */
+export class AttachmentError extends Error {
+  override name = "AttachmentError";
+}
+
+/** Encrypts a file and uploads it. Throws AttachmentError. */
+export async function sendFile(
+  content: Uint8Array,
+  kind: PhoneFileKind,
+  { runtime, media }: { runtime: Runtime; media: MediaAccess },
+): Promise<Attachment> {
+  const { mediaKey, sealed } = seal(content, kind, runtime.random);
+  const { url, directPath } = await upload(sealed, { runtime, media });
+  return {
+    mediaKey,
+    fileSha256: createHash("sha256").update(content).digest(),
+    fileEncSha256: sealed.encSha256,
+    fileLength: content.length,
+    directPath,
+    url,
+  };
+}
+
+function seal(content: Uint8Array, kind: PhoneFileKind, random: Random): { mediaKey: Uint8Array; sealed: SealedFile } {
+  const mediaKey = random.bytes(32);
+  const { iv, cipherKey, macKey } = mediaKeys(mediaKey, kind);
+  const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
+  const encrypted = Buffer.concat([cipher.update(content), cipher.final()]);
+  const mac = createHmac("sha256", macKey).update(iv).update(encrypted).digest().subarray(0, MAC_BYTES);
+  const body = Buffer.concat([encrypted, mac]);
+  return { mediaKey, sealed: { kind, body, encSha256: createHash("sha256").update(body).digest() } };
+}
+
+/** Uploads what is encrypted already: also the answer to a companion that found the file gone. Throws AttachmentError. */
+export async function upload(
+  { kind, body, encSha256 }: SealedFile,
+  { runtime, media }: { runtime: Runtime; media: MediaAccess },
+): Promise<{ url: string; directPath: string }> {
+  const token = Buffer.from(encSha256).toString("base64url");
+  const query = new URLSearchParams({ auth: media.auth, token });
+  return await transfer(`/mms/${KINDS[kind].folder}/${token}?${query}`, {
+    runtime,
+    media,
+    request: { method: "POST", body: Uint8Array.from(body), headers: { "content-type": "application/octet-stream" } },
+  }, async (response) => {
+    const answer = await response.json() as { url: string; direct_path: string };
+    return { url: answer.url, directPath: answer.direct_path };
+  });
+}
+
+/** Downloads, verifies both hashes, the MAC and the length, and decrypts, holding at most the kept part. */
+export async function receiveFile(
+  attachment: Omit<Attachment, "url">,
+  kind: PhoneFileKind,
+  { runtime, media }: { runtime: Runtime; media: MediaAccess },
+): Promise<OpenedFile> {
+  return await transfer(attachment.directPath, { runtime, media }, async (response) => {
+    if (!response.body) throw new AttachmentError("The file is empty");
+    const { iv, cipherKey, macKey } = mediaKeys(attachment.mediaKey, kind);
+    const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);
+    const mac = createHmac("sha256", macKey).update(iv);
+    const encHash = createHash("sha256");
+    const plainHash = createHash("sha256");
+    let size = 0;
+    let tail = Buffer.alloc(0);
+    const kept: Uint8Array[] = [];
+    let keptBytes = 0;
+    for await (const chunk of response.body) {
+      encHash.update(chunk);
+      keptBytes += chunk.length;
+      if (keptBytes <= KEPT_FILE_BYTES) kept.push(chunk);
+      else kept.length = 0;
+      const data = Buffer.concat([tail, chunk]);
+      // The last bytes are the MAC; which ones they are is known at the end only.
+      const encrypted = data.subarray(0, Math.max(0, data.length - MAC_BYTES));
+      tail = data.subarray(encrypted.length);
+      mac.update(encrypted);
+      const plain = decipher.update(encrypted);
+      plainHash.update(plain);
+      size += plain.length;
+    }
+    const encSha256 = encHash.digest();
+    if (!encSha256.equals(attachment.fileEncSha256)) throw new AttachmentError("The encrypted file has another hash");
+    if (!mac.digest().subarray(0, MAC_BYTES).equals(tail)) throw new AttachmentError("The file's MAC is wrong");
+    const last = finalBlock(decipher);
+    plainHash.update(last);
+    size += last.length;
+    const sha256 = plainHash.digest();
+    if (!sha256.equals(attachment.fileSha256)) throw new AttachmentError("The decrypted file has another hash");
+    if (size !== attachment.fileLength) throw new AttachmentError("The file has another length than its message says");
+    const sealed = keptBytes <= KEPT_FILE_BYTES ? { kind, body: Buffer.concat(kept), encSha256 } : null;
+    return { sha256: sha256.toString("hex"), size, sealed };
+  });
+}
+
+function finalBlock(decipher: ReturnType<typeof createDecipheriv>): Buffer {
+  try {
+    return decipher.final();
+  } catch {
+    throw new AttachmentError("The file cannot be decrypted");
+  }
+}
+
+/** One exchange with the media host, bounded in time; the connection ends with it. */
+async function transfer<T>(
+  path: string,
+  { runtime, media, request = {} }: { runtime: Runtime; media: MediaAccess; request?: RequestInit },
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
+  const target = new URL(path, media.url);
+  if (target.origin !== new URL(media.url).origin) throw new AttachmentError("The file lies outside the media host");
+  const abort = new AbortController();
+  const stopTimer = runtime.clock.after(TRANSFER_TIMEOUT_MS, () => abort.abort());
+  const client = Deno.createHttpClient({ caCerts: [media.caPem] });
+  try {
+    const response = await fetch(target, { ...request, client, signal: abort.signal });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new AttachmentError(`The media host answered ${response.status}`);
+    }
+    return await read(response);
+  } catch (error) {
+    if (error instanceof AttachmentError) throw error;
+    throw new AttachmentError("The media host could not be reached", { cause: error });
+  } finally {
+    stopTimer();
+    client.close();
+  }
+}
+
+/** Initialisation vector, cipher key and MAC key out of a message's media key. */
+function mediaKeys(mediaKey: Uint8Array, kind: PhoneFileKind) {
+  const expanded = Buffer.from(hkdfSync("sha256", mediaKey, Buffer.alloc(0), KINDS[kind].info, 112));
+  return { iv: expanded.subarray(0, 16), cipherKey: expanded.subarray(16, 48), macKey: expanded.subarray(48, 80) };
+}

@@ -1,0 +1,93 @@
+/** Makes WhatsApp messages out of what the control API asks a phone to send: texts, files, or protobuf as JSON. */
+import { proto } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import { invalid } from "../../errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import { FILE_KINDS, type MediaAccess, type PhoneFileKind, type PhoneMessage } from "../device.ts";
+import { sendFile } from "./attachment.ts";
+
+type FileMessage = Extract<PhoneMessage, { file: string }>;
+
+/** What a file is sent as when the caller names no mimetype. */
+const DEFAULT_MIMETYPES: Record<PhoneFileKind, string> = {
+  image: "image/jpeg",
+  video: "video/mp4",
+  audio: "audio/ogg; codecs=opus",
+  document: "application/octet-stream",
+  sticker: "image/webp",
+};
+
+/** Throws Problem validation_failed for a message that makes no sense, AttachmentError when the upload fails. */
+export async function compose(
+  message: PhoneMessage,
+  context: { runtime: Runtime; media: MediaAccess },
+): Promise<proto.IMessage> {
+  if ("text" in message) {
+    if (!message.text) throw invalid("text", "is empty");
+    return { conversation: message.text };
+  }
+  if ("file" in message) return await composeFile(message, context);
+  return readMessage(message.message);
+}
+
+async function composeFile(
+  message: FileMessage,
+  context: { runtime: Runtime; media: MediaAccess },
+): Promise<proto.IMessage> {
+  const kind = message.kind ?? "document";
+  if (!FILE_KINDS.includes(kind)) throw invalid("kind", `must be one of ${FILE_KINDS.join(", ")}`);
+  const base64 = message.file.replace(/^data:[^,]*;base64,/, "");
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) throw invalid("file", "is not base64");
+  const content = Buffer.from(base64, "base64");
+  if (content.length === 0) throw invalid("file", "is empty");
+  const caption = message.caption || undefined;
+  const mimetype = message.mimetype ?? DEFAULT_MIMETYPES[kind];
+  const file = { ...await sendFile(content, kind, context), mimetype };
+  switch (kind) {
+    case "image":
+      return { imageMessage: { ...file, caption } };
+    case "video":
+      return { videoMessage: { ...file, caption } };
+    case "audio":
+      return { audioMessage: { ...file, ptt: mimetype.startsWith("audio/ogg") } };
+    case "sticker":
+      return { stickerMessage: file };
+    case "document": {
+      const fileName = message.filename ?? "file";
+      const documentMessage = { ...file, fileName, title: fileName, caption };
+      // The apps wrap a document that has a caption.
+      return caption ? { documentWithCaptionMessage: { message: { documentMessage } } } : { documentMessage };
+    }
+  }
+}
+
+function readMessage(json: Record<string, unknown>): proto.IMessage {
+  try {
+    const message = proto.Message.fromObject(json);
+    if (proto.Message.encode(message).finish().length > 0) return message;
+  } catch {
+    throw invalid("message", "does not fit WhatsApp's Message schema");
+  }
+  throw invalid("message", "holds no field of WhatsApp's Message schema");
+}
+
+/** The stanza's `type` and the `mediatype` of its ciphertexts, which a network sees though it cannot read the message. */
+export function wireType(message: proto.IMessage): { type: string; mediaType: string | null } {
+  const content = message.documentWithCaptionMessage?.message ?? message;
+  const mediaType = MEDIA_TYPES.find(([field]) => content[field])?.[1] ?? null;
+  if (content.audioMessage) return { type: "media", mediaType: content.audioMessage.ptt ? "ptt" : "audio" };
+  if (mediaType) return { type: "media", mediaType };
+  if (content.reactionMessage) return { type: "reaction", mediaType };
+  if (content.pollCreationMessage || content.pollUpdateMessage) return { type: "poll", mediaType };
+  return { type: "text", mediaType };
+}
+
+const MEDIA_TYPES: [keyof proto.IMessage, string][] = [
+  ["imageMessage", "image"],
+  ["videoMessage", "video"],
+  ["documentMessage", "document"],
+  ["stickerMessage", "sticker"],
+  ["contactMessage", "vcard"],
+  ["contactsArrayMessage", "contact_array"],
+  ["liveLocationMessage", "livelocation"],
+];

@@ -1,0 +1,65 @@
+/** Reads what is in a decrypted message: its type, its text, and the file that it refers to. */
+import type { proto } from "@whiskeysockets/baileys";
+import type { PhoneFileKind } from "../device.ts";
+import type { Attachment } from "./attachment.ts";
+
+export interface Content {
+  /** Name of the protobuf field. */
+  type: string;
+  text: string | null;
+  caption: string | null;
+  filename: string | null;
+  mimetype: string | null;
+  file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> } | null;
+}
+
+/** Fields of a message that are about it, not in it. */
+const ENVELOPE_FIELDS = new Set(["messageContextInfo", "senderKeyDistributionMessage", "deviceSentMessage"]);
+
+const WRAPPERS = [
+  "documentWithCaptionMessage",
+  "ephemeralMessage",
+  "viewOnceMessage",
+  "viewOnceMessageV2",
+  "viewOnceMessageV2Extension",
+  "editedMessage",
+] as const;
+
+const FILE_FIELDS = [
+  ["imageMessage", "image"],
+  ["videoMessage", "video"],
+  ["audioMessage", "audio"],
+  ["documentMessage", "document"],
+  ["stickerMessage", "sticker"],
+] as const;
+
+/** What the message holds; null when it only carries keys. */
+export function readContent(message: proto.IMessage): Content | null {
+  const inner = unwrap(message);
+  const type = Object.entries(inner).find(([field, value]) => value != null && !ENVELOPE_FIELDS.has(field))?.[0];
+  if (!type) return null;
+  const content: Content = { type, text: textOf(inner), caption: null, filename: null, mimetype: null, file: null };
+  for (const [field, kind] of FILE_FIELDS) {
+    const media = inner[field];
+    if (!media) continue;
+    content.mimetype = media.mimetype ?? null;
+    content.caption = ("caption" in media && media.caption) || null;
+    content.filename = ("fileName" in media && media.fileName) || null;
+    if (media.mediaKey && media.fileSha256 && media.fileEncSha256 && media.directPath) {
+      const { mediaKey, fileSha256, fileEncSha256, directPath } = media;
+      const fileLength = Number(media.fileLength ?? 0);
+      content.file = { kind, attachment: { mediaKey, fileSha256, fileEncSha256, fileLength, directPath } };
+    }
+  }
+  return content;
+}
+
+function unwrap(message: proto.IMessage): proto.IMessage {
+  const wrapper = WRAPPERS.find((field) => message[field]?.message);
+  const inner = wrapper && message[wrapper]?.message;
+  return inner ? unwrap(inner) : message;
+}
+
+function textOf(message: proto.IMessage): string | null {
+  return message.conversation || message.extendedTextMessage?.text || message.reactionMessage?.text || null;
+}

@@ -1,0 +1,30 @@
+/** What the parts of one phone share: who it is, its keys and sessions, and its way to the network. */
+import { isLidUser, jidDecode, jidEncode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import type { Runtime } from "../../runtime.ts";
+import type { Device, PhoneUplink } from "../device.ts";
+import type { PhoneKeys } from "./keys.ts";
+import type { SenderKeys } from "./sender_keys.ts";
+import type { SignalSessions } from "./signal.ts";
+
+export interface PhoneContext {
+  readonly runtime: Runtime;
+  readonly uplink: PhoneUplink;
+  readonly self: Device;
+  /** The name that others see. */
+  readonly name: string;
+  readonly keys: PhoneKeys;
+  readonly sessions: SignalSessions;
+  readonly senderKeys: SenderKeys;
+}
+
+/** The `@lid` form of a user's or device's jid, under which sessions are kept; the jid itself where none is known. */
+export function lidForm(uplink: PhoneUplink, jid: string): string {
+  if (isLidUser(jid)) return jid;
+  const lid = jidDecode(uplink.lidOf(jidNormalizedUser(jid)) ?? undefined);
+  return lid ? jidEncode(lid.user, "lid", jidDecode(jid)?.device) : jid;
+}
+
+/** Whether a user or device is this phone's owner. */
+export function isOwn({ uplink, self }: PhoneContext, jid: string): boolean {
+  return jidNormalizedUser(lidForm(uplink, jid)) === jidNormalizedUser(self.lid);
+}

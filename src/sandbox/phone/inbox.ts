@@ -1,0 +1,114 @@
+/** What a phone has received and decrypted, oldest first, each message once however often it arrives. */
+import { type BinaryNode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { invalid, notFound } from "../../errors.ts";
+import type { InboxItem } from "../device.ts";
+import type { OpenedFile } from "./attachment.ts";
+import type { Content } from "./content.ts";
+import { isOwn, lidForm, type PhoneContext } from "./context.ts";
+
+/** Encrypted files are kept for re-uploading until together they exceed this. */
+const KEPT_FILES_BYTES = 64 * 1024 * 1024;
+
+/** A message with what is needed to answer for it later. */
+export interface Received {
+  item: InboxItem;
+  stanza: BinaryNode;
+  content: Content;
+  file: OpenedFile | null;
+}
+
+export class Inbox {
+  #phone: PhoneContext;
+  #received = new Map<string, Received>();
+  #keptBytes = 0;
+
+  constructor(phone: PhoneContext) {
+    this.#phone = phone;
+  }
+
+  /** The message as it came before; null for a new one. */
+  find(stanza: BinaryNode, destination: string | null): Received | null {
+    return this.#received.get(this.#keyOf(stanza, destination)) ?? null;
+  }
+
+  add(stanza: BinaryNode, destination: string | null, { content, file, mediaError }: {
+    content: Content;
+    file: OpenedFile | null;
+    mediaError: string | null;
+  }): void {
+    const fromMe = isOwn(this.#phone, authorOf(stanza));
+    const from = this.#shown(stanza);
+    const item: InboxItem = {
+      id: stanza.attrs.id ?? "",
+      from,
+      chat: stanza.attrs.participant
+        ? stanza.attrs.from ?? ""
+        : fromMe && destination
+        ? this.#known(destination)
+        : from,
+      fromMe,
+      type: content.type,
+      text: content.text,
+      caption: content.caption,
+      filename: content.filename,
+      mimetype: content.mimetype,
+      sha256: file?.sha256 ?? null,
+      size: file?.size ?? null,
+      mediaError,
+      timestamp: Number(stanza.attrs.t ?? 0) * 1000,
+      copies: 1,
+    };
+    this.#received.set(this.#keyOf(stanza, destination), { item, stanza, content, file });
+    this.#keepWithinBounds(file);
+  }
+
+  items(): InboxItem[] {
+    return [...this.#received.values()].map(({ item }) => ({ ...item }));
+  }
+
+  /** The received message with this id. Throws Problem not_found, or validation_failed for the owner's own message. */
+  incoming(messageId: string): Received {
+    const found = [...this.#received.values()].filter(({ item }) => item.id === messageId);
+    if (found.length === 0) throw notFound("message on this phone");
+    const incoming = found.find(({ item }) => !item.fromMe);
+    if (!incoming) throw invalid("id", "is a message of the phone's own owner");
+    return incoming;
+  }
+
+  /** Every message with this id, for instance of two senders who chose the same. */
+  withId(messageId: string): Received[] {
+    return [...this.#received.values()].filter(({ item }) => item.id === messageId);
+  }
+
+  #keyOf(stanza: BinaryNode, destination: string | null): string {
+    const author = jidNormalizedUser(lidForm(this.#phone.uplink, authorOf(stanza)));
+    const chat = stanza.attrs.participant ? stanza.attrs.from : destination ?? stanza.attrs.from ?? "";
+    return `${jidNormalizedUser(lidForm(this.#phone.uplink, chat ?? ""))} ${author} ${stanza.attrs.id}`;
+  }
+
+  /** The sender as its owner lets others see it: by number, unless it hides that. */
+  #shown({ attrs }: BinaryNode): string {
+    const author = jidNormalizedUser(attrs.participant ?? attrs.from);
+    if (isOwn(this.#phone, author)) return this.#phone.self.jid;
+    return jidNormalizedUser(attrs.participant_pn ?? attrs.sender_pn) || author;
+  }
+
+  /** A contact whom the owner writes to is known by number. */
+  #known(jid: string): string {
+    return this.#phone.uplink.pnOf(jid) ?? jid;
+  }
+
+  #keepWithinBounds(added: OpenedFile | null): void {
+    this.#keptBytes += added?.sealed?.body.length ?? 0;
+    for (const { file } of this.#received.values()) {
+      if (this.#keptBytes <= KEPT_FILES_BYTES) return;
+      if (!file?.sealed) continue;
+      this.#keptBytes -= file.sealed.body.length;
+      file.sealed = null;
+    }
+  }
+}
+
+function authorOf({ attrs }: BinaryNode): string {
+  return attrs.participant ?? attrs.from ?? "";
+}

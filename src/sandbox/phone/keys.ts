@@ -1,0 +1,63 @@
+/** The Signal keys of a phone: identity, signed pre-key, and a stock of one-time pre-keys that is kept filled. */
+import { Curve, type KeyPair } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import type { Random } from "../../runtime.ts";
+import type { KeyBundle } from "../device.ts";
+
+/** Published at first and after each refill. */
+const STOCK = 60;
+/** Below this many the stock is filled up again. */
+const LOW_STOCK = 20;
+
+export interface PhoneKeys {
+  /** Also the account's signature key: it signs the ADV identity of companions. */
+  readonly identity: KeyPair;
+  readonly registrationId: number;
+  readonly signedPreKey: { id: number; keyPair: KeyPair; signature: Uint8Array };
+  readonly preKeys: Map<number, KeyPair>;
+  nextPreKeyId: number;
+}
+
+export function makeKeys(random: Random): PhoneKeys {
+  const identity = Curve.generateKeyPair();
+  const keyPair = Curve.generateKeyPair();
+  const keys: PhoneKeys = {
+    identity,
+    registrationId: random.between(1, 0x3fff),
+    signedPreKey: { id: 1, keyPair, signature: Curve.sign(identity.private, typedPublic(keyPair.public)) },
+    preKeys: new Map(),
+    nextPreKeyId: 1,
+  };
+  return keys;
+}
+
+/** New one-time keys as they are published, or none while the stock suffices. */
+export function refill(keys: PhoneKeys): KeyBundle["preKeys"] {
+  return keys.preKeys.size < LOW_STOCK ? addPreKeys(keys, STOCK - keys.preKeys.size) : [];
+}
+
+/** Makes `count` further one-time keys; returns their public halves. */
+export function addPreKeys(keys: PhoneKeys, count: number): KeyBundle["preKeys"] {
+  return Array.from({ length: count }, () => {
+    const id = keys.nextPreKeyId++;
+    const pair = Curve.generateKeyPair();
+    keys.preKeys.set(id, pair);
+    return { id, publicKey: pair.public };
+  });
+}
+
+/** What the phone publishes: its long-lived public keys with the given one-time keys. */
+export function bundleOf(keys: PhoneKeys, preKeys: KeyBundle["preKeys"]): KeyBundle {
+  const { id, keyPair, signature } = keys.signedPreKey;
+  return {
+    registrationId: keys.registrationId,
+    identityKey: keys.identity.public,
+    signedPreKey: { id, publicKey: keyPair.public, signature },
+    preKeys,
+  };
+}
+
+/** A public key with its type byte, as Signal signs and sends it. */
+export function typedPublic(key: Uint8Array): Buffer {
+  return key.length === 33 ? Buffer.from(key) : Buffer.concat([Buffer.from([5]), key]);
+}

@@ -1,0 +1,163 @@
+/** Encrypts a phone's messages for every device that is to read them, and again for a device that could not. */
+import { type BinaryNode, getBinaryNodeChild, proto } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import { invalid } from "../../errors.ts";
+import { wireType } from "./compose.ts";
+import { isOwn, lidForm, type PhoneContext } from "./context.ts";
+import { pad, signalAddress } from "./signal.ts";
+import { keysOf, node } from "./stanzas.ts";
+
+/** Messages kept so that a device can ask for one again. */
+const MESSAGES_KEPT = 5_000;
+/** A device that asks more often for one message is not helped by another copy. */
+const RESENDS = 5;
+
+interface Sent {
+  chat: string;
+  /** Own jid, or lid when the number was hidden. */
+  from: string;
+  message: proto.IMessage;
+}
+
+export class Outbox {
+  #phone: PhoneContext;
+  #sent = new Map<string, Sent>();
+  /** Devices that hold this phone's sender key, by group and form of own address. */
+  #keyHolders = new Map<string, Set<string>>();
+  #resends = new Map<string, number>();
+
+  constructor(phone: PhoneContext) {
+    this.#phone = phone;
+  }
+
+  /** Encrypts and sends. `to` is a user's or group's jid. Throws Problem validation_failed for one not on the network. */
+  async send(to: string, message: proto.IMessage, options: { hideNumber: boolean }): Promise<string> {
+    const { runtime, uplink, self } = this.#phone;
+    const id = Buffer.from(runtime.random.bytes(16)).toString("hex").toUpperCase();
+    const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message };
+    const content = to.endsWith("@g.us") ? await this.#forGroup(sent) : await this.#forUser(sent);
+    this.#remember(id, sent);
+    uplink.send(self, this.#stanza(id, sent, { to, content }));
+    return id;
+  }
+
+  /** Answers a retry receipt: encrypts the message for that device alone, in a new session. */
+  async resend(receipt: BinaryNode): Promise<void> {
+    const { uplink, self, sessions, senderKeys } = this.#phone;
+    const id = receipt.attrs.id ?? "";
+    const device = receipt.attrs.participant ?? receipt.attrs.from ?? "";
+    const sent = this.#sent.get(id);
+    const attempts = this.#resends.get(`${id} ${device}`) ?? 0;
+    if (!sent || attempts >= RESENDS) return;
+    this.#resends.set(`${id} ${device}`, attempts + 1);
+
+    const bundle = keysOf(receipt) ?? uplink.takeBundle(device);
+    if (!bundle) return;
+    await sessions.start(signalAddress(lidForm(uplink, device)), bundle);
+    const inGroup = sent.chat.endsWith("@g.us");
+    const message = inGroup
+      ? { ...sent.message, ...distribution(sent, await senderKeys.distribution(senderIn(sent))) }
+      : sent.message;
+    const own = isOwn(this.#phone, device);
+    const count = getBinaryNodeChild(receipt, "retry")?.attrs.count;
+    const enc = await this.#encrypt(device, own ? deviceSent(sent.chat, message) : message, { count });
+    if (!enc) return;
+    const target = inGroup
+      ? { to: sent.chat, participant: device }
+      : { to: device, recipient: own ? sent.chat : undefined };
+    uplink.send(self, this.#stanza(id, sent, { ...target, content: [enc] }));
+  }
+
+  async #forUser(sent: Sent): Promise<BinaryNode[]> {
+    const { uplink, self } = this.#phone;
+    const theirs = isOwn(this.#phone, sent.chat) ? [] : uplink.devicesOf(sent.chat);
+    const ours = uplink.devicesOf(self.jid).filter((device) => device !== self.jid);
+    if (theirs.length + ours.length === 0) throw invalid("to", "has no device on this network");
+    const copy = deviceSent(sent.chat, sent.message);
+    const nodes = [
+      ...await this.#toEach(theirs, sent.message),
+      ...await this.#toEach(ours, copy),
+    ];
+    return [node("participants", {}, nodes)];
+  }
+
+  async #forGroup(sent: Sent): Promise<BinaryNode[]> {
+    const { uplink, self, senderKeys } = this.#phone;
+    const members = uplink.participantsOf(sent.chat);
+    if (!members.includes(self.jid)) throw invalid("to", "is not a group that this phone is in");
+    const devices = members.flatMap((member) => uplink.devicesOf(member)).filter((device) => device !== self.jid);
+    const sender = senderIn(sent);
+    const holdersKey = `${sender.group} ${sender.device}`;
+    let holders = this.#keyHolders.get(holdersKey) ?? new Set();
+    if ([...holders].some((holder) => !devices.includes(holder))) {
+      // Somebody left who could still read: from here on with a new key.
+      senderKeys.forget(sender);
+      holders = new Set();
+    }
+    const { body, distribution: key } = await senderKeys.encrypt(sender, this.#padded(sent.message));
+    const lacking = devices.filter((device) => !holders.has(device));
+    const nodes = await this.#toEach(lacking, distribution(sent, key));
+    for (const { attrs } of nodes) holders.add(attrs.jid ?? "");
+    this.#keyHolders.set(holdersKey, holders);
+    const enc = node("enc", { v: "2", type: "skmsg", ...mediaTypeOf(sent.message) }, body);
+    return nodes.length > 0 ? [node("participants", {}, nodes), enc] : [enc];
+  }
+
+  async #toEach(devices: readonly string[], message: proto.IMessage): Promise<BinaryNode[]> {
+    const nodes: BinaryNode[] = [];
+    for (const jid of devices) {
+      const enc = await this.#encrypt(jid, message);
+      if (enc) nodes.push(node("to", { jid }, [enc]));
+    }
+    return nodes;
+  }
+
+  /** Null for a device that has published no keys. */
+  async #encrypt(device: string, message: proto.IMessage, attrs: { count?: string } = {}): Promise<BinaryNode | null> {
+    const { uplink, sessions } = this.#phone;
+    const address = signalAddress(lidForm(uplink, device));
+    if (!sessions.has(address)) {
+      const bundle = uplink.takeBundle(device);
+      if (!bundle) return null;
+      await sessions.start(address, bundle);
+    }
+    const { type, body } = await sessions.encrypt(address, this.#padded(message));
+    return node("enc", { v: "2", type, ...mediaTypeOf(message), ...attrs }, body);
+  }
+
+  #padded(message: proto.IMessage): Uint8Array {
+    return pad(proto.Message.encode(message).finish(), this.#phone.runtime.random.between(1, 16));
+  }
+
+  #stanza(
+    id: string,
+    { from, message }: Sent,
+    { content, ...target }: { to: string; participant?: string; recipient?: string; content: BinaryNode[] },
+  ): BinaryNode {
+    return node("message", { id, from, type: wireType(message).type, notify: this.#phone.name, ...target }, content);
+  }
+
+  #remember(id: string, sent: Sent): void {
+    this.#sent.set(id, sent);
+    const [oldest] = this.#sent.keys();
+    if (this.#sent.size > MESSAGES_KEPT && oldest) this.#sent.delete(oldest);
+  }
+}
+
+/** The copy of a message for the sender's own other devices. */
+function deviceSent(destinationJid: string, message: proto.IMessage): proto.IMessage {
+  return { deviceSentMessage: { destinationJid, message } };
+}
+
+function distribution(sent: Sent, key: Uint8Array): proto.IMessage {
+  return { senderKeyDistributionMessage: { groupId: sent.chat, axolotlSenderKeyDistributionMessage: key } };
+}
+
+function senderIn(sent: Sent) {
+  return { group: sent.chat, device: sent.from };
+}
+
+function mediaTypeOf(message: proto.IMessage): { mediatype?: string } {
+  const { mediaType } = wireType(message.deviceSentMessage?.message ?? message);
+  return mediaType ? { mediatype: mediaType } : {};
+}

@@ -1,0 +1,104 @@
+/**
+ * A phone's half of linking by code. Both sides hide an ephemeral key behind the eight characters that the owner types,
+ * agree on a secret, and derive from it and their identities the ADV secret that a QR would have carried.
+ */
+import { Curve } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import { createCipheriv, createDecipheriv, hkdfSync, pbkdf2 } from "node:crypto";
+import { promisify } from "node:util";
+import { invalid } from "../../errors.ts";
+import type { Random } from "../../runtime.ts";
+import type { CodeRequest, CompanionFinish, PrimaryHello } from "../device.ts";
+import type { PhoneKeys } from "./keys.ts";
+import type { Companion } from "./linking.ts";
+
+const derive = promisify(pbkdf2);
+
+/** Protocol constants. */
+const PBKDF2_ROUNDS = 131_072;
+const SALT_BYTES = 32;
+const CTR_IV_BYTES = 16;
+const GCM_IV_BYTES = 12;
+const GCM_TAG_BYTES = 16;
+const KEY_BYTES = 32;
+
+/** The code as the protocol uses it: capitals, no dash. Throws Problem validation_failed. */
+export function readCode(typed: string): string {
+  const code = typed.replace(/[\s-]/g, "").toUpperCase();
+  if (!/^[0-9A-Z]{8}$/.test(code)) throw invalid("code", "is not a pairing code of 8 letters and digits");
+  return code;
+}
+
+/** What is sent in primary_hello, and how the companion's answer is read. */
+export interface CodeExchange {
+  hello: PrimaryHello;
+  /** The companion as it may now be signed; null when the answer does not fit, as after a mistyped code. */
+  finish(answer: CompanionFinish): Companion | null;
+}
+
+export async function beginCodeExchange(
+  keys: PhoneKeys,
+  request: CodeRequest,
+  { code, random }: { code: string; random: Random },
+): Promise<CodeExchange> {
+  const ephemeral = Curve.generateKeyPair();
+  const companionEphemeral = await unwrapKey(request.wrappedEphemeral, code);
+  return {
+    hello: {
+      wrappedEphemeral: await wrapKey(ephemeral.public, code, random),
+      identityPublic: keys.identity.public,
+    },
+    finish: (answer) => {
+      if (companionEphemeral.length !== KEY_BYTES) return null;
+      const shared = Curve.sharedKey(ephemeral.private, companionEphemeral);
+      const bundle = openBundle(answer.wrappedKeyBundle, shared);
+      if (!bundle || !bundle.companionIdentity.equals(answer.identityPublic)) return null;
+      if (!bundle.primaryIdentity.equals(keys.identity.public)) return null;
+      const identityShared = Curve.sharedKey(keys.identity.private, bundle.companionIdentity);
+      const secret = Buffer.concat([shared, identityShared, bundle.random]);
+      return { identityPublic: bundle.companionIdentity, advSecret: hkdf(secret, Buffer.alloc(0), "adv_secret") };
+    },
+  };
+}
+
+async function wrapKey(key: Uint8Array, code: string, random: Random): Promise<Uint8Array> {
+  const salt = random.bytes(SALT_BYTES);
+  const iv = random.bytes(CTR_IV_BYTES);
+  const cipher = createCipheriv("aes-256-ctr", await codeKey(code, salt), iv);
+  return Buffer.concat([salt, iv, cipher.update(key), cipher.final()]);
+}
+
+async function unwrapKey(wrapped: Uint8Array, code: string): Promise<Buffer> {
+  const iv = wrapped.subarray(SALT_BYTES, SALT_BYTES + CTR_IV_BYTES);
+  const decipher = createDecipheriv("aes-256-ctr", await codeKey(code, wrapped.subarray(0, SALT_BYTES)), iv);
+  const start = SALT_BYTES + CTR_IV_BYTES;
+  return Buffer.concat([decipher.update(wrapped.subarray(start, start + KEY_BYTES)), decipher.final()]);
+}
+
+function codeKey(code: string, salt: Uint8Array): Promise<Buffer> {
+  return derive(code, salt, PBKDF2_ROUNDS, KEY_BYTES, "sha256");
+}
+
+/** Salt, IV, then AES-GCM over companion identity, primary identity and a random; null when the tag does not fit. */
+function openBundle(wrapped: Uint8Array, shared: Uint8Array) {
+  const iv = wrapped.subarray(SALT_BYTES, SALT_BYTES + GCM_IV_BYTES);
+  const sealed = wrapped.subarray(SALT_BYTES + GCM_IV_BYTES);
+  if (sealed.length !== 3 * KEY_BYTES + GCM_TAG_BYTES) return null;
+  const key = hkdf(shared, wrapped.subarray(0, SALT_BYTES), "link_code_pairing_key_bundle_encryption_key");
+  const decipher = createDecipheriv("aes-256-gcm", key, iv);
+  decipher.setAuthTag(sealed.subarray(-GCM_TAG_BYTES));
+  try {
+    const opened = Buffer.concat([decipher.update(sealed.subarray(0, -GCM_TAG_BYTES)), decipher.final()]);
+    return {
+      companionIdentity: opened.subarray(0, KEY_BYTES),
+      primaryIdentity: opened.subarray(KEY_BYTES, 2 * KEY_BYTES),
+      random: opened.subarray(2 * KEY_BYTES),
+    };
+  } catch {
+    return null;
+  }
+}
+
+function hkdf(input: Uint8Array, salt: Uint8Array, info: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", input, salt, info, KEY_BYTES));
+}

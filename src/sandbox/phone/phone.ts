@@ -1,0 +1,208 @@
+/**
+ * A simulated phone: the primary device of a WhatsApp account, inside this process. It links companions, encrypts and
+ * decrypts with real Signal, and answers the network as an app does.
+ */
+import { type BinaryNode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { invalid } from "../../errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { CodeAnswer, InboxItem, LinkAnswer, Phone, PhoneMessage, PhoneUplink } from "../device.ts";
+import { AttachmentError, receiveFile } from "./attachment.ts";
+import { compose } from "./compose.ts";
+import { type Content, readContent } from "./content.ts";
+import { isOwn, type PhoneContext } from "./context.ts";
+import { decryptStanza } from "./decrypt.ts";
+import { Inbox } from "./inbox.ts";
+import { addPreKeys, bundleOf, makeKeys, refill } from "./keys.ts";
+import { type Companion, readQr, signIdentity } from "./linking.ts";
+import { Outbox } from "./outbox.ts";
+import { beginCodeExchange, readCode } from "./pairing_code.ts";
+import { reupload } from "./reupload.ts";
+import { SenderKeys } from "./sender_keys.ts";
+import { SignalSessions } from "./signal.ts";
+import { ack, deliveryReceipt, readReceipt, retryReceipt } from "./stanzas.ts";
+
+/** A message that could not be decrypted after so many copies is given up. */
+const RETRY_RECEIPTS = 5;
+
+export interface PhoneOptions {
+  runtime: Runtime;
+  uplink: PhoneUplink;
+  /** Digits. */
+  number: string;
+  /** `…@lid`. */
+  lid: string;
+  name?: string;
+}
+
+/** Makes a phone and publishes its keys, by which the network comes to know it. */
+export function createPhone(options: PhoneOptions): Phone {
+  const phone = new SimulatedPhone(options);
+  phone.publishKeys();
+  return phone;
+}
+
+class SimulatedPhone implements Phone {
+  readonly jid: string;
+  readonly lid: string;
+  readonly number: string;
+  readonly name: string;
+  #context: PhoneContext;
+  #inbox: Inbox;
+  #outbox: Outbox;
+  /** Work is done one piece after another: what came, and apart from it what is sent. */
+  #receiving: Promise<void> = Promise.resolve();
+  #sending: Promise<unknown> = Promise.resolve();
+  #retryReceipts = new Map<string, number>();
+  /** Secrets of QRs that the network wants shown anew; each is good for one answer. */
+  #spentSecrets = new Set<string>();
+  #companions = 0;
+
+  constructor({ runtime, uplink, number, lid, name = number }: PhoneOptions) {
+    this.jid = `${number}@s.whatsapp.net`;
+    this.lid = lid;
+    this.number = number;
+    this.name = name;
+    const keys = makeKeys(runtime.random);
+    const sessions = new SignalSessions(keys);
+    this.#context = { runtime, uplink, self: this, name, keys, sessions, senderKeys: new SenderKeys() };
+    this.#inbox = new Inbox(this.#context);
+    this.#outbox = new Outbox(this.#context);
+  }
+
+  describe(): { number: string; lid: string; name: string } {
+    return { number: this.number, lid: this.lid, name: this.name };
+  }
+
+  publishKeys(): void {
+    const { uplink, keys } = this.#context;
+    const preKeys = refill(keys);
+    if (preKeys.length > 0) uplink.publishKeys(this, bundleOf(keys, preKeys));
+  }
+
+  scan(qr: string): Promise<LinkAnswer> {
+    try {
+      const companion = readQr(qr);
+      return Promise.resolve(this.#link(companion.ref, companion));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async enterCode(typed: string): Promise<CodeAnswer> {
+    const code = readCode(typed);
+    const { runtime, uplink, keys } = this.#context;
+    const request = uplink.codeRequest(this);
+    if (!request) return { kind: "no_request" };
+    const exchange = await beginCodeExchange(keys, request, { code, random: runtime.random });
+    const answer = await uplink.answerCode(this, request.ref, exchange.hello);
+    const companion = answer && exchange.finish(answer);
+    return companion ? this.#link(request.ref, companion) : { kind: "wrong_code" };
+  }
+
+  #link(ref: string, companion: Companion): LinkAnswer {
+    const { runtime, uplink, keys } = this.#context;
+    const secret = companion.advSecret.toString();
+    if (this.#spentSecrets.has(secret)) return { kind: "refresh" };
+    const signed = signIdentity(keys, companion, { keyIndex: this.#companions + 1, now: runtime.clock.now() });
+    const answer = uplink.acceptQr(this, ref, signed);
+    if (answer.kind === "linked") this.#companions++;
+    if (answer.kind === "refresh") this.#spentSecrets.add(secret);
+    return answer;
+  }
+
+  sendMessage(message: PhoneMessage): Promise<{ id: string }> {
+    const sending = this.#sending.then(async () => {
+      const to = chatJid(message.to);
+      const { runtime, uplink } = this.#context;
+      const content = await compose(message, { runtime, media: uplink.media });
+      return { id: await this.#outbox.send(to, content, { hideNumber: message.hideNumber ?? false }) };
+    });
+    this.#sending = sending.catch(() => {});
+    return sending;
+  }
+
+  inbox(): InboxItem[] {
+    return this.#inbox.items();
+  }
+
+  read(messageId: string): void {
+    const { runtime, uplink } = this.#context;
+    const { stanza } = this.#inbox.incoming(messageId);
+    uplink.send(this, readReceipt(stanza, { self: this, now: runtime.clock.now() }));
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all([this.#receiving, this.#sending]);
+  }
+
+  deliver(stanza: BinaryNode): void {
+    this.#receiving = this.#receiving.then(() => this.#handle(stanza)).catch((error) => {
+      this.#context.runtime.log.warn({ err: error, phone: this.number, tag: stanza.tag }, "a phone choked on a stanza");
+    });
+  }
+
+  async #handle(stanza: BinaryNode): Promise<void> {
+    const { uplink } = this.#context;
+    if (stanza.tag === "message") return await this.#receiveMessage(stanza);
+    if (stanza.tag === "ack") return;
+    uplink.send(this, ack(stanza));
+    if (stanza.tag !== "receipt") return;
+    if (stanza.attrs.type === "retry") await this.#outbox.resend(stanza);
+    if (stanza.attrs.type === "server-error" && isOwn(this.#context, stanza.attrs.from ?? "")) {
+      uplink.send(this, await reupload(this.#context, stanza, this.#inbox.withId(stanza.attrs.id ?? "")));
+    }
+  }
+
+  async #receiveMessage(stanza: BinaryNode): Promise<void> {
+    const { uplink } = this.#context;
+    const decrypted = await decryptStanza(this.#context, stanza);
+    this.publishKeys();
+    const destination = decrypted.kind === "message" ? decrypted.destination : stanza.attrs.recipient ?? null;
+    const known = this.#inbox.find(stanza, destination);
+    if (known) {
+      known.item.copies++;
+    } else if (decrypted.kind === "failed") {
+      return this.#askAgain(stanza, decrypted.error);
+    } else if (decrypted.kind === "message") {
+      const content = readContent(decrypted.message);
+      // A peer message is talk between a companion and its own phone.
+      if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
+    }
+    const own = isOwn(this.#context, stanza.attrs.participant ?? stanza.attrs.from ?? "");
+    uplink.send(this, deliveryReceipt(stanza, { self: this, own }));
+  }
+
+  async #keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
+    const { runtime, uplink } = this.#context;
+    try {
+      const { attachment, kind } = content.file ?? {};
+      const file = attachment && kind ? await receiveFile(attachment, kind, { runtime, media: uplink.media }) : null;
+      this.#inbox.add(stanza, destination, { content, file, mediaError: null });
+    } catch (error) {
+      if (!(error instanceof AttachmentError)) throw error;
+      this.#inbox.add(stanza, destination, { content, file: null, mediaError: error.message });
+    }
+  }
+
+  #askAgain(stanza: BinaryNode, error: unknown): void {
+    const { runtime, uplink, keys } = this.#context;
+    const { id, from, participant } = stanza.attrs;
+    const key = `${id} ${participant ?? from}`;
+    const count = (this.#retryReceipts.get(key) ?? 0) + 1;
+    this.#retryReceipts.set(key, count);
+    runtime.log.debug({ phone: this.number, id, count, err: error }, "a phone could not decrypt a message");
+    if (count <= RETRY_RECEIPTS) {
+      const bundle = bundleOf(keys, addPreKeys(keys, 1));
+      uplink.send(this, retryReceipt(stanza, { self: this, bundle, count }));
+    }
+    uplink.send(this, ack(stanza));
+  }
+}
+
+/** Digits become a number's jid. Throws Problem validation_failed. */
+function chatJid(to: string): string {
+  if (/^\d{7,15}$/.test(to)) return `${to}@s.whatsapp.net`;
+  if (/^[\d-]+@g\.us$/.test(to)) return to;
+  if (/^\d+@(s\.whatsapp\.net|lid)$/.test(to)) return jidNormalizedUser(to);
+  throw invalid("to", "is neither a number, nor the jid of a user or a group");
+}

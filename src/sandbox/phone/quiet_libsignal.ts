@@ -1,0 +1,90 @@
+/**
+ * libsignal without its printing. Its records and ciphers write whole sessions, private keys included, to the console
+ * (FACTS.md). The methods that do so are overridden here, at the source, so that no log needs a filter (promise 6).
+ */
+import { SessionCipher as LibraryCipher, SessionRecord as LibraryRecord, type SignalStorage } from "libsignal";
+import type { ProtocolAddress } from "libsignal";
+import type { Buffer } from "node:buffer";
+
+/** One session of a record; `closed` is -1 while it is open. */
+interface SessionEntry {
+  indexInfo: { closed: number; used: number };
+  pendingPreKey?: unknown;
+  serialize(): unknown;
+  constructor: { deserialize(data: unknown): SessionEntry };
+}
+
+/** What the library's classes have beyond their published types. */
+interface RecordShape extends LibraryRecord {
+  sessions: Record<string, SessionEntry>;
+  getOpenSession(): SessionEntry | undefined;
+  setSession(session: SessionEntry): void;
+  isClosed(session: SessionEntry): boolean;
+}
+interface CipherShape extends LibraryCipher {
+  doDecryptWhisperMessage(data: Uint8Array, session: SessionEntry): Promise<Buffer>;
+}
+const RecordBase = LibraryRecord as unknown as { new (): RecordShape; deserialize(data: unknown): RecordShape };
+const CipherBase = LibraryCipher as unknown as new (storage: SignalStorage, address: ProtocolAddress) => CipherShape;
+
+/** Closed sessions are kept so that late messages can still be read; the library keeps as many. */
+const SESSIONS_KEPT = 40;
+
+/** The sessions with one device, for encrypting and for starting a session. */
+export class OutgoingRecord extends RecordBase {
+  closeSession(session: SessionEntry): void {
+    session.indexInfo.closed = session.indexInfo.used;
+  }
+
+  removeOldSessions(): void {
+    const closed = Object.entries(this.sessions).filter(([, session]) => session.indexInfo.closed !== -1);
+    closed.sort(([, a], [, b]) => b.indexInfo.closed - a.indexInfo.closed);
+    for (const [key] of closed.slice(SESSIONS_KEPT)) delete this.sessions[key];
+  }
+}
+
+/**
+ * The same sessions, for decrypting: the library warns about sessions that it finds open or closed there, so this
+ * record shows it neither, and itself leaves only the newest open.
+ */
+export class IncomingRecord extends OutgoingRecord {
+  override getOpenSession(): undefined {
+    return undefined;
+  }
+
+  override isClosed(): boolean {
+    return false;
+  }
+
+  override setSession(session: SessionEntry): void {
+    for (const other of Object.values(this.sessions)) {
+      if (other.indexInfo.closed === -1) this.closeSession(other);
+    }
+    super.setSession(session);
+  }
+}
+
+/**
+ * The library's cipher, silent about messages that fit no session. Trying a message on the wrong session would also
+ * spoil that session for good (two sides that start at the same time then lose each other), so each try is on a copy.
+ */
+export class QuietCipher extends CipherBase {
+  async decryptWithSessions(
+    data: Uint8Array,
+    sessions: SessionEntry[],
+  ): Promise<{ session: SessionEntry; plaintext: Buffer }> {
+    let failure: unknown = new Error("No session fits the message");
+    for (const session of sessions) {
+      const copy = session.constructor.deserialize(session.serialize());
+      try {
+        const plaintext = await this.doDecryptWhisperMessage(data, copy);
+        Object.assign(session, copy, { pendingPreKey: copy.pendingPreKey });
+        return { session, plaintext };
+      } catch (error) {
+        // "Used already" from the right session says more than the MAC errors of the others.
+        if (!(failure instanceof Error) || failure.name !== "MessageCounterError") failure = error;
+      }
+    }
+    throw failure;
+  }
+}
