@@ -22,6 +22,10 @@ export interface SendCommand {
 }
 
 export interface Accepted {
+  /** Null for a single send. */
+  bulkId: string | null;
+  /** True for the first answer to a send that was repeated under its Idempotency-Key: nothing was accepted now. */
+  repeated: boolean;
   messages: readonly Pick<Message, "id" | "jobId" | "to" | "status">[];
   /** What is left after this send; null where the plan sets no limit. */
   remaining: QuotaLeft;

@@ -121,7 +121,7 @@ export class AcceptLane {
     const twin = idempotency && round.byKey.get(idempotency.key);
     if (twin) {
       if (twin.fingerprint !== idempotency.fingerprint) throw keyReused();
-      return twin.accepted;
+      return { ...twin.accepted, repeated: true };
     }
 
     const now = this.#options.runtime.clock.now();
@@ -136,7 +136,7 @@ export class AcceptLane {
     round.lines.add(command.line.id);
 
     const remaining = quotaLeft(plan, usage);
-    const accepted = { messages: messages.map(answerOf), remaining };
+    const accepted = { bulkId: messages[0]!.bulkId, repeated: false, messages: messages.map(answerOf), remaining };
     if (idempotency) {
       const answer: KeptSend = { first: messages[0]!.historyNumber, count: messages.length, remaining };
       this.#options.idempotency.keep(round.change, { accountId: this.#accountId, ...idempotency }, answer);
@@ -202,7 +202,8 @@ export class AcceptLane {
     const ids = await messageIds(kv, { accountId, ledger }, numbers);
     const slots = await kv.getMany(ids.map((id) => keys.message(id)));
     const messages = slots.map((slot) => slot.value).filter((message) => message !== null);
-    return { messages: messages.map(answerOf), remaining: kept.remaining };
+    const bulkId = messages[0]?.bulkId ?? null;
+    return { bulkId, repeated: true, messages: messages.map(answerOf), remaining: kept.remaining };
   }
 }
 
