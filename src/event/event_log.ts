@@ -29,12 +29,15 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       const createdAt = runtime.clock.now();
       const { accountId, sessionId, sessionName } = event;
       const body = { event: event.event, data: plain(event.data) } as typeof event;
-      change.ordered((order) => [{
-        kind: "set",
-        key: keys.event(accountId, order),
-        value: { ...body, id: eventId(order), accountId, sessionId, sessionName, createdAt } satisfies LoggedEvent,
-      }]);
+      const appended: { id: string | null } = { id: null };
+      change.ordered((order) => {
+        const id = eventId(order);
+        appended.id = id;
+        const logged: LoggedEvent = { ...body, id, accountId, sessionId, sessionName, createdAt };
+        return [{ kind: "set", key: keys.event(accountId, order), value: logged }];
+      });
       change.add(keys.eventCount(accountId), 1);
+      return appended;
     },
 
     committed(accountId) {

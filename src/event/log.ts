@@ -27,9 +27,9 @@ export interface EventLog {
   /**
    * Adds the event to the change; webhooks read the log by cursor, so the hot commit carries one row an event. Call
    * `committed` with the event's account after the commit succeeded, so that webhooks and live streams look at once
-   * instead of at their next sweep.
+   * instead of at their next sweep. The result tells the event's id once the commit has succeeded.
    */
-  append(change: Change, event: NewEvent): void;
+  append(change: Change, event: NewEvent): { readonly id: string | null };
   committed(accountId: string): void;
   /** Events after the cursor, oldest first. Throws Problem validation_failed for a cursor that is no event id. */
   read(accountId: string, query: EventQuery): Promise<EventPage>;

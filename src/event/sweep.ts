@@ -15,8 +15,8 @@ const BATCH = 200;
 export interface SweepEventsOptions {
   keepMs?: number;
   keepCount?: number;
-  /** Adds to the change what others owe the events that go now: webhooks note those that they never delivered. */
-  release?(change: Change, accountId: string, events: readonly LoggedEvent[]): Promise<void>;
+  /** Called before events go: webhooks note those that they never delivered as failed. */
+  release?(accountId: string, events: readonly LoggedEvent[]): Promise<void>;
 }
 
 /** Removes what is too old or too much, oldest first; safe to run at any time. Resolves to how many went. */
@@ -34,9 +34,8 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
         events.push(value);
       }
       if (events.length === 0) break;
-      const change = new Change();
-      await release?.(change, accountId, events);
-      await remove(kv, change, { accountId, events });
+      await release?.(accountId, events);
+      await remove(kv, accountId, events);
       surplus -= events.length;
       removed += events.length;
     }
@@ -44,11 +43,8 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
   return removed;
 }
 
-async function remove(
-  kv: Kv,
-  change: Change,
-  { accountId, events }: { accountId: string; events: readonly LoggedEvent[] },
-): Promise<void> {
+async function remove(kv: Kv, accountId: string, events: readonly LoggedEvent[]): Promise<void> {
+  const change = new Change();
   for (const event of events) change.delete(keys.event(accountId, orderOf(event.id)));
   const last = events.at(-1);
   if (last) change.set(keys.eventFloor(accountId), orderOf(last.id));

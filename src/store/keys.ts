@@ -12,6 +12,8 @@ import type { FileRecord } from "../media/store.ts";
 import type { BulkDraft } from "../message/bulk_draft.ts";
 import type { Ledger } from "../message/ledger.ts";
 import type { Bulk, Message, QueueRow } from "../message/message.ts";
+import type { WebhookProgress, WebhookRow } from "../webhook/webhook_rows.ts";
+import type { Delivery } from "../webhook/webhooks.ts";
 import type { Key, KeyOf, PrefixOf } from "./kv.ts";
 
 function key<T>(...parts: Key): KeyOf<T> {
@@ -24,6 +26,19 @@ function prefix<T>(...parts: Key): PrefixOf<T> {
 
 export const keys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
+  // store/: the engine's own rows; nothing above reads them
+  /** The highest place in the order of commits that was handed out. */
+  order: () => key<number>("store", "order"),
+  /** How many instances have written chunks; each names its blobs by its number. */
+  chunkWriters: () => key<number>("store", "chunk_writers"),
+  /** Chunks are being written ahead of a commit; the value is when that began. */
+  staging: (stageId: string) => key<number>("store", "staging", stageId),
+  stagings: () => prefix<number>("store", "staging"),
+  /** Which row a large value belongs to. */
+  blob: (stageId: string, index: number) => key<Key>("store", "blob", stageId, index),
+  blobs: () => prefix<Key>("store", "blob"),
+  chunk: (stageId: string, index: number, part: number) => key<Uint8Array>("store", "chunk", stageId, index, part),
+  chunks: (stageId: string, index: number) => prefix<Uint8Array>("store", "chunk", stageId, index),
   // account/
   /** An account with its sealed key. */
   account: (accountId: string) => key<AccountRecord>("account", accountId),
@@ -97,6 +112,17 @@ export const keys = {
   /** Order of the newest event that was removed: a cursor before it has missed something. */
   eventFloor: (accountId: string) => key<string>("event_floor", accountId),
   // webhook/
+  webhook: (accountId: string, webhookId: string) => key<WebhookRow>("webhook", accountId, webhookId),
+  webhooksOfAccount: (accountId: string) => prefix<WebhookRow>("webhook", accountId),
+  webhooks: () => prefix<WebhookRow>("webhook"),
+  /** How far the webhook has come in its account's event log; written by its worker alone. */
+  webhookProgress: (webhookId: string) => key<WebhookProgress>("webhook_progress", webhookId),
+  /** What became of an event, by the event's order; exists from the end of the first attempt. */
+  delivery: (webhookId: string, order: string) => key<Delivery>("delivery", webhookId, order),
+  deliveries: (webhookId: string) => prefix<Delivery>("delivery", webhookId),
+  /** An attempt that is waited for, by the time it is due (Unix ms); the value is its number in its series, from 1. */
+  dueAttempt: (webhookId: string, dueAt: number, order: string) => key<number>("due_attempt", webhookId, dueAt, order),
+  dueAttempts: (webhookId: string) => prefix<number>("due_attempt", webhookId),
   // media/
   /** A file on disk: what it is and until when. */
   file: (fileId: string) => key<FileRecord>("file", fileId),

@@ -1,0 +1,104 @@
+/** One attempt to deliver one event, what its outcome is, and when the next attempt is due. */
+import { EgressError } from "../egress/egress_error.ts";
+import type { SafeFetch } from "../egress/safe_fetch.ts";
+import type { LoggedEvent } from "../event/event.ts";
+import type { Runtime } from "../runtime.ts";
+import { signatureHeaders } from "./sign.ts";
+import type { DeliveryAttempt } from "./webhooks.ts";
+
+/** For the whole exchange (spec, Limits). */
+export const DELIVERY_TIMEOUT_MS = 10_000;
+/** Pauses before the second, third and fourth attempt (spec: up to 3 retries, exponential). */
+export const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
+/** Each pause is this much shorter or longer, so that a receiver that comes back is not met by all at once. */
+const JITTER = 0.1;
+/** A receiver may ask for more patience than the schedule has, but not for ever. */
+export const RETRY_AFTER_MAX_MS = 3_600_000;
+/** Nobody reads the answer: so much may come before the connection is closed. */
+const MAX_ANSWER_BYTES = 16 * 1024;
+
+/** What an attempt came to. `gone`: the target asks never to be called again (410). `stopped`: the gateway stops. */
+export type AttemptOutcome =
+  | { kind: "delivered"; attempt: DeliveryAttempt }
+  | { kind: "failed"; attempt: DeliveryAttempt; retryAfterMs: number | null }
+  | { kind: "gone"; attempt: DeliveryAttempt }
+  | { kind: "stopped" };
+
+export interface AttemptRequest {
+  url: string;
+  secrets: readonly string[];
+  event: LoggedEvent;
+  signal: AbortSignal;
+}
+
+/** The body of the request: parsing and stringifying it gives the same bytes (event/plain.ts sees to that). */
+export function bodyOf({ event, sessionId, sessionName, data }: LoggedEvent): string {
+  return JSON.stringify({ event, sessionId, sessionName, data });
+}
+
+/** Makes one request. Never throws. */
+export async function attemptDelivery(
+  { safeFetch, runtime }: { safeFetch: SafeFetch; runtime: Runtime },
+  { url, secrets, event, signal }: AttemptRequest,
+): Promise<AttemptOutcome> {
+  const { clock } = runtime;
+  const at = clock.now();
+  const body = new TextEncoder().encode(bodyOf(event));
+  let status: number | null = null;
+  const ended = (error: string | null): DeliveryAttempt => ({ at, status, durationMs: clock.now() - at, error });
+  try {
+    const response = await safeFetch.fetch({
+      url,
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "user-agent": "Paloma-Webhook/1",
+        ...signatureHeaders({ id: event.id, at, body, secrets }),
+      },
+      body,
+      schemes: ["https:"],
+      maxRedirects: 0,
+      timeoutMs: DELIVERY_TIMEOUT_MS,
+      maxBytes: MAX_ANSWER_BYTES,
+      signal,
+    });
+    status = response.status;
+    await drain(response.body);
+    if (status >= 200 && status <= 299) return { kind: "delivered", attempt: ended(null) };
+    const attempt = ended(`the target answered ${status}`);
+    if (status === 410) return { kind: "gone", attempt };
+    return { kind: "failed", attempt, retryAfterMs: retryAfterMs(response.headers.get("retry-after"), clock.now()) };
+  } catch (error) {
+    if (error instanceof EgressError && error.code === "aborted") return { kind: "stopped" };
+    const reason = error instanceof EgressError ? error.message : "the request could not be made";
+    return { kind: "failed", attempt: ended(reason), retryAfterMs: null };
+  }
+}
+
+/** Reads the answer to its end or its cap. Once the status is known, only running out of time makes it a failure. */
+async function drain(body: ReadableStream<Uint8Array>): Promise<void> {
+  try {
+    for await (const _ of body);
+  } catch (error) {
+    if (error instanceof EgressError && (error.code === "timeout" || error.code === "aborted")) throw error;
+  }
+}
+
+/** Seconds or a date (RFC 9110, 10.2.3); null when the header is missing or says nothing. */
+export function retryAfterMs(header: string | null, now: number): number | null {
+  if (header === null) return null;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(ms) && ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : null;
+}
+
+/** When the attempt after the `number`th of a series is due, Unix ms; null when that was the last. */
+export function nextAttemptAt(
+  number: number,
+  { retryAfterMs, runtime }: { retryAfterMs: number | null; runtime: Runtime },
+): number | null {
+  const delayMs = RETRY_DELAYS_MS[number - 1];
+  if (delayMs === undefined) return null;
+  const spread = Math.round(delayMs * JITTER);
+  const pauseMs = delayMs + runtime.random.between(-spread, spread);
+  return runtime.clock.now() + Math.max(pauseMs, retryAfterMs ?? 0);
+}

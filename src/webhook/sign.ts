@@ -1,0 +1,46 @@
+/**
+ * The secret of a webhook and the signatures that it makes: the specification's `x-webhook-signature`, and beside it the
+ * headers of Standard Webhooks (https://www.standardwebhooks.com), for which many languages have a library.
+ */
+import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
+import type { Random } from "../runtime.ts";
+
+const SECRET_PREFIX = "whsec_";
+/** Standard Webhooks asks for 24 to 64. */
+const SECRET_BYTES = 32;
+
+/** `whsec_` and 32 random bytes in base64. */
+export function makeSecret(random: Random): string {
+  return SECRET_PREFIX + Buffer.from(random.bytes(SECRET_BYTES)).toString("base64");
+}
+
+export interface SignedBody {
+  /** Id of the event: the same over retries and redeliveries. */
+  id: string;
+  /** When this attempt began, Unix ms. */
+  at: number;
+  body: Uint8Array;
+  /** The newest first; a second one while rotating. */
+  secrets: readonly string[];
+}
+
+/** The headers that let the receiver know who sent the body, and that nobody changed it. */
+export function signatureHeaders({ id, at, body, secrets }: SignedBody): Record<string, string> {
+  const timestamp = String(Math.floor(at / 1000));
+  const [current, previous] = secrets.map((secret) => createHmac("sha256", secret).update(body).digest("hex"));
+  return {
+    "x-webhook-signature": current!,
+    ...(previous === undefined ? {} : { "x-webhook-signature-previous": previous }),
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": secrets.map((secret) => `v1,${standardSignature({ id, timestamp, body, secret })}`).join(" "),
+  };
+}
+
+function standardSignature(
+  { id, timestamp, body, secret }: { id: string; timestamp: string; body: Uint8Array; secret: string },
+): string {
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
+  return createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
+}

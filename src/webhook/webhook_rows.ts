@@ -1,0 +1,50 @@
+/** Webhooks as rows: what is kept of each, and what the worker notes of its way through the event log. */
+import type { LoggedEvent } from "../event/event.ts";
+import type { Seal } from "../store/seal.ts";
+import type { Webhook } from "./webhooks.ts";
+
+/** A webhook with its secrets, sealed (promise 6). */
+export interface WebhookRow extends Webhook {
+  secret: Uint8Array;
+  /** Signs too until `previousSecretUntil`; null when there is only one. */
+  previousSecret: Uint8Array | null;
+}
+
+/** A worker's notes. They are its own row, so that an owner's update and a worker's progress never collide. */
+export interface WebhookProgress {
+  /** Every event up to this order has ended its first attempt, or was none of this webhook's. */
+  cursor: string;
+  /** The cursor at creation: events up to it happened before. */
+  origin: string;
+  /** Deliveries that ended as failed since the last success. */
+  failedInARow: number;
+  /** When the first of them ended, Unix ms. */
+  failingSince: number | null;
+  /** When `webhook.failing` was last logged, Unix ms. */
+  announcedAt: number | null;
+}
+
+/** The row without what must not leave the gateway. */
+export function publicWebhook(row: WebhookRow, now: number): Webhook {
+  const { secret: _, previousSecret: __, ...webhook } = row;
+  const rotating = webhook.previousSecretUntil !== null && now < webhook.previousSecretUntil;
+  return { ...webhook, previousSecretUntil: rotating ? webhook.previousSecretUntil : null };
+}
+
+/** The secrets that sign now, the newest first. */
+export function liveSecrets(row: WebhookRow, { seal, now }: { seal: Seal; now: number }): string[] {
+  const sealed = [row.secret];
+  if (row.previousSecret && row.previousSecretUntil !== null && now < row.previousSecretUntil) {
+    sealed.push(row.previousSecret);
+  }
+  return sealed.map((secret) => new TextDecoder().decode(seal.open(secret)));
+}
+
+/** Whether the event goes to the webhook. */
+export function wants(webhook: Webhook, event: LoggedEvent): boolean {
+  if (event.event === "webhook.test") return event.data.webhookId === webhook.id;
+  // Its own trouble is nothing to tell the endpoint that causes it.
+  if (event.event === "webhook.failing" && event.data.webhookId === webhook.id) return false;
+  if (webhook.sessionId !== null && webhook.sessionId !== event.sessionId) return false;
+  return webhook.events.includes(event.event);
+}
