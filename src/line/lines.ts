@@ -1,6 +1,13 @@
-/** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them. */
-import type { Line, LineStatus } from "./line.ts";
-import type { Group, NumberCheck } from "../whatsapp/connection.ts";
+/** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them (promise 5). */
+import type { Accounts } from "../account/account.ts";
+import { notFound, Problem } from "../errors.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
+import type { Connection, Group, NumberCheck } from "../whatsapp/connection.ts";
+import { type Line, type LineStatus, type LineWish, newLine } from "./line.ts";
+import { qrDataUrl } from "./qr.ts";
+import type { Supervisor } from "./supervisor.ts";
 
 export interface Lines {
   /** Throws Problem session_limit_reached when the plan allows no more (checked inside the commit). */
@@ -18,8 +25,12 @@ export interface Lines {
    * Resolves to the line after the wish was written and, for at most some seconds, awaited: a client that reads the
    * answer of `disconnect` sees `disconnected`. Deleting resolves to the last record.
    */
-  wish(accountId: string, lineId: string, wish: "connect" | "pause" | "log_out" | "delete"): Promise<Line>;
-  /** The line a send goes out on: the given one, else the oldest connected. Throws session_not_connected, no_connected_session. */
+  wish(accountId: string, lineId: string, wish: Wish): Promise<Line>;
+  /**
+   * The line a send goes out on. Given: that one, if it is linked; offline is fine, the message waits. Not given: the
+   * oldest connected, else the oldest that is linked and comes back by itself, so that a short drop loses no send.
+   * Throws session_not_connected, no_connected_session.
+   */
   forSending(accountId: string, lineId: string | null): Promise<Line>;
   /** Throws session_not_connected, network_error, network_timeout. */
   checkNumber(accountId: string, lineId: string, number: string): Promise<NumberCheck>;
@@ -27,9 +38,178 @@ export interface Lines {
   groups(accountId: string, lineId: string): Promise<Group[]>;
 }
 
+export type Wish = "connect" | "pause" | "log_out" | "delete";
+
 /** How far linking is: the spec's "Session QR / pairing result". */
 export interface Linking {
   status: LineStatus;
   qr: string | null;
   pairingCode: string | null;
+}
+
+export interface LinesDeps {
+  kv: Kv;
+  runtime: Runtime;
+  accounts: Pick<Accounts, "caller">;
+  supervisor: Pick<Supervisor, "wished" | "watch" | "connection">;
+}
+
+/** How long an answer waits for a wish to come true. */
+const WISH_WITHIN_MS = 5_000;
+/** Lines read at a time when the first connected one is looked for. */
+const READ_AT_ONCE = 20;
+
+const WANTED: Readonly<Record<Wish, LineWish>> = {
+  connect: "connected",
+  pause: "paused",
+  log_out: "logged_out",
+  delete: "deleted",
+};
+
+/** Where each wish leads; a client's answer waits for it. Deleted is when the row is gone. */
+const FULFILLED: Readonly<Record<Wish, readonly LineStatus[]>> = {
+  connect: ["connected", "qr", "pairing"],
+  pause: ["disconnected", "logged_out"],
+  log_out: ["logged_out"],
+  delete: [],
+};
+
+export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lines {
+  async function row(accountId: string, lineId: string): Promise<Row<Line>> {
+    const slot = await kv.get(keys.line(lineId));
+    if (slot.value?.accountId !== accountId || slot.value.wanted === "deleted") throw notFound("session");
+    return slot as Row<Line>;
+  }
+
+  /** With `lastUsed` as its own row has it. */
+  async function used(line: Line): Promise<Line> {
+    return { ...line, lastUsed: (await kv.get(keys.lineUsed(line.id))).value ?? line.lastUsed };
+  }
+
+  async function* linesOf(accountId: string): AsyncIterable<Line> {
+    const ids: string[] = [];
+    const read = async () => {
+      const slots = await kv.getMany(ids.splice(0).map((id) => keys.line(id)));
+      return slots.flatMap(({ value }) => value && value.wanted !== "deleted" ? value : []);
+    };
+    for await (const { value } of kv.list({ prefix: keys.linesOfAccount(accountId) })) {
+      if (ids.push(value) === READ_AT_ONCE) yield* await read();
+    }
+    yield* await read();
+  }
+
+  /** Writes the wish. Deleting takes the line out of the account's list and count at once. */
+  function write(accountId: string, lineId: string, wish: Wish): Promise<Line> {
+    return retryOnConflict(kv, async () => {
+      const slot = await row(accountId, lineId);
+      const line: Line = { ...slot.value, wanted: WANTED[wish], wishNumber: slot.value.wishNumber + 1 };
+      const change = new Change().check(slot).set(keys.line(lineId), line);
+      if (wish === "delete") {
+        const count = await kv.get(keys.lineCount(accountId));
+        change.check(count).set(keys.lineCount(accountId), Math.max(0, (count.value ?? 0) - 1));
+        change.delete(keys.lineOfAccount(accountId, line.createdAt, lineId));
+      }
+      return { change, result: line };
+    });
+  }
+
+  /** Waits until `done` says so of the line, or the time is over; resolves to the line as it then is. */
+  async function until(lineId: string, last: Line, done: (line: Line) => boolean): Promise<Line> {
+    const over = runtime.clock.now() + WISH_WITHIN_MS;
+    for (let line = last;;) {
+      const changed = new AbortController();
+      const unwatch = supervisor.watch(lineId, () => changed.abort());
+      try {
+        const now = (await kv.get(keys.line(lineId))).value;
+        if (!now) return line;
+        line = now;
+        const left = over - runtime.clock.now();
+        if (done(line) || left <= 0) return line;
+        await sleep(runtime.clock, left, changed.signal);
+      } finally {
+        unwatch();
+      }
+    }
+  }
+
+  async function fulfil(accountId: string, lineId: string, wish: Wish): Promise<Line> {
+    const wished = await write(accountId, lineId, wish);
+    supervisor.wished(wished);
+    return await until(
+      lineId,
+      wished,
+      (line) => line.takenWish >= wished.wishNumber && (FULFILLED[wish].includes(line.status) || line.halted),
+    );
+  }
+
+  /** The live connection of a line that is connected. */
+  async function connectionOf(accountId: string, lineId: string): Promise<Connection> {
+    const { value: line } = await row(accountId, lineId);
+    const connection = supervisor.connection(lineId);
+    if (line.status === "connected" && connection) return connection;
+    throw new Problem("session_not_connected", `The session is ${line.status}; this needs it to be connected.`);
+  }
+
+  return {
+    async create(accountId, { name, pairingPhone }) {
+      const line = await retryOnConflict(kv, async () => {
+        const caller = await accounts.caller(accountId);
+        if (!caller) throw notFound("account");
+        const count = await kv.get(keys.lineCount(accountId));
+        if ((count.value ?? 0) >= caller.plan.sessions) {
+          const allowed = caller.plan.sessions;
+          throw new Problem(
+            "session_limit_reached",
+            `The plan "${caller.plan.name}" allows ${allowed} ${allowed === 1 ? "session" : "sessions"}.`,
+          );
+        }
+        const createdAt = runtime.clock.now();
+        const line = newLine({ id: runtime.ids.next("ses"), accountId, name, pairingPhone, createdAt });
+        const change = new Change().check(count).set(keys.lineCount(accountId), (count.value ?? 0) + 1)
+          .checkAbsent(keys.line(line.id)).set(keys.line(line.id), line)
+          .set(keys.lineOfAccount(accountId, createdAt, line.id), line.id);
+        return { change, result: line };
+      });
+      supervisor.wished(line);
+      return line;
+    },
+
+    async list(accountId) {
+      const lines: Line[] = [];
+      for await (const line of linesOf(accountId)) lines.push(line);
+      const usedAt = await kv.getMany(lines.map((line) => keys.lineUsed(line.id)));
+      return lines.map((line, i) => ({ ...line, lastUsed: usedAt[i]?.value ?? line.lastUsed }));
+    },
+
+    get: async (accountId, lineId) => await used((await row(accountId, lineId)).value),
+
+    async linking(accountId, lineId) {
+      let { value: line } = await row(accountId, lineId);
+      const ranOut = line.status === "disconnected" && !line.linked && line.wanted === "connected";
+      if (ranOut) line = await fulfil(accountId, lineId, "connect");
+      const { status, qr, pairingCode } = line;
+      return { status, qr: qr === null ? null : await qrDataUrl(qr), pairingCode };
+    },
+
+    wish: async (accountId, lineId, wish) => await used(await fulfil(accountId, lineId, wish)),
+
+    async forSending(accountId, lineId) {
+      if (lineId !== null) {
+        const { value: line } = await row(accountId, lineId);
+        if (line.linked && line.wanted !== "logged_out") return line;
+        throw new Problem("session_not_connected", `The session is ${line.status}: link it before sending.`);
+      }
+      let back: Line | null = null;
+      for await (const line of linesOf(accountId)) {
+        if (line.status === "connected" && line.wanted === "connected") return line;
+        if (line.linked && line.wanted === "connected" && !line.halted) back ??= line;
+      }
+      if (back) return back;
+      throw new Problem("no_connected_session", "The account has no connected session to send from.");
+    },
+
+    checkNumber: async (accountId, lineId, number) => await (await connectionOf(accountId, lineId)).checkNumber(number),
+
+    groups: async (accountId, lineId) => await (await connectionOf(accountId, lineId)).groups(),
+  };
 }

@@ -6,6 +6,7 @@
  * `processing` and goes again under the same network id. Wake-ups may be lost or doubled: each only makes it look.
  */
 import type { MediaStore } from "../media/store.ts";
+import { EXPIRED } from "../message/expiry.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import { isProved } from "../message/receipts.ts";
@@ -159,8 +160,9 @@ export class Runner {
   /** Fails what waits, some at a time, because the link is gone. */
   async #fail(error: MessageError): Promise<number> {
     const messages = await this.#queue.first(ENDING_AT_ONCE);
-    await Promise.all(messages.map((message) => this.#deps.recorder.dropped(message.id, error)));
-    return messages.length > 0 ? 0 : Infinity;
+    const ended = await Promise.all(messages.map((message) => this.#deps.recorder.dropped(message.id, error)));
+    if (messages.length === 0) return Infinity;
+    return ended.some(Boolean) ? 0 : TROUBLE_PAUSE_MS;
   }
 
   async #dispatch(message: Message, { connection, delays, pacing }: Departure): Promise<number> {
@@ -292,11 +294,6 @@ interface Departure {
   delays: Delays;
   pacing: Pacing | null;
 }
-
-export const EXPIRED: MessageError = {
-  code: "expired",
-  message: "It could not leave within the time it was allowed to wait.",
-};
 
 const UNACKNOWLEDGED: MessageError = {
   code: "unacknowledged",

@@ -78,7 +78,10 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
     const append = (body: EventBody) =>
       events.append(change, { accountId: message.accountId, sessionId: message.sessionId, sessionName, ...body });
     const { id: messageId, networkId, jobId, to, error, sentAt } = message;
-    if (error) return append({ event: "message.failed", data: { messageId, networkId, jobId, to, error } });
+    if (error) {
+      append({ event: "message.failed", data: { messageId, networkId, jobId, to, error } });
+      return;
+    }
     const at = new Date(sentAt ?? runtime.clock.now()).toISOString();
     append({ event: "message.sent", data: { messageId, networkId, jobId, to, sentAt: at } });
     for (const receipt of await earlyReceipts(kv, message)) append(statusBody(message, receipt));

@@ -1,0 +1,29 @@
+/** What goes with a deleted line, its own row last: a crash in between begins again. Its messages stay in the history. */
+import { keys } from "../store/keys.ts";
+import { Change, type Key, type Kv, type PrefixOf } from "../store/kv.ts";
+import type { Line } from "./line.ts";
+
+const ROWS_A_COMMIT = 500;
+
+/** Removes every row that only this line needs. */
+export async function deleteLine(kv: Kv, line: Line): Promise<void> {
+  const families: PrefixOf<unknown>[] = [keys.seenOfLine(line.id), keys.networkIdsOfLine(line.id)];
+  for (const prefix of families) {
+    let batch: Key[] = [];
+    for await (const row of kv.list({ prefix })) {
+      batch.push(row.key);
+      if (batch.length < ROWS_A_COMMIT) continue;
+      await deleteAll(kv, batch);
+      batch = [];
+    }
+    await deleteAll(kv, batch);
+  }
+  await deleteAll(kv, [keys.pacing(line.id), keys.lineUsed(line.id), keys.line(line.id)]);
+}
+
+async function deleteAll(kv: Kv, rows: readonly Key[]): Promise<void> {
+  if (rows.length === 0) return;
+  const change = new Change();
+  for (const key of rows) change.delete(key);
+  await kv.commit(change);
+}

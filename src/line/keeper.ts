@@ -1,0 +1,374 @@
+/**
+ * The keeper of one line: brings about what is wanted and writes what is (promise 5). All that happens to the line, from
+ * the network or its owner, passes through one task after another here, so that no two changes cross; the states are the
+ * table in `line.ts`. Trouble stays inside: nothing that fails here reaches another line.
+ */
+import type { NewEvent } from "../event/event.ts";
+import type { EventLog } from "../event/log.ts";
+import { settledWithin, sleep } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change } from "../store/kv.ts";
+import type { CloseReason, Connection, ConnectionEvents, Network, OwnIdentity } from "../whatsapp/connection.ts";
+import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
+import { qrDataUrl } from "./qr.ts";
+import { Receiver, type ReceiverDeps } from "./receiver.ts";
+import { Runner, type RunnerDeps } from "./runner.ts";
+import { deleteLine } from "./delete.ts";
+
+export interface KeeperDeps extends RunnerDeps, ReceiverDeps {
+  events: EventLog;
+  network: Network;
+}
+
+/** First pause after a lost connection; doubled each time, with jitter from half to whole. */
+const BACK_OFF_MS = 1_000;
+const MAX_BACK_OFF_MS = 60_000;
+/** A connection that lasted this long ends the series of failures. */
+const STABLE_AFTER_MS = 10_000;
+/** 515 means "connect again at once"; more than this many in a row, and it is trouble like any other. */
+const RESTARTS_AT_ONCE = 3;
+/** How often a fresh QR or code is made before the line waits for somebody to ask; a round of QRs lasts some 160 s. */
+const LINK_ROUNDS = 5;
+/** How long a pause or log-out may take on the network, and a line that is offline to come up for its log-out. */
+const CLOSE_WITHIN_MS = 5_000;
+const UNLINK_WITHIN_MS = 15_000;
+/** How long a stop waits for the message that is on its way. */
+const FINISH_WITHIN_MS = 3_000;
+const TROUBLE_PAUSE_MS = 1_000;
+
+const LOGGED_OUT = {
+  code: "session_logged_out",
+  message: "The session was logged out before the message could leave.",
+};
+const DELETED = { code: "session_deleted", message: "The session was deleted before the message could leave." };
+
+export class LineKeeper {
+  readonly lineId: string;
+  readonly runner: Runner;
+  readonly #deps: KeeperDeps;
+  readonly #receiver: Receiver;
+  readonly #changed: () => void;
+  readonly #stopping = new AbortController();
+  #tasks: Promise<void> = Promise.resolve();
+  #connection: Connection | null = null;
+  /** When the present connection logged in; null before. */
+  #openedAt: number | null = null;
+  #failures = 0;
+  #linkRounds = 0;
+  #cancelRetry: () => void = () => {};
+  #stopped: Promise<void> | null = null;
+
+  /** `changed` is called after every change of the line's row, and when the row is gone. */
+  constructor(deps: KeeperDeps, line: { id: string; accountId: string }, changed: () => void) {
+    this.lineId = line.id;
+    this.#deps = deps;
+    this.#changed = changed;
+    this.#receiver = new Receiver(deps, line);
+    this.runner = new Runner(deps, { lineId: line.id, suspect: (connection) => this.#suspect(connection) });
+  }
+
+  /** The connection, while it is logged in. */
+  get connection(): Connection | null {
+    return this.#openedAt === null ? null : this.#connection;
+  }
+
+  start(): void {
+    this.runner.start();
+    this.#soon(() => this.#boot());
+  }
+
+  /** The owner may have a new wish. */
+  look(): void {
+    this.#soon(() => this.#reconcile());
+  }
+
+  /** Keeps the link, lets the message on its way come to its end. Idempotent. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  /** Resolves when all that has happened so far is worked off. */
+  async idle(): Promise<void> {
+    for (let tasks; tasks !== this.#tasks;) await (tasks = this.#tasks);
+  }
+
+  async #stop(): Promise<void> {
+    const { clock } = this.#deps.runtime;
+    this.#stopping.abort();
+    this.#cancelRetry();
+    const finished = this.runner.stop();
+    await settledWithin(clock, FINISH_WITHIN_MS, finished);
+    this.#receiver.stop();
+    await this.#close();
+    await settledWithin(clock, FINISH_WITHIN_MS, Promise.all([finished, this.#tasks]));
+  }
+
+  /** One task after another; one that fails is logged, and the next begins all the same. */
+  #soon(task: () => Promise<void>): void {
+    this.#tasks = this.#tasks.then(async () => {
+      if (this.#stopping.signal.aborted) return;
+      try {
+        await task();
+      } catch (error) {
+        this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a line met an unexpected error");
+        this.#retryLater();
+      }
+    });
+  }
+
+  // What is wanted
+
+  async #boot(): Promise<void> {
+    const line = await this.#read();
+    if (!line) return;
+    const linked = await this.#persistently(() => this.#deps.network.isLinked(this.lineId));
+    // The process died between the network's word and our row: the credentials are the truth.
+    if (linked !== line.linked) {
+      if (linked) await this.#change("linked", { linked });
+      else await this.#change("logged_out", { linked, halted: true, reason: "The link is gone." });
+    }
+    await this.#change("booted", { qr: null, pairingCode: null });
+    if (!linked && line.linked || line.status === "logged_out") this.runner.use({ kind: "ended", error: LOGGED_OUT });
+    if (line.takenWish !== line.wishNumber) return await this.#reconcile();
+    const now = await this.#read();
+    if (now?.wanted === "connected" && !now.halted) this.#open(now);
+  }
+
+  async #reconcile(): Promise<void> {
+    const line = await this.#read();
+    if (!line || line.takenWish === line.wishNumber) return;
+    const taken = { takenWish: line.wishNumber, halted: false, qr: null, pairingCode: null };
+    this.#cancelRetry();
+    this.#failures = 0;
+    this.#linkRounds = 0;
+    switch (line.wanted) {
+      case "connected":
+        await this.#close();
+        if (line.linked) await this.#change("reopening", { ...taken, reason: "It is being reconnected." });
+        else await this.#change("linking", { ...taken, reason: null });
+        return this.#open(line);
+      case "paused":
+        await this.#close();
+        return await this.#change("paused", { ...taken, reason: "The owner disconnected it." });
+      case "logged_out":
+        await this.#unlink(line);
+        await this.#change("logged_out", { ...taken, linked: false, reason: "The owner logged it out." });
+        return this.runner.use({ kind: "ended", error: LOGGED_OUT });
+      case "deleted":
+        await this.#unlink(line);
+        this.runner.use({ kind: "ended", error: DELETED });
+        await this.runner.resting();
+        if (this.#stopping.signal.aborted) return; // the next start goes on
+        await this.#persistently(() => deleteLine(this.#deps.kv, line));
+        return this.#changed();
+    }
+  }
+
+  // What the network says
+
+  #open(line: Pick<Line, "pairingPhone">): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#openedAt = null;
+    let opened: Connection | null = null;
+    const hear = (task: () => Promise<void>) =>
+      this.#soon(async () => {
+        if (opened !== null && this.#connection === opened) await task();
+      });
+    const events: ConnectionEvents = {
+      qr: (text) => hear(() => this.#change("qr", { qr: text, pairingCode: null, reason: null })),
+      pairingCode: (code) => hear(() => this.#change("code", { pairingCode: code, qr: null, reason: null })),
+      linked: (identity) => hear(() => this.#linked(identity)),
+      open: (identity) => hear(() => this.#opened(identity)),
+      closed: (reason) => {
+        if (this.#connection === opened) this.runner.use({ kind: "waiting" });
+        hear(() => this.#closed(reason));
+      },
+      ...this.#incoming(),
+    };
+    try {
+      opened = this.#deps.network.open({ lineId: this.lineId, pairingPhone: line.pairingPhone }, events);
+      this.#connection = opened;
+    } catch (error) {
+      this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a connection could not be opened");
+      this.#retryLater();
+    }
+  }
+
+  #incoming(): Pick<ConnectionEvents, "message" | "receipt"> {
+    return {
+      message: (message) => this.#receiver.message(message),
+      receipt: async (receipt) => {
+        if (await this.#receiver.receipt(receipt)) this.runner.wake();
+      },
+    };
+  }
+
+  async #linked({ phone }: OwnIdentity): Promise<void> {
+    this.#linkRounds = 0;
+    this.#failures = 0;
+    await this.#change("linked", { linked: true, phone, qr: null, pairingCode: null, reason: null });
+  }
+
+  async #opened({ phone }: OwnIdentity): Promise<void> {
+    const connection = this.#connection;
+    this.#linkRounds = 0;
+    this.#openedAt = this.#deps.runtime.clock.now();
+    await this.#change("opened", { linked: true, phone, qr: null, pairingCode: null, reason: null });
+    if (connection && connection === this.#connection) this.runner.use({ kind: "open", connection });
+  }
+
+  async #closed({ kind, detail: reason, code }: CloseReason): Promise<void> {
+    const lasted = this.#openedAt === null ? 0 : this.#deps.runtime.clock.now() - this.#openedAt;
+    this.#connection = null;
+    this.#openedAt = null;
+    if (lasted >= STABLE_AFTER_MS) this.#failures = 0;
+    this.#deps.runtime.log.info({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
+    const none = { qr: null, pairingCode: null, reason };
+    const line = await this.#read();
+    if (!line) return;
+    switch (kind) {
+      case "restart":
+        await this.#change("reopening", none);
+        if (++this.#failures <= RESTARTS_AT_ONCE) return this.#open(line);
+        return this.#retryLater();
+      case "replaced":
+        return await this.#change("replaced", { ...none, halted: true });
+      case "logged_out":
+        await this.#persistently(() => this.#deps.network.forget(this.lineId));
+        await this.#change("logged_out", { ...none, linked: false, halted: true });
+        return this.runner.use({ kind: "ended", error: LOGGED_OUT });
+      case "link_expired":
+        if (++this.#linkRounds >= LINK_ROUNDS) return await this.#change("link_expired", { ...none, halted: true });
+        await this.#change("linking", none);
+        return this.#open(line);
+      case "asked":
+      case "lost":
+      case "unavailable":
+        await this.#change(line.linked ? "dropped" : "linking", none);
+        return this.#retryLater();
+    }
+  }
+
+  /** The runner got no answer: the connection may be dead without knowing it. */
+  #suspect(connection: Connection): void {
+    if (this.#connection !== connection) return;
+    this.runner.use({ kind: "waiting" });
+    this.#soon(async () => {
+      if (this.#connection !== connection) return;
+      await this.#close();
+      await this.#change("dropped", { reason: "The network did not answer." });
+      this.#retryLater();
+    });
+  }
+
+  // What it does about it
+
+  #retryLater(): void {
+    const { clock, random } = this.#deps.runtime;
+    const whole = Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** Math.min(this.#failures++, 10));
+    this.#cancelRetry();
+    this.#cancelRetry = clock.after(random.between(whole / 2, whole), () =>
+      this.#soon(async () => {
+        const line = await this.#read();
+        if (line?.wanted === "connected" && !line.halted && this.#connection === null) this.#open(line);
+      }));
+  }
+
+  /** Closes the connection, if there is one, and keeps the link. What it still reports is not heard any more. */
+  async #close(): Promise<void> {
+    const connection = this.#connection;
+    this.#connection = null;
+    this.#openedAt = null;
+    this.runner.use({ kind: "waiting" });
+    if (connection) await this.#within(CLOSE_WITHIN_MS, connection.close());
+  }
+
+  /** Unlinks the device on the network, as far as it can be reached, and drops credentials and keys. */
+  async #unlink(line: Line): Promise<void> {
+    const connection = this.connection;
+    if (connection) {
+      this.#connection = null;
+      this.#openedAt = null;
+      this.runner.use({ kind: "waiting" });
+      await this.#within(CLOSE_WITHIN_MS, connection.logout());
+    } else {
+      await this.#close();
+      if (line.linked) await this.#comeUpToUnlink();
+    }
+    await this.#persistently(() => this.#deps.network.forget(this.lineId));
+  }
+
+  /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
+  async #comeUpToUnlink(): Promise<void> {
+    const { promise: up, resolve } = Promise.withResolvers<boolean>();
+    const connection = this.#deps.network.open({ lineId: this.lineId, pairingPhone: null }, {
+      qr: () => resolve(false),
+      pairingCode: () => resolve(false),
+      linked: () => {},
+      open: () => resolve(true),
+      closed: () => resolve(false),
+      ...this.#incoming(),
+    });
+    const inTime = await settledWithin(this.#deps.runtime.clock, UNLINK_WITHIN_MS, up);
+    if (inTime && await up) return await this.#within(CLOSE_WITHIN_MS, connection.logout());
+    this.#deps.runtime.log.warn({ lineId: this.lineId }, "the network could not be told that a line was unlinked");
+    await this.#within(CLOSE_WITHIN_MS, connection.close());
+  }
+
+  async #within(limitMs: number, done: Promise<void>): Promise<void> {
+    if (await settledWithin(this.#deps.runtime.clock, limitMs, done)) return;
+    this.#deps.runtime.log.warn({ lineId: this.lineId }, "a connection did not close in time");
+  }
+
+  async #read(): Promise<Line | null> {
+    return (await this.#persistently(() => this.#deps.kv.get(keys.line(this.lineId)))).value;
+  }
+
+  /** Moves the line as the table says, with its event, in one commit. */
+  async #change(trigger: LineTrigger, patch: Partial<Line>): Promise<void> {
+    const { kv, events, runtime } = this.#deps;
+    const qr = trigger === "qr" && patch.qr ? await qrDataUrl(patch.qr) : null;
+    const committed = await this.#persistently(async () => {
+      for (;;) {
+        const slot = await kv.get(keys.line(this.lineId));
+        const status = slot.value && LINE_TRANSITIONS[slot.value.status][trigger];
+        if (!slot.value || !status) return null;
+        const line: Line = { ...slot.value, ...patch, status };
+        const change = new Change().check(slot).set(keys.line(this.lineId), line);
+        if (status === "connected") change.set(keys.lineUsed(this.lineId), runtime.clock.now());
+        const event = eventOf(slot.value, line, qr);
+        if (event) events.append(change, event);
+        if (await kv.commit(change)) return { line, event };
+      }
+    });
+    if (!committed) return;
+    const { line, event } = committed;
+    if (event) events.committed(line.accountId);
+    runtime.log.info({ lineId: line.id, status: line.status, reason: line.reason }, "a line changed");
+    this.#changed();
+  }
+
+  /** Tries for as long as it takes: what has happened must be written, whatever trouble the store is in. */
+  async #persistently<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (this.#stopping.signal.aborted) throw error;
+        this.#deps.runtime.log.warn({ lineId: this.lineId, error: String(error) }, "a line's change waits");
+        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
+      }
+    }
+  }
+}
+
+/** The event that a change of a line owes, if any. */
+function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null {
+  const of = { accountId: after.accountId, sessionId: after.id, sessionName: after.name };
+  if (qr) return { ...of, event: "session.qr", data: { qr } };
+  if (before.status === after.status) return null;
+  if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
+  if (after.status !== "disconnected" && after.status !== "logged_out") return null;
+  return { ...of, event: "session.disconnected", data: { status: after.status, reason: after.reason ?? "" } };
+}
