@@ -1,0 +1,29 @@
+/** Jids: `<user>[:<device>]@<server>`; a user is a phone number at `s.whatsapp.net` or a LID at `lid`. */
+import { jidDecode } from "@whiskeysockets/baileys";
+
+export interface Address {
+  user: string;
+  /** 0 is the phone itself. */
+  device: number;
+  server: string;
+}
+
+/** Null for what is no jid. */
+export function parseJid(jid: string | undefined): Address | null {
+  const decoded = jid === undefined ? undefined : jidDecode(jid);
+  if (!decoded?.server) return null;
+  const server = decoded.server === "c.us" ? "s.whatsapp.net" : decoded.server;
+  return { user: decoded.user, device: decoded.device ?? 0, server };
+}
+
+export function makeJid(user: string, server: string, device = 0): string {
+  return `${user}${device ? `:${device}` : ""}@${server}`;
+}
+
+export function isGroup(jid: string | undefined): boolean {
+  return jid?.endsWith("@g.us") ?? false;
+}
+
+export function isLid(jid: string | undefined): boolean {
+  return jid?.endsWith("@lid") ?? false;
+}

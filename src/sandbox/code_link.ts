@@ -1,0 +1,114 @@
+/**
+ * The network's half of linking by code (`link_code_companion_reg`): it carries companion_hello, primary_hello and
+ * companion_finish between the companion and the phone that typed the code, and sees none of the secrets in them.
+ */
+import { Buffer } from "node:buffer";
+import type { CompanionSocket } from "./companion_socket.ts";
+import type { CodeRequest, CompanionFinish, PrimaryHello } from "./device.ts";
+import type { Registration, RegistrationOptions } from "./registration.ts";
+import { type BinaryNode, bytesOf, child, element, refusal, result, SERVER } from "./stanza.ts";
+
+/** A companion that got primary_hello and does not answer in this time is given up. */
+const FINISH_TIMEOUT_MS = 30_000;
+/** Salt, IV and the encrypted key. */
+const WRAPPED_KEY_BYTES = 80;
+
+export class CodeLink {
+  #socket: CompanionSocket;
+  #options: RegistrationOptions;
+  #request: CodeRequest | null = null;
+  #finish: ((finish: CompanionFinish | null) => void) | null = null;
+  #cancelExpiry: () => void = () => {};
+
+  constructor(socket: CompanionSocket, options: RegistrationOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
+
+  /** What the companion said last; null when it asked for no code, or its code has run out. */
+  get request(): CodeRequest | null {
+    return this.#request;
+  }
+
+  /** Answers the companion's queries of this exchange. */
+  answer(query: BinaryNode, link: BinaryNode, registration: Registration): void {
+    if (link.attrs.stage === "companion_hello") return this.#takeHello(query, link, registration);
+    if (link.attrs.stage === "companion_finish") return this.#takeFinish(query, link);
+    this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
+  }
+
+  /** Sends primary_hello; resolves with companion_finish, or null when the companion does not answer. */
+  exchange(hello: PrimaryHello): Promise<CompanionFinish | null> {
+    const request = this.#request;
+    if (!request) return Promise.resolve(null);
+    this.#finish?.(null);
+    return new Promise((resolve) => {
+      const cancelTimeout = this.#options.network.runtime.clock.after(FINISH_TIMEOUT_MS, () => this.#finish?.(null));
+      this.#finish = (finish) => {
+        cancelTimeout();
+        this.#finish = null;
+        resolve(finish);
+      };
+      this.#notify("primary_hello", [
+        element("link_code_pairing_wrapped_primary_ephemeral_pub", {}, hello.wrappedEphemeral),
+        element("primary_identity_pub", {}, hello.identityPublic),
+        element("link_code_pairing_ref", {}, Buffer.from(request.ref)),
+      ]);
+    });
+  }
+
+  close(): void {
+    this.#cancelExpiry();
+    this.#finish?.(null);
+    this.#request = null;
+  }
+
+  #takeHello(query: BinaryNode, link: BinaryNode, registration: Registration): void {
+    const { network, refs, codeLifetimeMs } = this.#options;
+    const account = network.directory.resolve(link.attrs.jid)?.account;
+    if (!account) return this.#socket.send(refusal(query, { code: 404, text: "item-not-found" }));
+    const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
+    const noisePublic = bytesOf(child(link, "companion_server_auth_key_pub"));
+    if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32) {
+      return this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
+    }
+    const [ref] = refs.issue(registration, 1) as [string];
+    this.#request = { ref, wrappedEphemeral, noisePublic };
+    refs.awaitCode(account.number, { ref, registration });
+    this.#cancelExpiry();
+    this.#cancelExpiry = network.runtime.clock.after(codeLifetimeMs, () => this.#expire(registration));
+    this.#socket.send(result(query, [
+      element("link_code_companion_reg", { stage: "companion_hello" }, [
+        element("link_code_pairing_ref", {}, Buffer.from(ref)),
+      ]),
+    ]));
+  }
+
+  /** A code is good for a time; then the companion is asked to show another (refresh_code). */
+  #expire(registration: Registration): void {
+    const request = this.#request;
+    if (!request) return;
+    this.#options.refs.withdrawCode(registration);
+    this.#request = null;
+    this.#notify("refresh_code", [element("link_code_pairing_ref", {}, Buffer.from(request.ref))]);
+  }
+
+  #takeFinish(query: BinaryNode, link: BinaryNode): void {
+    const wrappedKeyBundle = bytesOf(child(link, "link_code_pairing_wrapped_key_bundle"));
+    const identityPublic = bytesOf(child(link, "companion_identity_public"));
+    if (!this.#finish || identityPublic.length !== 32 || wrappedKeyBundle.length === 0) {
+      return this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
+    }
+    this.#socket.send(result(query));
+    this.#finish({ wrappedKeyBundle, identityPublic });
+  }
+
+  #notify(stage: string, content: BinaryNode[]): void {
+    const { network } = this.#options;
+    const t = String(Math.floor(network.runtime.clock.now() / 1000));
+    const attributes = { from: SERVER, id: network.stanzaId(), type: "link_code_companion_reg", t };
+    this.#socket.send(
+      element("notification", attributes, [element("link_code_companion_reg", { stage }, content)]),
+    );
+  }
+}

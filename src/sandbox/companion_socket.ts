@@ -1,0 +1,101 @@
+/** One client's connection: frames, handshake, then stanzas in order. Knows nothing of who the client is. */
+import { Buffer } from "node:buffer";
+import { decodeBinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
+// @ts-types="@types/ws"
+import type { WebSocket } from "ws";
+import { frame, FrameReader } from "./frames.ts";
+import { type ClientFinish, createNoiseResponder, type NoiseIdentity } from "./noise.ts";
+import type { BinaryNode } from "./stanza.ts";
+import type { Runtime } from "../runtime.ts";
+
+/** A client that does not finish its handshake in this time is hung up on. */
+const HANDSHAKE_TIMEOUT_MS = 20_000;
+
+/** What a connection tells its owner. */
+export interface SocketEvents {
+  /** The handshake is done; the answer takes the stanzas from here on. */
+  onHandshake(finish: ClientFinish, socket: CompanionSocket): SocketOwner;
+}
+
+export interface SocketOwner {
+  onStanza(stanza: BinaryNode): void;
+  onClose(): void;
+}
+
+export interface CompanionSocket {
+  send(stanza: BinaryNode): void;
+  /** Sends a last stanza, ends the stream and closes. */
+  end(last: BinaryNode): void;
+  /** Closes at once, without a word. */
+  cut(): void;
+}
+
+/** Serves one WebSocket until it closes. */
+export function serveSocket(
+  ws: WebSocket,
+  options: { identity: NoiseIdentity; runtime: Runtime; events: SocketEvents },
+): void {
+  const { identity, runtime, events } = options;
+  const reader = new FrameReader();
+  const noise = createNoiseResponder(identity);
+  let stage: "hello" | "finish" | "open" = "hello";
+  let owner: SocketOwner | null = null;
+  /** This side is done with the connection; what the client sent before closing it itself still counts. */
+  let ended = false;
+  // Decoding is asynchronous (stanzas may be deflated); one chain keeps their order.
+  let decoding = Promise.resolve();
+  const cancelTimeout = runtime.clock.after(HANDSHAKE_TIMEOUT_MS, () => stage !== "open" && ws.terminate());
+
+  const socket: CompanionSocket = {
+    send(stanza) {
+      if (!ended && ws.readyState === ws.OPEN) ws.send(frame(noise.encrypt(encodeBinaryNode(stanza))));
+    },
+    end(last) {
+      if (ended) return;
+      socket.send(last);
+      ended = true;
+      ws.close();
+    },
+    cut() {
+      ended = true;
+      ws.terminate();
+    },
+  };
+
+  const receive = (data: Uint8Array) => {
+    if (stage === "hello") {
+      ws.send(frame(noise.hello(data)));
+      stage = "finish";
+    } else if (stage === "finish") {
+      const finish = noise.finish(data);
+      stage = "open";
+      cancelTimeout();
+      owner = events.onHandshake(finish, socket);
+    } else {
+      const plain = Buffer.from(noise.decrypt(data));
+      decoding = decoding.then(async () => {
+        const stanza = await decodeBinaryNode(plain);
+        if (!ended) owner?.onStanza(stanza);
+      }).catch(fail);
+    }
+  };
+  const fail = (error: unknown) => {
+    runtime.log.warn({ err: error }, "a client's connection broke the protocol");
+    socket.cut();
+  };
+
+  ws.on("message", (chunk: Uint8Array) => {
+    if (ended) return;
+    try {
+      for (const data of reader.push(new Uint8Array(chunk))) receive(data);
+    } catch (error) {
+      fail(error);
+    }
+  });
+  // An error is always followed by a close, which is what counts.
+  ws.on("error", (error: Error) => runtime.log.debug({ err: error }, "a client's connection failed"));
+  ws.on("close", () => {
+    cancelTimeout();
+    decoding.finally(() => owner?.onClose());
+  });
+}

@@ -1,0 +1,125 @@
+/** Who is on the network: accounts (a phone with a number and a LID) and the companions linked to each. */
+import type { Device } from "./device.ts";
+import type { KeyStore } from "./key_store.ts";
+import type { Mailbox } from "./mailbox.ts";
+import type { Random } from "../runtime.ts";
+import { makeJid, parseJid } from "./address.ts";
+import type { BinaryNode } from "./stanza.ts";
+
+/** A phone number's account. */
+export interface Account {
+  readonly number: string;
+  readonly name: string;
+  /** Without device, by number and by LID. */
+  readonly jid: string;
+  readonly lid: string;
+  /** Device 0; null until the phone is switched on. */
+  phone: Device | null;
+  phoneKeys: KeyStore | null;
+  /** By device id. */
+  readonly companions: Map<number, Companion>;
+  /** Never used twice, so that an unlinked companion's address stays dead. */
+  nextDeviceId: number;
+  /** Numbers that asked for this account's devices, and so hear when they change. */
+  readonly watchers: Set<string>;
+}
+
+/** A linked device: a gateway's line. */
+export interface Companion {
+  readonly id: number;
+  readonly account: Account;
+  readonly jid: string;
+  readonly lid: string;
+  /** Hex; the login is by this key. */
+  readonly noisePublic: string;
+  readonly keyIndex: number;
+  /** Encoded `ADVSignedDeviceIdentity` with both signatures, as others fetch it with the keys. */
+  readonly identity: Uint8Array;
+  readonly keys: KeyStore;
+  readonly mailbox: Mailbox;
+  readonly linkedAt: number;
+  /** The open session, if any. */
+  session: CompanionSession | null;
+}
+
+/** What the rest of the network does to a companion's open session. */
+export interface CompanionSession {
+  /** Sends a stanza that nobody needs to acknowledge. */
+  send(stanza: BinaryNode): void;
+  /** Says why in a stream error, and closes. */
+  end(reason: BinaryNode): void;
+  /** Cuts the connection without a word. */
+  cut(): void;
+}
+
+/** One device of one account; 0 is the phone. */
+export interface Endpoint {
+  account: Account;
+  device: number;
+}
+
+export class Directory {
+  #byNumber = new Map<string, Account>();
+  #byLid = new Map<string, Account>();
+
+  accounts(): Account[] {
+    return [...this.#byNumber.values()];
+  }
+
+  account(number: string): Account | null {
+    return this.#byNumber.get(number) ?? null;
+  }
+
+  /** Opens an account with a LID of its own. The number must be free. */
+  open(number: string, options: { name: string; random: Random }): Account {
+    let lid: string;
+    do {
+      lid = "1" + Array.from({ length: 14 }, () => options.random.between(0, 9)).join("");
+    } while (this.#byLid.has(lid));
+    const account: Account = {
+      number,
+      name: options.name,
+      jid: makeJid(number, "s.whatsapp.net"),
+      lid: makeJid(lid, "lid"),
+      phone: null,
+      phoneKeys: null,
+      companions: new Map(),
+      nextDeviceId: 1,
+      watchers: new Set(),
+    };
+    this.#byNumber.set(number, account);
+    this.#byLid.set(lid, account);
+    return account;
+  }
+
+  /** The device that a jid names, by number or LID; null when there is no such account or device. */
+  resolve(jid: string | undefined): Endpoint | null {
+    const address = parseJid(jid);
+    if (!address) return null;
+    const account = (address.server === "lid" ? this.#byLid : this.#byNumber).get(address.user);
+    if (!account || (address.server !== "lid" && address.server !== "s.whatsapp.net")) return null;
+    if (address.device !== 0 && !account.companions.has(address.device)) return null;
+    return { account, device: address.device };
+  }
+}
+
+/** Every device of an account, the phone first. */
+export function endpointsOf(account: Account): Endpoint[] {
+  return [0, ...account.companions.keys()].map((device) => ({ account, device }));
+}
+
+/** An endpoint's address, by number or by LID. */
+export function jidOf({ account, device }: Endpoint, form: "pn" | "lid"): string {
+  const { user, server } = parseJid(form === "lid" ? account.lid : account.jid)!;
+  return makeJid(user, server, device);
+}
+
+/** Hands a stanza to a device: a phone takes it at once, a companion's mailbox keeps it until acknowledged. */
+export function deliver({ account, device }: Endpoint, stanza: BinaryNode): void {
+  if (device === 0) account.phone?.deliver(stanza);
+  else account.companions.get(device)?.mailbox.put(stanza);
+}
+
+export function keysOf({ account, device }: Endpoint): KeyStore | null {
+  return device === 0 ? account.phoneKeys : account.companions.get(device)?.keys ?? null;
+}

@@ -1,0 +1,111 @@
+/** The public keys that one device has published, as the network keeps and hands them out. */
+import { createHash } from "node:crypto";
+import type { KeyBundle } from "./device.ts";
+import { bytesOf, child, childrenOf, element, uintBytes, uintOf } from "./stanza.ts";
+import type { BinaryNode } from "./stanza.ts";
+
+/** Signal's type byte of Curve25519 keys. */
+const KEY_TYPE = Uint8Array.of(5);
+
+type SignedPreKey = KeyBundle["signedPreKey"];
+type PreKey = KeyBundle["preKeys"][number];
+
+export class KeyStore {
+  registrationId: number;
+  identityKey: Uint8Array;
+  signedPreKey: SignedPreKey;
+  /** One-time keys by id, oldest first: each is handed out once. */
+  #preKeys = new Map<number, Uint8Array>();
+
+  constructor(bundle: KeyBundle) {
+    this.registrationId = bundle.registrationId;
+    this.identityKey = bundle.identityKey;
+    this.signedPreKey = bundle.signedPreKey;
+    this.addPreKeys(bundle.preKeys);
+  }
+
+  get preKeyCount(): number {
+    return this.#preKeys.size;
+  }
+
+  addPreKeys(preKeys: readonly PreKey[]): void {
+    for (const { id, publicKey } of preKeys) this.#preKeys.set(id, publicKey);
+  }
+
+  /** Takes over what a device publishes: its identity may have changed, its one-time keys are added. */
+  publish(bundle: KeyBundle): void {
+    this.registrationId = bundle.registrationId;
+    this.identityKey = bundle.identityKey;
+    this.signedPreKey = bundle.signedPreKey;
+    this.addPreKeys(bundle.preKeys);
+  }
+
+  /** A bundle for one new session: at most one one-time key, which is gone then. */
+  take(): KeyBundle {
+    const [first] = this.#preKeys;
+    if (first) this.#preKeys.delete(first[0]);
+    const preKeys = first ? [{ id: first[0], publicKey: first[1] }] : [];
+    return {
+      registrationId: this.registrationId,
+      identityKey: this.identityKey,
+      signedPreKey: this.signedPreKey,
+      preKeys,
+    };
+  }
+
+  /** SHA-1 over identity, signed key and one-time keys, with which a client checks what the server holds. */
+  digest(): BinaryNode {
+    const hash = createHash("sha1").update(this.identityKey).update(this.signedPreKey.publicKey)
+      .update(this.signedPreKey.signature);
+    for (const publicKey of this.#preKeys.values()) hash.update(publicKey);
+    return element("digest", {}, [
+      element("registration", {}, uintBytes(this.registrationId, 4)),
+      element("type", {}, KEY_TYPE),
+      element("identity", {}, this.identityKey),
+      signedPreKeyNode(this.signedPreKey),
+      element("list", {}, [...this.#preKeys.keys()].map((id) => element("id", {}, uintBytes(id, 3)))),
+      element("hash", {}, new Uint8Array(hash.digest())),
+    ]);
+  }
+}
+
+/** The content of `<user>` in the answer to a key query. */
+export function bundleNodes(bundle: KeyBundle): BinaryNode[] {
+  return [
+    element("registration", {}, uintBytes(bundle.registrationId, 4)),
+    element("type", {}, KEY_TYPE),
+    element("identity", {}, bundle.identityKey),
+    signedPreKeyNode(bundle.signedPreKey),
+    ...bundle.preKeys.map(({ id, publicKey }) =>
+      element("key", {}, [element("id", {}, uintBytes(id, 3)), element("value", {}, publicKey)])
+    ),
+  ];
+}
+
+function signedPreKeyNode({ id, publicKey, signature }: SignedPreKey): BinaryNode {
+  return element("skey", {}, [
+    element("id", {}, uintBytes(id, 3)),
+    element("value", {}, publicKey),
+    element("signature", {}, signature),
+  ]);
+}
+
+/** Reads `<skey>`; null when it is not whole. */
+export function readSignedPreKey(node: BinaryNode | undefined): SignedPreKey | null {
+  const publicKey = bytesOf(child(node, "value"));
+  const signature = bytesOf(child(node, "signature"));
+  if (publicKey.length !== 32 || signature.length !== 64) return null;
+  return { id: uintOf(bytesOf(child(node, "id"))), publicKey, signature };
+}
+
+/** Reads the keys that a companion uploads; null when something is missing. */
+export function readBundle(upload: BinaryNode): KeyBundle | null {
+  const identityKey = bytesOf(child(upload, "identity"));
+  const registration = bytesOf(child(upload, "registration"));
+  const signedPreKey = readSignedPreKey(child(upload, "skey"));
+  if (identityKey.length !== 32 || registration.length !== 4 || !signedPreKey) return null;
+  const preKeys = childrenOf(child(upload, "list"), "key")
+    .map((key) => ({ id: uintOf(bytesOf(child(key, "id"))), publicKey: bytesOf(child(key, "value")) }))
+    .filter(({ publicKey }) => publicKey.length === 32);
+  return { registrationId: uintOf(registration), identityKey, signedPreKey, preKeys };
+}

@@ -1,0 +1,53 @@
+/** What follows a finished handshake: a companion logs in by its Noise key, or registers to be linked. */
+import { Buffer } from "node:buffer";
+import { proto } from "@whiskeysockets/baileys";
+import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
+import type { Companion } from "./directory.ts";
+import { streamError } from "./faults.ts";
+import type { ClientFinish } from "./noise.ts";
+import { readPairingData, Registration, type RegistrationOptions } from "./registration.ts";
+import { openSession } from "./session.ts";
+import { element } from "./stanza.ts";
+import type { NetworkState } from "./state.ts";
+
+/** Takes a connection whose handshake is done; the answer takes its stanzas. */
+export function admit(finish: ClientFinish, socket: CompanionSocket, options: RegistrationOptions): SocketOwner {
+  const payload = proto.ClientPayload.decode(finish.payload);
+  const noisePublic = Buffer.from(finish.staticPublic).toString("hex");
+  if (payload.devicePairingData) {
+    const bundle = readPairingData(payload.devicePairingData);
+    if (!bundle) return refuse(socket, 400);
+    const registration = new Registration(socket, { noisePublic, bundle }, options);
+    registration.start();
+    return registration;
+  }
+  const { network } = options;
+  const account = network.directory.account(String(payload.username ?? ""));
+  const companion = account?.companions.get(payload.device ?? 0);
+  // Unlinked, or another device's key: the link is gone for good.
+  if (!companion || companion.noisePublic !== noisePublic) return refuse(socket, 401);
+  return meetFault(companion, socket, network) ?? openSession(companion, socket, network);
+}
+
+/** A stream fault that was asked for while the line was away ends its next connection. */
+function meetFault(companion: Companion, socket: CompanionSocket, network: NetworkState): SocketOwner | null {
+  const fault = network.faults.takePending(companion.account.number);
+  if (!fault) return null;
+  if (fault === "unavailable") return refuse(socket, 503);
+  if (fault === "logout") {
+    network.removeCompanion(companion);
+    return refuse(socket, 401);
+  }
+  const error = streamError(fault);
+  if (error) socket.end(error);
+  else socket.cut();
+  return deaf;
+}
+
+function refuse(socket: CompanionSocket, reason: number): SocketOwner {
+  socket.end(element("failure", { reason: String(reason), location: "sbx" }));
+  return deaf;
+}
+
+/** Owner of a connection that is over. */
+const deaf: SocketOwner = { onStanza: () => {}, onClose: () => {} };

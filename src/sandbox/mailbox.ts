@@ -1,0 +1,75 @@
+/**
+ * What waits for one companion: each stanza is kept until the companion acknowledges it, in order, and handed over again
+ * after a reconnect. So nothing is lost when a gateway is killed between receiving and acknowledging.
+ */
+import { type BinaryNode, childrenOf, element, elements, SERVER } from "./stanza.ts";
+import { parseJid } from "./address.ts";
+
+export class Mailbox {
+  /** Unacknowledged stanzas in the order of their arrival; a Set keeps that order and forgets one in O(1). */
+  #waiting = new Set<BinaryNode>();
+  #byKey = new Map<string, BinaryNode[]>();
+  #send: ((stanza: BinaryNode) => void) | null = null;
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Keeps a stanza, and hands it over at once when the companion is there. */
+  put(stanza: BinaryNode): void {
+    this.#waiting.add(stanza);
+    const key = keyOf(stanza.tag, stanza.attrs.id);
+    this.#byKey.set(key, [...this.#byKey.get(key) ?? [], stanza]);
+    this.#send?.(stanza);
+  }
+
+  /** The companion is there: it gets what waits, marked `offline`, between a preview and a count, and then all that comes. */
+  attach(send: (stanza: BinaryNode) => void): void {
+    const waiting = [...this.#waiting];
+    const count = (tag: string) => String(waiting.filter((stanza) => stanza.tag === tag).length);
+    if (waiting.length) {
+      const preview = {
+        count: String(waiting.length),
+        message: count("message"),
+        receipt: count("receipt"),
+        notification: count("notification"),
+        appdata: "0",
+      };
+      send(element("ib", { from: SERVER }, [element("offline_preview", preview)]));
+    }
+    waiting.forEach((stanza, index) => send({ ...stanza, attrs: { ...stanza.attrs, offline: String(index) } }));
+    send(element("ib", { from: SERVER }, [element("offline", { count: String(waiting.length) })]));
+    this.#send = send;
+  }
+
+  /** The companion is away. */
+  detach(): void {
+    this.#send = null;
+  }
+
+  /** Reads an `<ack>` or a receipt of the companion and forgets what it acknowledges. */
+  acknowledge(stanza: BinaryNode): void {
+    if (stanza.tag === "ack") return this.#forget(stanza.attrs.class ?? "", stanza.attrs.id, stanza);
+    // A retry receipt says "not readable"; the ack (with an error) that follows it ends the stanza's stay.
+    if (stanza.attrs.type === "retry" || stanza.attrs.type === "server-error") return;
+    const items = elements(stanza).flatMap((list) => childrenOf(list, "item")).map((item) => item.attrs.id);
+    for (const id of [stanza.attrs.id, ...items]) this.#forget("message", id, stanza);
+  }
+
+  #forget(tag: string, id: string | undefined, by: BinaryNode): void {
+    const key = keyOf(tag, id);
+    const candidates = this.#byKey.get(key);
+    if (!candidates) return;
+    // Two peers may choose one id: the one that the acknowledgement is addressed to goes first.
+    const peer = parseJid(by.attrs.to)?.user;
+    const found = candidates.find((stanza) => parseJid(stanza.attrs.from)?.user === peer) ?? candidates[0]!;
+    const left = candidates.filter((stanza) => stanza !== found);
+    if (left.length) this.#byKey.set(key, left);
+    else this.#byKey.delete(key);
+    this.#waiting.delete(found);
+  }
+}
+
+function keyOf(tag: string, id: string | undefined): string {
+  return `${tag} ${id}`;
+}

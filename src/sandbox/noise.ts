@@ -1,0 +1,168 @@
+/**
+ * The server's half of WhatsApp's handshake, Noise_XX_25519_AESGCM_SHA256, and the transport cipher after it.
+ * Message order: client ephemeral -> server ephemeral, static, certificate -> client static, payload.
+ */
+import { Buffer } from "node:buffer";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
+import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
+
+const MODE = new TextEncoder().encode("Noise_XX_25519_AESGCM_SHA256\0\0\0\0");
+/** "WA", protocol 6, and the version of the token dictionary (DICT_VERSION). */
+export const WA_HEADER: Uint8Array = Uint8Array.of(0x57, 0x41, 6, 3);
+const TAG_LENGTH = 16;
+
+/** The network's keys: its static Noise key and the certificate chain that the root key vouches with. */
+export interface NoiseIdentity {
+  /** What a client pins: 32 bytes. */
+  readonly rootPublic: Uint8Array;
+  readonly staticKeys: KeyPair;
+  /** Encoded `CertChain`: root signs the intermediate, the intermediate signs the leaf (the static key). */
+  readonly certificate: Uint8Array;
+}
+
+/** A network of its own: fresh root, intermediate and static keys. */
+export function createNoiseIdentity(): NoiseIdentity {
+  const root = Curve.generateKeyPair();
+  const intermediate = Curve.generateKeyPair();
+  const staticKeys = Curve.generateKeyPair();
+  const details = (serial: number, issuerSerial: number, key: Uint8Array) =>
+    proto.CertChain.NoiseCertificate.Details.encode({ serial, issuerSerial, key }).finish();
+  const signed = (by: KeyPair, bytes: Uint8Array) => ({ details: bytes, signature: Curve.sign(by.private, bytes) });
+  // Clients check that the intermediate was issued by serial 0, the pinned root.
+  const certificate = proto.CertChain.encode({
+    intermediate: signed(root, details(1, 0, intermediate.public)),
+    leaf: signed(intermediate, details(2, 1, staticKeys.public)),
+  }).finish();
+  return { rootPublic: root.public, staticKeys, certificate };
+}
+
+/** What the client proved and said in its last handshake message. */
+export interface ClientFinish {
+  /** The client's static Noise key: who it is, for a login. */
+  staticPublic: Uint8Array;
+  /** Encoded `ClientPayload`. */
+  payload: Uint8Array;
+}
+
+export interface NoiseResponder {
+  /** Takes the client hello, gives the server hello. Throws when the frame is none. */
+  hello(frame: Uint8Array): Uint8Array;
+  /** Takes the client finish and moves to transport. Throws when it does not authenticate. */
+  finish(frame: Uint8Array): ClientFinish;
+  /** Transport cipher; valid after `finish`. `decrypt` throws on a frame that does not authenticate. */
+  encrypt(plaintext: Uint8Array): Uint8Array;
+  decrypt(ciphertext: Uint8Array): Uint8Array;
+}
+
+/** One handshake, for one connection. */
+export function createNoiseResponder(identity: NoiseIdentity): NoiseResponder {
+  const ephemeral = Curve.generateKeyPair();
+  let hash = MODE as Uint8Array;
+  let salt = MODE as Uint8Array;
+  let key = MODE as Uint8Array;
+  let counter = 0;
+  let receive: Cipher | undefined;
+  let send: Cipher | undefined;
+
+  const mixHash = (data: Uint8Array) => {
+    hash = createHash("sha256").update(hash).update(data).digest();
+  };
+  const expand = (secret: Uint8Array) => {
+    const bytes = new Uint8Array(hkdfSync("sha256", secret, salt, new Uint8Array(0), 64));
+    return [bytes.subarray(0, 32), bytes.subarray(32)] as const;
+  };
+  const mixKey = (secret: Uint8Array) => {
+    [salt, key] = expand(secret);
+    counter = 0;
+  };
+  const seal = (plaintext: Uint8Array) => {
+    const sealed = encryptGcm(plaintext, { key, nonce: nonce(counter++), authenticated: hash });
+    mixHash(sealed);
+    return sealed;
+  };
+  const open = (ciphertext: Uint8Array) => {
+    const plain = decryptGcm(ciphertext, { key, nonce: nonce(counter++), authenticated: hash });
+    mixHash(ciphertext);
+    return plain;
+  };
+
+  mixHash(WA_HEADER);
+  return {
+    hello(frame) {
+      const clientEphemeral = proto.HandshakeMessage.decode(frame).clientHello?.ephemeral;
+      if (clientEphemeral?.length !== 32) throw new Error("the handshake does not begin with a client hello");
+      mixHash(clientEphemeral);
+      mixHash(ephemeral.public);
+      mixKey(Curve.sharedKey(ephemeral.private, clientEphemeral));
+      const sealedStatic = seal(identity.staticKeys.public);
+      mixKey(Curve.sharedKey(identity.staticKeys.private, clientEphemeral));
+      const payload = seal(identity.certificate);
+      return proto.HandshakeMessage.encode({
+        serverHello: { ephemeral: ephemeral.public, static: sealedStatic, payload },
+      }).finish();
+    },
+    finish(frame) {
+      const finish = proto.HandshakeMessage.decode(frame).clientFinish;
+      if (!finish?.static || !finish.payload) throw new Error("the handshake does not end with a client finish");
+      const staticPublic = open(finish.static);
+      mixKey(Curve.sharedKey(ephemeral.private, staticPublic));
+      const payload = open(finish.payload);
+      const [fromClient, toClient] = expand(new Uint8Array(0));
+      receive = new Cipher(fromClient);
+      send = new Cipher(toClient);
+      return { staticPublic, payload };
+    },
+    encrypt: (plaintext) => transport(send).encrypt(plaintext),
+    decrypt: (ciphertext) => transport(receive).decrypt(ciphertext),
+  };
+}
+
+function transport(cipher: Cipher | undefined): Cipher {
+  if (!cipher) throw new Error("the handshake is not finished");
+  return cipher;
+}
+
+/** One direction of the transport: the nonce counts frames, so a lost or doubled frame does not decrypt. */
+class Cipher {
+  #key: Uint8Array;
+  #counter = 0;
+
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  encrypt(plaintext: Uint8Array): Uint8Array {
+    return encryptGcm(plaintext, { key: this.#key, nonce: nonce(this.#counter++) });
+  }
+
+  decrypt(ciphertext: Uint8Array): Uint8Array {
+    return decryptGcm(ciphertext, { key: this.#key, nonce: nonce(this.#counter++) });
+  }
+}
+
+interface GcmParameters {
+  key: Uint8Array;
+  nonce: Uint8Array;
+  authenticated?: Uint8Array;
+}
+
+function nonce(counter: number): Uint8Array {
+  const bytes = new Uint8Array(12);
+  new DataView(bytes.buffer).setUint32(8, counter);
+  return bytes;
+}
+
+function encryptGcm(plaintext: Uint8Array, { key, nonce, authenticated }: GcmParameters): Uint8Array {
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  if (authenticated) cipher.setAAD(authenticated);
+  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+}
+
+function decryptGcm(sealed: Uint8Array, { key, nonce, authenticated }: GcmParameters): Uint8Array {
+  const split = sealed.length - TAG_LENGTH;
+  if (split < 0) throw new Error("the frame is too short to be authentic");
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce);
+  if (authenticated) decipher.setAAD(authenticated);
+  decipher.setAuthTag(sealed.subarray(split));
+  return Buffer.concat([decipher.update(sealed.subarray(0, split)), decipher.final()]);
+}

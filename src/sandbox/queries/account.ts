@@ -1,0 +1,41 @@
+/** Queries about the account itself: media access, profiles, restrictions, unlinking. */
+import { Buffer } from "node:buffer";
+import { type BinaryNode, child, element, refusal, result } from "../stanza.ts";
+import type { QueryContext } from "./table.ts";
+
+/** How long a client may use a media token before it asks again. */
+const MEDIA_TTL_SECONDS = "3600";
+/** The network's own limit for one file. */
+const MAX_MEDIA_BYTES = String(2 * 1024 ** 3);
+
+/** What GraphQL (`w:mex`) queries read: an account that nothing restricts. */
+const UNRESTRICTED = {
+  xwa2_fetch_account_reachout_timelock: { is_active: false, time_enforcement_ends: "0", enforcement_type: "DEFAULT" },
+  xwa2_message_capping_info: { total_quota: 0, used_quota: 0, capping_status: "NONE" },
+};
+
+export function answerAccount(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
+  switch (query.attrs.xmlns) {
+    case "w:m": {
+      const { auth, host } = network.media;
+      const attributes = { auth, ttl: MEDIA_TTL_SECONDS, auth_ttl: MEDIA_TTL_SECONDS, max_buckets: "12" };
+      const hosts = [element("host", { hostname: host, maxContentLengthBytes: MAX_MEDIA_BYTES })];
+      return result(query, [element("media_conn", attributes, hosts)]);
+    }
+    case "w:profile:picture":
+      if (query.attrs.type === "set") return result(query);
+      return refusal(query, { code: 404, text: "item-not-found" });
+    case "w:biz":
+      return child(query, "business_profile") ? result(query, [element("business_profile", { v: "244" }, [])]) : null;
+    case "w:mex":
+      return result(query, [element("result", {}, Buffer.from(JSON.stringify({ data: UNRESTRICTED })))]);
+    case "md": {
+      // The session itself unlinks the companion, after this answer has left.
+      const named = child(query, "remove-companion-device")?.attrs.jid;
+      if (named === undefined) return null;
+      return named === companion.jid ? result(query) : refusal(query, { code: 403, text: "forbidden" });
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,28 @@
+/** Queries about an account's settings: server properties, privacy, blocked contacts. */
+import { type BinaryNode, child, element, refusal, result } from "../stanza.ts";
+import type { QueryContext } from "./table.ts";
+
+/** What a fresh account has: everybody may see and write. */
+const PRIVACY = {
+  readreceipts: "all",
+  profile: "all",
+  status: "all",
+  online: "all",
+  last: "all",
+  groupadd: "all",
+  calladd: "all",
+  messages: "all",
+};
+
+export function answerSettings(query: BinaryNode, { companion }: QueryContext): BinaryNode | null {
+  if (child(query, "props")) {
+    return result(query, [element("props", { protocol: "1", hash: `sandbox-${companion.account.number}` }, [])]);
+  }
+  if (query.attrs.xmlns === "blocklist") {
+    if (query.attrs.type === "get") return result(query, [element("list", {}, [])]);
+    return refusal(query, { code: 405, text: "not-allowed" });
+  }
+  if (query.attrs.type === "set") return result(query);
+  const categories = Object.entries(PRIVACY).map(([name, value]) => element("category", { name, value }));
+  return result(query, [element("privacy", {}, categories)]);
+}

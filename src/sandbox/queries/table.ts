@@ -1,0 +1,51 @@
+/** Answers the queries (`<iq>`) of a linked companion: one table by namespace, one file a family of queries. */
+import type { Companion } from "../directory.ts";
+import type { NetworkState } from "../state.ts";
+import { type BinaryNode, refusal, result } from "../stanza.ts";
+import { answerAccount } from "./account.ts";
+import { answerGroups } from "./groups.ts";
+import { answerKeys } from "./keys.ts";
+import { answerSettings } from "./settings.ts";
+import { answerAppState } from "./app_state.ts";
+import { answerUsync } from "./usync.ts";
+
+/** Who asks, and of whom. */
+export interface QueryContext {
+  companion: Companion;
+  network: NetworkState;
+}
+
+/** Answers one query; null when the namespace knows no such question. */
+export type QueryHandler = (query: BinaryNode, context: QueryContext) => BinaryNode | null;
+
+const accepted: QueryHandler = (query) => result(query);
+
+const HANDLERS: Readonly<Record<string, QueryHandler>> = {
+  "encrypt": answerKeys,
+  "usync": answerUsync,
+  "w:g2": answerGroups,
+  "w:p": accepted,
+  "passive": accepted,
+  "md": answerAccount,
+  "w:m": answerAccount,
+  "w:profile:picture": answerAccount,
+  "w:biz": answerAccount,
+  "w:mex": answerAccount,
+  "abt": answerSettings,
+  "privacy": answerSettings,
+  "blocklist": answerSettings,
+  "status": accepted,
+  "disappearing_mode": accepted,
+  "urn:xmpp:whatsapp:dirty": accepted,
+  "w:stats": accepted,
+  "w:sync:app:state": answerAppState,
+};
+
+/** The answer to a query, a refusal with 501 where the network does not know the question. */
+export function answerQuery(query: BinaryNode, context: QueryContext): BinaryNode {
+  const handler = HANDLERS[query.attrs.xmlns ?? ""];
+  const answer = handler?.(query, context);
+  if (answer) return answer;
+  context.network.runtime.log.debug({ xmlns: query.attrs.xmlns }, "a query that the sandbox does not know");
+  return refusal(query, { code: 501, text: "feature-not-implemented" });
+}

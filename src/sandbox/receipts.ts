@@ -1,0 +1,65 @@
+/** Carries receipts: delivered and read to the sender's devices, a retry to the one device that must encrypt again. */
+import { isGroup, isLid } from "./address.ts";
+import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
+import { addressIn, type Groups } from "./groups.ts";
+import type { Relay } from "./relay.ts";
+import { type Attributes, type BinaryNode, element } from "./stanza.ts";
+import type { Runtime } from "../runtime.ts";
+
+/** Receipts about one's own devices: what another of them sent, synced or read. */
+const FOR_OWN_DEVICES = new Set(["sender", "read-self", "played-self"]);
+/** Receipts that concern the phone alone: a peer message or history taken over, a file that it should upload again. */
+const FOR_OWN_PHONE = new Set(["peer_msg", "hist_sync", "server-error"]);
+
+export interface ReceiptRoutes {
+  directory: Directory;
+  groups: Groups;
+  relay: Relay;
+  runtime: Runtime;
+}
+
+/** Relays a `<receipt>` from a device. A receipt for somebody unknown goes nowhere. */
+export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: ReceiptRoutes): void {
+  const { to, participant, type, id } = receipt.attrs;
+  if (!to || !id) return;
+  for (const receiver of receiversOf(from, receipt, routes.directory)) {
+    if (receiver.account === from.account && receiver.device === from.device) continue;
+    if (type === "retry") routes.relay.allowAgain(receiver, id, from);
+    const attributes: Attributes = {
+      id,
+      type,
+      t: receipt.attrs.t ?? String(Math.floor(routes.runtime.clock.now() / 1000)),
+      // What was read elsewhere is told with the chat as recipient.
+      recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
+      ...addressOf(from, { to, participant }, routes.groups),
+    };
+    deliver(receiver, element("receipt", attributes, receipt.content));
+  }
+}
+
+function receiversOf(from: Endpoint, receipt: BinaryNode, directory: Directory): Endpoint[] {
+  const type = receipt.attrs.type ?? "";
+  if (FOR_OWN_DEVICES.has(type)) return endpointsOf(from.account);
+  if (FOR_OWN_PHONE.has(type)) return [{ account: from.account, device: 0 }];
+  const target = directory.resolve(isGroup(receipt.attrs.to) ? receipt.attrs.participant : receipt.attrs.to);
+  if (!target) return [];
+  return type === "retry" ? [target] : endpointsOf(target.account);
+}
+
+/** Whom the receipt is from, as its receiver knows that device: in the form that it was addressed in. */
+function addressOf(
+  from: Endpoint,
+  { to, participant }: { to: string; participant?: string },
+  groups: Groups,
+): Attributes {
+  const group = isGroup(to) ? groups.get(to) : null;
+  if (group) {
+    const other = group.addressing === "lid" ? "participant_pn" : "participant_lid";
+    return {
+      from: group.jid,
+      participant: addressIn(group, from),
+      [other]: group.addressing === "lid" ? from.account.jid : from.account.lid,
+    };
+  }
+  return { from: jidOf(from, isLid(to) || isLid(participant) ? "lid" : "pn") };
+}

@@ -1,0 +1,202 @@
+/**
+ * A companion that is not linked yet: it shows refs as QR codes, or asks to be linked by a code, until a phone answers with
+ * an ADV identity. The companion must then prove its side (the device signature); after that it is linked and told to log
+ * in (515).
+ */
+import { Buffer } from "node:buffer";
+import { Curve, proto } from "@whiskeysockets/baileys";
+import { CodeLink } from "./code_link.ts";
+import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
+import type { KeyBundle, LinkAnswer } from "./device.ts";
+import type { Account, Companion } from "./directory.ts";
+import { jidOf } from "./directory.ts";
+import { streamError } from "./faults.ts";
+import { KeyStore } from "./key_store.ts";
+import { Mailbox } from "./mailbox.ts";
+import type { RefBook } from "./ref_book.ts";
+import type { NetworkState } from "./state.ts";
+import { type BinaryNode, bytesOf, child, element, refusal, result, SERVER, uintOf } from "./stanza.ts";
+
+/** A client shows the first ref for 60 s and each other one for 20 s. */
+const REFS = 6;
+/** A companion that does not prove its side in this time is hung up on. */
+const PROOF_TIMEOUT_MS = 20_000;
+const DEVICE_SIGNATURE_PREFIX = Uint8Array.of(6, 1);
+/** The two forms in which the network asks for a new QR secret. */
+const REFRESH_FORMS = ["companion_reg_refresh", "pair-device-rotate-qr"] as const;
+
+/** What the client proved and said of itself. */
+export interface RegistrationRequest {
+  /** Hex. */
+  noisePublic: string;
+  bundle: KeyBundle;
+}
+
+export interface RegistrationOptions {
+  network: NetworkState;
+  refs: RefBook;
+  /** Whether the first scan is answered by asking the companion for a new QR secret, as the real network does. */
+  refresh: boolean;
+  /** How long a companion's code is good before it is asked for another. */
+  codeLifetimeMs: number;
+}
+
+/** Where a linking companion stands between the phone's answer and its own proof. */
+interface Pending {
+  account: Account;
+  signed: proto.IADVSignedDeviceIdentity;
+  queryId: string;
+  device: number;
+  cancelTimeout: () => void;
+}
+
+export class Registration implements SocketOwner {
+  readonly code: CodeLink;
+  #socket: CompanionSocket;
+  #request: RegistrationRequest;
+  #options: RegistrationOptions;
+  #refreshStage: "none" | "due" | "asked" | "acknowledged";
+  #refreshId: string | null = null;
+  #pending: Pending | null = null;
+
+  constructor(socket: CompanionSocket, request: RegistrationRequest, options: RegistrationOptions) {
+    this.#socket = socket;
+    this.#request = request;
+    this.#options = options;
+    this.#refreshStage = options.refresh ? "due" : "none";
+    this.code = new CodeLink(socket, options);
+  }
+
+  /** Hands out the refs of the QR codes. */
+  start(): void {
+    const { network, refs } = this.#options;
+    const nodes = refs.issue(this, REFS).map((ref) => element("ref", {}, Buffer.from(ref)));
+    this.#socket.send(
+      element("iq", { from: SERVER, id: network.stanzaId(), type: "set", xmlns: "md" }, [
+        element("pair-device", {}, nodes),
+      ]),
+    );
+  }
+
+  onStanza(stanza: BinaryNode): void {
+    if (stanza.tag === "ack" && stanza.attrs.id === this.#refreshId) {
+      this.#refreshStage = "acknowledged";
+      return;
+    }
+    if (stanza.tag !== "iq") return;
+    if (stanza.attrs.type === "result" || stanza.attrs.type === "error") return this.#takeProof(stanza);
+    const link = child(stanza, "link_code_companion_reg");
+    if (link) return this.code.answer(stanza, link, this);
+    if (stanza.attrs.xmlns === "w:p") return this.#socket.send(result(stanza));
+    this.#socket.send(refusal(stanza, { code: 401, text: "not-authorized" }));
+  }
+
+  onClose(): void {
+    this.#pending?.cancelTimeout();
+    this.#options.refs.withdraw(this);
+    this.code.close();
+  }
+
+  /** A phone scanned one of the refs. With the refresh stage the first scan only asks the companion for a new secret. */
+  acceptQr(account: Account, signedIdentity: Uint8Array): LinkAnswer {
+    if (this.#refreshStage === "due") this.#askRefresh();
+    // Without the ack the network holds the companion for one that cannot refresh, and never links it.
+    if (this.#refreshStage === "asked") return { kind: "refresh" };
+    return this.accept(account, signedIdentity);
+  }
+
+  /** Hands the phone's identity to the companion, which has to answer with its own signature. */
+  accept(account: Account, signedIdentity: Uint8Array): LinkAnswer {
+    const { network } = this.#options;
+    if (this.#pending) {
+      const { account, device } = this.#pending;
+      return { kind: "linked", deviceJid: jidOf({ account, device }, "pn") };
+    }
+    const { details } = proto.ADVSignedDeviceIdentityHMAC.decode(signedIdentity);
+    const device = account.nextDeviceId++;
+    this.#pending = {
+      account,
+      signed: proto.ADVSignedDeviceIdentity.decode(details ?? new Uint8Array(0)),
+      queryId: network.stanzaId(),
+      device,
+      cancelTimeout: network.runtime.clock.after(PROOF_TIMEOUT_MS, () => this.#socket.cut()),
+    };
+    const endpoint = { account, device };
+    const attributes = { from: SERVER, id: this.#pending.queryId, type: "set", xmlns: "md", t: this.#seconds() };
+    this.#socket.send(element("iq", attributes, [
+      element("pair-success", {}, [
+        element("device-identity", {}, signedIdentity),
+        element("platform", { name: "android" }),
+        element("device", { jid: jidOf(endpoint, "pn"), lid: jidOf(endpoint, "lid") }),
+      ]),
+    ]));
+    return { kind: "linked", deviceJid: jidOf(endpoint, "pn") };
+  }
+
+  #askRefresh(): void {
+    const { network } = this.#options;
+    this.#refreshStage = "asked";
+    this.#refreshId = network.stanzaId();
+    const form = REFRESH_FORMS[network.runtime.random.between(0, REFRESH_FORMS.length - 1)]!;
+    const attributes = { from: SERVER, id: this.#refreshId, type: "companion_reg_refresh", t: this.#seconds() };
+    this.#socket.send(element("notification", attributes, [element(form)]));
+  }
+
+  /** The companion's answer to pair-success: its signature over the identity, by the key that it registered with. */
+  #takeProof(answer: BinaryNode): void {
+    const pending = this.#pending;
+    if (!pending || answer.attrs.id !== pending.queryId) return;
+    pending.cancelTimeout();
+    const identityNode = child(child(answer, "pair-device-sign"), "device-identity");
+    const identity = signedByCompanion(bytesOf(identityNode), pending.signed, this.#request.bundle.identityKey);
+    if (!identity) {
+      this.#options.network.runtime.log.warn({ line: pending.account.number }, "a companion's proof was not accepted");
+      return this.#socket.end(element("stream:error", { code: "401" }, [element("not-authorized")]));
+    }
+    this.#options.network.addCompanion(this.#companion(pending, identity));
+    this.#socket.end(streamError("restart")!);
+  }
+
+  #companion({ account, device, signed }: Pending, identity: Uint8Array): Companion {
+    const details = proto.ADVDeviceIdentity.decode(signed.details ?? new Uint8Array(0));
+    return {
+      id: device,
+      account,
+      jid: jidOf({ account, device }, "pn"),
+      lid: jidOf({ account, device }, "lid"),
+      noisePublic: this.#request.noisePublic,
+      keyIndex: details.keyIndex ?? device,
+      identity,
+      keys: new KeyStore(this.#request.bundle),
+      mailbox: new Mailbox(),
+      linkedAt: this.#options.network.runtime.clock.now(),
+      session: null,
+    };
+  }
+
+  #seconds(): string {
+    return String(Math.floor(this.#options.network.runtime.clock.now() / 1000));
+  }
+}
+
+/** The whole identity with both signatures, encoded; null when the companion's signature is missing or wrong. */
+function signedByCompanion(
+  reply: Uint8Array,
+  offered: proto.IADVSignedDeviceIdentity,
+  companionKey: Uint8Array,
+): Uint8Array | null {
+  const { deviceSignature } = proto.ADVSignedDeviceIdentity.decode(reply);
+  const { details, accountSignatureKey } = offered;
+  if (!deviceSignature?.length || !details || !accountSignatureKey) return null;
+  const signed = Buffer.concat([DEVICE_SIGNATURE_PREFIX, details, companionKey, accountSignatureKey]);
+  if (!Curve.verify(companionKey, signed, deviceSignature)) return null;
+  return proto.ADVSignedDeviceIdentity.encode({ ...offered, deviceSignature }).finish();
+}
+
+/** Reads the pairing data of a `ClientPayload`; null when it is not whole. */
+export function readPairingData(data: proto.ClientPayload.IDevicePairingRegistrationData): KeyBundle | null {
+  const { eRegid, eIdent, eSkeyId, eSkeyVal, eSkeySig } = data;
+  if (!eRegid || eIdent?.length !== 32 || !eSkeyId || eSkeyVal?.length !== 32 || !eSkeySig) return null;
+  const signedPreKey = { id: uintOf(eSkeyId), publicKey: eSkeyVal, signature: eSkeySig };
+  return { registrationId: uintOf(eRegid), identityKey: eIdent, signedPreKey, preKeys: [] };
+}

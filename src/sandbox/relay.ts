@@ -1,0 +1,192 @@
+/**
+ * Carries messages from a device to the devices that it encrypted for. A message is relayed to a device once: the same id
+ * again from the same sender (its ack was lost) is only acknowledged again, save for a device that asked for a retry.
+ */
+import { createHash } from "node:crypto";
+import { isGroup, isLid, makeJid, parseJid } from "./address.ts";
+import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
+import { addressIn, type Group, type Groups } from "./groups.ts";
+import { type Attributes, type BinaryNode, child, childrenOf, element, elements } from "./stanza.ts";
+import type { Clock } from "../runtime.ts";
+
+/** Messages of one sender whose receivers are remembered; more than any gateway resends. */
+const REMEMBERED_PER_SENDER = 20_000;
+
+/** What the network says to a sent message: the content of its `<ack class="message">`. */
+export interface Acknowledgement {
+  /** Set when the message was refused. */
+  error?: string;
+  /** The receivers' hash, when the sender's list of devices differs from the network's. */
+  phash?: string;
+}
+
+interface Parcel {
+  endpoint: Endpoint;
+  encs: BinaryNode[];
+}
+
+export class Relay {
+  #directory: Directory;
+  #groups: Groups;
+  #clock: Clock;
+  /** By sender's device jid, then message id: the device jids that have it. */
+  #relayed = new Map<string, Map<string, Set<string>>>();
+
+  constructor(directory: Directory, groups: Groups, clock: Clock) {
+    this.#directory = directory;
+    this.#groups = groups;
+    this.#clock = clock;
+  }
+
+  /** Relays a `<message>`. With `hideNumber` the receivers see the sender's LID alone. */
+  submit(sender: Endpoint, message: BinaryNode, options: { hideNumber?: boolean } = {}): Acknowledgement {
+    const { to, id } = message.attrs;
+    if (!to || !id) return { error: "400" };
+    // Status posts and channels are accepted; nobody here follows them.
+    if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return {};
+    const group = isGroup(to) ? this.#groups.get(to) : null;
+    if (isGroup(to) && !group) return { error: "404" };
+    if (group && !group.participants.includes(sender.account)) return { error: "403" };
+    const peer = group ? null : this.#directory.resolve(to);
+    if (!group && !peer) return { error: "404" };
+
+    const receivers = group
+      ? group.participants
+      : peer!.account === sender.account
+      ? [peer!.account]
+      : [peer!.account, sender.account];
+    const parcels = this.#parcels(message, { group, peer }).filter(({ endpoint }) =>
+      receivers.includes(endpoint.account) && !isSame(endpoint, sender)
+    );
+    const seen = this.#receiversOf(sender, id);
+    for (const { endpoint, encs } of parcels) {
+      const receiver = jidOf(endpoint, "pn");
+      if (seen.has(receiver)) continue;
+      seen.add(receiver);
+      const route = { sender, receiver: endpoint, group, hideNumber: options.hideNumber ?? false };
+      deliver(endpoint, element("message", this.#attributes(message, route), [...encs, ...extras(message)]));
+    }
+    return this.#compareHash(message, { receivers: receivers.flatMap(endpointsOf), sender });
+  }
+
+  /** A receiver could not read a message and asks its sender to encrypt it again: the resend may pass. */
+  allowAgain(sender: Endpoint, id: string, receiver: Endpoint): void {
+    this.#relayed.get(jidOf(sender, "pn"))?.get(id)?.delete(jidOf(receiver, "pn"));
+  }
+
+  #receiversOf(sender: Endpoint, id: string): Set<string> {
+    const key = jidOf(sender, "pn");
+    const messages = this.#relayed.get(key) ?? new Map<string, Set<string>>();
+    this.#relayed.set(key, messages);
+    const receivers = messages.get(id) ?? new Set<string>();
+    messages.set(id, receivers);
+    if (messages.size > REMEMBERED_PER_SENDER) messages.delete(messages.keys().next().value!);
+    return receivers;
+  }
+
+  /** Which `<enc>` goes to which device. */
+  #parcels(message: BinaryNode, { group, peer }: { group: Group | null; peer: Endpoint | null }): Parcel[] {
+    const common = childrenOf(message, "enc");
+    const addressed = childrenOf(child(message, "participants"), "to").flatMap((to) => {
+      const endpoint = this.#directory.resolve(to.attrs.jid);
+      return endpoint ? [{ endpoint, encs: childrenOf(to, "enc") }] : [];
+    });
+    if (!group) {
+      // A lone <enc> is for the named device: a peer message to the own phone, or the answer to a retry receipt.
+      return common.length ? [{ endpoint: peer!, encs: common }] : addressed;
+    }
+    if (message.attrs.participant) {
+      const endpoint = this.#directory.resolve(message.attrs.participant);
+      return endpoint ? [{ endpoint, encs: common }] : [];
+    }
+    // Every member device gets the group's ciphertext, and before it the sender key where that was encrypted for it.
+    const keys = new Map(addressed.map(({ endpoint, encs }) => [jidOf(endpoint, "pn"), encs]));
+    return group.participants.flatMap(endpointsOf).map((endpoint) => ({
+      endpoint,
+      encs: [...keys.get(jidOf(endpoint, "pn")) ?? [], ...common],
+    })).filter(({ encs }) => encs.length > 0);
+  }
+
+  #attributes(message: BinaryNode, route: Route): Attributes {
+    const { sender, receiver, group, hideNumber } = route;
+    const attributes: Attributes = {
+      id: message.attrs.id,
+      t: String(Math.floor(this.#clock.now() / 1000)),
+      type: message.attrs.type,
+      notify: sender.account.name,
+      edit: message.attrs.edit,
+      category: message.attrs.category,
+    };
+    if (group) {
+      const byLid = hideNumber || group.addressing === "lid";
+      return {
+        ...attributes,
+        from: group.jid,
+        participant: hideNumber ? jidOf(sender, "lid") : addressIn(group, sender),
+        participant_pn: byLid && !hideNumber ? sender.account.jid : undefined,
+        participant_lid: byLid ? undefined : sender.account.lid,
+        addressing_mode: byLid ? "lid" : "pn",
+      };
+    }
+    const chat = message.attrs.recipient ?? message.attrs.to!;
+    if (receiver.account === sender.account) return { ...attributes, ...this.#ownCopy(sender, chat, message) };
+    const byLid = hideNumber || isLid(message.attrs.to);
+    return {
+      ...attributes,
+      from: jidOf(sender, byLid ? "lid" : "pn"),
+      sender_pn: byLid && !hideNumber ? sender.account.jid : undefined,
+      sender_lid: byLid ? undefined : sender.account.lid,
+      addressing_mode: byLid ? "lid" : "pn",
+    };
+  }
+
+  /** What another device of the sender sees: from itself, and for which chat. */
+  #ownCopy(sender: Endpoint, chat: string, message: BinaryNode): Attributes {
+    const form = isLid(chat) ? "lid" : "pn";
+    const from = jidOf(sender, form);
+    if (message.attrs.category === "peer") return { from };
+    const recipient = this.#directory.resolve(chat);
+    const { user, server } = parseJid(chat)!;
+    return {
+      from,
+      recipient: makeJid(user, server),
+      recipient_pn: form === "lid" ? recipient?.account.jid : undefined,
+      recipient_lid: form === "pn" ? recipient?.account.lid : undefined,
+      addressing_mode: form,
+    };
+  }
+
+  /** A sender that states its receivers' hash learns when it left a device out or named a dead one. */
+  #compareHash(
+    message: BinaryNode,
+    { receivers, sender }: { receivers: Endpoint[]; sender: Endpoint },
+  ): Acknowledgement {
+    const stated = message.attrs.phash;
+    if (!stated) return {};
+    const form = isLid(childrenOf(child(message, "participants"), "to")[0]?.attrs.jid) ? "lid" : "pn";
+    const phash = participantHash(receivers.filter((one) => !isSame(one, sender)).map((one) => jidOf(one, form)));
+    return phash === stated ? {} : { phash };
+  }
+}
+
+interface Route {
+  sender: Endpoint;
+  receiver: Endpoint;
+  group: Group | null;
+  hideNumber: boolean;
+}
+
+function isSame(a: Endpoint, b: Endpoint): boolean {
+  return a.account === b.account && a.device === b.device;
+}
+
+/** Children that every receiver gets beside its ciphertext; privacy and reporting tokens are the server's. */
+function extras(message: BinaryNode): BinaryNode[] {
+  const own = new Set(["enc", "participants", "tctoken", "reporting"]);
+  return elements(message).filter(({ tag }) => !own.has(tag));
+}
+
+/** Version 2 of the participant hash: the first six base64 characters of a SHA-256 over the sorted device jids. */
+export function participantHash(jids: string[]): string {
+  return "2:" + createHash("sha256").update([...jids].sort().join("")).digest("base64").slice(0, 6);
+}

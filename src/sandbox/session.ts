@@ -1,0 +1,172 @@
+/** A linked companion's open session: takes its stanzas, answers them, and hands over what waits for it. */
+import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
+import type { Companion, CompanionSession, Endpoint } from "./directory.ts";
+import { streamError } from "./faults.ts";
+import { relayReceipt } from "./receipts.ts";
+import { answerQuery } from "./queries/table.ts";
+import { type BinaryNode, child, childrenOf, element, SERVER } from "./stanza.ts";
+import type { NetworkState } from "./state.ts";
+
+/** Opens the session of a companion that logged in, in place of an older one; answers with what takes its stanzas. */
+export function openSession(companion: Companion, socket: CompanionSocket, network: NetworkState): SocketOwner {
+  const session = new Session(companion, socket, network);
+  companion.session?.end(streamError("replace")!);
+  companion.session = session;
+  session.welcome();
+  return session;
+}
+
+class Session implements CompanionSession, SocketOwner {
+  #companion: Companion;
+  #socket: CompanionSocket;
+  #network: NetworkState;
+  #self: Endpoint;
+  /** Both directions while the line is silent: a stalled network delays, it does not lose. */
+  #stalled: (() => void)[] | null = null;
+  #active = false;
+  #closed = false;
+
+  constructor(companion: Companion, socket: CompanionSocket, network: NetworkState) {
+    this.#companion = companion;
+    this.#socket = socket;
+    this.#network = network;
+    this.#self = { account: companion.account, device: companion.id };
+  }
+
+  get #line(): string {
+    return this.#companion.account.number;
+  }
+
+  /** Says that the login is accepted. */
+  welcome(): void {
+    const seconds = String(Math.floor(this.#network.runtime.clock.now() / 1000));
+    this.send(element("success", {
+      t: seconds,
+      lid: this.#companion.lid,
+      display_name: this.#companion.account.name,
+      creation: String(Math.floor(this.#companion.linkedAt / 1000)),
+      location: "sbx",
+    }));
+  }
+
+  send(stanza: BinaryNode): void {
+    this.#inOrder(() => this.#socket.send(stanza));
+  }
+
+  end(reason: BinaryNode): void {
+    this.#close();
+    this.#socket.end(reason);
+  }
+
+  cut(): void {
+    this.#close();
+    this.#socket.cut();
+  }
+
+  onStanza(stanza: BinaryNode): void {
+    this.#inOrder(() => this.#take(stanza));
+  }
+
+  onClose(): void {
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#companion.session !== this) return;
+    this.#companion.session = null;
+    this.#companion.mailbox.detach();
+  }
+
+  /** Runs at once, or, while the line is silent, when that is over. */
+  #inOrder(run: () => void): void {
+    if (this.#stalled) {
+      this.#stalled.push(run);
+      return;
+    }
+    const silentMs = this.#network.faults.remainingMs(this.#line, "silence");
+    if (silentMs === 0) return run();
+    this.#stalled = [run];
+    this.#resumeAfter(silentMs);
+  }
+
+  #resumeAfter(silentMs: number): void {
+    this.#network.runtime.clock.after(silentMs, () => {
+      if (this.#closed) return;
+      const longerMs = this.#network.faults.remainingMs(this.#line, "silence");
+      if (longerMs > 0) return this.#resumeAfter(longerMs);
+      const stalled = this.#stalled ?? [];
+      this.#stalled = null;
+      for (const run of stalled) run();
+    });
+  }
+
+  #take(stanza: BinaryNode): void {
+    if (this.#closed) return;
+    switch (stanza.tag) {
+      case "iq":
+        return this.#takeQuery(stanza);
+      case "message":
+        return this.#takeMessage(stanza);
+      case "receipt":
+        this.#companion.mailbox.acknowledge(stanza);
+        relayReceipt(this.#self, stanza, this.#network);
+        return this.#acknowledge(stanza);
+      case "ack":
+        return this.#companion.mailbox.acknowledge(stanza);
+      default:
+        // Presence, chat states, telemetry (`ib`), calls: taken in; nobody here watches them.
+        return;
+    }
+  }
+
+  #takeQuery(query: BinaryNode): void {
+    // Answers to the network's own queries need no answer.
+    if (query.attrs.type === "result" || query.attrs.type === "error") return;
+    const answer = answerQuery(query, { companion: this.#companion, network: this.#network });
+    this.send(answer);
+    if (query.attrs.xmlns === "passive" && child(query, "active") && !this.#active) this.#activate();
+    if (answer.attrs.type === "result" && child(query, "remove-companion-device")) {
+      this.#network.removeCompanion(this.#companion);
+    }
+  }
+
+  /** From here on the companion gets its stanzas: first those that wait, then each as it comes. */
+  #activate(): void {
+    this.#active = true;
+    this.#companion.mailbox.attach((stanza) => {
+      this.send(stanza);
+      if (stanza.tag === "message" && this.#network.faults.takeDuplicate(this.#line)) this.send(stanza);
+    });
+  }
+
+  #takeMessage(message: BinaryNode): void {
+    const { faults, relay, runtime, wire } = this.#network;
+    const { id, to } = message.attrs;
+    const peer = message.attrs.category === "peer";
+    if (id && to && !peer) {
+      const retry = childrenOf(message, "enc").some((enc) => enc.attrs.count !== undefined);
+      wire.add({ line: this.#line, id, to, time: runtime.clock.now(), ...(retry ? { retry: true } : {}) });
+    }
+    const nack = peer ? null : faults.takeNack(this.#line);
+    const outcome = nack === null ? relay.submit(this.#self, message) : { error: nack };
+    const answer = () => this.#acknowledge(message, outcome);
+    const heldMs = faults.remainingMs(this.#line, "hold_acks");
+    if (heldMs === 0) return answer();
+    runtime.clock.after(heldMs, () => this.#closed || answer());
+  }
+
+  #acknowledge(stanza: BinaryNode, outcome: { error?: string; phash?: string } = {}): void {
+    const seconds = String(Math.floor(this.#network.runtime.clock.now() / 1000));
+    this.send(element("ack", {
+      id: stanza.attrs.id,
+      class: stanza.tag,
+      from: stanza.attrs.to ?? SERVER,
+      participant: stanza.attrs.participant,
+      type: stanza.tag === "receipt" ? stanza.attrs.type : undefined,
+      t: seconds,
+      ...outcome,
+    }));
+  }
+}

@@ -1,0 +1,61 @@
+/** Building and reading stanzas, on the Baileys package's codec of WhatsApp's binary XML. */
+import { Buffer } from "node:buffer";
+import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+
+export type { BinaryNode };
+
+/** The network itself, as `from` and `to` name it. */
+export const SERVER = S_WHATSAPP_NET;
+
+export type Attributes = Record<string, string | undefined>;
+
+/** A node; attributes that are undefined are left out. */
+export function element(tag: string, attrs: Attributes = {}, content?: BinaryNode["content"]): BinaryNode {
+  const present: Record<string, string> = {};
+  for (const [name, value] of Object.entries(attrs)) if (value !== undefined) present[name] = value;
+  return content === undefined ? { tag, attrs: present } : { tag, attrs: present, content };
+}
+
+export function child(node: BinaryNode | undefined, tag: string): BinaryNode | undefined {
+  return getBinaryNodeChild(node, tag);
+}
+
+export function childrenOf(node: BinaryNode | undefined, tag: string): BinaryNode[] {
+  return getBinaryNodeChildren(node, tag);
+}
+
+/** All child nodes, whatever their tag. */
+export function elements(node: BinaryNode | undefined): BinaryNode[] {
+  return Array.isArray(node?.content) ? node.content : [];
+}
+
+/** Content as bytes; empty when the node has none. The codec gives short ASCII content back as a string. */
+export function bytesOf(node: BinaryNode | undefined): Uint8Array {
+  const content = node?.content;
+  if (content instanceof Uint8Array) return content;
+  return typeof content === "string" ? new TextEncoder().encode(content) : new Uint8Array(0);
+}
+
+export function textOf(node: BinaryNode | undefined): string {
+  return Buffer.from(bytesOf(node)).toString("utf8");
+}
+
+/** A big-endian unsigned number. */
+export function uintOf(bytes: Uint8Array): number {
+  return bytes.reduce((value, byte) => value * 256 + byte, 0);
+}
+
+export function uintBytes(value: number, length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, i) => Math.floor(value / 256 ** (length - 1 - i)) % 256);
+}
+
+/** The answer to a query. */
+export function result(query: BinaryNode, content?: BinaryNode[]): BinaryNode {
+  return element("iq", { id: query.attrs.id, from: query.attrs.to ?? SERVER, type: "result" }, content);
+}
+
+/** The refusal of a query, with an HTTP-like code. */
+export function refusal(query: BinaryNode, { code, text }: { code: number; text: string }): BinaryNode {
+  const error = element("error", { code: String(code), text });
+  return element("iq", { id: query.attrs.id, from: query.attrs.to ?? SERVER, type: "error" }, [error]);
+}

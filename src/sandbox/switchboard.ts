@@ -1,0 +1,96 @@
+/** The network without its doors: directory, groups, relay, faults, and what it tells companions of its own accord. */
+import { Buffer } from "node:buffer";
+import type { MediaAccess } from "./device.ts";
+import { type Account, type Companion, deliver, Directory, jidOf } from "./directory.ts";
+import { Faults, streamError, type StreamFault } from "./faults.ts";
+import { type AddressingMode, type Group, groupNode, Groups } from "./groups.ts";
+import { Relay } from "./relay.ts";
+import { element } from "./stanza.ts";
+import type { NetworkState } from "./state.ts";
+import { WireLog } from "./wire_log.ts";
+import type { Runtime } from "../runtime.ts";
+
+export interface Switchboard extends NetworkState {
+  /** Makes a group and tells its members' companions. */
+  createGroup(details: { subject: string; participants: Account[]; addressing: AddressingMode }): Group;
+  /** Ends the account's open sessions as the fault says; with none open, its next one. */
+  breakSessions(account: Account, kind: StreamFault): void;
+}
+
+export function createSwitchboard({ runtime, media }: { runtime: Runtime; media: MediaAccess }): Switchboard {
+  const directory = new Directory();
+  const groups = new Groups();
+  const faults = new Faults(runtime.clock);
+
+  const network: Switchboard = {
+    runtime,
+    media,
+    directory,
+    groups,
+    faults,
+    relay: new Relay(directory, groups, runtime.clock),
+    wire: new WireLog(),
+
+    stanzaId: () => Buffer.from(runtime.random.bytes(8)).toString("hex"),
+
+    addCompanion(companion) {
+      tellDevices(companion, "add");
+      companion.account.companions.set(companion.id, companion);
+    },
+
+    removeCompanion(companion) {
+      companion.account.companions.delete(companion.id);
+      companion.session?.end(streamError("logout")!);
+      tellDevices(companion, "remove");
+    },
+
+    notify(accounts, attributes, content) {
+      const t = String(Math.floor(runtime.clock.now() / 1000));
+      for (const account of new Set(accounts)) {
+        for (const device of account.companions.keys()) {
+          const stanza = element("notification", { id: network.stanzaId(), t, ...attributes }, content);
+          deliver({ account, device }, stanza);
+        }
+      }
+    },
+
+    createGroup(details) {
+      const group = groups.create(details, runtime);
+      const [creator] = group.participants;
+      const lidMode = group.addressing === "lid";
+      network.notify(group.participants, {
+        from: group.jid,
+        type: "w:gp2",
+        participant: lidMode ? creator?.lid : creator?.jid,
+        participant_pn: lidMode ? creator?.jid : undefined,
+        notify: creator?.name,
+      }, [element("create", { type: "new" }, [groupNode(group)])]);
+      return group;
+    },
+
+    breakSessions(account, kind) {
+      const open = [...account.companions.values()].filter(({ session }) => session !== null);
+      if (open.length === 0) return faults.await(account.number, kind);
+      const error = streamError(kind);
+      for (const companion of open) {
+        if (kind === "logout") network.removeCompanion(companion);
+        else if (error) companion.session?.end(error);
+        else companion.session?.cut();
+      }
+    },
+  };
+
+  /** The account's other companions, and everybody who asked for its devices, hear of a change, so that none is left out. */
+  const tellDevices = (companion: Companion, change: "add" | "remove") => {
+    const { account, id } = companion;
+    const watchers = [...account.watchers].flatMap((number) => directory.account(number) ?? []);
+    const devices = (["pn", "lid"] as const).map((form) =>
+      element("device", { jid: jidOf({ account, device: id }, form), "key-index": String(companion.keyIndex) })
+    );
+    network.notify([account, ...watchers], { from: account.jid, lid: account.lid, type: "devices" }, [
+      element(change, { device_hash: "2:sandbox" }, devices),
+    ]);
+  };
+
+  return network;
+}

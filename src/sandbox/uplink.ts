@@ -1,0 +1,96 @@
+/** The network as the simulated phones see it (the seam in `device.ts`). */
+import { isGroup, isLid, parseJid } from "./address.ts";
+import type { Device, LinkAnswer, PhoneUplink } from "./device.ts";
+import { type Account, deliver, type Endpoint, endpointsOf, jidOf, keysOf } from "./directory.ts";
+import { KeyStore } from "./key_store.ts";
+import type { RefBook } from "./ref_book.ts";
+import { relayReceipt } from "./receipts.ts";
+import { element } from "./stanza.ts";
+import type { NetworkState } from "./state.ts";
+
+/** An uplink for the phones of accounts that are open already. */
+export function createUplink(network: NetworkState, refs: RefBook): PhoneUplink {
+  const { directory, groups, relay, runtime } = network;
+
+  const accountOf = (phone: Device): Account => {
+    const account = directory.resolve(phone.jid)?.account;
+    if (!account) throw new Error("a phone without an account cannot use the network");
+    return account;
+  };
+
+  return {
+    media: network.media,
+
+    send(from, stanza) {
+      const sender: Endpoint = { account: accountOf(from), device: 0 };
+      switch (stanza.tag) {
+        case "message": {
+          const outcome = relay.submit(sender, stanza, { hideNumber: isLid(stanza.attrs.from) });
+          const { id, to } = stanza.attrs;
+          return from.deliver(
+            element("ack", { id, class: "message", from: to, t: seconds(runtime.clock.now()), ...outcome }),
+          );
+        }
+        case "receipt":
+          return relayReceipt(sender, stanza, network);
+        case "notification": {
+          const receiver = directory.resolve(stanza.attrs.to);
+          const { to: _to, ...attributes } = stanza.attrs;
+          const sent = { ...attributes, from: from.jid, t: seconds(runtime.clock.now()) };
+          if (receiver) deliver(receiver, element("notification", sent, stanza.content));
+          return;
+        }
+        default:
+          // An ack: the network keeps nothing for a phone, which is always there.
+          return;
+      }
+    },
+
+    publishKeys(device, bundle) {
+      const account = accountOf(device);
+      if (account.phoneKeys) account.phoneKeys.publish(bundle);
+      else account.phoneKeys = new KeyStore(bundle);
+    },
+
+    takeBundle(jid) {
+      const endpoint = directory.resolve(jid);
+      return (endpoint && keysOf(endpoint)?.take()) ?? null;
+    },
+
+    devicesOf(user) {
+      const account = directory.resolve(user)?.account ?? directory.account(user);
+      return account ? endpointsOf(account).map((endpoint) => jidOf(endpoint, "pn")) : [];
+    },
+
+    lidOf: (pnJid) => directory.resolve(pnJid)?.account.lid ?? null,
+    pnOf: (lidJid) => directory.resolve(lidJid)?.account.jid ?? null,
+
+    participantsOf(groupJid) {
+      if (!isGroup(groupJid)) return [];
+      return groups.get(groupJid)?.participants.map((account) => account.jid) ?? [];
+    },
+
+    acceptQr(phone, ref, signedIdentity): LinkAnswer {
+      const account = accountOf(phone);
+      const registration = refs.find(ref);
+      if (!registration) return refs.recall(ref, account.number) ?? { kind: "unknown_ref" };
+      const byCode = registration.code.request?.ref === ref;
+      const answer = byCode
+        ? registration.accept(account, signedIdentity)
+        : registration.acceptQr(account, signedIdentity);
+      if (answer.kind === "linked") refs.remember(registration, { number: account.number, answer });
+      return answer;
+    },
+
+    codeRequest: (phone) => refs.codeFor(parseJid(phone.jid)?.user ?? "")?.registration.code.request ?? null,
+
+    answerCode(_phone, ref, hello) {
+      const registration = refs.find(ref);
+      return registration?.code.request?.ref === ref ? registration.code.exchange(hello) : Promise.resolve(null);
+    },
+  };
+}
+
+function seconds(nowMs: number): string {
+  return String(Math.floor(nowMs / 1000));
+}
