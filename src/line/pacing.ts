@@ -5,6 +5,8 @@
  * The gateway does not see the moment at which a message departs, only two that enclose it: when it handed the message
  * over, and when the server's answer was there. The pause counts from the answer, so `min` holds by construction; it is
  * drawn short of `max` by a slack, in which the answer, a late timer and the encoding of the next message find room.
+ * An attempt that failed counts as a departure too: asking the network in a row, without a pause, for numbers that do
+ * not exist is what gets a line blocked.
  */
 import type { Random } from "../runtime.ts";
 

@@ -5,7 +5,7 @@
  * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id).
  * - The owner's own messages, sent from the phone, are events with `fromMe: true`; edits and deletes are of type
  *   `unknown` with what they change in `details`; what could not be decrypted is `unknown` with `undecryptable: true`.
- * - A message that the store cannot hold goes out without what is beyond the specification: poison never stops a line.
+ * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
  */
 import type { MessageReceivedData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
@@ -72,26 +72,27 @@ export class Receiver {
   }
 
   async #keep(message: Incoming): Promise<void> {
-    const { kv, runtime, media } = this.#deps;
-    const { id: lineId, accountId } = this.#line;
+    const { runtime, media } = this.#deps;
     if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return;
-    const seen = keys.seen(lineId, message.chat, message.networkId);
-    if ((await this.#throughTrouble(() => kv.get(seen))).value !== null) return;
-    const taken = message.media && await this.#oneDownload(() => media.take(accountId, message, this.#stopping.signal));
-    this.#stopping.signal.throwIfAborted();
     try {
-      await this.#throughTrouble(() => this.#commit(message, taken, dataOf(message, taken)));
+      if (await this.#throughTrouble(() => this.#isSeen(message))) return;
+      const taken = message.media &&
+        await this.#oneDownload(() => media.take(this.#line.accountId, message, this.#stopping.signal));
+      this.#stopping.signal.throwIfAborted();
+      await this.#throughTrouble(() => this.#commit(message, taken));
     } catch (error) {
-      if (this.#stopping.signal.aborted) throw error;
-      runtime.log.error(
-        { lineId, type: message.type, error: String(error) },
-        "an incoming message could not be kept whole",
-      );
-      await this.#throughTrouble(() => this.#commit(message, taken, bareDataOf(message, taken)));
+      if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
+      // Given again, it would fail again: poison must not stop the line.
+      const { id: lineId } = this.#line;
+      runtime.log.error({ lineId, type: message.type, error: String(error) }, "an incoming message could not be kept");
     }
   }
 
-  async #commit(message: Incoming, taken: Taken, data: MessageReceivedData): Promise<void> {
+  async #isSeen({ chat, networkId }: Incoming): Promise<boolean> {
+    return (await this.#deps.kv.get(keys.seen(this.#line.id, chat, networkId))).value !== null;
+  }
+
+  async #commit(message: Incoming, taken: Taken): Promise<void> {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
     const seen = keys.seen(lineId, message.chat, message.networkId);
@@ -99,6 +100,7 @@ export class Receiver {
     const now = runtime.clock.now();
     const change = new Change().checkAbsent(seen).set(seen, now).set(keys.lineUsed(lineId), now);
     if (taken?.file) keepFile(change, taken.file);
+    const data = dataOf(message, taken);
     events.append(change, { event: "message.received", accountId, sessionId: lineId, sessionName, data });
     if (await kv.commit(change)) events.committed(accountId);
   }
@@ -131,17 +133,9 @@ export class Receiver {
   }
 }
 
-/** The event's data, as the specification and its extensions have it. */
+/** The event's data: the specification's fields, then what goes beyond it. */
 function dataOf(message: Incoming, taken: Taken): MessageReceivedData {
   const details = { ...message.details, ...(message.undecryptable ? { undecryptable: true } : {}) };
-  return {
-    ...bareDataOf(message, taken),
-    ...(Object.keys(details).length > 0 ? { details } : {}),
-  };
-}
-
-/** Without the type-specific content, which is the only part of unlimited shape. */
-function bareDataOf(message: Incoming, taken: Taken): MessageReceivedData {
   return {
     from: message.chat,
     number: message.number,
@@ -153,6 +147,7 @@ function bareDataOf(message: Incoming, taken: Taken): MessageReceivedData {
     ...(taken ? { media: taken.media } : {}),
     ...(message.participant === null ? {} : { participant: message.participant }),
     ...(message.fromMe ? { fromMe: true } : {}),
+    ...(Object.keys(details).length > 0 ? { details } : {}),
   };
 }
 

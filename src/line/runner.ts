@@ -46,7 +46,7 @@ export type Flow =
 export const MAX_ATTEMPTS = 3;
 /** A message in whose company the process died this often is given up, or its line would never move again. */
 const MAX_ATTEMPTS_WITH_CRASHES = 10;
-/** Pauses before a second and a third attempt of something that surely did not leave. */
+/** Pauses before a second and a third attempt after passing trouble (upload, key query, a network that is busy). */
 const RETRY_AFTER_MS = [2_000, 8_000];
 /** The alarm clock is up to 100 ms late: it rings this much early, and a timer of our own does the rest. */
 const ALARM_LEAD_MS = 250;
@@ -72,7 +72,7 @@ export class Runner {
   #woken = false;
   #resting: (() => void)[] = [];
   #isResting = false;
-  /** Not before this time after an attempt that surely did not leave; a restart need not keep it. */
+  /** Not before this time after passing trouble; a restart need not keep it. */
   #retryAt = 0;
 
   constructor(deps: RunnerDeps, line: RunnerLine) {
@@ -174,7 +174,6 @@ export class Runner {
     const outcome = await this.#send(connection, dispatched);
     const answeredAt = clock.now();
     const departed = this.#keepPacing(afterDeparture(handedOverAt, answeredAt, { delays, random }));
-    const stayed = this.#keepPacing(pacing);
     const used: Alongside = (change) => departed(change.set(keys.lineUsed(this.#line.lineId), answeredAt));
     const last = dispatched.attempts >= MAX_ATTEMPTS;
     switch (outcome.kind) {
@@ -200,13 +199,13 @@ export class Runner {
           message: `It could not be sent in ${MAX_ATTEMPTS} attempts: ${outcome.detail}`,
         };
         await this.#record(() =>
-          last ? recorder.failed(message.id, error, stayed) : recorder.requeued(message.id, "again", stayed)
+          last ? recorder.failed(message.id, error, departed) : recorder.requeued(message.id, "again", departed)
         );
         this.#retryAt = last ? 0 : answeredAt + (RETRY_AFTER_MS[dispatched.attempts - 1] ?? 0);
         return 0;
       }
       case "hold":
-        await this.#record(() => recorder.requeued(message.id, "hold", stayed));
+        await this.#record(() => recorder.requeued(message.id, "hold", this.#keepPacing(pacing)));
         this.#retryAt = answeredAt + TROUBLE_PAUSE_MS;
         return 0;
     }

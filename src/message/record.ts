@@ -36,8 +36,10 @@ export interface Recorder {
   proved(messageId: string): Promise<Message | null>;
   /** `processing` to `failed`, with its event. */
   failed(messageId: string, error: MessageError, alongside?: Alongside): Promise<Message | null>;
-  /** `queued` to `failed`, with its event: cancelled, expired, or its line is gone. */
+  /** `queued` to `failed`, with its event: expired, or its line is gone. */
   dropped(messageId: string, error: MessageError): Promise<Message | null>;
+  /** As `dropped`, but only before the first attempt: what may have left can't be called back. */
+  cancelled(messageId: string, error: MessageError): Promise<Message | null>;
 }
 
 export function makeRecorder({ kv, events, recordStatus, files, runtime }: RecorderDeps): Recorder {
@@ -45,14 +47,14 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
   async function move(
     messageId: string,
     from: Message["status"],
-    next: (message: Message) => Message,
+    next: (message: Message) => Message | null,
     alongside?: Alongside,
   ): Promise<Message | null> {
     const moved = await retryOnConflict<Message | null>(kv, async () => {
       const change = new Change();
       const slot = await kv.get(keys.message(messageId));
-      if (slot.value?.status !== from) return { change, result: null };
-      const message = next(slot.value);
+      const message = slot.value?.status === from ? next(slot.value) : null;
+      if (!message) return { change, result: null };
       if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
       change.check(slot).set(keys.message(messageId), message);
       recordStatus(change, message, from);
@@ -112,6 +114,8 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
     failed: (messageId, error, alongside) =>
       move(messageId, "processing", (m) => ({ ...m, status: "failed", error }), alongside),
     dropped: (messageId, error) => move(messageId, "queued", (m) => ({ ...m, status: "failed", error })),
+    cancelled: (messageId, error) =>
+      move(messageId, "queued", (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null),
   };
 }
 

@@ -1,0 +1,41 @@
+/** What waits on a line, in the order of departure, and when each will probably leave. */
+import type { Accounts } from "../account/account.ts";
+import { notFound } from "../errors.ts";
+import type { Message } from "../message/message.ts";
+import { LineQueue } from "../message/queue.ts";
+import type { Clock } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import type { Kv } from "../store/kv.ts";
+import { nextDeparture } from "./pacing.ts";
+
+export interface QueuedMessage {
+  message: Message;
+  /** From 1: the one that leaves next, or is on its way. */
+  place: number;
+  /** Unix ms; null while the line is not connected, for then nobody knows. */
+  estimatedDepartureAt: number | null;
+}
+
+/** The first `limit` messages. Throws Problem not_found, also for another account's line. */
+export type QueueView = (accountId: string, lineId: string, options: { limit: number }) => Promise<QueuedMessage[]>;
+
+export function makeQueueView(
+  { kv, clock, accounts }: { kv: Kv; clock: Clock; accounts: Pick<Accounts, "caller"> },
+): QueueView {
+  return async (accountId, lineId, { limit }) => {
+    const line = (await kv.get(keys.line(lineId))).value;
+    const plan = (await accounts.caller(accountId))?.plan;
+    if (line?.accountId !== accountId || line.wanted === "deleted" || !plan) throw notFound("session");
+    const messages = await new LineQueue(kv, lineId).first(limit);
+    const delays = { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
+    const pacing = (await kv.get(keys.pacing(lineId))).value;
+    const now = clock.now();
+    const first = messages[0]?.status === "processing" ? now : Math.max(now, nextDeparture(pacing, now, delays));
+    const pause = (delays.minMs + delays.maxMs) / 2;
+    return messages.map((message, i) => ({
+      message,
+      place: i + 1,
+      estimatedDepartureAt: line.status === "connected" ? Math.round(first + i * pause) : null,
+    }));
+  };
+}
