@@ -14,6 +14,7 @@ import type { Ledger } from "../message/ledger.ts";
 import type { Bulk, Message, QueueRow } from "../message/message.ts";
 import type { WebhookProgress, WebhookRow } from "../webhook/webhook_rows.ts";
 import type { Delivery } from "../webhook/webhooks.ts";
+import type { BlobRow } from "./chunk.ts";
 import type { Key, KeyOf, PrefixOf } from "./kv.ts";
 
 function key<T>(...parts: Key): KeyOf<T> {
@@ -34,11 +35,11 @@ export const keys = {
   /** Chunks are being written ahead of a commit; the value is when that began. */
   staging: (stageId: string) => key<number>("store", "staging", stageId),
   stagings: () => prefix<number>("store", "staging"),
-  /** Which row a large value belongs to. */
-  blob: (stageId: string, index: number) => key<Key>("store", "blob", stageId, index),
-  blobs: () => prefix<Key>("store", "blob"),
+  /** Which row a large value belongs to, and in how many chunks it lies. */
+  blob: (stageId: string, index: number) => key<BlobRow>("store", "blob", stageId, index),
+  blobs: () => prefix<BlobRow>("store", "blob"),
   chunk: (stageId: string, index: number, part: number) => key<Uint8Array>("store", "chunk", stageId, index, part),
-  chunks: (stageId: string, index: number) => prefix<Uint8Array>("store", "chunk", stageId, index),
+  chunks: () => prefix<Uint8Array>("store", "chunk"),
   // account/
   /** An account with its sealed key. */
   account: (accountId: string) => key<AccountRecord>("account", accountId),

@@ -1,0 +1,203 @@
+/**
+ * What links a line, in the store: credentials and Signal keys, sealed at rest (promise 6), each `set` one commit.
+ *
+ * The cache holds encoded values, never objects: the library changes in place what it was given, and only a value that
+ * is encoded can tell whether a write changes anything. Pre-keys and journal rows are read once, so they stay out.
+ */
+import { Buffer } from "node:buffer";
+import {
+  type AuthenticationCreds,
+  BufferJSON,
+  initAuthCreds,
+  proto,
+  type SignalDataSet,
+  type SignalKeyStore,
+} from "@whiskeysockets/baileys";
+import { keys } from "../../store/keys.ts";
+import { Change, type Kv, StoreError } from "../../store/kv.ts";
+import type { Seal } from "../../store/seal.ts";
+import { ByteCache } from "./byte_cache.ts";
+
+/** Bytes of encoded keys that one line keeps in memory: some hundred sessions. */
+const CACHE_BYTES = 256 * 1024;
+/** One commit holds 900 mutations and 700 KiB (kv.ts); a first upload of 812 pre-keys fits. */
+const MUTATIONS_A_COMMIT = 850;
+const BYTES_A_COMMIT = 600 * 1024;
+const UNCACHED = new Set(["pre-key", "journal", "undecryptable"]);
+
+/** Rows of the adapter's own beside the library's types: they ride in its transactions. */
+export type OwnKeyType = "journal" | "undecryptable";
+
+export interface AuthState {
+  /** The object that the library changes in place. */
+  readonly creds: AuthenticationCreds;
+  readonly keys: SignalKeyStore;
+  /** Resolves when the credentials as they are now are on disk. Throws StoreError. */
+  saveCreds(): Promise<void>;
+  /** Every row of one of the adapter's own types. */
+  list<T>(type: OwnKeyType): Promise<Map<string, T>>;
+  get<T>(type: OwnKeyType, id: string): Promise<T | null>;
+  /** Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's keys. */
+  close(): Promise<void>;
+}
+
+/** Whether these credentials are of a completed link (a link by code sets `me` long before). */
+export function isLinked(creds: AuthenticationCreds): boolean {
+  return creds.me !== undefined && creds.account !== undefined;
+}
+
+export interface AuthStateOptions {
+  kv: Kv;
+  seal: Seal;
+  lineId: string;
+}
+
+/** The stored credentials, or null. Throws StoreError, SealError. */
+export async function readCreds(options: AuthStateOptions): Promise<AuthenticationCreds | null> {
+  const { kv, seal, lineId } = options;
+  const { value } = await kv.get(keys.waCreds(lineId));
+  return value ? decode<AuthenticationCreds>(seal.open(value)) : null;
+}
+
+/** Opens a line's keys; a line without a completed link begins with fresh credentials. Throws StoreError, SealError. */
+export async function openAuthState(options: AuthStateOptions): Promise<AuthState> {
+  const { kv, seal, lineId } = options;
+  const stored = await readCreds(options);
+  const creds = stored && isLinked(stored) ? stored : initAuthCreds();
+  const cache = new ByteCache(CACHE_BYTES);
+  const underway = new Set<Promise<unknown>>();
+  let closed = false;
+  let savedCreds = stored === creds ? encode(creds) : null;
+  let lastSave: Promise<unknown> = Promise.resolve();
+
+  /** Every write goes through here, so that `close` can wait for it. */
+  function commit(change: Change): Promise<void> {
+    if (closed) return Promise.reject(new StoreError("unavailable", "the connection is closed"));
+    const run = kv.commit(change).then(() => {});
+    underway.add(run);
+    const forget = () => underway.delete(run);
+    run.then(forget, forget);
+    return run;
+  }
+
+  async function writeCreds(): Promise<void> {
+    const bytes = encode(creds);
+    if (savedCreds && Buffer.compare(bytes, savedCreds) === 0) return;
+    await commit(new Change().set(keys.waCreds(lineId), seal.seal(bytes)));
+    savedCreds = bytes;
+  }
+
+  async function read(type: string, ids: string[]): Promise<Map<string, Uint8Array>> {
+    const found = new Map<string, Uint8Array>();
+    const missing: string[] = [];
+    for (const id of ids) {
+      const bytes = cache.get(`${type}/${id}`);
+      if (bytes) found.set(id, bytes);
+      else missing.push(id);
+    }
+    if (missing.length === 0) return found;
+    const slots = await kv.getMany(missing.map((id) => keys.waKey(lineId, type, id)));
+    slots.forEach((slot, i) => {
+      if (!slot.value) return;
+      const bytes = seal.open(slot.value);
+      found.set(missing[i]!, bytes);
+      if (!UNCACHED.has(type)) cache.set(`${type}/${missing[i]}`, bytes);
+    });
+    return found;
+  }
+
+  async function write(data: Record<string, Record<string, unknown> | undefined>): Promise<void> {
+    let change = new Change();
+    let size = 0;
+    const known: [name: string, bytes: Uint8Array | null][] = [];
+    const flush = async () => {
+      if (change.mutations.length === 0) return;
+      try {
+        await commit(change);
+        for (const [name, bytes] of known) bytes ? cache.set(name, bytes) : cache.delete(name);
+      } catch (error) {
+        // Whether it was written is unknown: the store has to be asked again.
+        for (const [name] of known) cache.delete(name);
+        throw error;
+      }
+      change = new Change();
+      size = known.length = 0;
+    };
+    for (const [type, values] of Object.entries(data)) {
+      for (const [id, value] of Object.entries(values ?? {})) {
+        const name = `${type}/${id}`;
+        const key = keys.waKey(lineId, type, id);
+        const bytes = value === null || value === undefined ? null : encode(value);
+        if (bytes && isSame(bytes, cache.get(name))) continue;
+        if (!UNCACHED.has(type)) known.push([name, bytes]);
+        if (bytes) change.set(key, seal.seal(bytes));
+        else change.delete(key);
+        size += bytes?.length ?? 0;
+        if (change.mutations.length >= MUTATIONS_A_COMMIT || size >= BYTES_A_COMMIT) await flush();
+      }
+    }
+    await flush();
+  }
+
+  return {
+    creds,
+    keys: {
+      async get(type, ids) {
+        const found = await read(type, ids);
+        return Object.fromEntries([...found].map(([id, bytes]) => [id, revive(type, bytes)]));
+      },
+      set: (data: SignalDataSet) => write(data),
+    },
+    saveCreds() {
+      const save = lastSave.then(writeCreds);
+      lastSave = save.catch(() => {});
+      return save;
+    },
+    async list<T>(type: OwnKeyType) {
+      const rows = new Map<string, T>();
+      for await (const row of kv.list<Uint8Array>({ prefix: keys.waKeysOf(lineId, type) })) {
+        rows.set(String(row.key.at(-1)), decode<T>(seal.open(row.value)));
+      }
+      return rows;
+    },
+    async get<T>(type: OwnKeyType, id: string) {
+      const bytes = (await read(type, [id])).get(id);
+      return bytes ? decode<T>(bytes) : null;
+    },
+    async close() {
+      await lastSave;
+      closed = true;
+      await Promise.allSettled(underway);
+    },
+  };
+}
+
+/** Drops all that links the line, its journal and its sent messages included. Throws StoreError. */
+export async function forgetLine(kv: Kv, lineId: string): Promise<void> {
+  for (;;) {
+    const change = new Change();
+    for await (const row of kv.list({ prefix: keys.waLine(lineId) }, { limit: MUTATIONS_A_COMMIT })) {
+      change.delete(row.key);
+    }
+    if (change.mutations.length === 0) return;
+    await kv.commit(change);
+  }
+}
+
+function encode(value: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(value, BufferJSON.replacer));
+}
+
+function decode<T>(bytes: Uint8Array): T {
+  return JSON.parse(Buffer.from(bytes).toString("utf8"), BufferJSON.reviver) as T;
+}
+
+// deno-lint-ignore no-explicit-any -- the library types its values by the key's type, which is not known here
+function revive(type: string, bytes: Uint8Array): any {
+  const value = decode(bytes);
+  return type === "app-state-sync-key" ? proto.Message.AppStateSyncKeyData.fromObject(value as object) : value;
+}
+
+function isSame(a: Uint8Array, b: Uint8Array | undefined): boolean {
+  return b !== undefined && Buffer.compare(a, b) === 0;
+}

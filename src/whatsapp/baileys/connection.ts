@@ -1,0 +1,332 @@
+/**
+ * One connection of one line: from opening its keys to the socket's end. Everything that the line does on the network
+ * is wired together here; each part has its own file.
+ */
+import {
+  type BinaryNode,
+  Browsers,
+  DEFAULT_CONNECTION_CONFIG,
+  jidNormalizedUser,
+  makeWASocket,
+  S_WHATSAPP_NET,
+  type SocketConfig,
+  type WASocket,
+  type WAVersion,
+} from "@whiskeysockets/baileys";
+import { Problem } from "../../errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Kv } from "../../store/kv.ts";
+import { type Seal, SealError } from "../../store/seal.ts";
+import type { CloseReason, Connection, ConnectionEvents, OpenOptions, OwnIdentity } from "../connection.ts";
+import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
+import { closeReason, reasonOf } from "./close_reason.ts";
+import { within } from "./deadline.ts";
+import { digitsOf } from "./decode.ts";
+import { type Groups, makeGroups } from "./groups.ts";
+import { type Inbox, makeInbox } from "./inbox.ts";
+import { incomingMedia } from "./incoming_media.ts";
+import { type Journal, makeJournal } from "./journal.ts";
+import type { MediaHost } from "./media_host.ts";
+import { uploadTo } from "./media_upload.ts";
+import { takeOverPairing } from "./pairing.ts";
+import { quietLogger } from "./quiet_logger.ts";
+import { type OwnJids, receiptsOf } from "./receipts.ts";
+import { makeRecipients, type Recipients } from "./recipients.ts";
+import { makeSender, type Sender } from "./sender.ts";
+import { makeSentStore } from "./sent_store.ts";
+
+/** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
+const PING_MS = 20_000;
+/** Without a frame for so long (two pings unanswered) the socket is half-open: noticed within 50 s, see `watch`. */
+const SILENCE_MS = 42_000;
+const WATCH_MS = 5_000;
+/** From the handshake to the login, key upload included. */
+const LOGIN_MS = 60_000;
+const CONNECT_MS = 20_000;
+const QUERY_MS = 30_000;
+const UNLINK_MS = 5_000;
+/** A socket that does not close politely in this time is cut. */
+const CLOSE_MS = 1_000;
+/** A receipt's commit may hold up the receipts after it for no longer than this. */
+const RECEIPT_MS = 10_000;
+/** What the owner reads in the phone's list of linked devices. The names that browsers have are accepted for codes. */
+const BROWSER = Browsers.macOS("Chrome");
+
+/** What every connection of a network shares. */
+export interface Shared {
+  runtime: Runtime;
+  kv: Kv;
+  seal: Seal;
+  /** Null is the real network. */
+  url: string | null;
+  version: () => Promise<WAVersion>;
+  mediaHost: MediaHost;
+  refreshHandled: boolean;
+}
+
+export interface LineConnection extends Connection {
+  /** Resolves when the connection has ended and writes nothing any more. */
+  readonly ended: Promise<void>;
+}
+
+/** The parts that exist while there is a socket. */
+interface Live {
+  socket: WASocket;
+  auth: AuthState;
+  sender: Sender;
+  recipients: Recipients;
+  groups: Groups;
+  stopPairing: () => void;
+}
+
+/** Begins to connect as soon as `previous` (the line's last connection) has let go of the keys. */
+export function connectLine(
+  shared: Shared,
+  options: OpenOptions & { previous: Promise<void> },
+  events: ConnectionEvents,
+): LineConnection {
+  const { runtime, kv, seal } = shared;
+  const { clock } = runtime;
+  const { lineId } = options;
+  const log = runtime.log.child({ lineId });
+  const ended = Promise.withResolvers<void>();
+  let over = false;
+  let loggedIn = false;
+  let live: Live | undefined;
+  let inbox: Inbox | undefined;
+  let lastFrameAt = clock.now();
+  let cancelWatch = () => {};
+
+  function finish(reason: CloseReason): void {
+    if (over) return;
+    over = true;
+    loggedIn = false;
+    cancelWatch();
+    live?.stopPairing();
+    live?.sender.abandon();
+    inbox?.close();
+    // Not within the call that found the end: the caller of `open` has its connection by then.
+    queueMicrotask(() => events.closed(reason));
+    tearDown().catch((error) => log.error({ error: String(error?.name) }, "a connection did not end cleanly"))
+      .finally(() => ended.resolve());
+  }
+
+  /** Ends the socket, and then the access to the keys. */
+  async function tearDown(): Promise<void> {
+    await started;
+    if (!live) return;
+    const { socket, auth } = live;
+    const closing = socket.end(undefined).catch(() => {});
+    // A half-open socket never answers the closing handshake.
+    if (await within(clock, CLOSE_MS, closing) === "late") cut(socket);
+    await auth.close();
+  }
+
+  async function start(): Promise<void> {
+    await options.previous;
+    const auth = await openAuthState({ kv, seal, lineId });
+    const version = await shared.version();
+    if (over) return await auth.close();
+    const journal = makeJournal({ kv, lineId, auth, runtime: { clock, log } }, {
+      decrypted: (entry) => inbox?.decrypted(entry),
+      undecrypted: (entry) => inbox?.undecrypted(entry),
+      broken: () => {
+        // Nothing may reach the network about a message that is not on disk.
+        if (live) cut(live.socket);
+        finish({ kind: "unavailable", code: null, detail: "The storage refused an incoming message." });
+      },
+    });
+    const groups = makeGroups(() => live!.socket, runtime);
+    const sent = makeSentStore({ kv, seal, lineId, runtime });
+    const logger = quietLogger(log);
+    const left = isLinked(auth.creds) ? await journal.leftovers() : { decrypted: [], undecrypted: [] };
+    if (over) return await auth.close();
+    const socket = makeWASocket({
+      ...LINE_CONFIG,
+      ...(shared.url === null ? {} : { waWebSocketUrl: shared.url }),
+      auth,
+      version,
+      logger,
+      makeSignalRepository: journal.makeSignalRepository,
+      getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
+      cachedGroupMetadata: groups.cached,
+    });
+    const recipients = makeRecipients({ socket, kv, lineId, runtime });
+    const upload = uploadTo(shared.mediaHost, socket);
+    const isOpen = () => loggedIn;
+    const sender = makeSender({ socket, recipients, groups, sent, upload, logger, runtime: { clock, log }, isOpen });
+    inbox = openInbox(socket, journal);
+    for (const entry of left.decrypted) inbox.decrypted(entry);
+    // The sender's second attempt may be among what was missed: it has its time once more.
+    for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
+    const stopPairing = pair(socket, auth);
+    live = { socket, auth, sender, recipients, groups, stopPairing };
+    listen(live, journal);
+    watch(isLinked(auth.creds) ? clock.now() + LOGIN_MS : Infinity);
+  }
+
+  function openInbox(socket: WASocket, journal: Journal): Inbox {
+    const source = { host: shared.mediaHost, runtime, socket: () => loggedIn ? socket : null };
+    const phoneOf = (lid: string) => socket.signalRepository.lidMapping.getPNForLID(lid);
+    return makeInbox({
+      journal,
+      runtime: { clock, log },
+      receive: (message) => events.message(message),
+      context: {
+        get me() {
+          return ownJids(socket);
+        },
+        phoneOf,
+        media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
+      },
+    });
+  }
+
+  function pair(socket: WASocket, auth: AuthState): () => void {
+    const { creds, saveCreds } = auth;
+    const { refreshHandled } = shared;
+    const { pairingPhone } = options;
+    const link = {
+      socket,
+      creds,
+      saveCreds,
+      browser: BROWSER,
+      runtime: { ...runtime, log },
+      pairingPhone,
+      refreshHandled,
+    };
+    return takeOverPairing(link, {
+      qr: (text) => over || events.qr(text),
+      code: (code) => over || events.pairingCode(code),
+      linked: () => over || events.linked(identityOf(socket)),
+      expired: () => finish(closeReason("link_expired")),
+      failed: (error) => {
+        log.warn({ error: error instanceof Error ? error.name : "unknown" }, "linking failed");
+        finish(closeReason("unavailable"));
+      },
+    });
+  }
+
+  function listen({ socket, auth, groups }: Live, journal: Journal): void {
+    const { ws, ev } = socket;
+    ws.on("frame", () => lastFrameAt = clock.now());
+    ws.prependListener("CB:message", (stanza: BinaryNode) => journal.watch(stanza));
+    ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(socket, stanza));
+    ws.on("CB:notification,type:w:gp2", ({ attrs }: BinaryNode) => attrs.from && groups.forget(attrs.from));
+    ev.on("creds.update", () => {
+      auth.saveCreds().catch((error) => log.error({ error: error.name }, "credentials could not be saved"));
+    });
+    ev.on("connection.update", ({ connection, lastDisconnect }) => {
+      if (over) return;
+      if (connection === "open") {
+        loggedIn = true;
+        events.open(identityOf(socket));
+        inbox?.open();
+      }
+      if (connection === "close") finish(reasonOf(lastDisconnect?.error));
+    });
+  }
+
+  /** Taking the lock of receipts before the library does makes it wait with its ack for our commit (promise 4). */
+  function receive(socket: WASocket, stanza: BinaryNode): void {
+    const receipts = receiptsOf(stanza, ownJids(socket), clock.now());
+    if (receipts.length === 0) return;
+    socket.receiptMutex.mutex(async () => {
+      if (over) return;
+      const kept = Promise.all(receipts.map((receipt) => events.receipt(receipt)));
+      if (await within(clock, RECEIPT_MS, kept) === "late") log.warn("a receipt was not kept in time");
+    }).catch((error) => log.warn({ error: error.name }, "a receipt could not be kept"));
+  }
+
+  /** Ends a connection that went silent, or that does not come to its login. */
+  function watch(loginBefore: number): void {
+    cancelWatch = clock.after(WATCH_MS, () => {
+      const now = clock.now();
+      if (now - lastFrameAt > SILENCE_MS) return finish(closeReason("lost"));
+      if (!loggedIn && now > loginBefore) return finish(closeReason("unavailable"));
+      watch(loginBefore);
+    });
+  }
+
+  const started = start().catch((error) => {
+    log.error({ error: error instanceof Error ? error.name : "unknown" }, "a connection could not be opened");
+    const detail = error instanceof SealError
+      ? "The stored credentials do not fit the secret key."
+      : "The storage failed.";
+    finish({ kind: "unavailable", code: null, detail });
+  });
+
+  function open(): Live {
+    if (!live || !loggedIn) {
+      throw new Problem("network_error", "The session is not connected to the messaging network.");
+    }
+    return live;
+  }
+
+  async function end(): Promise<void> {
+    finish(closeReason("asked"));
+    await ended.promise;
+  }
+
+  return {
+    ended: ended.promise,
+    send: (message) =>
+      live && loggedIn
+        ? live.sender.send(message)
+        : Promise.resolve({ kind: "hold", detail: "The line is not connected." }),
+    checkNumber: async (number) => await open().recipients.check(number),
+    groups: async () => {
+      const { groups, socket } = open();
+      return await groups.list(ownJids(socket));
+    },
+    close: end,
+    async logout() {
+      if (live && loggedIn) await within(clock, UNLINK_MS, unlink(live.socket)).catch(() => {});
+      await end();
+    },
+  };
+}
+
+/** What all lines have in common. */
+const LINE_CONFIG: Partial<SocketConfig> = {
+  browser: BROWSER,
+  connectTimeoutMs: CONNECT_MS,
+  keepAliveIntervalMs: PING_MS,
+  defaultQueryTimeoutMs: QUERY_MS,
+  // The phone goes on ringing for messages.
+  markOnlineOnConnect: false,
+  // The gateway reports what arrives from the link on; no history.
+  syncFullHistory: false,
+  shouldSyncHistoryMessage: () => false,
+  emitOwnEvents: false,
+  generateHighQualityLinkPreview: false,
+  // The store's own errors are not cured by trying again at once.
+  transactionOpts: { maxCommitRetries: 2, delayBetweenTriesMs: 200 },
+  appStateMacVerification: DEFAULT_CONNECTION_CONFIG.appStateMacVerification,
+};
+
+async function unlink(socket: WASocket): Promise<void> {
+  const device = { tag: "remove-companion-device", attrs: { jid: socket.user!.id, reason: "user_initiated" } };
+  await socket.query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [device] });
+}
+
+/** Drops the TCP connection under the socket; frames that are still to be written fail. */
+function cut(socket: WASocket): void {
+  const { socket: transport } = socket.ws as unknown as { socket: { terminate(): void } | null };
+  transport?.terminate();
+}
+
+function ownJids(socket: WASocket): OwnJids {
+  const { id, lid } = socket.user!;
+  return { id, ...(lid ? { lid } : {}) };
+}
+
+function identityOf(socket: WASocket): OwnIdentity {
+  const { id, lid, name } = socket.user!;
+  // "~" is what the library calls a line before the phone tells its name.
+  return {
+    phone: digitsOf(id),
+    lid: lid ? jidNormalizedUser(lid) : null,
+    pushName: name && name !== "~" ? name : null,
+  };
+}

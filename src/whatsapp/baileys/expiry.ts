@@ -1,0 +1,37 @@
+/** Rows with an end: an index by day in place of the engine's own expiry, and the sweep that reads it. */
+import { keys } from "../../store/keys.ts";
+import { Change, type Key, type Kv } from "../../store/kv.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const ROWS_A_COMMIT = 200;
+
+export interface Expiring {
+  row: Key;
+  lineId: string;
+  kind: string;
+  id: string;
+  /** Kept at least this long. */
+  days: number;
+  now: number;
+}
+
+/** Adds to the change that the sweep drops `row` after so many days. */
+export function expireAfter(change: Change, { row, lineId, kind, id, days, now }: Expiring): Change {
+  const day = Math.floor(now / DAY_MS) + days + 1;
+  return change.set(keys.waExpiry(day, lineId, kind, id), row);
+}
+
+/** Drops what has ended: stanzas seen, messages sent. Returns how many rows. For `maintenance.ts`, once a day or so. */
+export async function sweepWhatsApp(kv: Kv, now: number): Promise<number> {
+  const today = Math.floor(now / DAY_MS);
+  let swept = 0;
+  for (;;) {
+    const change = new Change();
+    // The prefix's next key part is the day: everything before tomorrow.
+    const range = { prefix: keys.waExpiries(), end: [...keys.waExpiries(), today + 1] };
+    for await (const row of kv.list<Key>(range, { limit: ROWS_A_COMMIT })) change.delete(row.value).delete(row.key);
+    if (change.mutations.length === 0) return swept;
+    await kv.commit(change);
+    swept += change.mutations.length / 2;
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Downloading a received file: decrypted and verified as it streams. The library decrypts without checking the MAC or
+ * the hashes, so a host could alter a file unnoticed.
+ */
+import type { Buffer } from "node:buffer";
+import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { getMediaKeys } from "@whiskeysockets/baileys";
+import { MediaUnavailable } from "../connection.ts";
+import type { MediaContent, MediaKind } from "./content.ts";
+import type { MediaHost } from "./media_host.ts";
+
+/** The ciphertext ends with the first bytes of its HMAC. */
+const MAC_BYTES = 10;
+/** Statuses that say the file is not there any more, as against a host that has trouble. */
+const GONE = new Set([403, 404, 410]);
+
+/** The network has dropped the file; the sender's phone may upload it again. */
+export class MediaGone extends MediaUnavailable {
+  override name = "MediaGone";
+}
+
+/** Opens the download. Throws MediaGone, MediaUnavailable; the stream errors with MediaUnavailable. */
+export async function downloadMedia(
+  host: MediaHost,
+  media: { kind: MediaKind; file: MediaContent },
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const { kind, file } = media;
+  const url = host.addressOf(file);
+  if (!url || !file.mediaKey?.length) throw new MediaUnavailable("the message does not say where its file lies");
+  const keys = await getMediaKeys(file.mediaKey, kind);
+  const response = await host.get(url, signal).catch((cause) => {
+    throw new MediaUnavailable("the media host could not be reached", { cause });
+  });
+  const status = response.statusCode ?? 0;
+  if (status !== 200) {
+    response.destroy();
+    if (GONE.has(status)) throw new MediaGone("the network does not have the file any more");
+    throw new MediaUnavailable(`the media host answered ${status}`);
+  }
+  return ReadableStream.from(verified(response, keys, file));
+}
+
+interface MediaKeys {
+  iv: Uint8Array;
+  cipherKey: Uint8Array;
+  macKey?: Uint8Array;
+}
+
+/** Decrypts; throws at the end when the MAC or a hash does not fit. */
+async function* verified(
+  encrypted: IncomingMessage,
+  { iv, cipherKey, macKey }: MediaKeys,
+  file: MediaContent,
+): AsyncGenerator<Uint8Array> {
+  const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);
+  const mac = createHmac("sha256", macKey!).update(iv);
+  const encryptedHash = createHash("sha256");
+  const plainHash = createHash("sha256");
+  /** The last bytes so far: they may be the MAC. */
+  let tail: Uint8Array = new Uint8Array(0);
+
+  const take = function* (plain: Uint8Array) {
+    if (plain.length === 0) return;
+    plainHash.update(plain);
+    yield new Uint8Array(plain);
+  };
+  try {
+    for await (const chunk of encrypted as AsyncIterable<Buffer>) {
+      encryptedHash.update(chunk);
+      const bytes = join(tail, chunk);
+      const body = bytes.subarray(0, Math.max(0, bytes.length - MAC_BYTES));
+      tail = bytes.slice(body.length);
+      mac.update(body);
+      yield* take(decipher.update(body));
+    }
+    yield* take(decipher.final());
+  } catch (cause) {
+    throw new MediaUnavailable("the download broke off, or the file does not decrypt", { cause });
+  } finally {
+    encrypted.destroy();
+  }
+  check("MAC", mac.digest().subarray(0, MAC_BYTES), tail);
+  check("hash of the encrypted file", encryptedHash.digest(), file.fileEncSha256);
+  check("hash of the file", plainHash.digest(), file.fileSha256);
+}
+
+function check(what: string, actual: Uint8Array, expected: Uint8Array | null | undefined): void {
+  if (!expected?.length) return;
+  if (actual.length === expected.length && timingSafeEqual(actual, expected)) return;
+  throw new MediaUnavailable(`the file was altered: its ${what} does not fit`);
+}
+
+function join(a: Uint8Array, b: Uint8Array): Uint8Array {
+  if (a.length === 0) return b;
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined;
+}

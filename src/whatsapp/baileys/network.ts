@@ -1,0 +1,64 @@
+/** The port `Network` on Baileys: opens connections and keeps what links a line between them. */
+import { Buffer } from "node:buffer";
+import { WA_CERT_DETAILS } from "@whiskeysockets/baileys";
+import type { WhatsAppConfig } from "../../config.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Kv } from "../../store/kv.ts";
+import type { Seal } from "../../store/seal.ts";
+import type { Network } from "../connection.ts";
+import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
+import { connectLine } from "./connection.ts";
+import { makeMediaHost } from "./media_host.ts";
+import { silenceLibsignal } from "./quiet_libsignal.ts";
+import { containStrayRejections } from "./stray_rejections.ts";
+import { webVersion } from "./web_version.ts";
+
+export interface BaileysNetworkOptions {
+  runtime: Runtime;
+  kv: Kv;
+  seal: Seal;
+  whatsapp: WhatsAppConfig;
+  /** False leaves the refresh stage of linking to the library, which fails there: for the test that shows it. */
+  refreshHandled?: boolean;
+}
+
+/**
+ * A network at the addresses of the settings. One for a process: the library keeps the network's root key, and the
+ * console that it prints keys to, in global places. Throws when the CA file of the settings can't be read.
+ */
+export function baileysNetwork(options: BaileysNetworkOptions): Network {
+  const { runtime, kv, seal, whatsapp, refreshHandled = true } = options;
+  silenceLibsignal();
+  containStrayRejections(runtime.log);
+  if (whatsapp.rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(whatsapp.rootKey, "hex");
+  const shared = {
+    runtime,
+    kv,
+    seal,
+    url: whatsapp.url,
+    version: webVersion(whatsapp, runtime),
+    mediaHost: makeMediaHost(whatsapp),
+    refreshHandled,
+  };
+  /** When each line's last connection let go of the keys; a new one waits for it. */
+  const ends = new Map<string, Promise<void>>();
+
+  return {
+    open(open, events) {
+      const previous = ends.get(open.lineId) ?? Promise.resolve();
+      const connection = connectLine(shared, { ...open, previous }, events);
+      const { ended } = connection;
+      ends.set(open.lineId, ended);
+      ended.then(() => ends.get(open.lineId) === ended && ends.delete(open.lineId));
+      return connection;
+    },
+    async isLinked(lineId) {
+      const creds = await readCreds({ kv, seal, lineId });
+      return creds !== null && isLinked(creds);
+    },
+    async forget(lineId) {
+      await ends.get(lineId);
+      await forgetLine(kv, lineId);
+    },
+  };
+}
