@@ -7,9 +7,11 @@
  * - A commit is durable when its promise resolves `true`. It resolves `false`, and nothing was written, when a check
  *   failed. It rejects with `StoreError` when the engine could not do it; whether it was written is then unknown only
  *   for `code: "unavailable"`.
- * - One commit holds at most 10 checks and 900 mutations, 700 KiB of values: the strictest engine's limits.
+ * - One commit holds at most 10 checks and 900 mutations, 700 KiB of values (large ones aside: they are split) and
+ *   76 KiB of keys: the strictest engine's limits. More, or a value that cannot be cloned, is the caller's mistake: a
+ *   TypeError or RangeError, and nothing was written.
  * - Checks compare versions: a slot's `version` changes with every write of that key; `null` means "absent".
- * - Counters are 64-bit, start at 0, and `add` never conflicts. They read back as `bigint`.
+ * - Counters are signed 64-bit, start at 0, and `add` never conflicts. They read back as `bigint`.
  * - Two instances on the same data see each other's commits at once.
  * - Nothing expires by itself: `maintenance.ts` sweeps.
  */
@@ -104,7 +106,7 @@ export class Change {
 
   /**
    * Adds mutations whose keys carry the commit's place in the order of all commits, so that a reader who has seen
-   * order X never later finds a new row before X (the event feed's cursor rests on this).
+   * order X never later finds a new row before X (the event feed's cursor rests on this). Pure: it may be called again.
    */
   ordered(build: OrderedBuild): this {
     this.orderedBuilds.push(build);

@@ -1,0 +1,166 @@
+/**
+ * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
+ * `openDenoKv` is the whole store: this engine, under group commit, under chunked values.
+ */
+import { dirname } from "node:path";
+import type { Runtime } from "../runtime.ts";
+import { withGroupCommit } from "./batch.ts";
+import { withChunks } from "./chunk.ts";
+import { keys } from "./keys.ts";
+import { Change, type Key, type Kv, type ListOptions, type Mutation, type Range, type Row, type Slot } from "./kv.ts";
+import { storeError } from "./store_error.ts";
+
+/** Deno KV answers at most this many keys in one `getMany`. */
+const KEYS_A_READ = 10;
+/** Rows that one round of a `list` fetches; the engine's own maximum is 500. */
+const ROWS_A_ROUND = 200;
+/** `order` strings are this wide; decimal digits, so that they sort as the numbers do. */
+const ORDER_DIGITS = 16;
+
+/** A `Kv` on Deno KV; `native` is there for the alarm clock, which shares the connection. */
+export interface DenoKv extends Kv {
+  readonly native: Deno.Kv;
+}
+
+/**
+ * Opens (and makes) the store at `path`, readable by its owner only.
+ * Throws StoreError, `locked` when another process holds the file.
+ */
+export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<DenoKv> {
+  const native = await openNative(path);
+  const kv = withChunks(withGroupCommit(denoKvEngine(native, options)), options);
+  return Object.assign(kv, { native });
+}
+
+/** Opens the file alone, without the layers of `openDenoKv`. */
+export async function openNative(path: string): Promise<Deno.Kv> {
+  try {
+    if (path !== ":memory:") await makePrivate(path);
+    return await Deno.openKv(path);
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/** SQLite gives its -wal and -shm files the mode of the main file, so that one chmod covers the three (promise 6). */
+async function makePrivate(path: string): Promise<void> {
+  await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await Deno.open(path, { create: true, write: true, mode: 0o600 });
+  file.close();
+  if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
+}
+
+/** The bare engine: values up to 64 KiB, one atomic a commit. Limits of Deno KV itself are TypeErrors. */
+export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, "clock"> }): Kv {
+  const { clock } = options.runtime;
+  /** Ordered commits go one after another; each waits for the one before. */
+  let lastOrdered: Promise<unknown> = Promise.resolve();
+  /** The order row as this instance last saw it. */
+  let place: Slot<number> | null = null;
+
+  async function write(change: Change, ordered: readonly Mutation[]): Promise<string | null> {
+    let atomic = native.atomic();
+    for (const check of change.checks) atomic = atomic.check({ key: check.key, versionstamp: check.version });
+    for (const mutation of change.mutations) atomic = mutate(atomic, mutation);
+    for (const mutation of ordered) atomic = mutate(atomic, mutation);
+    const result = await guarded(() => atomic.commit());
+    return result.ok ? result.versionstamp : null;
+  }
+
+  async function read<T>(key: Key): Promise<Slot<T>> {
+    return slotOf<T>(await guarded(() => native.get(key)));
+  }
+
+  /**
+   * The order row is checked and raised in the same atomic, so two processes can never hand out places out of order.
+   * Places also keep up with the clock: after an old backup is restored they lie above all that were handed out since.
+   */
+  async function commitOrdered(change: Change): Promise<boolean> {
+    for (;;) {
+      const seen = place ?? await read<number>(keys.order());
+      place = null;
+      let order = Math.max(seen.value ?? 0, clock.now() * 1000);
+      const ordered = change.orderedBuilds.flatMap((build) => build(String(++order).padStart(ORDER_DIGITS, "0")));
+      const raised = new Change().check(seen).set(keys.order(), order);
+      raised.checks.push(...change.checks);
+      raised.mutations.push(...change.mutations);
+      const version = await write(raised, ordered);
+      if (version !== null) {
+        place = { key: keys.order(), value: order, version };
+        return true;
+      }
+      place = await read<number>(keys.order());
+      if (place.version === seen.version) return false;
+    }
+  }
+
+  return {
+    get: read,
+
+    async getMany<T>(wanted: readonly Key[]): Promise<Slot<T>[]> {
+      const reads: Promise<Deno.KvEntryMaybe<unknown>[]>[] = [];
+      for (let i = 0; i < wanted.length; i += KEYS_A_READ) {
+        reads.push(guarded(() => native.getMany(wanted.slice(i, i + KEYS_A_READ))));
+      }
+      return (await Promise.all(reads)).flat().map((entry) => slotOf<T>(entry));
+    },
+
+    async *list<T>(range: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
+      const limit = options.limit ?? Infinity;
+      if (limit <= 0) return;
+      const rows = native.list(selector(range), {
+        reverse: options.reverse ?? false,
+        batchSize: Math.min(limit, ROWS_A_ROUND),
+        ...(limit === Infinity ? {} : { limit }),
+      });
+      try {
+        for await (const entry of rows) yield slotOf<T>(entry) as Row<T>;
+      } catch (error) {
+        throw storeError(error);
+      }
+    },
+
+    async commit(change: Change): Promise<boolean> {
+      if (change.orderedBuilds.length === 0) return await write(change, []) !== null;
+      const run = lastOrdered.then(() => commitOrdered(change));
+      lastOrdered = run.catch(() => {});
+      return await run;
+    },
+
+    close: () => native.close(),
+  };
+}
+
+async function guarded<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+function selector(range: Range<unknown>): Deno.KvListSelector {
+  const { prefix, start, end } = range;
+  if (start && end) return { start, end };
+  if (start) return { prefix, start };
+  if (end) return { prefix, end };
+  return { prefix };
+}
+
+/** Counters are signed for the port and unsigned for Deno KV: two's complement makes sums of negatives come out right. */
+function mutate(atomic: Deno.AtomicOperation, mutation: Mutation): Deno.AtomicOperation {
+  const counter = (value: bigint) => new Deno.KvU64(BigInt.asUintN(64, value));
+  switch (mutation.kind) {
+    case "set":
+      return atomic.set(mutation.key, typeof mutation.value === "bigint" ? counter(mutation.value) : mutation.value);
+    case "delete":
+      return atomic.delete(mutation.key);
+    case "add":
+      return atomic.mutate({ type: "sum", key: mutation.key, value: counter(mutation.amount) });
+  }
+}
+
+function slotOf<T>(entry: Deno.KvEntryMaybe<unknown>): Slot<T> {
+  const value = entry.value instanceof Deno.KvU64 ? BigInt.asIntN(64, entry.value.value) : entry.value;
+  return { key: entry.key as Key, value: value as T | null, version: entry.versionstamp };
+}
