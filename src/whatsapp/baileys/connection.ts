@@ -3,6 +3,7 @@
  * is wired together here; each part has its own file.
  */
 import {
+  type AuthenticationCreds,
   type BinaryNode,
   Browsers,
   DEFAULT_CONNECTION_CONFIG,
@@ -91,6 +92,8 @@ export function connectLine(
   const log = runtime.log.child({ lineId });
   const ended = Promise.withResolvers<void>();
   let over = false;
+  /** `logout` is under way: the network's own "logged out" is then what was asked for. */
+  let unlinking = false;
   let loggedIn = false;
   let live: Live | undefined;
   let inbox: Inbox | undefined;
@@ -155,7 +158,7 @@ export function connectLine(
     const upload = uploadTo(shared.mediaHost, socket);
     const isOpen = () => loggedIn;
     const sender = makeSender({ socket, recipients, groups, sent, upload, logger, runtime: { clock, log }, isOpen });
-    inbox = openInbox(socket, journal);
+    inbox = openInbox(socket, auth, journal);
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
@@ -165,7 +168,7 @@ export function connectLine(
     watch(isLinked(auth.creds) ? clock.now() + LOGIN_MS : Infinity);
   }
 
-  function openInbox(socket: WASocket, journal: Journal): Inbox {
+  function openInbox(socket: WASocket, auth: AuthState, journal: Journal): Inbox {
     const source = { host: shared.mediaHost, runtime, socket: () => loggedIn ? socket : null };
     const phoneOf = (lid: string) => socket.signalRepository.lidMapping.getPNForLID(lid);
     return makeInbox({
@@ -174,7 +177,7 @@ export function connectLine(
       receive: (message) => events.message(message),
       context: {
         get me() {
-          return ownJids(socket);
+          return ownJids(auth.creds);
         },
         phoneOf,
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
@@ -198,7 +201,7 @@ export function connectLine(
     return takeOverPairing(link, {
       qr: (text) => over || events.qr(text),
       code: (code) => over || events.pairingCode(code),
-      linked: () => over || events.linked(identityOf(socket)),
+      linked: () => over || events.linked(identityOf(auth.creds)),
       expired: () => finish(closeReason("link_expired")),
       failed: (error) => {
         log.warn({ error: error instanceof Error ? error.name : "unknown" }, "linking failed");
@@ -207,11 +210,12 @@ export function connectLine(
     });
   }
 
-  function listen({ socket, auth, groups }: Live, journal: Journal): void {
+  function listen(live: Live, journal: Journal): void {
+    const { socket, auth, groups } = live;
     const { ws, ev } = socket;
     ws.on("frame", () => lastFrameAt = clock.now());
     ws.prependListener("CB:message", (stanza: BinaryNode) => journal.watch(stanza));
-    ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(socket, stanza));
+    ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(live, stanza));
     ws.on("CB:notification,type:w:gp2", ({ attrs }: BinaryNode) => attrs.from && groups.forget(attrs.from));
     ev.on("creds.update", () => {
       auth.saveCreds().catch((error) => log.error({ error: error.name }, "credentials could not be saved"));
@@ -220,16 +224,16 @@ export function connectLine(
       if (over) return;
       if (connection === "open") {
         loggedIn = true;
-        events.open(identityOf(socket));
+        events.open(identityOf(auth.creds));
         inbox?.open();
       }
-      if (connection === "close") finish(reasonOf(lastDisconnect?.error));
+      if (connection === "close") finish(unlinking ? closeReason("asked") : reasonOf(lastDisconnect?.error));
     });
   }
 
   /** Taking the lock of receipts before the library does makes it wait with its ack for our commit (promise 4). */
-  function receive(socket: WASocket, stanza: BinaryNode): void {
-    const receipts = receiptsOf(stanza, ownJids(socket), clock.now());
+  function receive({ socket, auth }: Live, stanza: BinaryNode): void {
+    const receipts = auth.creds.me ? receiptsOf(stanza, ownJids(auth.creds), clock.now()) : [];
     if (receipts.length === 0) return;
     socket.receiptMutex.mutex(async () => {
       if (over) return;
@@ -276,12 +280,13 @@ export function connectLine(
         : Promise.resolve({ kind: "hold", detail: "The line is not connected." }),
     checkNumber: async (number) => await open().recipients.check(number),
     groups: async () => {
-      const { groups, socket } = open();
-      return await groups.list(ownJids(socket));
+      const { groups, auth } = open();
+      return await groups.list(ownJids(auth.creds));
     },
     close: end,
     async logout() {
-      if (live && loggedIn) await within(clock, UNLINK_MS, unlink(live.socket)).catch(() => {});
+      unlinking = true;
+      if (live && loggedIn) await within(clock, UNLINK_MS, unlink(live)).catch(() => {});
       await end();
     },
   };
@@ -305,8 +310,8 @@ const LINE_CONFIG: Partial<SocketConfig> = {
   appStateMacVerification: DEFAULT_CONNECTION_CONFIG.appStateMacVerification,
 };
 
-async function unlink(socket: WASocket): Promise<void> {
-  const device = { tag: "remove-companion-device", attrs: { jid: socket.user!.id, reason: "user_initiated" } };
+async function unlink({ socket, auth }: Live): Promise<void> {
+  const device = { tag: "remove-companion-device", attrs: { jid: ownJids(auth.creds).id, reason: "user_initiated" } };
   await socket.query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [device] });
 }
 
@@ -316,13 +321,14 @@ function cut(socket: WASocket): void {
   transport?.terminate();
 }
 
-function ownJids(socket: WASocket): OwnJids {
-  const { id, lid } = socket.user!;
+// The socket's `user` is a copy from when the socket was made: the credentials say who the line is now.
+function ownJids({ me }: AuthenticationCreds): OwnJids {
+  const { id, lid } = me!;
   return { id, ...(lid ? { lid } : {}) };
 }
 
-function identityOf(socket: WASocket): OwnIdentity {
-  const { id, lid, name } = socket.user!;
+function identityOf({ me }: AuthenticationCreds): OwnIdentity {
+  const { id, lid, name } = me!;
   // "~" is what the library calls a line before the phone tells its name.
   return {
     phone: digitsOf(id),

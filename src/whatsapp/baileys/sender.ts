@@ -74,7 +74,7 @@ export function makeSender(options: SenderOptions): Sender {
   async function build(jid: string, message: Outgoing): Promise<proto.IMessage> {
     const { message: content } = await generateWAMessage(jid, await encode(message.body), {
       messageId: message.networkId,
-      userJid: socket.user!.id,
+      userJid: socket.authState.creds.me!.id,
       upload,
       logger,
     });
