@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Phone } from "./device.ts";
+import { controlApp } from "./control.ts";
 import type { Account } from "./directory.ts";
 import { openGate } from "./gate.ts";
 import { type MediaHost, startMedia } from "./media.ts";
@@ -12,7 +13,7 @@ import { createPhone } from "./phone/phone.ts";
 import { RefBook } from "./ref_book.ts";
 import { createSwitchboard, type Switchboard } from "./switchboard.ts";
 import { createUplink } from "./uplink.ts";
-import { Problem } from "../errors.ts";
+import { invalid } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 
 /** As on the real network: the code that a companion shows is good for three minutes. */
@@ -22,14 +23,16 @@ export interface NetworkOptions {
   runtime: Runtime;
   /** Port of the WebSocket; 0, the default, takes a free one. */
   port?: number;
+  /** Port of the control API; 0, the default, takes a free one. */
+  controlPort?: number;
   /** The refresh stage of linking (`companion_reg_refresh`); on unless false. */
   refresh?: boolean;
   /** How long a pairing code is good before the companion is told `refresh_code`. */
   codeLifetimeMs?: number;
 }
 
-/** A running network. */
-export interface SimulatedNetwork {
+/** A running network, as its control API works it. */
+export interface OpenNetwork {
   /** The WebSocket's address. */
   readonly url: string;
   /** Hex of the Noise root key that a client has to pin. */
@@ -45,48 +48,68 @@ export interface SimulatedNetwork {
   close(): Promise<void>;
 }
 
-/** Starts the network's doors on loopback; without a control API (see `control.ts`). */
-export async function startNetwork(options: NetworkOptions): Promise<SimulatedNetwork> {
-  const { runtime } = options;
-  const media = await startMedia({ runtime });
-  const switchboard = createSwitchboard({ runtime, media });
-  const refs = new RefBook(runtime.random);
-  const uplink = createUplink(switchboard, refs);
-  const identity = createNoiseIdentity();
-  const phones = new Map<string, Phone>();
-  const gate = await openGate({
-    port: options.port ?? 0,
-    identity,
-    options: {
-      network: switchboard,
-      refs,
-      refresh: options.refresh ?? true,
-      codeLifetimeMs: options.codeLifetimeMs ?? CODE_LIFETIME_MS,
-    },
-  }).catch(async (error) => {
-    await media.close();
-    throw error;
-  });
+/** A running network with its control API. */
+export interface SandboxNetwork extends OpenNetwork {
+  /** `http://127.0.0.1:PORT` */
+  readonly controlUrl: string;
+}
 
+/** Starts the network and its control API on loopback. Rejects when a port is taken. */
+export async function startNetwork(options: NetworkOptions): Promise<SandboxNetwork> {
+  const { runtime } = options;
+  const started: { close(): Promise<void> }[] = [];
+  const close = async () => {
+    for (const part of started.splice(0).reverse()) await part.close();
+  };
+  try {
+    const media = await startMedia({ runtime });
+    started.push(media);
+    const switchboard = createSwitchboard({ runtime, media });
+    const refs = new RefBook(runtime.random);
+    const identity = createNoiseIdentity();
+    const { port = 0, refresh = true, codeLifetimeMs = CODE_LIFETIME_MS } = options;
+    const gate = await openGate({ port, identity, options: { network: switchboard, refs, refresh, codeLifetimeMs } });
+    started.push(gate);
+    const phones = switchOnPhones(switchboard, refs);
+    const parts = { url: gate.url, mediaUrl: media.url, caPem: media.caPem, switchboard, media, ...phones, close };
+    const rootKey = Buffer.from(identity.rootPublic).toString("hex");
+    const network: OpenNetwork = { ...parts, rootKey };
+    const control = openControl(network, options.controlPort ?? 0);
+    started.push(control);
+    return { ...network, controlUrl: control.url };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<OpenNetwork, "addPhone" | "phone"> {
+  const { runtime, directory } = switchboard;
+  const uplink = createUplink(switchboard, refs);
+  const phones = new Map<string, Phone>();
   return {
-    url: gate.url,
-    rootKey: Buffer.from(identity.rootPublic).toString("hex"),
-    mediaUrl: media.url,
-    caPem: media.caPem,
-    switchboard,
-    media,
     addPhone(number, { name = number } = {}) {
-      if (phones.has(number)) throw new Problem("validation_failed", `number: ${number} has a phone already`);
-      const account: Account = switchboard.directory.open(number, { name, random: runtime.random });
+      if (phones.has(number)) throw invalid("number", "has a phone already");
+      const account: Account = directory.open(number, { name, random: runtime.random });
       const phone = createPhone({ runtime, uplink, number, lid: account.lid, name });
       account.phone = phone;
       phones.set(number, phone);
       return phone;
     },
     phone: (number) => phones.get(number) ?? null,
+  };
+}
+
+function openControl(network: OpenNetwork, port: number): { url: string; close(): Promise<void> } {
+  const stop = new AbortController();
+  const options = { hostname: "127.0.0.1", port, signal: stop.signal, onListen: () => {} };
+  const server = Deno.serve(options, controlApp(network).fetch);
+  return {
+    url: `http://127.0.0.1:${server.addr.port}`,
     close: async () => {
-      await gate.close();
-      await media.close();
+      // Not gracefully: a client that hangs would keep it open.
+      stop.abort();
+      await server.finished;
     },
   };
 }

@@ -48,6 +48,7 @@ interface Pending {
   queryId: string;
   device: number;
   cancelTimeout: () => void;
+  settle: (linked: boolean) => void;
 }
 
 export class Registration implements SocketOwner {
@@ -93,6 +94,7 @@ export class Registration implements SocketOwner {
 
   onClose(): void {
     this.#pending?.cancelTimeout();
+    this.#pending?.settle(false);
     this.#options.refs.withdraw(this);
     this.code.close();
   }
@@ -114,23 +116,26 @@ export class Registration implements SocketOwner {
     }
     const { details } = proto.ADVSignedDeviceIdentityHMAC.decode(signedIdentity);
     const device = account.nextDeviceId++;
+    const deviceJid = jidOf({ account, device }, "pn");
+    const linking = Promise.withResolvers<boolean>();
+    network.linkings.set(deviceJid, linking.promise);
     this.#pending = {
       account,
       signed: proto.ADVSignedDeviceIdentity.decode(details ?? new Uint8Array(0)),
       queryId: network.stanzaId(),
       device,
       cancelTimeout: network.runtime.clock.after(PROOF_TIMEOUT_MS, () => this.#socket.cut()),
+      settle: linking.resolve,
     };
-    const endpoint = { account, device };
     const attributes = { from: SERVER, id: this.#pending.queryId, type: "set", xmlns: "md", t: this.#seconds() };
     this.#socket.send(element("iq", attributes, [
       element("pair-success", {}, [
         element("device-identity", {}, signedIdentity),
         element("platform", { name: "android" }),
-        element("device", { jid: jidOf(endpoint, "pn"), lid: jidOf(endpoint, "lid") }),
+        element("device", { jid: deviceJid, lid: jidOf({ account, device }, "lid") }),
       ]),
     ]));
-    return { kind: "linked", deviceJid: jidOf(endpoint, "pn") };
+    return { kind: "linked", deviceJid };
   }
 
   #askRefresh(): void {
@@ -154,6 +159,7 @@ export class Registration implements SocketOwner {
       return this.#socket.end(element("stream:error", { code: "401" }, [element("not-authorized")]));
     }
     this.#options.network.addCompanion(this.#companion(pending, identity));
+    pending.settle(true);
     this.#socket.end(streamError("restart")!);
   }
 

@@ -16,6 +16,8 @@ export interface NetworkState {
   readonly faults: Faults;
   readonly wire: WireLog;
   readonly media: MediaAccess;
+  /** By device jid: whether the companion that a phone took in has proved its side. */
+  readonly linkings: Map<string, Promise<boolean>>;
   /** A fresh id for a stanza that the network itself sends. */
   stanzaId(): string;
   /** Keeps a new companion of the account and tells who should know. */

@@ -30,6 +30,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     faults,
     relay: new Relay(directory, groups, runtime.clock),
     wire: new WireLog(),
+    linkings: new Map(),
 
     stanzaId: () => Buffer.from(runtime.random.bytes(8)).toString("hex"),
 

@@ -11,7 +11,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { Agent } from "node:https";
 import pino from "pino";
-import type { SimulatedNetwork } from "../../src/sandbox/network.ts";
+import type { SandboxNetwork } from "../../src/sandbox/network.ts";
 
 export interface BareClient {
   readonly auth: AuthenticationState;
@@ -22,7 +22,7 @@ export interface BareClient {
 }
 
 /** A client of the network with fresh keys. `level` prints the library's log. */
-export function bareClient(network: SimulatedNetwork, { level = "silent" }: { level?: string } = {}): BareClient {
+export function bareClient(network: SandboxNetwork, { level = "silent" }: { level?: string } = {}): BareClient {
   WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
   const auth: AuthenticationState = { creds: initAuthCreds(), keys: memoryKeys() };
   const logger = pino({ level }) as unknown as typeof DEFAULT_CONNECTION_CONFIG.logger;
