@@ -28,6 +28,8 @@ function prefix<T>(...parts: Key): PrefixOf<T> {
 export const keys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
   // store/: the engine's own rows; nothing above reads them
+  /** Never holds anything: deleting it shows that the file can be written. */
+  openingProbe: () => key<never>("store", "opening_probe"),
   /** The highest place in the order of commits that was handed out. */
   order: () => key<number>("store", "order"),
   /** How many instances have written chunks; each names its blobs by its number. */
@@ -118,6 +120,7 @@ export const keys = {
   webhooks: () => prefix<WebhookRow>("webhook"),
   /** How far the webhook has come in its account's event log; written by its worker alone. */
   webhookProgress: (webhookId: string) => key<WebhookProgress>("webhook_progress", webhookId),
+  allWebhookProgress: () => prefix<WebhookProgress>("webhook_progress"),
   /** What became of an event, by the event's order; exists from the end of the first attempt. */
   delivery: (webhookId: string, order: string) => key<Delivery>("delivery", webhookId, order),
   deliveries: (webhookId: string) => prefix<Delivery>("delivery", webhookId),

@@ -3,6 +3,7 @@ import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import type { Runtime } from "../runtime.ts";
+import { SealError } from "../store/seal.ts";
 import { signatureHeaders } from "./sign.ts";
 import type { DeliveryAttempt } from "./webhooks.ts";
 
@@ -26,7 +27,8 @@ export type AttemptOutcome =
 
 export interface AttemptRequest {
   url: string;
-  secrets: readonly string[];
+  /** The newest first; throws SealError when they cannot be read. */
+  secrets: () => readonly string[];
   event: LoggedEvent;
   signal: AbortSignal;
 }
@@ -53,7 +55,7 @@ export async function attemptDelivery(
       headers: {
         "content-type": "application/json",
         "user-agent": "Paloma-Webhook/1",
-        ...signatureHeaders({ id: event.id, at, body, secrets }),
+        ...signatureHeaders({ id: event.id, at, body, secrets: secrets() }),
       },
       body,
       schemes: ["https:"],
@@ -70,9 +72,14 @@ export async function attemptDelivery(
     return { kind: "failed", attempt, retryAfterMs: retryAfterMs(response.headers.get("retry-after"), clock.now()) };
   } catch (error) {
     if (error instanceof EgressError && error.code === "aborted") return { kind: "stopped" };
-    const reason = error instanceof EgressError ? error.message : "the request could not be made";
-    return { kind: "failed", attempt: ended(reason), retryAfterMs: null };
+    return { kind: "failed", attempt: ended(reasonOf(error)), retryAfterMs: null };
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof EgressError) return error.message;
+  if (error instanceof SealError) return "the secret cannot be read (was PALOMA_SECRET_KEY changed?): rotate it";
+  return "the request could not be made";
 }
 
 /** Reads the answer to its end or its cap. Once the status is known, only running out of time makes it a failure. */

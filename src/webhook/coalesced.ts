@@ -1,0 +1,18 @@
+/** Work that many may ask for, and that runs one at a time. */
+
+/** A function that runs `work`; asked while it runs, `work` runs once more afterwards. `work` must not reject. */
+export function coalesced(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  let again = false;
+  async function run(): Promise<void> {
+    do {
+      again = false;
+      await work();
+    } while (again);
+  }
+  return () => {
+    again = running !== null;
+    running ??= run().finally(() => running = null);
+    return running;
+  };
+}

@@ -1,0 +1,131 @@
+/** The delivery log of a webhook: what became of each event, and another series of attempts for one or for many. */
+import { invalid, notFound } from "../errors.ts";
+import type { LoggedEvent } from "../event/event.ts";
+import { orderOf } from "../event/event_log.ts";
+import type { Runtime } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
+import { deliveryId } from "./recorder.ts";
+import { wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
+import type { Delivery, DeliveryQuery } from "./webhooks.ts";
+
+/** Rows that one page looks at: with a filter a page may be empty and `next` still lead on. */
+const SCAN_LIMIT = 2_000;
+/** Redeliveries set up in one commit. */
+const BATCH = 200;
+
+export interface DeliveryLogContext {
+  kv: Kv;
+  runtime: Runtime;
+}
+
+/** A page of the log, newest event first. Throws Problem validation_failed for a `before` that is no delivery id. */
+export async function listDeliveries(
+  { kv }: DeliveryLogContext,
+  webhookId: string,
+  { status, before, limit }: DeliveryQuery,
+): Promise<{ deliveries: Delivery[]; next: string | null }> {
+  const prefix = keys.deliveries(webhookId);
+  const range = before === null ? { prefix } : { prefix, end: [...prefix, orderOfDelivery(before, "before")] };
+  const deliveries: Delivery[] = [];
+  let rows = 0;
+  let last: string | null = null;
+  for await (const { value } of kv.list(range, { reverse: true, limit: SCAN_LIMIT })) {
+    // One more than the page proves that there is a next one.
+    if (deliveries.length === limit) return { deliveries, next: last };
+    rows++;
+    last = value.id;
+    if (status === null || value.status === status) deliveries.push(value);
+  }
+  return { deliveries, next: rows === SCAN_LIMIT ? last : null };
+}
+
+/** One more series of attempts, due at once. Throws Problem not_found for an unknown delivery or a forgotten event. */
+export async function redeliverOne(
+  { kv, runtime }: DeliveryLogContext,
+  webhook: WebhookRow,
+  deliveryId: string,
+): Promise<Delivery> {
+  const order = orderOfDelivery(deliveryId);
+  return await retryOnConflict(kv, async () => {
+    const event = await kv.get(keys.event(webhook.accountId, order));
+    const slot = await kv.get(keys.delivery(webhook.id, order));
+    if (!slot.value || !event.value) throw notFound("delivery, or its event is no longer kept");
+    const change = new Change().check(slot);
+    return { change, result: makeDue(change, webhook.id, { event: event.value, slot, now: runtime.clock.now() }) };
+  });
+}
+
+/**
+ * One more series for every event since the time (Unix ms) that the webhook subscribes to, except those whose first
+ * attempt is still to come. Resolves to how many. Not atomic: asked again after a crash, it begins anew.
+ */
+export async function redeliverAll(
+  { kv, runtime }: DeliveryLogContext,
+  webhook: WebhookRow,
+  since: number,
+): Promise<number> {
+  const { value: progress } = await kv.get(keys.webhookProgress(webhook.id));
+  if (!progress) throw notFound("webhook");
+  let scheduled = 0;
+  let batch: LoggedEvent[] = [];
+  const flush = async () => {
+    scheduled += await redeliverBatch(kv, webhook, { events: batch, progress, now: runtime.clock.now() });
+    batch = [];
+  };
+  // Times grow with orders, so the newest come first and the first that is too old ends it.
+  for await (const { value: event } of kv.list({ prefix: keys.events(webhook.accountId) }, { reverse: true })) {
+    if (event.createdAt < since || orderOf(event.id) <= progress.origin) break;
+    if (wants(webhook, event)) batch.push(event);
+    if (batch.length === BATCH) await flush();
+  }
+  await flush();
+  return scheduled;
+}
+
+async function redeliverBatch(
+  kv: Kv,
+  webhook: WebhookRow,
+  { events, progress, now }: { events: readonly LoggedEvent[]; progress: WebhookProgress; now: number },
+): Promise<number> {
+  if (events.length === 0) return 0;
+  const slots = await kv.getMany(events.map((event) => keys.delivery(webhook.id, orderOf(event.id))));
+  const change = new Change();
+  let scheduled = 0;
+  events.forEach((event, i) => {
+    const slot = slots[i]!;
+    if (slot.value === null && orderOf(event.id) > progress.cursor) return;
+    makeDue(change, webhook.id, { event, slot, now });
+    scheduled++;
+  });
+  if (scheduled > 0) await kv.commit(change);
+  return scheduled;
+}
+
+function makeDue(
+  change: Change,
+  webhookId: string,
+  { event, slot, now }: { event: LoggedEvent; slot: Slot<Delivery>; now: number },
+): Delivery {
+  const order = orderOf(event.id);
+  const before = slot.value;
+  const delivery: Delivery = {
+    id: before?.id ?? deliveryId(order),
+    eventId: event.id,
+    event: event.event,
+    status: "pending",
+    attempts: before?.attempts ?? [],
+    createdAt: before?.createdAt ?? now,
+    nextAttemptAt: now,
+  };
+  const waited = before?.nextAttemptAt ?? null;
+  if (waited !== null) change.delete(keys.dueAttempt(webhookId, waited, order));
+  change.set(keys.delivery(webhookId, order), delivery).set(keys.dueAttempt(webhookId, now, order), 1);
+  return delivery;
+}
+
+function orderOfDelivery(id: string, path?: string): string {
+  const match = /^dlv_([0-9A-Za-z_-]{1,64})$/.exec(id);
+  if (match) return match[1]!;
+  throw path === undefined ? notFound("delivery") : invalid(path, "is not the id of a delivery");
+}

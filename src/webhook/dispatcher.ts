@@ -1,0 +1,69 @@
+/** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
+import { keys } from "../store/keys.ts";
+import type { WebhookRow } from "./webhook_rows.ts";
+import { startWorker, type Worker, type WorkerContext } from "./worker.ts";
+
+/** All workers look for work so often, should a wake-up have been missed. */
+const SWEEP_MS = 30_000;
+/** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
+const STOP_GRACE_MS = 3_000;
+
+export interface Dispatcher {
+  /** Takes up what is waiting (promise 4). */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** The webhook was created or changed. */
+  changed(webhook: WebhookRow): void;
+  /** The webhook was removed; resolves when nothing of it is written any more. */
+  removed(webhookId: string): Promise<void>;
+  /** Something is due for the webhook that its worker cannot know of. */
+  wake(webhookId: string): void;
+}
+
+export function makeDispatcher(context: WorkerContext): Dispatcher {
+  const { kv, runtime } = context;
+  const workers = new Map<string, Worker>();
+  let running = false;
+  let cancelSweep = () => {};
+
+  function sweep(): void {
+    for (const worker of workers.values()) worker.wake();
+    cancelSweep = runtime.clock.after(SWEEP_MS, sweep);
+  }
+
+  function changed(webhook: WebhookRow): void {
+    if (!running) return;
+    const worker = workers.get(webhook.id);
+    if (worker) worker.update(webhook);
+    else workers.set(webhook.id, startWorker(context, webhook));
+  }
+
+  return {
+    async start() {
+      if (running) return;
+      running = true;
+      for await (const { value } of kv.list({ prefix: keys.webhooks() })) {
+        if (!workers.has(value.id)) changed(value);
+      }
+      cancelSweep = runtime.clock.after(SWEEP_MS, sweep);
+    },
+
+    async stop() {
+      running = false;
+      cancelSweep();
+      const stopping = [...workers.values()].map((worker) => worker.stop(STOP_GRACE_MS));
+      workers.clear();
+      await Promise.all(stopping);
+    },
+
+    changed,
+
+    async removed(webhookId) {
+      const worker = workers.get(webhookId);
+      workers.delete(webhookId);
+      await worker?.stop(0);
+    },
+
+    wake: (webhookId) => workers.get(webhookId)?.wake(),
+  };
+}

@@ -1,0 +1,98 @@
+/** The attempts of one webhook that are due later: retries and redeliveries, taken up at their time. */
+import type { LoggedEvent } from "../event/event.ts";
+import type { Clock } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import { coalesced } from "./coalesced.ts";
+import type { WebhookRow } from "./webhook_rows.ts";
+import type { Delivery } from "./webhooks.ts";
+
+/** Attempts of this kind at a time: beside the fresh ones, so that a burst of failures does not delay what is new. */
+const PLACES = 8;
+/** A timer longer than this is set again when it rings. */
+const LONGEST_TIMER_MS = 3_600_000;
+
+/** One waiting attempt. */
+export interface DueAttempt {
+  event: LoggedEvent;
+  previous: Delivery | null;
+  number: number;
+  dueAt: number;
+}
+
+export interface RetriesOptions {
+  webhook: () => WebhookRow;
+  /** Makes the attempt; never rejects. */
+  attempt(due: DueAttempt): Promise<void>;
+  /** The rows could not be read. */
+  failed(error: unknown): void;
+  stopped: AbortSignal;
+}
+
+export interface Retries {
+  /** Begins what is due, and sets the timer for what is not. */
+  takeUp(): void;
+  /** These attempts are written down: their rows are gone. */
+  recorded(orders: readonly string[]): void;
+}
+
+export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: RetriesOptions): Retries {
+  const { webhook, attempt, failed, stopped } = options;
+  /** Orders whose row has been taken up and is not written over yet. */
+  const taken = new Set<string>();
+  let running = 0;
+  let cancelTimer = () => {};
+
+  async function look(): Promise<void> {
+    cancelTimer();
+    if (!webhook().active || stopped.aborted) return;
+    for await (const row of kv.list({ prefix: keys.dueAttempts(webhook().id) })) {
+      const dueAt = Number(row.key[2]);
+      const order = String(row.key[3]);
+      if (taken.has(order)) continue;
+      const waitMs = dueAt - clock.now();
+      if (waitMs > 0) {
+        cancelTimer = clock.after(Math.min(waitMs, LONGEST_TIMER_MS), takeUp);
+        return;
+      }
+      if (running >= PLACES) return;
+      taken.add(order);
+      running++;
+      void run({ order, dueAt, number: row.value });
+    }
+  }
+
+  async function run({ order, dueAt, number }: { order: string; dueAt: number; number: number }): Promise<void> {
+    try {
+      const { accountId, id } = webhook();
+      const event = await kv.get(keys.event(accountId, order));
+      const previous = await kv.get(keys.delivery(id, order));
+      if (event.value) {
+        await attempt({ event: event.value, previous: previous.value, number, dueAt });
+      } else {
+        // The sweep has marked the delivery as failed when it took the event.
+        await kv.commit(new Change().delete(keys.dueAttempt(id, dueAt, order)));
+        taken.delete(order);
+      }
+    } catch (error) {
+      taken.delete(order);
+      failed(error);
+    } finally {
+      running--;
+      takeUp();
+    }
+  }
+
+  const looking = coalesced(() => look().catch(failed));
+  const takeUp = () => void looking();
+
+  stopped.addEventListener("abort", () => cancelTimer(), { once: true });
+
+  return {
+    takeUp,
+    recorded(orders) {
+      for (const order of orders) taken.delete(order);
+      takeUp();
+    },
+  };
+}

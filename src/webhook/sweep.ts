@@ -1,0 +1,113 @@
+/** How long deliveries are kept, their removal, and what webhooks owe events that are about to go. */
+import type { LoggedEvent } from "../event/event.ts";
+import { orderOf } from "../event/event_log.ts";
+import type { Runtime } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import { deliveryId } from "./recorder.ts";
+import { wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
+import type { Delivery } from "./webhooks.ts";
+
+/** Failed deliveries stay for 30 days; delivered ones go together with their event. */
+export const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
+/** Rows removed in one commit. */
+const BATCH = 400;
+
+/**
+ * Settles what the account's webhooks have of events that go now (`sweepEvents` calls it): delivered ones are forgotten,
+ * and whatever was never delivered to an active webhook ends in its log as failed. One that is paused misses it.
+ */
+export async function releaseEvents(
+  { kv, runtime }: { kv: Kv; runtime: Runtime },
+  accountId: string,
+  events: readonly LoggedEvent[],
+): Promise<void> {
+  for await (const { value: webhook } of kv.list({ prefix: keys.webhooksOfAccount(accountId) })) {
+    const { value: progress } = await kv.get(keys.webhookProgress(webhook.id));
+    if (!progress) continue;
+    const slots = await kv.getMany(events.map((event) => keys.delivery(webhook.id, orderOf(event.id))));
+    const change = new Change();
+    events.forEach((event, i) => {
+      release(change, { webhook, progress, event, delivery: slots[i]!.value, now: runtime.clock.now() });
+    });
+    if (change.mutations.length > 0) await kv.commit(change);
+  }
+}
+
+function release(
+  change: Change,
+  { webhook, progress, event, delivery, now }: {
+    webhook: WebhookRow;
+    progress: WebhookProgress;
+    event: LoggedEvent;
+    delivery: Delivery | null;
+    now: number;
+  },
+): void {
+  const order = orderOf(event.id);
+  if (delivery?.status === "failed") return;
+  if (delivery?.status === "delivered") {
+    change.delete(keys.delivery(webhook.id, order));
+    return;
+  }
+  const owed = delivery !== null || (webhook.active && order > progress.cursor && wants(webhook, event));
+  if (!owed) return;
+  const waited = delivery?.nextAttemptAt ?? null;
+  if (waited !== null) change.delete(keys.dueAttempt(webhook.id, waited, order));
+  const given = { at: now, status: null, durationMs: 0, error: "given up: the event is no longer kept" };
+  change.set(keys.delivery(webhook.id, order), {
+    id: deliveryId(order),
+    eventId: event.id,
+    event: event.event,
+    status: "failed",
+    attempts: [...delivery?.attempts ?? [], given],
+    createdAt: delivery?.createdAt ?? now,
+    nextAttemptAt: null,
+  });
+}
+
+/** Removes failed deliveries that are too old, and what a removed webhook left. Resolves to how many went. */
+export async function sweepDeliveries(
+  { kv, runtime }: { kv: Kv; runtime: Runtime },
+  { keepMs = FAILED_KEEP_MS }: { keepMs?: number } = {},
+): Promise<number> {
+  const known = new Set<string>();
+  for await (const { value } of kv.list({ prefix: keys.webhooks() })) known.add(value.id);
+  const oldest = runtime.clock.now() - keepMs;
+  let removed = 0;
+  for await (const { key } of kv.list({ prefix: keys.allWebhookProgress() })) {
+    const webhookId = String(key[1]);
+    if (!known.has(webhookId)) {
+      await purgeWebhook(kv, webhookId);
+      continue;
+    }
+    let change = new Change();
+    for await (const { key, value } of kv.list({ prefix: keys.deliveries(webhookId) })) {
+      // Orders grow with time: the first that is young enough ends it.
+      if (value.createdAt >= oldest) break;
+      if (value.status === "pending") continue;
+      change.delete(key);
+      removed++;
+      if (change.mutations.length < BATCH) continue;
+      await kv.commit(change);
+      change = new Change();
+    }
+    if (change.mutations.length > 0) await kv.commit(change);
+  }
+  return removed;
+}
+
+/** Removes everything that was kept for a webhook whose row is gone; its progress last, so that a sweep finds the rest. */
+export async function purgeWebhook(kv: Kv, webhookId: string): Promise<void> {
+  for (const prefix of [keys.deliveries(webhookId), keys.dueAttempts(webhookId)]) {
+    let change = new Change();
+    for await (const { key } of kv.list<unknown>({ prefix })) {
+      change.delete(key);
+      if (change.mutations.length < BATCH) continue;
+      await kv.commit(change);
+      change = new Change();
+    }
+    if (change.mutations.length > 0) await kv.commit(change);
+  }
+  await kv.commit(new Change().delete(keys.webhookProgress(webhookId)));
+}

@@ -1,0 +1,201 @@
+/** The webhooks of all accounts on the store. */
+import { EgressError } from "../egress/egress_error.ts";
+import type { SafeFetch } from "../egress/safe_fetch.ts";
+import { invalid, notFound } from "../errors.ts";
+import { EVENT_NAMES, type EventName } from "../event/event.ts";
+import type { EventLog } from "../event/log.ts";
+import type { Runtime } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
+import { listDeliveries, redeliverAll, redeliverOne } from "./delivery_log.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { purgeWebhook } from "./sweep.ts";
+import { makeSecret } from "./sign.ts";
+import { publicWebhook, type WebhookRow } from "./webhook_rows.ts";
+import type { Webhooks } from "./webhooks.ts";
+
+/** Each is a worker and a cursor; a client that needs more wants one webhook and a fan-out of its own. */
+export const WEBHOOKS_PER_ACCOUNT = 100;
+/** How long the previous secret goes on signing after a rotation. */
+export const SECRET_OVERLAP_MS = 24 * 3_600_000;
+
+/** What webhooks need to know of sessions: the given one, else the account's oldest; null when there is none. */
+export type FindSession = (accountId: string, sessionId: string | null) => Promise<{ id: string; name: string } | null>;
+
+export interface WebhooksContext {
+  kv: Kv;
+  events: EventLog;
+  safeFetch: SafeFetch;
+  seal: Seal;
+  runtime: Runtime;
+  dispatcher: Dispatcher;
+  findSession: FindSession;
+}
+
+export function makeWebhooks(context: WebhooksContext): Webhooks {
+  const { kv, events, runtime, seal, dispatcher, findSession } = context;
+  const { clock } = runtime;
+  const shown = (row: WebhookRow) => publicWebhook(row, clock.now());
+
+  async function existing(accountId: string, webhookId: string): Promise<Slot<WebhookRow> & { value: WebhookRow }> {
+    const slot = await kv.get(keys.webhook(accountId, webhookId));
+    if (slot.value === null) throw notFound("webhook");
+    return { ...slot, value: slot.value };
+  }
+
+  async function rowsOf(accountId: string): Promise<WebhookRow[]> {
+    const rows: WebhookRow[] = [];
+    for await (const { value } of kv.list({ prefix: keys.webhooksOfAccount(accountId) })) rows.push(value);
+    return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  }
+
+  /** Writes the changed row and tells its worker. */
+  async function change(
+    accountId: string,
+    webhookId: string,
+    alter: (row: WebhookRow) => Partial<WebhookRow>,
+  ): Promise<WebhookRow> {
+    const row = await retryOnConflict(kv, async () => {
+      const slot = await existing(accountId, webhookId);
+      const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt: clock.now() };
+      return { change: new Change().check(slot).set(keys.webhook(accountId, webhookId), result), result };
+    });
+    dispatcher.changed(row);
+    return row;
+  }
+
+  function sealedSecret(): { secret: string; sealed: Uint8Array } {
+    const secret = makeSecret(runtime.random);
+    return { secret, sealed: seal.seal(new TextEncoder().encode(secret)) };
+  }
+
+  async function vetTarget(url: string): Promise<void> {
+    try {
+      await context.safeFetch.vet(url, ["https:"]);
+    } catch (error) {
+      if (error instanceof EgressError) throw invalid("url", error.message);
+      throw error;
+    }
+  }
+
+  return {
+    async list(accountId) {
+      return (await rowsOf(accountId)).map(shown);
+    },
+
+    async get(accountId, webhookId) {
+      return shown((await existing(accountId, webhookId)).value);
+    },
+
+    async create(accountId, { url, events: subscribed, sessionId }) {
+      await vetTarget(url);
+      if (sessionId !== null && !(await findSession(accountId, sessionId))) throw notFound("session");
+      if ((await rowsOf(accountId)).length >= WEBHOOKS_PER_ACCOUNT) {
+        throw invalid("url", `an account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks`);
+      }
+      const { secret, sealed } = sealedSecret();
+      const now = clock.now();
+      const row: WebhookRow = {
+        id: runtime.ids.next("whk"),
+        accountId,
+        url,
+        events: checkedEvents(subscribed ?? EVENT_NAMES),
+        sessionId,
+        active: true,
+        switchedOff: null,
+        previousSecretUntil: null,
+        createdAt: now,
+        updatedAt: now,
+        secret: sealed,
+        previousSecret: null,
+      };
+      const creation = new Change().checkAbsent(keys.webhook(accountId, row.id)).set(
+        keys.webhook(accountId, row.id),
+        row,
+      );
+      // The cursor begins at this very commit: what happened before is none of this webhook's.
+      creation.ordered((order) => [{
+        kind: "set",
+        key: keys.webhookProgress(row.id),
+        value: { cursor: order, origin: order, failedInARow: 0, failingSince: null, announcedAt: null },
+      }]);
+      await kv.commit(creation);
+      dispatcher.changed(row);
+      return { webhook: shown(row), secret };
+    },
+
+    async update(accountId, webhookId, wanted) {
+      await existing(accountId, webhookId);
+      if (wanted.url !== undefined) await vetTarget(wanted.url);
+      const row = await change(accountId, webhookId, (before) => ({
+        url: wanted.url ?? before.url,
+        events: wanted.events === undefined ? before.events : checkedEvents(wanted.events),
+        active: wanted.active ?? before.active,
+        switchedOff: wanted.active === true ? null : before.switchedOff,
+      }));
+      return shown(row);
+    },
+
+    async remove(accountId, webhookId) {
+      const row = await retryOnConflict(kv, async () => {
+        const slot = await existing(accountId, webhookId);
+        return { change: new Change().check(slot).delete(slot.key), result: slot.value };
+      });
+      await dispatcher.removed(webhookId);
+      await purgeWebhook(kv, webhookId);
+      return shown(row);
+    },
+
+    async rotateSecret(accountId, webhookId) {
+      const { secret, sealed } = sealedSecret();
+      const row = await change(accountId, webhookId, (before) => ({
+        secret: sealed,
+        previousSecret: before.secret,
+        previousSecretUntil: clock.now() + SECRET_OVERLAP_MS,
+      }));
+      return { webhook: shown(row), secret };
+    },
+
+    async test(accountId, webhookId) {
+      const { value: webhook } = await existing(accountId, webhookId);
+      const session = await findSession(accountId, webhook.sessionId);
+      const change = new Change();
+      const appended = events.append(change, {
+        event: "webhook.test",
+        accountId,
+        sessionId: session?.id ?? webhook.sessionId ?? "",
+        sessionName: session?.name ?? "",
+        data: { webhookId, at: new Date(clock.now()).toISOString() },
+      });
+      await kv.commit(change);
+      events.committed(accountId);
+      return { eventId: appended.id! };
+    },
+
+    async deliveries(accountId, webhookId, query) {
+      await existing(accountId, webhookId);
+      return await listDeliveries(context, webhookId, query);
+    },
+
+    async redeliver(accountId, webhookId, deliveryId) {
+      const { value: row } = await existing(accountId, webhookId);
+      const delivery = await redeliverOne(context, row, deliveryId);
+      dispatcher.wake(webhookId);
+      return delivery;
+    },
+
+    async redeliverSince(accountId, webhookId, since) {
+      const { value: row } = await existing(accountId, webhookId);
+      const scheduled = await redeliverAll(context, row, since);
+      dispatcher.wake(webhookId);
+      return { scheduled };
+    },
+  };
+}
+
+/** Each name once, in the order of the catalogue. */
+function checkedEvents(names: readonly EventName[]): EventName[] {
+  if (names.length === 0) throw invalid("events", "needs at least one event, or is left out for all");
+  return EVENT_NAMES.filter((name) => names.includes(name));
+}

@@ -1,0 +1,152 @@
+/**
+ * One webhook's worker: it follows the event log with a cursor, so that nothing is lost by construction (promise 4), and
+ * takes up retries when they are due.
+ *
+ * - Fresh events and retries have places of their own, so that neither starves the other, and no worker knows of
+ *   another: an endpoint that hangs delays nobody else.
+ * - Order: within a lane (one outgoing message; one chat of incoming ones; one session) first attempts go one at a
+ *   time, in the order of the log. A retry may be overtaken. Ids sort in the order of the log.
+ * - At least once: what ended before a crash and was not written down is sent again under the same id.
+ */
+import type { SafeFetch } from "../egress/safe_fetch.ts";
+import { orderOf } from "../event/event_log.ts";
+import { sleep } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import type { Seal } from "../store/seal.ts";
+import { attemptDelivery } from "./delivery.ts";
+import { switchOff } from "./failing.ts";
+import { type Follower, makeFollower } from "./follower.ts";
+import { type Ended, makeRecorder, type Recorder, type RecorderContext } from "./recorder.ts";
+import { makeRetries, type Retries } from "./retries.ts";
+import { liveSecrets, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
+
+/** Before work that the store refused is tried again. */
+const STORE_PAUSE_MS = 1_000;
+
+export interface WorkerContext extends RecorderContext {
+  safeFetch: SafeFetch;
+  seal: Seal;
+}
+
+export interface Worker {
+  /** Looks for events, and for retries that are due. */
+  wake(): void;
+  /** The webhook was changed. */
+  update(row: WebhookRow): void;
+  /** Lets attempts on their way end for `graceMs`, then drops them: they are made again at the next start. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
+  const { kv, events, runtime } = context;
+  const { clock, log } = runtime;
+  const stopping = new AbortController();
+  const dropping = new AbortController();
+  const attempts = new Set<Promise<void>>();
+  let webhook = row;
+  let parts: { recorder: Recorder; follower: Follower; retries: Retries; progress: WebhookProgress } | null = null;
+
+  async function load(): Promise<void> {
+    const { value: progress } = await kv.get(keys.webhookProgress(row.id));
+    // Removed in the meantime.
+    if (!progress) return;
+    const done = new Set<string>();
+    const prefix = keys.deliveries(row.id);
+    for await (const { key } of kv.list({ prefix, start: [...prefix, progress.cursor + "\0"] })) {
+      done.add(String(key[2]));
+    }
+
+    const shared = { webhook: () => webhook, failed: storeFailed, stopped: stopping.signal };
+    const follower: Follower = makeFollower(kv, {
+      ...shared,
+      cursor: progress.cursor,
+      done,
+      attempt: (event) => attempt({ event, previous: null, number: 1, dueAt: null }),
+      moved: () => recorder.noteCursor(),
+    });
+    const retries = makeRetries({ kv, clock }, { ...shared, attempt });
+    const recorder = makeRecorder(context, {
+      webhook: () => webhook,
+      progress,
+      cursorAfter: (batch) => follower.cursorAfter(batch.map(({ event }) => event)),
+      recorded: (batch, deliveries) => {
+        const retried = batch.filter(({ dueAt }) => dueAt !== null).map(({ event }) => orderOf(event.id));
+        if (retried.length > 0 || deliveries.some(({ status }) => status === "pending")) retries.recorded(retried);
+      },
+    }, dropping.signal);
+    parts = { recorder, follower, retries, progress };
+    wake();
+  }
+
+  function attempt(due: Omit<Ended, "outcome">): Promise<void> {
+    const made = makeAttempt(due).finally(() => attempts.delete(made));
+    attempts.add(made);
+    return made;
+  }
+
+  async function makeAttempt(due: Omit<Ended, "outcome">): Promise<void> {
+    const target = webhook;
+    const outcome = await attemptDelivery(context, {
+      url: target.url,
+      secrets: () => liveSecrets(target, { seal: context.seal, now: clock.now() }),
+      event: due.event,
+      signal: dropping.signal,
+    });
+    if (outcome.kind === "stopped" || !parts) return;
+    parts.recorder.add({ ...due, outcome });
+    if (outcome.kind !== "gone") return;
+    const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone" };
+    try {
+      webhook = await switchOff(context, target, report) ?? { ...target, active: false };
+    } catch (error) {
+      // The next attempt will be answered 410 again.
+      log.error({ err: error, webhookId: row.id }, "a webhook could not be switched off");
+    }
+  }
+
+  function storeFailed(error: unknown): void {
+    log.error({ err: error, webhookId: row.id }, "a webhook's work could not be read");
+    clock.after(STORE_PAUSE_MS, wake);
+  }
+
+  function wake(): void {
+    if (stopping.signal.aborted) return;
+    parts?.follower.follow();
+    parts?.retries.takeUp();
+  }
+
+  const unsubscribe = events.subscribe(row.accountId, () => parts?.follower.follow());
+  const loading = retried(load);
+
+  async function retried(work: () => Promise<void>): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        return await work();
+      } catch (error) {
+        log.error({ err: error, webhookId: row.id }, "a webhook's work could not be read");
+        await sleep(clock, STORE_PAUSE_MS, stopping.signal);
+      }
+    }
+  }
+
+  return {
+    wake,
+    update(next) {
+      webhook = next;
+      wake();
+    },
+    async stop(graceMs) {
+      unsubscribe();
+      stopping.abort();
+      await loading;
+      const cancel = clock.after(graceMs, () => dropping.abort());
+      while (attempts.size > 0) await Promise.all(attempts);
+      cancel();
+      dropping.abort();
+      if (parts) {
+        parts.recorder.noteCursor();
+        await parts.recorder.flushed();
+      }
+    },
+  };
+}
