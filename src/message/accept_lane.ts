@@ -4,6 +4,7 @@
  */
 import { keyReused } from "../account/idempotency.ts";
 import { charge, type QuotaLeft, quotaLeft } from "../account/quota.ts";
+import { Batcher, type Settled } from "../store/batch.ts";
 import { keys } from "../store/keys.ts";
 import { Change, StoreError } from "../store/kv.ts";
 import type { Accepted, AcceptOptions, SendCommand } from "./accept.ts";
@@ -11,8 +12,6 @@ import { publishDraft, removeDraft, writeDraft } from "./bulk_draft.ts";
 import { EMPTY_LEDGER, extendLedger, type Ledger, messageIds } from "./ledger.ts";
 import type { Message } from "./message.ts";
 import { addMessage, commitSized, fitsOneCommit, loadOf } from "./message_rows.ts";
-
-type Outcome = PromiseSettledResult<Accepted>;
 
 /** What is kept under an Idempotency-Key: which messages were the answer, by history number. */
 interface KeptSend {
@@ -36,57 +35,35 @@ const TRIES = 20;
 export class AcceptLane {
   readonly #accountId: string;
   readonly #options: AcceptOptions;
-  #waiting: { command: SendCommand; settle: PromiseWithResolvers<Accepted> }[] = [];
-  #running = false;
+  readonly #batcher: Batcher<SendCommand, Accepted>;
   /** A bulk whose publishing failed: its rows must go before their positions are given out again. */
   #draft: string | null = null;
 
   constructor(accountId: string, options: AcceptOptions) {
     this.#accountId = accountId;
     this.#options = options;
+    this.#batcher = new Batcher((commands) => this.#commit(commands), { take: howManyFit });
   }
 
   accept(command: SendCommand): Promise<Accepted> {
-    const settle = Promise.withResolvers<Accepted>();
-    this.#waiting.push({ command, settle });
-    if (!this.#running) this.#run();
-    return settle.promise;
+    return this.#batcher.add(command);
   }
 
-  async #run(): Promise<void> {
-    this.#running = true;
-    while (this.#waiting.length > 0) {
-      const gathered = this.#waiting.splice(0);
-      for (const piece of commitSized(gathered, ({ command }) => loadOfCommand(command))) {
-        const outcomes = await this.#commit(piece.map(({ command }) => command));
-        outcomes.forEach((outcome, i) => {
-          if (outcome.status === "fulfilled") piece[i]!.settle.resolve(outcome.value);
-          else piece[i]!.settle.reject(outcome.reason);
-        });
-      }
+  /** Outcomes in the order of the commands. Throws StoreError: then none was accepted, as far as the store knows. */
+  async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      await this.#removeDraft();
+      const slot = await this.#options.kv.get(keys.ledger(this.#accountId));
+      const round: Round = {
+        change: new Change().check(slot),
+        ledger: slot.value ?? EMPTY_LEDGER,
+        byKey: new Map(),
+        lines: new Set(),
+      };
+      const outcomes = await this.#admitAll(commands, round);
+      if (await this.#write(round)) return outcomes;
     }
-    this.#running = false;
-  }
-
-  /** Outcomes in the order of the commands. Never rejects. */
-  async #commit(commands: readonly SendCommand[]): Promise<Outcome[]> {
-    try {
-      for (let attempt = 0; attempt < TRIES; attempt++) {
-        await this.#removeDraft();
-        const slot = await this.#options.kv.get(keys.ledger(this.#accountId));
-        const round: Round = {
-          change: new Change().check(slot),
-          ledger: slot.value ?? EMPTY_LEDGER,
-          byKey: new Map(),
-          lines: new Set(),
-        };
-        const outcomes = await this.#admitAll(commands, round);
-        if (await this.#write(round)) return outcomes;
-      }
-      throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
-    } catch (reason) {
-      return commands.map(() => ({ status: "rejected", reason }));
-    }
+    throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
   }
 
   async #write(round: Round): Promise<boolean> {
@@ -98,11 +75,11 @@ export class AcceptLane {
     return true;
   }
 
-  async #admitAll(commands: readonly SendCommand[], round: Round): Promise<Outcome[]> {
+  async #admitAll(commands: readonly SendCommand[], round: Round): Promise<Settled<Accepted>[]> {
     const { ledger } = round;
     // After the ledger was read: whoever keeps an answer from now on changes the ledger too, and our check fails.
     const kept = await Promise.allSettled(commands.map((command) => this.#keptAnswer(command, ledger)));
-    const outcomes: Outcome[] = [];
+    const outcomes: Settled<Accepted>[] = [];
     for (const [i, command] of commands.entries()) {
       const before = kept[i]!;
       if (before.status === "rejected") {
@@ -214,4 +191,9 @@ function answerOf({ id, jobId, to }: Message): Accepted["messages"][number] {
 
 function loadOfCommand(command: SendCommand) {
   return loadOf(command.items.map((item) => item.content));
+}
+
+function howManyFit(waiting: readonly SendCommand[]): number {
+  const [first = []] = commitSized(waiting, loadOfCommand);
+  return first.length;
 }

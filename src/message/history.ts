@@ -7,7 +7,7 @@ import { keys } from "../store/keys.ts";
 import type { Change, Kv } from "../store/kv.ts";
 import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
 import type { Message, MessageStatus } from "./message.ts";
-import { moveStatus, StatusReader } from "./status_index.ts";
+import { EndedStretches, moveStatus, StatusReader } from "./status_index.ts";
 
 export interface HistoryQuery {
   page: number;
@@ -34,22 +34,27 @@ export const recordStatus: RecordStatus = (change, message, previous) => {
 };
 
 export function makeHistory(kv: Kv): History {
-  /** How many messages were accepted before the first day that sorts at or after `day`. */
-  async function acceptedBefore(accountId: string, day: string, messages: number): Promise<number> {
+  const ended = new EndedStretches();
+
+  /** How many messages were accepted before the first day that sorts at or after `day`; null if there is none. */
+  async function acceptedBefore(accountId: string, day: string): Promise<number | null> {
     const range = { prefix: keys.historyDays(accountId), start: keys.historyDay(accountId, day) };
-    for await (const first of kv.list(range, { limit: 1 })) return Math.min(first.value - 1, messages);
-    return messages;
+    for await (const first of kv.list(range, { limit: 1 })) return first.value - 1;
+    return null;
   }
 
   return {
     async page(accountId, { page, limit, status, from, to }) {
-      const ledger = (await kv.get(keys.ledger(accountId))).value ?? EMPTY_LEDGER;
-      const [before, end] = await Promise.all([
-        from === null ? 0 : acceptedBefore(accountId, from, ledger.messages),
+      const [slot, beforeFrom, throughTo] = await Promise.all([
+        kv.get(keys.ledger(accountId)),
+        from === null ? 0 : acceptedBefore(accountId, from),
         // "~" sorts after every character of a day: the first day after `to`.
-        to === null ? ledger.messages : acceptedBefore(accountId, `${to}~`, ledger.messages),
+        to === null ? null : acceptedBefore(accountId, `${to}~`),
       ]);
-      const index = status && new StatusReader(kv, { accountId, status, messages: ledger.messages });
+      const ledger = slot.value ?? EMPTY_LEDGER;
+      const before = Math.min(beforeFrom ?? ledger.messages, ledger.messages);
+      const end = Math.min(throughTo ?? ledger.messages, ledger.messages);
+      const index = status && new StatusReader({ kv, ended }, { accountId, status, messages: ledger.messages });
       // Without a status, a message's rank among all is its history number.
       const [oldest, newest] = index ? await Promise.all([index.rank(before), index.rank(end)]) : [before, end];
       const last = newest - (page - 1) * limit;

@@ -41,25 +41,66 @@ function countOfOne(code: number): bigint {
   return code === 0 ? 0n : 1n << BigInt((code - 1) * COUNT_BITS);
 }
 
+/**
+ * Stretches of counters whose messages have all ended (`sent`, `failed`). Ends are final, so these never change again
+ * and are remembered: the deep pages of a long history then cost no read of the index.
+ */
+export class EndedStretches {
+  readonly #stretches = new Map<string, BigUint64Array>();
+
+  get(name: string): BigUint64Array | undefined {
+    return this.#stretches.get(name);
+  }
+
+  /** Remembers the stretch if all below it has ended; forgets the one remembered longest when there are too many. */
+  offer(name: string, level: number, counters: BigUint64Array): void {
+    if (level === TOP || counters.length < FANOUT || !counters.every((counter) => hasEnded(level, counter))) return;
+    this.#stretches.set(name, counters);
+    if (this.#stretches.size <= REMEMBERED_STRETCHES) return;
+    for (const oldest of this.#stretches.keys()) return void this.#stretches.delete(oldest);
+  }
+}
+
+/** At 512 bytes each; enough for the words of 8 million messages. */
+const REMEMBERED_STRETCHES = 4096;
+
+/** The upper bit of each status in a word: set in the codes of `sent` and `failed` alone. */
+const ENDED_BITS = 0xaaaa_aaaa_aaaa_aaaan;
+
+function hasEnded(level: number, counter: bigint): boolean {
+  if (level === 0) return (counter & ENDED_BITS) === ENDED_BITS;
+  return countIn(counter, CODES.sent) + countIn(counter, CODES.failed) === SPAN[level];
+}
+
+/** What a query asks the index. */
+export interface StatusQuery {
+  accountId: string;
+  status: MessageStatus;
+  /** The account's last history number. */
+  messages: number;
+}
+
 /** One account's index of one status, for one query. */
 export class StatusReader {
   readonly #kv: Kv;
+  readonly #ended: EndedStretches;
   readonly #accountId: string;
   readonly #code: number;
   readonly #messages: number;
   /** Each stretch of counters is read once a query, so that the parts of an answer agree. */
-  readonly #stretches = new Map<string, Promise<bigint[]>>();
+  readonly #stretches = new Map<string, Promise<BigUint64Array>>();
 
-  /** `messages` is the account's last history number. */
-  constructor(kv: Kv, of: { accountId: string; status: MessageStatus; messages: number }) {
-    this.#kv = kv;
-    this.#accountId = of.accountId;
-    this.#code = CODES[of.status];
-    this.#messages = of.messages;
+  constructor(source: { kv: Kv; ended: EndedStretches }, query: StatusQuery) {
+    this.#kv = source.kv;
+    this.#ended = source.ended;
+    this.#accountId = query.accountId;
+    this.#code = CODES[query.status];
+    this.#messages = query.messages;
   }
 
   /** How many of the first `number` messages have the status. */
   async rank(number: number): Promise<number> {
+    if (number === 0) return 0;
     if (number === this.#messages) return sum(await this.#counts(TOP, 0));
     const before = await Promise.all(SPAN.map(async (span, level) => {
       const index = Math.floor(number / span);
@@ -98,7 +139,7 @@ export class StatusReader {
   /** How many messages have the status below each counter of a stretch. */
   async #counts(level: number, start: number): Promise<number[]> {
     const counters = await this.#counters(level, start);
-    return counters.map((counter, i) => {
+    return Array.from(counters, (counter, i) => {
       const index = start + i;
       if (level === 0) return this.#slotsWithStatus(counter, index).length;
       if (this.#code !== CODES.queued) return countIn(counter, this.#code);
@@ -124,17 +165,19 @@ export class StatusReader {
     return slots;
   }
 
-  /** The counters of a stretch in use, as unsigned 64-bit; one that was never added to is 0. */
-  #counters(level: number, start: number): Promise<bigint[]> {
-    const name = `${level}/${start}`;
-    const known = this.#stretches.get(name) ?? this.#readCounters(level, start);
+  #counters(level: number, start: number): Promise<BigUint64Array> {
+    const name = `${this.#accountId}/${level}/${start}`;
+    const known = this.#stretches.get(name) ?? this.#readCounters(name, level, start);
     this.#stretches.set(name, known);
     return known;
   }
 
-  async #readCounters(level: number, start: number): Promise<bigint[]> {
-    const inUse = Math.ceil(this.#messages / SPAN[level]!) - start;
-    const counters = new Array<bigint>(Math.max(0, level === TOP ? inUse : Math.min(FANOUT, inUse))).fill(0n);
+  /** The counters of a stretch that are in use; one that was never added to is 0. */
+  async #readCounters(name: string, level: number, start: number): Promise<BigUint64Array> {
+    const ended = this.#ended.get(name);
+    if (ended) return ended;
+    const inUse = Math.max(0, Math.ceil(this.#messages / SPAN[level]!) - start);
+    const counters = new BigUint64Array(level === TOP ? inUse : Math.min(FANOUT, inUse));
     const at = (index: number) => keys.statusCounts(this.#accountId, level, index);
     const range = {
       prefix: keys.statusCountsOf(this.#accountId, level),
@@ -142,8 +185,9 @@ export class StatusReader {
       end: at(start + counters.length),
     };
     for await (const row of this.#kv.list(range, { limit: counters.length })) {
-      counters[Number(row.key.at(-1)) - start] = BigInt.asUintN(64, row.value);
+      counters[Number(row.key.at(-1)) - start] = row.value;
     }
+    this.#ended.offer(name, level, counters);
     return counters;
   }
 }
