@@ -83,6 +83,7 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
   disconnected: {
     booted: "disconnected",
     linking: "initializing",
+    linked: "disconnected",
     opened: "connected",
     dropped: "disconnected",
     reopening: "disconnected",

@@ -1,0 +1,158 @@
+/** A messaging network at the port: a test says what happens, and sees what the product asked of it. */
+import { Problem } from "../../src/errors.ts";
+import type { Clock } from "../../src/runtime.ts";
+import type {
+  CloseReason,
+  Connection,
+  ConnectionEvents,
+  Group,
+  Network,
+  NumberCheck,
+  OpenOptions,
+  Outgoing,
+  OwnIdentity,
+  SendOutcome,
+} from "../../src/whatsapp/connection.ts";
+
+/** One attempt as the network saw it. */
+export interface Departure {
+  lineId: string;
+  networkId: string;
+  to: string;
+  at: number;
+}
+
+export const ME: OwnIdentity = { phone: "34600000001", lid: "1@lid", pushName: "Me" };
+
+export class FakeNetwork implements Network {
+  readonly departures: Departure[] = [];
+  readonly connections: FakeConnection[] = [];
+  readonly linked = new Set<string>();
+  readonly forgotten: string[] = [];
+  /** What comes of each attempt, unless the test answers itself. Null: no answer until the test gives one. */
+  outcome: (message: Outgoing, connection: FakeConnection) => SendOutcome | null = ({ to }) => ({
+    kind: "sent",
+    chat: to,
+  });
+  /** From the call until the message is on the wire, and from there to the answer. */
+  encodeMs: () => number = () => 0;
+  answerMs: () => number = () => 0;
+  /** Opens by itself when the line is linked. */
+  opensByItself = true;
+  /** Thrown by `open` while set. */
+  broken: Error | null = null;
+  readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  open(options: OpenOptions, events: ConnectionEvents): Connection {
+    if (this.broken) throw this.broken;
+    const connection = new FakeConnection(this, options, events);
+    this.connections.push(connection);
+    if (this.opensByItself && this.linked.has(options.lineId)) connection.opens();
+    return connection;
+  }
+
+  isLinked(lineId: string): Promise<boolean> {
+    return Promise.resolve(this.linked.has(lineId));
+  }
+
+  forget(lineId: string): Promise<void> {
+    this.linked.delete(lineId);
+    this.forgotten.push(lineId);
+    return Promise.resolve();
+  }
+
+  /** The newest connection of the line. */
+  of(lineId: string): FakeConnection {
+    const found = this.connections.findLast(({ options }) => options.lineId === lineId);
+    if (!found) throw new Error(`line ${lineId} was never opened`);
+    return found;
+  }
+
+  /** The process that used it has died: nothing it opened is heard any more. */
+  forgetProcess(): void {
+    for (const connection of this.connections) {
+      connection.isClosed = true;
+      connection.isOpen = false;
+    }
+  }
+}
+
+export class FakeConnection implements Connection {
+  readonly options: OpenOptions;
+  readonly events: ConnectionEvents;
+  isOpen = false;
+  isClosed = false;
+  loggedOut = false;
+  /** What came of the attempts that wait for an answer. */
+  readonly #waiting: ((outcome: SendOutcome) => void)[] = [];
+  readonly #network: FakeNetwork;
+
+  constructor(network: FakeNetwork, options: OpenOptions, events: ConnectionEvents) {
+    this.#network = network;
+    this.options = options;
+    this.events = events;
+  }
+
+  opens(): void {
+    this.isOpen = true;
+    this.events.open(ME);
+  }
+
+  /** The phone accepts the link; the network then asks for the restart. */
+  links(): void {
+    this.#network.linked.add(this.options.lineId);
+    this.events.linked(ME);
+    this.ends("restart", 515);
+  }
+
+  ends(kind: CloseReason["kind"], code: number | null = null): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.isOpen = false;
+    for (const answer of this.#waiting.splice(0)) answer({ kind: "unknown", detail: "the connection ended" });
+    this.events.closed({ kind, code, detail: `it ended: ${kind}` });
+  }
+
+  /** Answers the oldest attempt that waits. */
+  answers(outcome: SendOutcome): void {
+    this.#waiting.shift()?.(outcome);
+  }
+
+  async send(message: Outgoing): Promise<SendOutcome> {
+    if (!this.isOpen) return { kind: "hold", detail: "not connected" };
+    const { clock } = this.#network;
+    const pause = (ms: number) => ms > 0 ? new Promise<void>((resolve) => clock.after(ms, resolve)) : Promise.resolve();
+    await pause(this.#network.encodeMs());
+    if (!this.isOpen) return { kind: "hold", detail: "not connected" };
+    const { lineId } = this.options;
+    this.#network.departures.push({ lineId, networkId: message.networkId, to: message.to, at: clock.now() });
+    const outcome = this.#network.outcome(message, this);
+    if (outcome === null) return await new Promise((resolve) => this.#waiting.push(resolve));
+    await pause(this.#network.answerMs());
+    return outcome;
+  }
+
+  checkNumber(number: string): Promise<NumberCheck> {
+    if (!this.isOpen) return Promise.reject(new Problem("network_timeout", "not connected"));
+    return Promise.resolve({ exists: true, jid: `${number}@s.whatsapp.net` });
+  }
+
+  groups(): Promise<Group[]> {
+    return Promise.resolve([]);
+  }
+
+  logout(): Promise<void> {
+    this.loggedOut = true;
+    this.ends("asked");
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.ends("asked");
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,225 @@
+/** Lines on a network and a store that tests hold in their hands; a crash keeps the disk, the clock and the network. */
+import { Change, type Kv } from "../../src/store/kv.ts";
+import { keys } from "../../src/store/keys.ts";
+import type { AlarmClock } from "../../src/store/alarm.ts";
+import { makeEventLog } from "../../src/event/event_log.ts";
+import type { EventName, LoggedEvent } from "../../src/event/event.ts";
+import type { MediaIngest } from "../../src/media/ingest.ts";
+import { makeCancel } from "../../src/message/cancel.ts";
+import { recordStatus } from "../../src/message/history.ts";
+import type { Message } from "../../src/message/message.ts";
+import { enqueue } from "../../src/message/queue.ts";
+import { makeRecorder } from "../../src/message/record.ts";
+import { type Line, newLine } from "../../src/line/line.ts";
+import { makeLines } from "../../src/line/lines.ts";
+import { Supervisor } from "../../src/line/supervisor.ts";
+import type { Delays } from "../../src/line/pacing.ts";
+import type { Caller } from "../../src/account/account.ts";
+import type { Clock } from "../../src/runtime.ts";
+import { FakeNetwork } from "./fake_network.ts";
+import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
+import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
+
+export const ACCOUNT = "acc_1";
+
+export interface WorldOptions {
+  delays?: Delays;
+  seed?: number;
+  sessions?: number;
+}
+
+/** An alarm clock as late as the contract allows; what was set dies with the process. */
+export class TestAlarms implements AlarmClock {
+  readonly #clock: Clock;
+  readonly #lateMs: () => number;
+  #ring: (topic: string) => void = () => {};
+  readonly topics: string[] = [];
+  deaf = false;
+
+  constructor(clock: Clock, lateMs: () => number) {
+    this.#clock = clock;
+    this.#lateMs = lateMs;
+  }
+
+  set(topic: string, atMs: number): Promise<void> {
+    this.topics.push(topic);
+    this.#clock.after(atMs - this.#clock.now() + this.#lateMs(), () => this.deaf || this.#ring(topic));
+    return Promise.resolve();
+  }
+
+  listen(_prefix: string, ring: (topic: string) => void): void {
+    this.#ring = ring;
+  }
+}
+
+export class World {
+  readonly runtime: TestRuntime;
+  readonly network: FakeNetwork;
+  readonly disk = new MemoryDisk();
+  readonly delays: Delays;
+  readonly removedFiles: string[] = [];
+  media: MediaIngest = { take: () => Promise.resolve(null) };
+  kv!: MemoryKv;
+  alarms!: TestAlarms;
+  supervisor!: Supervisor;
+  lines!: ReturnType<typeof makeLines>;
+  cancel!: ReturnType<typeof makeCancel>;
+  readonly #plan: Caller["plan"];
+
+  constructor({ delays = { minMs: 0, maxMs: 0 }, seed = 1, sessions = 10 }: WorldOptions = {}) {
+    this.runtime = testRuntime(seed);
+    this.network = new FakeNetwork(this.runtime.clock);
+    this.delays = delays;
+    this.#plan = {
+      name: "test",
+      sessions,
+      daily: null,
+      monthly: null,
+      delayMinMs: delays.minMs,
+      delayMaxMs: delays.maxMs,
+      requestsPerMinute: null,
+    };
+  }
+
+  get clock() {
+    return this.runtime.clock;
+  }
+
+  /** A process on the disk as it is. */
+  async boot(): Promise<void> {
+    const kv = this.kv = new MemoryKv(this.disk);
+    const events = makeEventLog(kv, this.runtime);
+    const files = {
+      path: (fileId: string) => `/files/${fileId}`,
+      remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
+    };
+    const recorder = makeRecorder({ kv, runtime: this.runtime, events, recordStatus, files });
+    this.alarms = new TestAlarms(this.clock, () => this.runtime.random.between(0, 100));
+    this.supervisor = new Supervisor({
+      kv,
+      runtime: this.runtime,
+      alarms: this.alarms,
+      events,
+      recorder,
+      files,
+      network: this.network,
+      media: this.media,
+      delays: () => Promise.resolve(this.delays),
+    });
+    const caller = { account: { id: ACCOUNT }, plan: this.#plan } as Caller;
+    this.lines = makeLines({
+      kv,
+      runtime: this.runtime,
+      accounts: { caller: () => Promise.resolve(caller) },
+      supervisor: this.supervisor,
+    });
+    this.cancel = makeCancel({ kv, recorder });
+    await this.supervisor.start();
+    await settle();
+  }
+
+  /** The process dies: what it had in memory is gone, what it still tries reaches neither disk nor network. */
+  crash(): void {
+    this.kv.commitsLeft = -1;
+    this.network.forgetProcess();
+    this.alarms.deaf = true;
+  }
+
+  /** A linked line, as a new data folder would hold it. */
+  async addLine(id = "ses_1", fields: Partial<Line> = {}): Promise<Line> {
+    const createdAt = this.clock.now();
+    const line = {
+      ...newLine({ id, accountId: ACCOUNT, name: `line ${id}`, pairingPhone: null, createdAt }),
+      linked: true,
+      takenWish: 1,
+      status: "disconnected" as const,
+      ...fields,
+    };
+    if (line.linked) this.network.linked.add(id);
+    await new MemoryKv(this.disk).commit(
+      new Change().set(keys.line(id), line).set(keys.lineOfAccount(ACCOUNT, createdAt, id), id),
+    );
+    return line;
+  }
+
+  #accepted = 0;
+
+  /** What accept writes. */
+  async accept(lineId = "ses_1", fields: Partial<Message> = {}): Promise<Message> {
+    const position = ++this.#accepted;
+    const now = this.clock.now();
+    const message: Message = {
+      id: this.runtime.ids.next("msg"),
+      jobId: this.runtime.ids.next("job"),
+      accountId: ACCOUNT,
+      sessionId: lineId,
+      networkId: this.runtime.ids.network(),
+      position,
+      historyNumber: position,
+      to: "34600000002",
+      content: { kind: "text", text: "hello" },
+      bulkId: null,
+      status: "queued",
+      attempts: 0,
+      error: null,
+      createdAt: now,
+      expiresAt: now + 86_400_000,
+      sentAt: null,
+      deliveredAt: null,
+      readAt: null,
+      ...fields,
+    };
+    const change = new Change();
+    enqueue(change, message);
+    await new MemoryKv(this.disk).commit(change);
+    this.supervisor?.messageAccepted(lineId);
+    return message;
+  }
+
+  async message(id: string): Promise<Message> {
+    const { value } = await this.#peek().get<Message>(keys.message(id));
+    if (!value) throw new Error(`message ${id} is gone`);
+    return value;
+  }
+
+  async line(id = "ses_1"): Promise<Line> {
+    const { value } = await this.#peek().get<Line>(keys.line(id));
+    if (!value) throw new Error(`line ${id} is gone`);
+    return value;
+  }
+
+  async events(...names: EventName[]): Promise<LoggedEvent[]> {
+    const all: LoggedEvent[] = [];
+    for await (const row of this.#peek().list({ prefix: keys.events(ACCOUNT) })) all.push(row.value);
+    return names.length === 0 ? all : all.filter(({ event }) => names.includes(event));
+  }
+
+  async queueLength(lineId = "ses_1"): Promise<number> {
+    let length = 0;
+    for await (const _ of this.#peek().list({ prefix: keys.queueOfLine(lineId) })) length++;
+    return length;
+  }
+
+  /** Sees the disk whatever state the process is in. */
+  #peek(): Kv {
+    return new MemoryKv(this.disk);
+  }
+}
+
+/** Waits for something that is not under the clock (rendering a picture); fails when it does not come. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (let i = 0; i < 2_000; i++) {
+    if (await condition()) return;
+    await settle(1);
+  }
+  throw new Error(`waited in vain: ${what}`);
+}
+
+/** A world with one linked, connected line. */
+export async function connectedWorld(options: WorldOptions = {}): Promise<World> {
+  const world = new World(options);
+  await world.addLine();
+  await world.boot();
+  await world.clock.advance(100);
+  return world;
+}

@@ -1,0 +1,112 @@
+/**
+ * The port `Kv` in memory, for tests of what stands above it: settles without timers, so that a manual clock decides
+ * all time, and breaks down when told, so that a test can stop the product between any two commits.
+ */
+import {
+  type Change,
+  type Key,
+  type KeyPart,
+  type Kv,
+  type ListOptions,
+  type Range,
+  type Row,
+  type Slot,
+  StoreError,
+} from "../../src/store/kv.ts";
+
+type Stored = { key: Key; value: unknown; version: string };
+
+/** What outlives a crash: give it to the next `MemoryKv`. */
+export class MemoryDisk {
+  readonly rows = new Map<string, Stored>();
+  commits = 0;
+  orders = 0;
+}
+
+export class MemoryKv implements Kv {
+  readonly disk: MemoryDisk;
+  /** After so many more commits nothing works any more, as after a crash; the last one is written. */
+  commitsLeft = Infinity;
+  /** Called after each commit that was written. */
+  committed: () => void = () => {};
+  /** While set, every call rejects with it. */
+  trouble: StoreError | null = null;
+
+  constructor(disk = new MemoryDisk()) {
+    this.disk = disk;
+  }
+
+  get<T>(key: Key): Promise<Slot<T>> {
+    return this.#run(() => this.#slot<T>(key));
+  }
+
+  getMany<T>(keys: readonly Key[]): Promise<Slot<T>[]> {
+    return this.#run(() => keys.map((key) => this.#slot<T>(key)));
+  }
+
+  async *list<T>({ prefix, start, end }: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
+    const rows = await this.#run(() =>
+      [...this.disk.rows.values()].filter(({ key }) =>
+        key.length > prefix.length && prefix.every((part, i) => compareParts(part, key[i]!) === 0) &&
+        (!start || compareKeys(key, start) >= 0) && (!end || compareKeys(key, end) < 0)
+      ).sort((a, b) => compareKeys(a.key, b.key))
+    );
+    if (options.reverse) rows.reverse();
+    for (const { key, value, version } of rows.slice(0, options.limit)) {
+      yield { key, value: structuredClone(value) as T, version };
+    }
+  }
+
+  commit(change: Change): Promise<boolean> {
+    return this.#run(() => {
+      if (this.commitsLeft-- <= 0) throw new StoreError("unavailable", "the process has crashed");
+      if (change.checks.some(({ key, version }) => this.#slot(key).version !== version)) return false;
+      const version = String(++this.disk.commits).padStart(12, "0");
+      const ordered = change.orderedBuilds.flatMap((build) => build(String(++this.disk.orders).padStart(12, "0")));
+      for (const mutation of [...change.mutations, ...ordered]) {
+        const id = idOf(mutation.key);
+        if (mutation.kind === "delete") this.disk.rows.delete(id);
+        else {
+          const before = (this.disk.rows.get(id)?.value ?? 0n) as bigint;
+          const value = mutation.kind === "set" ? structuredClone(mutation.value) : before + mutation.amount;
+          this.disk.rows.set(id, { key: mutation.key, value, version });
+        }
+      }
+      this.committed();
+      return true;
+    });
+  }
+
+  close(): void {}
+
+  #slot<T>(key: Key): Slot<T> {
+    const stored = this.disk.rows.get(idOf(key));
+    return { key, value: stored ? structuredClone(stored.value) as T : null, version: stored?.version ?? null };
+  }
+
+  async #run<T>(work: () => T): Promise<T> {
+    await Promise.resolve();
+    if (this.trouble) throw this.trouble;
+    if (this.commitsLeft < 0) throw new StoreError("unavailable", "the process has crashed");
+    return work();
+  }
+}
+
+function idOf(key: Key): string {
+  return JSON.stringify(key, (_, part) => typeof part === "bigint" ? `${part}n` : part);
+}
+
+const RANK: Readonly<Record<string, number>> = { object: 0, string: 1, number: 2, bigint: 3, boolean: 4 };
+
+function compareParts(a: KeyPart, b: KeyPart): number {
+  const rank = RANK[typeof a]! - RANK[typeof b]!;
+  return rank !== 0 ? rank : a < b ? -1 : a > b ? 1 : 0;
+}
+
+function compareKeys(a: Key, b: Key): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const order = compareParts(a[i]!, b[i]!);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
