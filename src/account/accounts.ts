@@ -5,6 +5,7 @@ import type { Runtime } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
+import { shareReads } from "../store/shared_reads.ts";
 import type { Account, AccountChange, AccountRecord, Accounts, Caller } from "./account.ts";
 import { hashApiKey, isApiKeyShaped, makeApiKey, sameHash } from "./api_key.ts";
 import type { Plans } from "./plan.ts";
@@ -23,6 +24,7 @@ interface Known {
 
 export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtime: Runtime }): Accounts {
   const { kv, seal, plans, runtime } = options;
+  const sharedGet = shareReads(kv);
   const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
 
   async function record(accountId: string): Promise<Row<AccountRecord>> {
@@ -110,7 +112,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       if (!isApiKeyShaped(apiKey)) return null;
       const keyHash = hashApiKey(apiKey);
       // Read every time: a key that was rotated, here or by a command, stops working at once.
-      const { value: accountId } = await kv.get(keys.apiKey(keyHash));
+      const { value: accountId } = await sharedGet(keys.apiKey(keyHash));
       if (accountId === null) return null;
       const cached = await known(accountId);
       if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;

@@ -6,6 +6,7 @@ import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv } from "../store/kv.ts";
+import { shareReads } from "../store/shared_reads.ts";
 
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
@@ -43,11 +44,12 @@ export interface Idempotency {
 
 export function makeIdempotency(options: { kv: Kv; clock: Clock }): Idempotency {
   const { kv, clock } = options;
+  const sharedGet = shareReads(kv);
   const running = new Map<string, Promise<unknown>>();
 
   const store: Idempotency = {
     async find<T>(request: RepeatableRequest): Promise<T | null> {
-      const { value } = await kv.get(keys.answer(request.accountId, request.key));
+      const { value } = await sharedGet(keys.answer(request.accountId, request.key));
       if (value === null || isOver(value, clock.now())) return null;
       if (value.fingerprint !== request.fingerprint) throw keyReused();
       return value.answer as T;
