@@ -2,28 +2,40 @@
 import { Buffer } from "node:buffer";
 import {
   type AuthenticationState,
+  type BinaryNode,
+  type ConnectionState,
   DEFAULT_CONNECTION_CONFIG,
   initAuthCreds,
   makeWASocket,
   type SignalDataTypeMap,
   WA_CERT_DETAILS,
+  type WAMessage,
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { Agent } from "node:https";
 import pino from "pino";
+import type { Phone } from "../../src/sandbox/device.ts";
 import type { SandboxNetwork } from "../../src/sandbox/network.ts";
+
+// libsignal prints whole sessions with it.
+console.info = () => {};
+
+type Update = Partial<ConnectionState>;
 
 export interface BareClient {
   readonly auth: AuthenticationState;
   socket: WASocket;
-  /** Opens another socket on the same keys. */
-  reconnect(): WASocket;
+  /** What `messages.upsert` brought over all sockets, in order. */
+  readonly received: (WAMessage & { upsert: string })[];
+  /** Opens another socket on the same keys, and waits until it is open. */
+  reconnect(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A client of the network with fresh keys. `level` prints the library's log. */
 export function bareClient(network: SandboxNetwork, { level = "silent" }: { level?: string } = {}): BareClient {
   WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
+  const received: BareClient["received"] = [];
   const auth: AuthenticationState = { creds: initAuthCreds(), keys: memoryKeys() };
   const logger = pino({ level }) as unknown as typeof DEFAULT_CONNECTION_CONFIG.logger;
   const open = () => {
@@ -38,30 +50,61 @@ export function bareClient(network: SandboxNetwork, { level = "silent" }: { leve
       linkPreviewImageThumbnailWidth: 0,
     });
     socket.ev.on("creds.update", (update) => Object.assign(auth.creds, update));
+    socket.ev.on("messages.upsert", ({ messages, type }) => {
+      received.push(...messages.map((message) => Object.assign(message, { upsert: type })));
+    });
     return socket;
   };
   const client: BareClient = {
     auth,
     socket: open(),
-    reconnect: () => client.socket = open(),
+    received,
+    reconnect: async () => {
+      client.socket = open();
+      await untilUpdate(client.socket, ({ connection }) => connection === "open");
+    },
     close: () => client.socket.end(undefined),
   };
   return client;
 }
 
+/** A client that a phone has linked by QR, logged in. */
+export async function linkedClient(network: SandboxNetwork, phone: Phone): Promise<BareClient> {
+  const client = bareClient(network);
+  const { qr } = await untilUpdate(client.socket, ({ qr }) => qr !== undefined);
+  const closed = untilUpdate(client.socket, ({ connection }) => connection === "close");
+  await phone.scan(qr!);
+  await closed;
+  await client.reconnect();
+  return client;
+}
+
 /** Resolves with the first update that fits. */
-export function untilUpdate(
-  socket: WASocket,
-  fits: (update: Partial<import("@whiskeysockets/baileys").ConnectionState>) => boolean,
-): Promise<Partial<import("@whiskeysockets/baileys").ConnectionState>> {
+export function untilUpdate(socket: WASocket, fits: (update: Update) => boolean): Promise<Update> {
   return new Promise((resolve) => {
     socket.ev.on("connection.update", (update) => fits(update) && resolve(update));
   });
 }
 
 /** The status code with which a socket closed. */
-export function closeCode(update: Partial<import("@whiskeysockets/baileys").ConnectionState>): number | undefined {
-  return (update.lastDisconnect?.error as { output?: { statusCode?: number } } | undefined)?.output?.statusCode;
+export async function untilClosed(socket: WASocket): Promise<number | undefined> {
+  const { lastDisconnect } = await untilUpdate(socket, ({ connection }) => connection === "close");
+  return (lastDisconnect?.error as { output?: { statusCode?: number } } | undefined)?.output?.statusCode;
+}
+
+/** Resolves with the network's answer to the next message with this id. */
+export function untilAck(socket: WASocket, id: string): Promise<BinaryNode> {
+  return new Promise((resolve) => socket.ws.once(`CB:ack,id:${id}`, resolve));
+}
+
+/** Asks again until the answer is truthy. Rejects after ten seconds. */
+export async function eventually<T>(ask: () => T | Promise<T>): Promise<NonNullable<T>> {
+  for (let i = 0; i < 1_000; i++) {
+    const answer = await ask();
+    if (answer) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error("waited in vain");
 }
 
 function memoryKeys(): AuthenticationState["keys"] {
