@@ -1,0 +1,382 @@
+import assert from "node:assert/strict";
+import type { SessionDisconnectedData } from "../../../src/event/event.ts";
+import { StoreError } from "../../../src/store/kv.ts";
+import type { CloseReason } from "../../../src/whatsapp/connection.ts";
+import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
+
+/** A world with one new line that nobody has linked. */
+async function newWorld(pairingPhone: string | null = null): Promise<World> {
+  const world = new World();
+  await world.addLine("ses_1", { linked: false, status: "initializing", takenWish: 0, pairingPhone });
+  await world.boot();
+  await world.clock.advance(10);
+  return world;
+}
+
+async function shows(world: World, text: string): Promise<void> {
+  world.network.of("ses_1").events.qr(text);
+  await until(async () => (await world.line()).qr === text, `QR ${text}`);
+}
+
+Deno.test("a new line shows a QR, is scanned, restarts and is connected, with an event at each step that has one", async () => {
+  const world = await newWorld();
+  assert.equal((await world.line()).status, "initializing");
+  await shows(world, "ref1,a,b,c,1");
+  assert.equal((await world.line()).status, "qr");
+  await shows(world, "ref2,a,b,c,1");
+  world.network.of("ses_1").links();
+  await world.clock.advance(1_000);
+  const line = await world.line();
+  assert.equal(line.status, "connected");
+  assert.equal(line.phone, "34600000001");
+  assert.equal(line.linked, true);
+  assert.equal(line.qr, null);
+  assert.equal(line.reason, null);
+  const events = await world.events();
+  assert.deepEqual(events.map(({ event }) => event), ["session.qr", "session.qr", "session.connected"]);
+  assert.match((events[0]!.data as { qr: string }).qr, /^data:image\/png;base64,/);
+  assert.deepEqual(events[2]!.data, { phone: "34600000001" });
+  await world.supervisor.stop();
+});
+
+Deno.test("a line with a pairing phone shows a code in place of a QR", async () => {
+  const world = await newWorld("34600000001");
+  assert.equal(world.network.of("ses_1").options.pairingPhone, "34600000001");
+  world.network.of("ses_1").events.pairingCode("ABCD1234");
+  await world.clock.advance(0);
+  const line = await world.line();
+  assert.deepEqual([line.status, line.pairingCode, line.qr], ["pairing", "ABCD1234", null]);
+  world.network.of("ses_1").links();
+  await world.clock.advance(0);
+  assert.deepEqual([(await world.line()).status, (await world.line()).pairingCode], ["connected", null]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a link that nobody accepts gets a fresh QR some times, then waits until somebody asks", async () => {
+  const world = await newWorld();
+  for (let round = 1; round <= 5; round++) {
+    assert.equal(world.network.connections.length, round);
+    await shows(world, `ref${round}`);
+    world.network.of("ses_1").ends("link_expired");
+    await world.clock.advance(1_000);
+  }
+  const line = await world.line();
+  assert.deepEqual([line.status, line.halted, line.qr], ["disconnected", true, null]);
+  assert.match(line.reason!, /link_expired/);
+  await world.clock.advance(600_000);
+  assert.equal(world.network.connections.length, 5);
+  // Asking for the QR is enough.
+  const asked = world.lines.linking(ACCOUNT, "ses_1");
+  await world.clock.advance(10);
+  await shows(world, "fresh");
+  const linking = await asked;
+  assert.equal(linking.status, "qr");
+  assert.match(linking.qr!, /^data:image\/png;base64,/);
+  await world.supervisor.stop();
+});
+
+/** What each close reason must lead to, for a line that was connected. */
+const CLOSES: {
+  kind: CloseReason["kind"];
+  status: string;
+  /** Whether it is connected again within the time. */
+  backWithinMs: number | null;
+  forgets?: boolean;
+}[] = [
+  { kind: "restart", status: "connected", backWithinMs: 0 },
+  { kind: "lost", status: "disconnected", backWithinMs: 1_000 },
+  { kind: "unavailable", status: "disconnected", backWithinMs: 1_000 },
+  { kind: "asked", status: "disconnected", backWithinMs: 1_000 },
+  { kind: "replaced", status: "disconnected", backWithinMs: null },
+  { kind: "logged_out", status: "logged_out", backWithinMs: null, forgets: true },
+];
+
+for (const { kind, status, backWithinMs, forgets = false } of CLOSES) {
+  Deno.test(`a connection that ends as ${kind} leaves the line ${status}, and the other line unaware`, async () => {
+    const world = new World();
+    await world.addLine("ses_1");
+    await world.addLine("ses_2");
+    await world.boot();
+    await world.clock.advance(20_000);
+    const eventsBefore = (await world.events()).length;
+    world.network.of("ses_1").ends(kind);
+    await world.clock.advance(0);
+    assert.equal((await world.line()).status, status);
+    const events = (await world.events()).slice(eventsBefore);
+    const expected = ["session.disconnected", ...(status === "connected" ? ["session.connected"] : [])];
+    assert.deepEqual(events.map(({ event }) => event), expected);
+    const data = events[0]!.data as SessionDisconnectedData;
+    assert.equal(data.status, status === "logged_out" ? "logged_out" : "disconnected");
+    assert.match(data.reason, new RegExp(kind));
+    assert.deepEqual(world.network.forgotten, forgets ? ["ses_1"] : []);
+
+    await world.clock.advance(backWithinMs ?? 3_600_000);
+    assert.equal((await world.line()).status, backWithinMs === null ? status : "connected");
+    assert.equal((await world.line()).halted, backWithinMs === null);
+    assert.equal((await world.line("ses_2")).status, "connected");
+    assert.ok(events.every(({ sessionId }) => sessionId === "ses_1"));
+    assert.equal(world.network.connections.filter(({ options }) => options.lineId === "ses_2").length, 1);
+    await world.supervisor.stop();
+  });
+}
+
+Deno.test("a network that is away is asked again with growing pauses, at most a minute apart", async () => {
+  const world = await connectedWorld();
+  world.network.opensByItself = false;
+  const opened: number[] = [];
+  world.network.of("ses_1").ends("lost");
+  for (let i = 0; i < 14; i++) {
+    const before = world.network.connections.length;
+    while (world.network.connections.length === before) await world.clock.advance(50);
+    opened.push(world.clock.now());
+    world.network.of("ses_1").ends("unavailable", 503);
+  }
+  const pauses = opened.slice(1).map((at, i) => at - opened[i]!);
+  pauses.forEach((pause, i) => {
+    const whole = Math.min(60_000, 1_000 * 2 ** (i + 1));
+    assert.ok(pause >= whole / 2 - 50 && pause <= whole + 50, `pause ${i} of ${pause} ms`);
+  });
+  assert.equal((await world.events("session.disconnected")).length, 1);
+  await world.supervisor.stop();
+});
+
+Deno.test("after a stable time the first pause is short again", async () => {
+  const world = await connectedWorld();
+  for (let i = 0; i < 6; i++) {
+    await world.clock.advance(11_000);
+    world.network.of("ses_1").ends("lost");
+    await world.clock.advance(1_000);
+    assert.equal((await world.line()).status, "connected");
+  }
+  await world.supervisor.stop();
+});
+
+Deno.test("a network that restarts the line over and over is not followed without a pause", async () => {
+  const world = await connectedWorld();
+  for (let i = 0; i < 10; i++) {
+    world.network.of("ses_1").ends("restart", 515);
+    await world.clock.advance(0);
+  }
+  assert.ok(world.network.connections.length <= 5, `${world.network.connections.length} connections at once`);
+  await world.supervisor.stop();
+});
+
+Deno.test("a replaced line stays down over a restart of the gateway, until the owner reconnects it", async () => {
+  const world = await connectedWorld();
+  world.network.of("ses_1").ends("replaced", 440);
+  await world.clock.advance(0);
+  await world.supervisor.stop();
+  await world.boot();
+  await world.clock.advance(60_000);
+  assert.equal((await world.line()).status, "disconnected");
+  const wished = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  await world.clock.advance(10);
+  assert.equal((await wished).status, "connected");
+  await world.supervisor.stop();
+});
+
+Deno.test("a paused line keeps its link over a restart of the gateway and needs no QR", async () => {
+  const world = await connectedWorld();
+  const paused = world.lines.wish(ACCOUNT, "ses_1", "pause");
+  await world.clock.advance(10);
+  assert.equal((await paused).status, "disconnected");
+  await world.supervisor.stop();
+  await world.boot();
+  await world.clock.advance(60_000);
+  assert.equal((await world.line()).status, "disconnected");
+  assert.equal(world.network.connections.length, 1);
+  const wished = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  await world.clock.advance(10);
+  assert.equal((await wished).status, "connected");
+  assert.deepEqual(world.network.forgotten, []);
+  await world.supervisor.stop();
+});
+
+Deno.test("`reconnect` replaces a live connection, and makes a QR for a line that is logged out", async () => {
+  const world = await connectedWorld();
+  const again = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  await world.clock.advance(10);
+  assert.equal((await again).status, "connected");
+  assert.equal(world.network.connections.length, 2);
+  assert.ok(world.network.connections[0]!.isClosed);
+
+  const out = world.lines.wish(ACCOUNT, "ses_1", "log_out");
+  await world.clock.advance(10);
+  assert.deepEqual([(await out).status, (await out).linked], ["logged_out", false]);
+  assert.ok(world.network.connections[1]!.loggedOut);
+  assert.deepEqual(world.network.forgotten, ["ses_1"]);
+
+  const relinked = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  await world.clock.advance(10);
+  await shows(world, "ref");
+  assert.equal((await relinked).status, "qr");
+  await world.supervisor.stop();
+});
+
+Deno.test("what waits on a line fails when the line is logged out, and a new link starts with an empty queue", async () => {
+  const world = await connectedWorld({ delays: { minMs: 60_000, maxMs: 60_000 } });
+  const sent = await world.accept();
+  await world.clock.advance(0);
+  const waiting = [];
+  for (let i = 0; i < 120; i++) waiting.push(await world.accept());
+  world.network.of("ses_1").ends("logged_out", 401);
+  await world.clock.advance(100);
+  assert.equal((await world.message(sent.id)).status, "sent");
+  for (const { id } of waiting) assert.equal((await world.message(id)).error?.code, "session_logged_out");
+  assert.equal((await world.events("message.failed")).length, 120);
+  assert.equal(await world.queueLength(), 0);
+  await world.supervisor.stop();
+});
+
+Deno.test("a line that was logged out while the gateway died fails its queue at the next boot", async () => {
+  const world = new World();
+  await world.addLine("ses_1", { linked: false, status: "logged_out", halted: true });
+  const { id } = await world.accept();
+  await world.boot();
+  await world.clock.advance(100);
+  assert.equal((await world.message(id)).error?.code, "session_logged_out");
+  await world.supervisor.stop();
+});
+
+Deno.test("a deleted line is unlinked, its queue fails, its rows are gone, and the next boot knows nothing of it", async () => {
+  const world = await connectedWorld({ delays: { minMs: 60_000, maxMs: 60_000 } });
+  await world.accept();
+  await world.clock.advance(0);
+  const { id } = await world.accept();
+  const deleted = world.lines.wish(ACCOUNT, "ses_1", "delete");
+  await world.clock.advance(10);
+  assert.equal((await deleted).id, "ses_1");
+  assert.ok(world.network.connections[0]!.loggedOut);
+  assert.deepEqual(world.network.forgotten, ["ses_1"]);
+  assert.equal((await world.message(id)).error?.code, "session_deleted");
+  assert.deepEqual(await world.lines.list(ACCOUNT), []);
+  await assert.rejects(() => world.lines.get(ACCOUNT, "ses_1"), { code: "not_found" });
+  const left = [...world.disk.rows.values()].filter(({ key }) =>
+    ["line", "pacing", "line_used", "queue", "seen", "message_of_network_id"].includes(key[0] as string)
+  );
+  assert.deepEqual(left, []);
+  const [failed] = await world.events("message.failed");
+  assert.equal(failed!.sessionName, "line ses_1");
+  await world.supervisor.stop();
+});
+
+Deno.test("a paused line comes up once more to be unlinked when it is deleted", async () => {
+  const world = await connectedWorld();
+  void world.lines.wish(ACCOUNT, "ses_1", "pause");
+  await world.clock.advance(10);
+  void world.lines.wish(ACCOUNT, "ses_1", "delete");
+  await world.clock.advance(10);
+  assert.equal(world.network.connections.length, 2);
+  assert.ok(world.network.connections[1]!.loggedOut);
+  await assert.rejects(() => world.line());
+  await world.supervisor.stop();
+});
+
+Deno.test("a line is deleted although the network cannot be told", async () => {
+  const world = await connectedWorld();
+  world.network.opensByItself = false;
+  world.network.of("ses_1").ends("lost");
+  await world.clock.advance(0);
+  void world.lines.wish(ACCOUNT, "ses_1", "delete");
+  await world.clock.advance(30_000);
+  await assert.rejects(() => world.line());
+  assert.deepEqual(world.network.forgotten, ["ses_1"]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a delete that the process did not live to finish is finished by the next", async () => {
+  for (let commits = 0; commits < 6; commits++) {
+    const world = await connectedWorld();
+    await world.accept();
+    await world.clock.advance(0);
+    world.kv.commitsLeft = commits;
+    void world.lines.wish(ACCOUNT, "ses_1", "delete").catch(() => {});
+    await world.clock.advance(1_000);
+    const wished = (await world.line().catch(() => null))?.wanted !== "connected";
+    world.crash();
+    await world.boot();
+    await world.clock.advance(60_000);
+    if (wished) await assert.rejects(() => world.line(), `after ${commits} commits`);
+    else assert.equal((await world.line()).status, "connected");
+    await world.supervisor.stop();
+  }
+});
+
+Deno.test("after a boot no line claims a connection that it does not have", async () => {
+  const world = await connectedWorld();
+  world.crash();
+  world.network.opensByItself = false;
+  await world.boot();
+  await world.clock.advance(10);
+  assert.equal((await world.line()).status, "initializing");
+  world.network.of("ses_1").ends("lost");
+  await world.clock.advance(10);
+  assert.equal((await world.line()).status, "disconnected");
+  await world.supervisor.stop();
+});
+
+Deno.test("credentials decide at boot: a link that the row missed is used, one that is gone is a log-out", async () => {
+  const world = new World();
+  await world.addLine("ses_1", { linked: false, status: "qr", qr: "old" });
+  await world.addLine("ses_2", { status: "connected" });
+  world.network.linked.add("ses_1");
+  world.network.linked.delete("ses_2");
+  await world.boot();
+  await world.clock.advance(100);
+  assert.equal((await world.line("ses_1")).status, "connected");
+  assert.deepEqual([(await world.line("ses_2")).status, (await world.line("ses_2")).linked], ["logged_out", false]);
+  await world.supervisor.stop();
+});
+
+Deno.test("an adapter that throws troubles its own line alone, and is tried again", async () => {
+  const world = new World();
+  await world.addLine("ses_1");
+  await world.boot();
+  await world.clock.advance(100);
+  world.network.broken = new Error("broken");
+  await world.addLine("ses_2");
+  await world.clock.advance(5_000);
+  assert.equal((await world.line("ses_1")).status, "connected");
+  assert.notEqual((await world.line("ses_2")).status, "connected");
+  world.network.broken = null;
+  await world.clock.advance(60_000);
+  assert.equal((await world.line("ses_2")).status, "connected");
+  await world.supervisor.stop();
+});
+
+Deno.test("what happens while the store is in trouble is written when it is over", async () => {
+  const world = await connectedWorld();
+  world.kv.trouble = new StoreError("locked", "another process");
+  world.network.of("ses_1").ends("replaced", 440);
+  await world.clock.advance(10_000);
+  assert.equal((await world.line()).status, "connected");
+  world.kv.trouble = null;
+  await world.clock.advance(2_000);
+  assert.equal((await world.line()).status, "disconnected");
+  assert.equal((await world.events("session.disconnected")).length, 1);
+  await world.supervisor.stop();
+});
+
+Deno.test("events of a connection that was replaced by a new one are not heard", async () => {
+  const world = await connectedWorld();
+  const old = world.network.of("ses_1");
+  void world.lines.wish(ACCOUNT, "ses_1", "connect");
+  await world.clock.advance(10);
+  old.events.closed({ kind: "logged_out", code: 401, detail: "late" });
+  old.events.qr("late");
+  await world.clock.advance(1_000);
+  assert.equal((await world.line()).status, "connected");
+  assert.deepEqual(world.network.forgotten, []);
+  await world.supervisor.stop();
+});
+
+Deno.test("no log line holds the text of a QR or a pairing code", async () => {
+  const world = await newWorld();
+  await shows(world, "SECRET-QR-TEXT");
+  world.network.of("ses_1").ends("link_expired");
+  await world.clock.advance(1_000);
+  const logged = JSON.stringify(world.runtime.lines);
+  assert.ok(logged.includes("ses_1"));
+  assert.ok(!logged.includes("SECRET-QR-TEXT"));
+  await world.supervisor.stop();
+});

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { Change } from "../../../src/store/kv.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
+
+Deno.test("lines come up one after another at boot, a hundred within 2 s", async () => {
+  const world = new World();
+  for (let i = 0; i < 100; i++) await world.addLine(`ses_${i}`);
+  await world.boot();
+  await world.clock.advance(0);
+  assert.ok(world.network.connections.length < 5, "a crowd at once");
+  await world.clock.advance(2_000);
+  assert.equal(world.network.connections.filter(({ isOpen }) => isOpen).length, 100);
+  await world.supervisor.stop();
+});
+
+Deno.test("a wish that another process wrote is found within 3 s", async () => {
+  const world = await connectedWorld();
+  const line = await world.line();
+  await world.kv.commit(new Change().set(keys.line(line.id), { ...line, wanted: "paused", wishNumber: 2 }));
+  await world.clock.advance(3_000);
+  assert.equal((await world.line()).status, "disconnected");
+  await world.supervisor.stop();
+});
+
+Deno.test("a line that another process made is found, and one whose row is gone is let go", async () => {
+  const world = await connectedWorld();
+  await world.addLine("ses_2");
+  await world.clock.advance(3_000);
+  assert.equal((await world.line("ses_2")).status, "connected");
+  await world.kv.commit(new Change().delete(keys.line("ses_2")));
+  await world.clock.advance(3_000);
+  assert.ok(world.network.of("ses_2").isClosed);
+  assert.equal(world.supervisor.connection("ses_2"), null);
+  await world.supervisor.stop();
+});
+
+Deno.test("work that waited through a restart goes on within 2 s", async () => {
+  const world = new World();
+  for (let i = 0; i < 20; i++) await world.addLine(`ses_${i}`);
+  const messages = [];
+  for (let i = 0; i < 20; i++) messages.push(await world.accept(`ses_${i}`));
+  await world.boot();
+  await world.clock.advance(2_000);
+  for (const { id } of messages) assert.equal((await world.message(id)).status, "sent");
+  await world.supervisor.stop();
+});
+
+Deno.test("start and stop may be called twice, and after a stop nothing moves", async () => {
+  const world = await connectedWorld();
+  await world.supervisor.start();
+  assert.equal(world.network.connections.length, 1);
+  await Promise.all([world.supervisor.stop(), world.supervisor.stop()]);
+  await world.supervisor.stop();
+  assert.ok(world.network.of("ses_1").isClosed);
+  const { id } = await world.accept();
+  await world.clock.advance(60_000);
+  assert.equal((await world.message(id)).status, "queued");
+  assert.equal(world.network.connections.length, 1);
+});
+
+Deno.test("a stop does not wait for ever for an answer that does not come", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  await world.accept();
+  await world.clock.advance(0);
+  let stopped = false;
+  void world.supervisor.stop().then(() => stopped = true);
+  await world.clock.advance(8_000);
+  assert.ok(stopped);
+});
+
+Deno.test("`idle` resolves when queues rest and all that happened is written", async () => {
+  const world = await connectedWorld();
+  for (let i = 0; i < 5; i++) await world.accept();
+  await world.supervisor.idle();
+  assert.equal((await world.events("message.sent")).length, 5);
+  void world.lines.wish(ACCOUNT, "ses_1", "pause");
+  await world.clock.advance(0);
+  await world.supervisor.idle();
+  assert.equal((await world.line()).status, "disconnected");
+  await world.supervisor.stop();
+});
