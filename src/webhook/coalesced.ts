@@ -9,10 +9,11 @@ export function coalesced(work: () => Promise<void>): () => Promise<void> {
       again = false;
       await work();
     } while (again);
+    // Here, and not in a `finally` of the promise: a call in between would be lost.
+    running = null;
   }
   return () => {
     again = running !== null;
-    running ??= run().finally(() => running = null);
-    return running;
+    return running ??= run();
   };
 }

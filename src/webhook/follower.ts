@@ -45,12 +45,13 @@ export function makeFollower(kv: Kv, options: FollowerOptions): Follower {
   const lanes = new Set<string>();
   /** Events that were read and are not written down, oldest first, each with the order just before it. */
   const open = new Map<string, string>();
-  /** Whether the log may hold more than was read; false after its end was seen, until somebody calls `follow`. */
+  /** Whether the log may hold more than was read: from a wake-up until its end was seen. */
   let more = true;
 
   const mayRun = () => webhook().active && !stopped.aborted;
 
   async function read(): Promise<void> {
+    more = true;
     begin();
     while (mayRun() && queue.length < READ_AHEAD && open.size < WINDOW) {
       let rows = 0;

@@ -9,6 +9,7 @@ import type { Runtime } from "../runtime.ts";
 import { sleep } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv } from "../store/kv.ts";
+import { coalesced } from "./coalesced.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
 import { failingEvent } from "./failing.ts";
 import type { WebhookProgress, WebhookRow } from "./webhook_rows.ts";
@@ -67,9 +68,8 @@ export function makeRecorder(
 ): Recorder {
   const waiting: Ended[] = [];
   let cursorMoved = false;
-  let flushing: Promise<void> | null = null;
 
-  async function flush(): Promise<void> {
+  const flush = coalesced(async () => {
     while (waiting.length > 0 || cursorMoved) {
       const batch = waiting.slice(0, BATCH);
       try {
@@ -82,7 +82,7 @@ export function makeRecorder(
         await sleep(runtime.clock, STORE_PAUSE_MS, signal);
       }
     }
-  }
+  });
 
   async function write(batch: readonly Ended[]): Promise<void> {
     const row = webhook();
@@ -123,15 +123,13 @@ export function makeRecorder(
   return {
     add(ended) {
       waiting.push(ended);
-      flushing ??= flush().finally(() => flushing = null);
+      void flush();
     },
     noteCursor() {
       cursorMoved = true;
-      flushing ??= flush().finally(() => flushing = null);
+      void flush();
     },
-    async flushed() {
-      while (flushing) await flushing;
-    },
+    flushed: flush,
   };
 }
 

@@ -1,0 +1,93 @@
+/** A receiver of webhooks on loopback that keeps what it got and answers as the test says. */
+import { Buffer } from "node:buffer";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+
+export interface Received {
+  headers: IncomingHttpHeaders;
+  body: string;
+  path: string;
+  /** Real time, for latencies. */
+  at: number;
+}
+
+/** Answers the `number`th request (from 1). Not ending the response lets the sender hang. */
+export type Answer = (response: ServerResponse, received: Received, number: number) => void;
+
+export const answering = (status: number, headers: Record<string, string> = {}): Answer => (response) => {
+  response.writeHead(status, headers);
+  response.end("ok");
+};
+
+export interface TlsIdentity {
+  cert: string;
+  key: string;
+}
+
+export class Receiver {
+  readonly requests: Received[] = [];
+  readonly port: number;
+  /** May be changed while it runs. */
+  answer: Answer;
+  readonly #close: () => Promise<void>;
+
+  private constructor(port: number, answer: Answer, close: () => Promise<void>) {
+    this.port = port;
+    this.answer = answer;
+    this.#close = close;
+  }
+
+  static async start(answer: Answer = answering(200), tls?: TlsIdentity): Promise<Receiver> {
+    const sockets = new Set<Socket>();
+    const server = tls ? createTlsServer(tls, handle) : createServer(handle);
+    server.on("connection", (socket: Socket) => {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => sockets.delete(socket));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const receiver = new Receiver((server.address() as AddressInfo).port, answer, async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    });
+    function handle(request: IncomingMessage, response: ServerResponse): void {
+      const chunks: Buffer[] = [];
+      response.on("error", () => {});
+      request.on("error", () => {});
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        const body = Buffer.concat(chunks).toString("utf8");
+        const received = { headers: request.headers, body, path: request.url ?? "", at: performance.now() };
+        receiver.requests.push(received);
+        receiver.answer(response, received, receiver.requests.length);
+      });
+    }
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/hook`;
+  }
+
+  /** The events that were received, parsed, in the order of arrival. */
+  get events(): { event: string; sessionId: string; sessionName: string; data: Record<string, unknown> }[] {
+    return this.requests.map(({ body }) => JSON.parse(body));
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+/** Waits for a condition outside the manual clock, a request on a socket for one; fails when it does not come. */
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  { what, timeoutMs = 10_000 }: { what: string; timeoutMs?: number },
+): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}

@@ -1,0 +1,354 @@
+import assert from "node:assert/strict";
+import { gzipSync } from "node:zlib";
+import { Buffer } from "node:buffer";
+import type { Delivery } from "../../../src/webhook/webhooks.ts";
+import { type Answer, answering, eventually, Receiver } from "../../support/receiver.ts";
+import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
+
+const ALL = { events: null, sessionId: null };
+const tls = (name: string) => Deno.readTextFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url));
+const identity = (host: string) => ({ cert: tls(`${host}.cert`), key: tls(`${host}.key`) });
+
+/** The world, and a receiver that answers so, with a webhook on it. */
+async function stage(answer: Answer) {
+  const world = await WebhookWorld.start();
+  const receiver = await Receiver.start(answer);
+  const { webhook, secret } = await world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL });
+  return {
+    world,
+    receiver,
+    webhook,
+    secret,
+    async [Symbol.asyncDispose]() {
+      await world.stop();
+      await receiver.close();
+    },
+  };
+}
+
+const ended = (count: number) => (deliveries: Delivery[]) =>
+  deliveries.length === count && deliveries.every(({ status }) => status !== "pending");
+
+interface Row {
+  name: string;
+  answer: Answer;
+  /** Requests that the receiver counts in the end. */
+  requests: number;
+  status: "delivered" | "failed";
+  /** What the last attempt says. */
+  last: { status: number | null; error: RegExp | null };
+}
+
+const hang: Answer = () => {};
+const head: Answer = (response) => {
+  response.writeHead(200);
+  response.write("a");
+};
+const endless: Answer = (response) => {
+  response.writeHead(200);
+  const more = () => {
+    while (response.write(Buffer.alloc(4_096))) if (response.destroyed) return;
+    response.once("drain", more);
+  };
+  more();
+};
+const bomb: Answer = (response) => {
+  response.writeHead(200, { "content-encoding": "gzip" });
+  response.end(gzipSync(Buffer.alloc(100 * 1024 * 1024)));
+};
+
+const TABLE: Row[] = [
+  { name: "200", answer: answering(200), requests: 1, status: "delivered", last: { status: 200, error: null } },
+  { name: "204", answer: answering(204), requests: 1, status: "delivered", last: { status: 204, error: null } },
+  {
+    name: "301",
+    answer: answering(301, { location: "/other" }),
+    requests: 4,
+    status: "failed",
+    last: { status: 301, error: /answered 301/ },
+  },
+  { name: "400", answer: answering(400), requests: 4, status: "failed", last: { status: 400, error: /answered 400/ } },
+  { name: "410", answer: answering(410), requests: 1, status: "failed", last: { status: 410, error: /answered 410/ } },
+  {
+    name: "429",
+    answer: answering(429, { "retry-after": "60" }),
+    requests: 4,
+    status: "failed",
+    last: { status: 429, error: /answered 429/ },
+  },
+  { name: "500", answer: answering(500), requests: 4, status: "failed", last: { status: 500, error: /answered 500/ } },
+  { name: "an endless body", answer: endless, requests: 1, status: "delivered", last: { status: 200, error: null } },
+  { name: "a gzip bomb", answer: bomb, requests: 1, status: "delivered", last: { status: 200, error: null } },
+];
+
+for (const { name, answer, requests, status, last } of TABLE) {
+  Deno.test(`a receiver that answers with ${name} is asked ${requests} times and the delivery is ${status}`, async () => {
+    await using s = await stage(answer);
+    await s.world.log(textEvent(1));
+    await s.world.until(s.webhook.id, (deliveries) => deliveries.length === 1);
+    const [delivery] = await s.world.exhaust(s.webhook.id);
+    assert.equal(s.receiver.requests.length, requests);
+    assert.equal(delivery?.status, status);
+    assert.equal(delivery?.attempts.length, requests);
+    assert.equal(delivery?.attempts.at(-1)?.status, last.status);
+    assert.match(delivery?.attempts.at(-1)?.error ?? "", last.error ?? /^$/);
+    assert.equal(new Set(s.receiver.requests.map(({ headers }) => headers["webhook-id"])).size, 1);
+    assert.ok(s.receiver.requests.every(({ path }) => path === "/hook"), "a redirect was followed");
+  });
+}
+
+for (const [name, answer] of [["hangs", hang], ["drips its body", head]] as const) {
+  Deno.test(`a receiver that ${name} is given 10 s, four times`, async () => {
+    await using s = await stage(answer);
+    const { clock } = s.world.runtime;
+    await s.world.log(textEvent(1));
+    for (let attempt = 1; attempt <= 4; attempt++) {
+      await eventually(() => s.receiver.requests.length === attempt, { what: `attempt ${attempt}` });
+      await clock.advance(9_999);
+      assert.equal((await s.world.deliveries(s.webhook.id))[0]?.attempts.length ?? 0, attempt - 1);
+      await clock.advance(1);
+      const [delivery] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === attempt);
+      assert.equal(delivery?.attempts.at(-1)?.durationMs, 10_000);
+      if (delivery?.nextAttemptAt) await clock.advance(delivery.nextAttemptAt - clock.now());
+    }
+    const [delivery] = await s.world.until(s.webhook.id, ended(1));
+    assert.equal(delivery?.status, "failed");
+    assert.match(delivery?.attempts.at(-1)?.error ?? "", /within 10 s/);
+    assert.equal(s.receiver.requests.length, 4);
+  });
+}
+
+Deno.test("a receiver that is not there counts as failed attempts, and is served when it comes back", async () => {
+  await using s = await stage(answering(200));
+  const gone = await Receiver.start();
+  await gone.close();
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { url: gone.url });
+  await s.world.log(textEvent(1));
+  const [refused] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 1);
+  assert.match(refused?.attempts[0]?.error ?? "", /refused/);
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { url: s.receiver.url });
+  const [delivery] = await s.world.exhaust(s.webhook.id);
+  assert.equal(delivery?.status, "delivered");
+  assert.equal(s.receiver.requests.length, 1);
+});
+
+Deno.test("a certificate of another name or of nobody known is a failed attempt; the right one delivers", async () => {
+  const resolve = () => Promise.resolve(["127.0.0.1"]);
+  const right = await Receiver.start(answering(200), identity("hook.test"));
+  const wrong = await Receiver.start(answering(200), identity("other.test"));
+  for (
+    const [receiver, caCerts, status] of [[right, [tls("ca")], "delivered"], [wrong, [tls("ca")], "failed"], [
+      right,
+      [],
+      "failed",
+    ]] as const
+  ) {
+    const before = receiver.requests.length;
+    const world = await WebhookWorld.start({ resolve, caCerts: [...caCerts] });
+    const url = `https://hook.test:${receiver.port}/hook`;
+    const { webhook } = await world.webhooks.create(ACCOUNT, { url, ...ALL });
+    await world.log(textEvent(1));
+    await world.until(webhook.id, (deliveries) => deliveries.length === 1);
+    const [delivery] = await world.exhaust(webhook.id);
+    assert.equal(delivery?.status, status);
+    if (status === "failed") assert.match(delivery?.attempts[0]?.error ?? "", /TLS handshake failed/);
+    assert.equal(receiver.requests.length - before, status === "delivered" ? 1 : 0);
+    await world.stop();
+  }
+  await right.close();
+  await wrong.close();
+});
+
+Deno.test("retries wait 5, 25 and 120 s, each give or take a tenth", async () => {
+  await using s = await stage(answering(500));
+  await s.world.log(textEvent(1));
+  for (const [i, delayMs] of [5_000, 25_000, 120_000].entries()) {
+    const [delivery] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === i + 1);
+    const waitMs = delivery!.nextAttemptAt! - s.world.runtime.clock.now();
+    assert.ok(Math.abs(waitMs - delayMs) <= delayMs / 10, `${waitMs} is not about ${delayMs}`);
+    await s.world.runtime.clock.advance(waitMs - 1);
+    assert.equal(s.receiver.requests.length, i + 1, "the retry came too early");
+    await s.world.runtime.clock.advance(1);
+  }
+  await s.world.until(s.webhook.id, ended(1));
+});
+
+Deno.test("Retry-After is honoured over the schedule, by seconds and by date, up to an hour", async () => {
+  await using s = await stage(answering(200));
+  const { clock } = s.world.runtime;
+  const date = new Date(clock.now() + 1_800_000).toUTCString();
+  s.receiver.answer = (response, received, number) =>
+    answering(503, { "retry-after": ["600", date, "999999"][number - 1] ?? "" })(response, received, number);
+  await s.world.log(textEvent(1));
+  const waits = [600_000, 1_800_000 - 600_000, 3_600_000];
+  for (const [i, expected] of waits.entries()) {
+    const [delivery] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === i + 1);
+    assert.equal(delivery!.nextAttemptAt! - clock.now(), expected);
+    await clock.advance(expected);
+  }
+  await s.world.until(s.webhook.id, ended(1));
+});
+
+Deno.test("410 switches the webhook off, says so, and its neighbours hear of it", async () => {
+  await using s = await stage(answering(410));
+  const other = await Receiver.start();
+  await s.world.webhooks.create(ACCOUNT, { url: other.url, events: ["webhook.failing"], sessionId: null });
+  await s.world.log(textEvent(1), textEvent(2));
+  await eventually(() => other.requests.length === 1, { what: "webhook.failing" });
+  const webhook = await s.world.webhooks.get(ACCOUNT, s.webhook.id);
+  assert.equal(webhook.active, false);
+  assert.match(webhook.switchedOff ?? "", /410/);
+  const [failing] = other.events;
+  assert.equal(failing?.event, "webhook.failing");
+  assert.equal(failing?.sessionId, SESSION.id);
+  assert.equal(failing?.data.webhookId, s.webhook.id);
+  assert.equal(failing?.data.active, false);
+  await s.world.log(textEvent(3));
+  await s.world.runtime.clock.advance(60_000);
+  assert.equal(s.receiver.requests.length, 1);
+  await other.close();
+});
+
+Deno.test("webhook.failing comes after three failed deliveries in a row, again after an hour, and never to itself", async () => {
+  await using s = await stage(answering(500));
+  const other = await Receiver.start();
+  await s.world.webhooks.create(ACCOUNT, { url: other.url, events: ["webhook.failing"], sessionId: null });
+  const fail = async (number: number) => {
+    await s.world.log(textEvent(number));
+    await s.world.until(s.webhook.id, (now) => now.length === number);
+    await s.world.exhaust(s.webhook.id);
+  };
+  for (let i = 1; i <= 2; i++) await fail(i);
+  assert.equal(other.requests.length, 0);
+  for (let i = 3; i <= 5; i++) await fail(i);
+  await eventually(() => other.requests.length === 1, { what: "webhook.failing" });
+  assert.equal(other.events[0]?.data.failedInARow, 3);
+  await s.world.runtime.clock.advance(3_600_000);
+  await fail(6);
+  await eventually(() => other.requests.length === 2, { what: "the second webhook.failing" });
+  assert.ok(!s.receiver.events.some(({ event }) => event === "webhook.failing"));
+  await other.close();
+});
+
+Deno.test("an endpoint that hangs does not delay its neighbour", async () => {
+  await using s = await stage(hang);
+  const healthy = await Receiver.start();
+  const { webhook } = await s.world.webhooks.create(ACCOUNT, { url: healthy.url, ...ALL });
+  const events = Array.from({ length: 200 }, (_, i) => textEvent(i, { chat: `49${i}@s.whatsapp.net` }));
+  await s.world.log(...events);
+  // The clock stands still: no attempt at the hanging one has ended when the neighbour has everything.
+  await eventually(() => healthy.requests.length === 200, { what: "200 deliveries" });
+  await s.world.until(webhook.id, ended(200));
+  assert.equal((await s.world.deliveries(s.webhook.id)).length, 0);
+  assert.equal(s.receiver.requests.length, 24, "places of one webhook");
+  await healthy.close();
+});
+
+Deno.test("within a chat first attempts go one at a time, in order", async () => {
+  await using s = await stage(answering(200));
+  let open = 0;
+  let most = 0;
+  s.receiver.answer = (response) => {
+    most = Math.max(most, ++open);
+    setImmediate(() => {
+      open--;
+      response.end();
+    });
+  };
+  await s.world.log(...Array.from({ length: 100 }, (_, i) => textEvent(i)));
+  await s.world.until(s.webhook.id, ended(100));
+  assert.equal(most, 1);
+  assert.deepEqual(s.receiver.events.map(({ data }) => data.text), Array.from({ length: 100 }, (_, i) => `text ${i}`));
+});
+
+Deno.test("a webhook sees what it subscribes to, of its session, after its creation", async () => {
+  const world = await WebhookWorld.start();
+  const receiver = await Receiver.start();
+  const other = { id: "ses_2", name: "Back office" };
+  await world.log(textEvent(1));
+  const global = await world.webhooks.create(ACCOUNT, {
+    url: receiver.url,
+    events: ["message.received"],
+    sessionId: null,
+  });
+  const scoped = await world.webhooks.create(ACCOUNT, { url: receiver.url, events: null, sessionId: SESSION.id });
+  const connected = { event: "session.connected" as const, accountId: ACCOUNT, data: { phone: "49" } };
+  const ids = await world.log(
+    textEvent(2),
+    textEvent(3, { session: other }),
+    { ...connected, sessionId: SESSION.id, sessionName: SESSION.name },
+    { ...textEvent(4), accountId: "acc_2" },
+  );
+  const seen = async (id: string) => (await world.until(id, ended(2))).map(({ eventId }) => eventId).reverse();
+  assert.deepEqual(await seen(global.webhook.id), [ids[0], ids[1]]);
+  assert.deepEqual(await seen(scoped.webhook.id), [ids[0], ids[2]]);
+  assert.equal(receiver.requests.length, 4);
+  await world.stop();
+  await receiver.close();
+});
+
+Deno.test("a paused webhook holds its events and sends them in order when it goes on", async () => {
+  await using s = await stage(answering(200));
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: false });
+  await s.world.log(textEvent(1), textEvent(2));
+  await s.world.runtime.clock.advance(60_000);
+  assert.equal(s.receiver.requests.length, 0);
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: true });
+  await s.world.until(s.webhook.id, ended(2));
+  assert.deepEqual(s.receiver.events.map(({ data }) => data.text), ["text 1", "text 2"]);
+});
+
+Deno.test("after a crash at any commit every event arrives, repeated only under its own id", async () => {
+  let total = 0;
+  for (let commits = 0; commits < 30; commits++) {
+    await using s = await stage((response, received, number) =>
+      answering(number % 7 === 0 ? 500 : 200)(response, received, number)
+    );
+    const ids = await s.world.log(
+      ...Array.from({ length: 40 }, (_, i) => textEvent(i, { chat: `49${i % 8}@s.whatsapp.net` })),
+    );
+    s.world.kv.commitsLeft = commits % 10;
+    await eventually(() => s.world.kv.commitsLeft < 0 || s.receiver.requests.length >= 40, { what: "the crash" });
+    await s.world.crash();
+    await s.world.boot();
+    await s.world.until(s.webhook.id, (deliveries) => deliveries.length === 40);
+    const deliveries = await s.world.exhaust(s.webhook.id);
+    assert.deepEqual(deliveries.map(({ eventId }) => eventId).sort(), ids);
+    assert.ok(deliveries.every(({ status }) => status === "delivered"));
+    const received = s.receiver.requests.map(({ headers }) => String(headers["webhook-id"]));
+    assert.deepEqual([...new Set(received)].sort(), ids);
+    total += received.length;
+  }
+  assert.ok(total >= 30 * 40);
+});
+
+Deno.test("a retry that was waiting when the process died is made by the next one", async () => {
+  await using s = await stage(answering(500));
+  await s.world.log(textEvent(1));
+  await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 1);
+  await s.world.crash();
+  s.receiver.answer = answering(200);
+  await s.world.runtime.clock.advance(3_600_000);
+  await s.world.boot();
+  const [delivery] = await s.world.until(s.webhook.id, ended(1));
+  assert.equal(delivery?.status, "delivered");
+  assert.equal(delivery?.attempts.length, 2);
+});
+
+Deno.test("a store in trouble delays what is written down, and loses nothing", async () => {
+  await using s = await stage(answering(200));
+  const { StoreError } = await import("../../../src/store/kv.ts");
+  s.receiver.answer = (response, received, number) => {
+    if (number === 1) s.world.kv.trouble = new StoreError("locked", "another process holds the file");
+    answering(200)(response, received, number);
+  };
+  await s.world.log(textEvent(1));
+  await eventually(() => s.world.runtime.lines.some(({ msg }) => /could not be written down/.test(String(msg))), {
+    what: "the log line",
+  });
+  s.world.kv.trouble = null;
+  await s.world.runtime.clock.advance(1_000);
+  const [delivery] = await s.world.until(s.webhook.id, ended(1));
+  assert.equal(delivery?.attempts.length, 1);
+  assert.equal(s.receiver.requests.length, 1);
+});
