@@ -7,7 +7,7 @@ import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
 import { recordStatus } from "../../src/message/history.ts";
-import type { Message } from "../../src/message/message.ts";
+import type { Message, MessageStatus } from "../../src/message/message.ts";
 import { enqueue } from "../../src/message/queue.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
@@ -58,6 +58,8 @@ export class World {
   readonly disk = new MemoryDisk();
   readonly delays: Delays;
   readonly removedFiles: string[] = [];
+  /** What the history index was told, in commits that were built. */
+  readonly moves: { messageId: string; from: MessageStatus | null; to: MessageStatus }[] = [];
   media: MediaIngest = { take: () => Promise.resolve(null) };
   kv!: MemoryKv;
   alarms!: TestAlarms;
@@ -93,7 +95,16 @@ export class World {
       path: (fileId: string) => `/files/${fileId}`,
       remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
     };
-    const recorder = makeRecorder({ kv, runtime: this.runtime, events, recordStatus, files });
+    const recorder = makeRecorder({
+      kv,
+      runtime: this.runtime,
+      events,
+      files,
+      recordStatus: (change, message, from) => {
+        this.moves.push({ messageId: message.id, from, to: message.status });
+        recordStatus(change, message, from);
+      },
+    });
     this.alarms = new TestAlarms(this.clock, () => this.runtime.random.between(0, 100));
     this.supervisor = new Supervisor({
       kv,

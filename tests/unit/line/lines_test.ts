@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { makeQueueView } from "../../../src/line/queue_view.ts";
+import type { Accounts } from "../../../src/account/account.ts";
+import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
+import { settle } from "../../support/runtime.ts";
+
+Deno.test("a new line is initializing, named, and listed; the supervisor takes it up at once", async () => {
+  const world = new World();
+  await world.boot();
+  const line = await world.lines.create(ACCOUNT, { name: "shop", pairingPhone: null });
+  assert.deepEqual([line.name, line.status, line.phone], ["shop", "initializing", null]);
+  assert.deepEqual((await world.lines.list(ACCOUNT)).map(({ id }) => id), [line.id]);
+  await settle();
+  assert.equal(world.network.of(line.id).options.pairingPhone, null);
+  await world.supervisor.stop();
+});
+
+Deno.test("the plan's number of sessions holds against many creates at once, and a deleted one makes room", async () => {
+  const world = new World({ sessions: 3 });
+  await world.boot();
+  const create = () => world.lines.create(ACCOUNT, { name: "x", pairingPhone: null });
+  const made = await Promise.allSettled(Array.from({ length: 20 }, create));
+  const fulfilled = made.filter(({ status }) => status === "fulfilled");
+  assert.equal(fulfilled.length, 3);
+  for (const result of made) {
+    if (result.status === "rejected") assert.equal(result.reason.code, "session_limit_reached");
+  }
+  const [first] = await world.lines.list(ACCOUNT);
+  void world.lines.wish(ACCOUNT, first!.id, "delete");
+  await world.clock.advance(10);
+  await create();
+  await assert.rejects(create, { code: "session_limit_reached" });
+  await world.supervisor.stop();
+});
+
+Deno.test("lines are listed oldest first", async () => {
+  const world = new World({ sessions: 100 });
+  await world.boot();
+  const ids = [];
+  for (let i = 0; i < 45; i++) {
+    ids.push((await world.lines.create(ACCOUNT, { name: `${i}`, pairingPhone: null })).id);
+    await world.clock.advance(1);
+  }
+  assert.deepEqual((await world.lines.list(ACCOUNT)).map(({ id }) => id), ids);
+  await world.supervisor.stop();
+});
+
+Deno.test("another account's line is not found, whatever is asked of it", async () => {
+  const world = await connectedWorld();
+  const { lines } = world;
+  const missing = { code: "not_found" };
+  await assert.rejects(() => lines.get("acc_2", "ses_1"), missing);
+  await assert.rejects(() => lines.linking("acc_2", "ses_1"), missing);
+  await assert.rejects(() => lines.wish("acc_2", "ses_1", "delete"), missing);
+  await assert.rejects(() => lines.forSending("acc_2", "ses_1"), missing);
+  await assert.rejects(() => lines.checkNumber("acc_2", "ses_1", "346"), missing);
+  await assert.rejects(() => lines.groups("acc_2", "ses_1"), missing);
+  await assert.rejects(() => lines.get(ACCOUNT, "ses_none"), missing);
+  assert.equal((await world.line()).wanted, "connected");
+  await world.supervisor.stop();
+});
+
+Deno.test("a send goes out on the oldest connected line, on a linked one that is offline for now, else nowhere", async () => {
+  const world = new World();
+  const none = { code: "no_connected_session" };
+  await world.boot();
+  await assert.rejects(() => world.lines.forSending(ACCOUNT, null), none);
+  await world.addLine("ses_1", { linked: false, status: "qr" });
+  await world.clock.advance(3_000);
+  await assert.rejects(() => world.lines.forSending(ACCOUNT, null), none);
+  await assert.rejects(() => world.lines.forSending(ACCOUNT, "ses_1"), { code: "session_not_connected" });
+
+  await world.addLine("ses_2");
+  await world.clock.advance(1_000);
+  await world.addLine("ses_3");
+  await world.clock.advance(3_000);
+  assert.equal((await world.lines.forSending(ACCOUNT, null)).id, "ses_2");
+  world.network.opensByItself = false;
+  world.network.of("ses_2").ends("lost");
+  await world.clock.advance(0);
+  assert.equal((await world.lines.forSending(ACCOUNT, null)).id, "ses_3");
+  assert.equal((await world.lines.forSending(ACCOUNT, "ses_2")).id, "ses_2");
+  world.network.of("ses_3").ends("lost");
+  await world.clock.advance(0);
+  assert.equal((await world.lines.forSending(ACCOUNT, null)).id, "ses_2");
+  await world.clock.advance(1_000); // both try again
+  world.network.of("ses_2").ends("logged_out", 401);
+  world.network.of("ses_3").ends("replaced", 440);
+  await world.clock.advance(0);
+  await assert.rejects(() => world.lines.forSending(ACCOUNT, null), none);
+  assert.equal((await world.lines.forSending(ACCOUNT, "ses_3")).id, "ses_3");
+  await assert.rejects(() => world.lines.forSending(ACCOUNT, "ses_2"), { code: "session_not_connected" });
+  await world.supervisor.stop();
+});
+
+Deno.test("a paused line takes a send that names it, but is not the default", async () => {
+  const world = await connectedWorld();
+  void world.lines.wish(ACCOUNT, "ses_1", "pause");
+  await world.clock.advance(10);
+  assert.equal((await world.lines.forSending(ACCOUNT, "ses_1")).id, "ses_1");
+  await assert.rejects(() => world.lines.forSending(ACCOUNT, null), { code: "no_connected_session" });
+  await world.supervisor.stop();
+});
+
+Deno.test("numbers and groups are asked of the live connection, and of no other", async () => {
+  const world = await connectedWorld();
+  assert.deepEqual(await world.lines.checkNumber(ACCOUNT, "ses_1", "34611111111"), {
+    exists: true,
+    jid: "34611111111@s.whatsapp.net",
+  });
+  assert.deepEqual(await world.lines.groups(ACCOUNT, "ses_1"), []);
+  world.network.opensByItself = false;
+  world.network.of("ses_1").ends("lost");
+  await world.clock.advance(0);
+  const offline = { code: "session_not_connected" };
+  await assert.rejects(() => world.lines.checkNumber(ACCOUNT, "ses_1", "34611111111"), offline);
+  await assert.rejects(() => world.lines.groups(ACCOUNT, "ses_1"), offline);
+  await world.supervisor.stop();
+});
+
+Deno.test("a wish that cannot come true is answered after five seconds with what is", async () => {
+  const world = await connectedWorld();
+  world.network.opensByItself = false;
+  const answer = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  let answered = false;
+  void answer.then(() => answered = true);
+  await world.clock.advance(4_900);
+  assert.equal(answered, false);
+  await world.clock.advance(200);
+  assert.equal((await answer).status, "disconnected");
+  await world.supervisor.stop();
+});
+
+Deno.test("what is needed for linking is shown, and nothing of it once the line is connected", async () => {
+  const world = new World();
+  await world.boot();
+  const { id } = await world.lines.create(ACCOUNT, { name: "shop", pairingPhone: null });
+  await settle();
+  assert.deepEqual(await world.lines.linking(ACCOUNT, id), { status: "initializing", qr: null, pairingCode: null });
+  world.network.of(id).events.qr("ref,a,b,c,1");
+  await until(async () => (await world.line(id)).status === "qr", "qr");
+  assert.match((await world.lines.linking(ACCOUNT, id)).qr!, /^data:image\/png;base64,/);
+  world.network.of(id).links();
+  await world.clock.advance(10);
+  assert.deepEqual(await world.lines.linking(ACCOUNT, id), { status: "connected", qr: null, pairingCode: null });
+  await world.supervisor.stop();
+});
+
+Deno.test("the queue view tells places and when each will probably leave", async () => {
+  const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 15_000 } });
+  const accounts = {
+    caller: () => Promise.resolve({ plan: { delayMinMs: 5_000, delayMaxMs: 15_000 } }),
+  } as unknown as Pick<Accounts, "caller">;
+  const view = makeQueueView({ kv: world.kv, clock: world.clock, accounts });
+  await world.accept();
+  await world.clock.advance(0);
+  const waiting = [await world.accept(), await world.accept(), await world.accept()];
+  const shown = await view(ACCOUNT, "ses_1", { limit: 2 });
+  assert.deepEqual(shown.map(({ message, place }) => [message.id, place]), [[waiting[0]!.id, 1], [waiting[1]!.id, 2]]);
+  const [first, second] = shown.map(({ estimatedDepartureAt }) => estimatedDepartureAt! - world.clock.now());
+  assert.ok(first! >= 5_000 && first! <= 15_000);
+  assert.equal(second! - first!, 10_000);
+  world.network.opensByItself = false;
+  world.network.of("ses_1").ends("lost");
+  await world.clock.advance(0);
+  assert.equal((await view(ACCOUNT, "ses_1", { limit: 1 }))[0]!.estimatedDepartureAt, null);
+  await assert.rejects(() => view("acc_2", "ses_1", { limit: 1 }), { code: "not_found" });
+  await world.supervisor.stop();
+});

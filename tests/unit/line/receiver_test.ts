@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import { MAX_MESSAGE_AGE_MS, sweepSeen } from "../../../src/line/receiver.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { StoreError } from "../../../src/store/kv.ts";
+import type { Incoming } from "../../../src/whatsapp/connection.ts";
+import { connectedWorld, World } from "../../support/line_world.ts";
+import { settle } from "../../support/runtime.ts";
+
+let made = 0;
+
+function incoming(world: World, fields: Partial<Incoming> = {}): Incoming {
+  return {
+    networkId: `IN${++made}`,
+    chat: "34600000009@s.whatsapp.net",
+    participant: null,
+    fromMe: false,
+    number: "34600000009",
+    pushName: "Ana",
+    timestamp: Math.floor(world.clock.now() / 1000),
+    type: "conversation",
+    text: "hola",
+    media: null,
+    details: null,
+    undecryptable: false,
+    ...fields,
+  };
+}
+
+const MEDIA = {
+  mimetype: "image/png",
+  filename: null,
+  size: 3,
+  download: () => Promise.reject(new Error("the ingest is replaced in these tests")),
+};
+
+/** A world whose media ingest waits until the test lets each file through. */
+async function worldWithSlowMedia() {
+  const world = new World();
+  const waiting: { networkId: string; release: () => void; signal: AbortSignal }[] = [];
+  world.media = {
+    take: (accountId, { networkId }, signal) =>
+      new Promise((resolve) => {
+        const file = {
+          id: `med_${networkId}`,
+          accountId,
+          size: 3,
+          sha256: "00",
+          mimetype: "image/png",
+          filename: "a.png",
+          createdAt: 0,
+          expiresAt: 1,
+        };
+        const media = { url: `http://x/media/${networkId}`, mimetype: "image/png", size: 3, filename: "a.png" };
+        waiting.push({ networkId, signal, release: () => resolve({ media, file }) });
+      }),
+  };
+  await world.addLine();
+  await world.boot();
+  await world.clock.advance(100);
+  return { world, waiting };
+}
+
+async function received(world: World): Promise<string[]> {
+  return (await world.events("message.received")).map(({ data }) => (data as { messageId: string }).messageId);
+}
+
+Deno.test("an incoming message becomes one event, as the specification has it", async () => {
+  const world = await connectedWorld();
+  const message = incoming(world);
+  await world.network.of("ses_1").events.message(message);
+  const [event] = await world.events("message.received");
+  assert.deepEqual(event!.data, {
+    from: "34600000009@s.whatsapp.net",
+    number: "34600000009",
+    pushName: "Ana",
+    messageId: message.networkId,
+    timestamp: message.timestamp,
+    type: "conversation",
+    text: "hola",
+  });
+  assert.deepEqual([event!.sessionId, event!.sessionName], ["ses_1", "line ses_1"]);
+  await world.supervisor.stop();
+});
+
+Deno.test("what goes beyond the specification is there only when there is something to say", async () => {
+  const world = await connectedWorld();
+  await world.network.of("ses_1").events.message(
+    incoming(world, {
+      chat: "1-2@g.us",
+      participant: "3@lid",
+      fromMe: true,
+      type: "unknown",
+      text: null,
+      details: { edit: { messageId: "A" } },
+      undecryptable: true,
+    }),
+  );
+  const [event] = await world.events("message.received");
+  const { participant, fromMe, details } = event!.data as unknown as Record<string, unknown>;
+  assert.deepEqual([participant, fromMe, details], ["3@lid", true, {
+    edit: { messageId: "A" },
+    undecryptable: true,
+  }]);
+  await world.supervisor.stop();
+});
+
+Deno.test("the same message is one event, however often and however soon it comes again", async () => {
+  const world = await connectedWorld();
+  const message = incoming(world);
+  const { events } = world.network.of("ses_1");
+  await Promise.all([events.message(message), events.message(message)]);
+  await events.message(message);
+  world.crash();
+  await world.boot();
+  await world.clock.advance(100);
+  await world.network.of("ses_1").events.message(message);
+  assert.deepEqual(await received(world), [message.networkId]);
+  // The same id in another chat is another message.
+  await world.network.of("ses_1").events.message({ ...message, chat: "1-2@g.us" });
+  assert.equal((await received(world)).length, 2);
+  await world.supervisor.stop();
+});
+
+Deno.test("a message from before the age limit is no news, one within it is", async () => {
+  const world = await connectedWorld();
+  const at = (age: number) => Math.floor((world.clock.now() - age) / 1000);
+  const { events } = world.network.of("ses_1");
+  await events.message(incoming(world, { timestamp: at(MAX_MESSAGE_AGE_MS + 60_000) }));
+  const young = incoming(world, { timestamp: at(MAX_MESSAGE_AGE_MS - 60_000) });
+  await events.message(young);
+  assert.deepEqual(await received(world), [young.networkId]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a slow file delays its own chat alone, and order within the chat stays", async () => {
+  const { world, waiting } = await worldWithSlowMedia();
+  const { events } = world.network.of("ses_1");
+  const slow = incoming(world, { chat: "a@lid", type: "imageMessage", media: MEDIA });
+  const behind = incoming(world, { chat: "a@lid" });
+  const other = incoming(world, { chat: "b@lid" });
+  const kept = [events.message(slow), events.message(behind), events.message(other)];
+  await settle();
+  assert.deepEqual(await received(world), [other.networkId]);
+  waiting[0]!.release();
+  await Promise.all(kept);
+  assert.deepEqual(await received(world), [other.networkId, slow.networkId, behind.networkId]);
+  const data = (await world.events("message.received"))[1]!.data as unknown as { media: { filename: string } };
+  assert.equal(data.media.filename, "a.png");
+  // The file's row stands or falls with the event.
+  assert.ok((await world.kv.get(keys.file(`med_${slow.networkId}`))).value);
+  await world.supervisor.stop();
+});
+
+Deno.test("at most four files of a line are fetched at a time, and all come through", async () => {
+  const { world, waiting } = await worldWithSlowMedia();
+  const { events } = world.network.of("ses_1");
+  const kept = Array.from(
+    { length: 10 },
+    (_, i) => events.message(incoming(world, { chat: `${i}@lid`, media: MEDIA, type: "imageMessage" })),
+  );
+  for (let done = 0; done < 10; done++) {
+    await settle();
+    assert.equal(waiting.length, Math.min(10, done + 4));
+    waiting[done]!.release();
+  }
+  await Promise.all(kept);
+  assert.equal((await received(world)).length, 10);
+  await world.supervisor.stop();
+});
+
+Deno.test("a message is not answered for before it is on disk", async () => {
+  const world = await connectedWorld();
+  world.kv.trouble = new StoreError("locked", "another process");
+  let kept = false;
+  const message = incoming(world);
+  void world.network.of("ses_1").events.message(message).then(() => kept = true);
+  await world.clock.advance(10_000);
+  assert.equal(kept, false);
+  world.kv.trouble = null;
+  await world.clock.advance(2_000);
+  assert.equal(kept, true);
+  assert.deepEqual(await received(world), [message.networkId]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a stop gives up a file that is being fetched, and the message comes again after the next boot", async () => {
+  const { world, waiting } = await worldWithSlowMedia();
+  const message = incoming(world, { media: MEDIA, type: "imageMessage" });
+  const kept = world.network.of("ses_1").events.message(message);
+  const refused = assert.rejects(kept);
+  await settle();
+  await world.supervisor.stop();
+  assert.ok(waiting[0]!.signal.aborted);
+  waiting[0]!.release();
+  await refused;
+  assert.deepEqual(await received(world), []);
+  await world.boot();
+  await world.clock.advance(100);
+  const again = world.network.of("ses_1").events.message(message);
+  await settle();
+  waiting[1]!.release();
+  await again;
+  assert.deepEqual(await received(world), [message.networkId]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a message that cannot be kept is left, and the next in its chat comes through", async () => {
+  const world = await connectedWorld();
+  const poison = incoming(world);
+  Object.defineProperty(poison, "pushName", {
+    get() {
+      throw new RangeError("too deep");
+    },
+  });
+  const next = incoming(world);
+  const { events } = world.network.of("ses_1");
+  await Promise.all([events.message(poison), events.message(next)]);
+  assert.deepEqual(await received(world), [next.networkId]);
+  assert.equal((await world.line()).status, "connected");
+  await world.supervisor.stop();
+});
+
+Deno.test("seen rows are swept once their messages are too old to come again, not before", async () => {
+  const world = await connectedWorld();
+  const message = incoming(world);
+  await world.network.of("ses_1").events.message(message);
+  const now = world.clock.now();
+  assert.equal(await sweepSeen(world.kv, now + MAX_MESSAGE_AGE_MS), 0);
+  assert.equal(await sweepSeen(world.kv, now + MAX_MESSAGE_AGE_MS + 2 * 86_400_000), 1);
+  await world.supervisor.stop();
+});
+
+Deno.test("receiving counts as use of the line", async () => {
+  const world = await connectedWorld();
+  await world.clock.advance(60_000);
+  await world.network.of("ses_1").events.message(incoming(world));
+  assert.equal((await world.lines.get("acc_1", "ses_1")).lastUsed, world.clock.now());
+  await world.supervisor.stop();
+});

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { Change } from "../../../src/store/kv.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
+
+const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
+
+async function acceptBulk(world: World, total: number) {
+  const messages = [];
+  for (let i = 0; i < total; i++) messages.push(await world.accept("ses_1", { bulkId: "blk_1" }));
+  const bulk = { accountId: ACCOUNT, sessionId: "ses_1", total, createdAt: world.clock.now() };
+  await world.kv.commit(new Change().set(keys.bulk("blk_1"), bulk));
+  return messages;
+}
+
+Deno.test("a queued message is cancelled once, with its event, and never leaves", async () => {
+  const world = await connectedWorld(PAUSES);
+  await world.accept();
+  await world.clock.advance(0);
+  const { id } = await world.accept();
+  const [cancelled] = await world.cancel(ACCOUNT, id);
+  assert.deepEqual([cancelled!.id, cancelled!.status, cancelled!.error?.code], [id, "failed", "cancelled"]);
+  await assert.rejects(() => world.cancel(ACCOUNT, id), { code: "not_cancellable" });
+  await world.clock.advance(200_000);
+  assert.equal(world.network.departures.length, 1);
+  assert.equal((await world.events("message.failed")).length, 1);
+  await world.supervisor.stop();
+});
+
+Deno.test("what is on its way, sent, unknown, or another account's can't be cancelled", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  const { id } = await world.accept();
+  await world.clock.advance(0);
+  await assert.rejects(() => world.cancel(ACCOUNT, id), { code: "not_cancellable" });
+  world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
+  await world.clock.advance(0);
+  await assert.rejects(() => world.cancel(ACCOUNT, id), { code: "not_cancellable" });
+  await assert.rejects(() => world.cancel("acc_2", id), { code: "not_found" });
+  await assert.rejects(() => world.cancel(ACCOUNT, "msg_none"), { code: "not_found" });
+  await assert.rejects(() => world.cancel(ACCOUNT, "blk_none"), { code: "not_found" });
+  await world.supervisor.stop();
+});
+
+Deno.test("a message that may have left already can't be called back while it waits for its next attempt", async () => {
+  const world = await connectedWorld();
+  world.network.opensByItself = false;
+  world.network.outcome = () => ({ kind: "unknown", detail: "no ack" });
+  const { id } = await world.accept();
+  await world.clock.advance(1_000);
+  assert.equal((await world.message(id)).status, "queued");
+  await assert.rejects(() => world.cancel(ACCOUNT, id), { code: "not_cancellable" });
+  await world.supervisor.stop();
+});
+
+Deno.test("of a bulk all that has not left is cancelled, and the messages around it go on", async () => {
+  const world = await connectedWorld(PAUSES);
+  const bulk = await acceptBulk(world, 130);
+  const single = await world.accept();
+  world.supervisor.messageAccepted("ses_1");
+  await world.clock.advance(0);
+  const cancelled = await world.cancel(ACCOUNT, "blk_1");
+  assert.deepEqual(cancelled.map(({ id }) => id), bulk.slice(1).map(({ id }) => id));
+  assert.equal((await world.message(bulk[0]!.id)).status, "sent");
+  await world.clock.advance(200_000);
+  assert.equal((await world.message(single.id)).status, "sent");
+  assert.equal(world.network.departures.length, 2);
+  await assert.rejects(() => world.cancel(ACCOUNT, "blk_1"), { code: "not_cancellable" });
+  await assert.rejects(() => world.cancel("acc_2", "blk_1"), { code: "not_found" });
+  await world.supervisor.stop();
+});

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import type { MessageStatusData } from "../../../src/event/event.ts";
+import type { Receipt } from "../../../src/whatsapp/connection.ts";
+import { connectedWorld, type World } from "../../support/line_world.ts";
+
+async function hears(world: World, networkId: string, fields: Partial<Receipt> = {}): Promise<void> {
+  const at = world.clock.now();
+  const receipt: Receipt = { networkId, chat: "x", participant: null, status: "delivered", at, ...fields };
+  await world.network.of("ses_1").events.receipt(receipt);
+}
+
+async function said(world: World): Promise<string[]> {
+  const events = await world.events("message.status", "message.sent");
+  return events.map(({ event, data }) => {
+    if (event === "message.sent") return "sent";
+    const { status, participant } = data as MessageStatusData;
+    return participant ? `${status} ${participant}` : status;
+  });
+}
+
+Deno.test("delivered and read are reported once each, with their times on the message", async () => {
+  const world = await connectedWorld();
+  const { id, networkId } = await world.accept();
+  await world.clock.advance(1_000);
+  const deliveredAt = world.clock.now();
+  await hears(world, networkId);
+  await hears(world, networkId);
+  await world.clock.advance(1_000);
+  await hears(world, networkId, { status: "read" });
+  await hears(world, networkId, { status: "read" });
+  assert.deepEqual(await said(world), ["sent", "delivered", "read"]);
+  const message = await world.message(id);
+  assert.deepEqual([message.deliveredAt, message.readAt], [deliveredAt, world.clock.now()]);
+  assert.equal(message.status, "sent");
+  const [status] = await world.events("message.status");
+  assert.deepEqual(status!.data, {
+    messageId: id,
+    networkId,
+    status: "delivered",
+    participant: null,
+    at: new Date(deliveredAt).toISOString(),
+  });
+  await world.supervisor.stop();
+});
+
+Deno.test("in a group each participant is reported once, and the message has the time of the first", async () => {
+  const world = await connectedWorld();
+  const { id, networkId } = await world.accept("ses_1", { to: "1-2@g.us" });
+  await world.clock.advance(1_000);
+  const first = world.clock.now();
+  await hears(world, networkId, { participant: "a@lid" });
+  await world.clock.advance(1_000);
+  await hears(world, networkId, { participant: "b@lid" });
+  await hears(world, networkId, { participant: "a@lid" });
+  await hears(world, networkId, { participant: "b@lid", status: "read" });
+  assert.deepEqual(await said(world), ["sent", "delivered a@lid", "delivered b@lid", "read b@lid"]);
+  assert.equal((await world.message(id)).deliveredAt, first);
+  await world.supervisor.stop();
+});
+
+Deno.test("delivered after read says nothing new", async () => {
+  const world = await connectedWorld();
+  const { networkId } = await world.accept();
+  await world.clock.advance(0);
+  await hears(world, networkId, { status: "read" });
+  await hears(world, networkId);
+  assert.deepEqual(await said(world), ["sent", "read"]);
+  await world.supervisor.stop();
+});
+
+Deno.test("receipts that overtake the commit of `sent` are reported after it", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  const { id, networkId } = await world.accept();
+  await world.clock.advance(0);
+  await hears(world, networkId);
+  await hears(world, networkId, { status: "read" });
+  assert.deepEqual(await said(world), []);
+  world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
+  await world.clock.advance(0);
+  assert.deepEqual(await said(world), ["sent", "delivered", "read"]);
+  assert.equal((await world.message(id)).status, "sent");
+  await world.supervisor.stop();
+});
+
+Deno.test("a receipt proves a message whose ack was lost: it is sent, and does not go again", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => ({ kind: "unknown", detail: "no ack" });
+  world.network.opensByItself = false;
+  const { id, networkId } = await world.accept();
+  await world.clock.advance(5_000);
+  assert.equal((await world.message(id)).status, "queued");
+  world.network.outcome = () => ({ kind: "sent", chat: "x" });
+  const deliveredAt = world.clock.now();
+  await hears(world, networkId);
+  world.network.of("ses_1").opens();
+  await world.clock.advance(5_000);
+  assert.deepEqual(await said(world), ["sent", "delivered"]);
+  assert.equal((await world.message(id)).sentAt, deliveredAt);
+  assert.equal(world.network.departures.length, 1);
+  await world.supervisor.stop();
+});
+
+Deno.test("a receipt of a crash's message is kept, and spares the repetition", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  const { id, networkId } = await world.accept();
+  await world.clock.advance(0);
+  await hears(world, networkId);
+  world.crash();
+  await world.boot();
+  await world.clock.advance(2_000);
+  assert.equal((await world.message(id)).status, "sent");
+  assert.equal(world.network.departures.length, 1);
+  assert.deepEqual(await said(world), ["sent", "delivered"]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a receipt for a message that the owner sent from the phone changes nothing", async () => {
+  const world = await connectedWorld();
+  const commits = world.disk.commits;
+  await hears(world, "FROM-THE-PHONE");
+  assert.equal(world.disk.commits, commits);
+  await world.supervisor.stop();
+});

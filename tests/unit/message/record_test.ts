@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
+import { connectedWorld } from "../../support/line_world.ts";
+
+Deno.test("the table of message states holds exactly the moves that are meant, and `sent` and `failed` are ends", () => {
+  const moves = MESSAGE_STATUSES.flatMap((from) => NEXT_STATUS[from].map((to) => `${from} ${to}`));
+  assert.deepEqual(moves.sort(), [
+    "processing failed",
+    "processing queued",
+    "processing sent",
+    "queued failed",
+    "queued processing",
+    "queued sent",
+  ]);
+});
+
+Deno.test("the history index follows every move, whatever becomes of the messages", async () => {
+  const world = await connectedWorld();
+  const kinds = ["sent", "refused", "retry", "sent", "hold", "unknown", "sent"] as const;
+  let next = 0;
+  world.network.outcome = () => {
+    const kind = kinds[next++] ?? "sent";
+    return kind === "sent" ? { kind, chat: "x" } : { kind, detail: "as scripted", code: "refused" };
+  };
+  const messages = [];
+  for (let i = 0; i < 6; i++) messages.push(await world.accept());
+  messages.push(await world.accept("ses_1", { expiresAt: world.clock.now() }));
+  await world.clock.advance(30_000);
+  for (const { id } of messages) {
+    const moves = world.moves.filter((move) => move.messageId === id);
+    let status: string | null = "queued";
+    for (const { from, to } of moves) {
+      assert.equal(from, status);
+      status = to;
+    }
+    assert.equal(status, (await world.message(id)).status);
+    assert.ok(status === "sent" || status === "failed");
+  }
+  await world.supervisor.stop();
+});
+
+Deno.test("an end takes queue row, expiry row and file row with it", async () => {
+  const world = await connectedWorld();
+  const file = { fileId: "med_1", size: 3, sha256: "00" };
+  await world.accept("ses_1", {
+    content: { kind: "image", file, filename: "a.png", mimetype: "image/png", caption: null },
+  });
+  await world.clock.advance(0);
+  const left = [...world.disk.rows.values()].map(({ key }) => key[0]).filter((name) =>
+    ["queue", "expiry", "file"].includes(String(name))
+  );
+  assert.deepEqual(left, []);
+  await world.supervisor.stop();
+});
