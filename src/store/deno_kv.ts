@@ -3,17 +3,31 @@
  * `openDenoKv` is the whole store: this engine, under group commit, under chunked values.
  */
 import { dirname } from "node:path";
-import type { Runtime } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import { withGroupCommit } from "./batch.ts";
 import { withChunks } from "./chunk.ts";
 import { keys } from "./keys.ts";
-import { Change, type Key, type Kv, type ListOptions, type Mutation, type Range, type Row, type Slot } from "./kv.ts";
+import {
+  Change,
+  type Key,
+  type Kv,
+  type ListOptions,
+  type Mutation,
+  type Range,
+  type Row,
+  type Slot,
+  StoreError,
+} from "./kv.ts";
 import { storeError } from "./store_error.ts";
 
 /** Deno KV answers at most this many keys in one `getMany`. */
 const KEYS_A_READ = 10;
 /** Rows that one round of a `list` fetches; the engine's own maximum is 500. */
 const ROWS_A_ROUND = 200;
+/** How often one commit may lose the race for the file against other instances before it is given up as locked. */
+const MOST_RACES = 100;
+/** How long opening waits for another process to let go of the file; the engine itself waits 5 s for each write. */
+const OPENING_MS = 6_000;
 /** `order` strings are this wide; decimal digits, so that they sort as the numbers do. */
 const ORDER_DIGITS = 16;
 
@@ -27,19 +41,24 @@ export interface DenoKv extends Kv {
  * Throws StoreError, `locked` when another process holds the file.
  */
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<DenoKv> {
-  const native = await openNative(path);
+  const native = await openNative(path, options);
   const kv = withChunks(withGroupCommit(denoKvEngine(native, options)), options);
   return Object.assign(kv, { native });
 }
 
 /** Opens the file alone, without the layers of `openDenoKv`. */
-export async function openNative(path: string): Promise<Deno.Kv> {
-  try {
+export async function openNative(path: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
+  return await guarded(async () => {
     if (path !== ":memory:") await makePrivate(path);
-    return await Deno.openKv(path);
-  } catch (error) {
-    throw storeError(error);
-  }
+    const native = await Deno.openKv(path);
+    try {
+      await probe(native, options.runtime.clock);
+    } catch (error) {
+      native.close();
+      throw error;
+    }
+    return native;
+  });
 }
 
 /** SQLite gives its -wal and -shm files the mode of the main file, so that one chmod covers the three (promise 6). */
@@ -48,6 +67,27 @@ async function makePrivate(path: string): Promise<void> {
   const file = await Deno.open(path, { create: true, write: true, mode: 0o600 });
   file.close();
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
+}
+
+/** An instance that was opened while another process held the file locked waits with its first write without end. */
+async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
+  const outcome = Promise.withResolvers<unknown>();
+  const cancel = clock.after(OPENING_MS, () => outcome.reject(new Error("database is locked")));
+  writeNothing(native).then(outcome.resolve, outcome.reject);
+  try {
+    await outcome.promise;
+  } finally {
+    cancel();
+  }
+}
+
+/**
+ * Waits until the file can be written, 5 s at most. An atomic with checks does not: SQLite refuses at once to turn a
+ * transaction that has read into one that writes while another instance writes. Nothing was written then, and the
+ * atomic may simply be tried again after this.
+ */
+function writeNothing(native: Deno.Kv): Promise<void> {
+  return native.delete(keys.probe() as Deno.KvKey);
 }
 
 /** The bare engine: values up to 64 KiB, one atomic a commit. Limits of Deno KV itself are TypeErrors. */
@@ -63,8 +103,15 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
     for (const check of change.checks) atomic = atomic.check({ key: check.key, versionstamp: check.version });
     for (const mutation of change.mutations) atomic = mutate(atomic, mutation);
     for (const mutation of ordered) atomic = mutate(atomic, mutation);
-    const result = await guarded(() => atomic.commit());
-    return result.ok ? result.versionstamp : null;
+    for (let race = 1;; race++) {
+      try {
+        const result = await guarded(() => atomic.commit());
+        return result.ok ? result.versionstamp : null;
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== "locked" || race === MOST_RACES) throw error;
+        await guarded(() => writeNothing(native));
+      }
+    }
   }
 
   async function read<T>(key: Key): Promise<Slot<T>> {
@@ -140,7 +187,9 @@ async function guarded<T>(run: () => Promise<T>): Promise<T> {
 }
 
 function selector(range: Range<unknown>): Deno.KvListSelector {
-  const { prefix, start, end } = range;
+  const { prefix, end } = range;
+  // The prefix itself is no row below it.
+  const start = range.start && range.start.length > prefix.length ? range.start : undefined;
   if (start && end) return { start, end };
   if (start) return { prefix, start };
   if (end) return { prefix, end };
@@ -149,7 +198,10 @@ function selector(range: Range<unknown>): Deno.KvListSelector {
 
 /** Counters are signed for the port and unsigned for Deno KV: two's complement makes sums of negatives come out right. */
 function mutate(atomic: Deno.AtomicOperation, mutation: Mutation): Deno.AtomicOperation {
-  const counter = (value: bigint) => new Deno.KvU64(BigInt.asUintN(64, value));
+  const counter = (value: bigint) => {
+    if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
+    return new Deno.KvU64(BigInt.asUintN(64, value));
+  };
   switch (mutation.kind) {
     case "set":
       return atomic.set(mutation.key, typeof mutation.value === "bigint" ? counter(mutation.value) : mutation.value);

@@ -28,8 +28,8 @@ function prefix<T>(...parts: Key): PrefixOf<T> {
 export const keys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
   // store/: the engine's own rows; nothing above reads them
-  /** Never holds anything: deleting it shows that the file can be written. */
-  openingProbe: () => key<never>("store", "opening_probe"),
+  /** Never holds anything: deleting it waits until the file can be written. */
+  probe: () => key<never>("store", "probe"),
   /** The highest place in the order of commits that was handed out. */
   order: () => key<number>("store", "order"),
   /** How many instances have written chunks; each names its blobs by its number. */

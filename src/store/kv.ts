@@ -2,7 +2,7 @@
  * The port to storage: an ordered map of keys to structured-clonable values with atomic, checked commits.
  *
  * Contract, kept by every engine and proved by `tests/contract/kv_test.ts`:
- * - Keys sort part by part: bytes < strings < numbers < bigints < booleans (Deno KV's order). A key is at most 2 KiB.
+ * - Keys sort part by part: bytes < strings < bigints < numbers < booleans (Deno KV's order). A key is at most 2 KiB.
  * - A value may have any size: engines split what is over their own limit, atomically with the rest of the commit.
  * - A commit is durable when its promise resolves `true`. It resolves `false`, and nothing was written, when a check
  *   failed. It rejects with `StoreError` when the engine could not do it; whether it was written is then unknown only

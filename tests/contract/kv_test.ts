@@ -1,0 +1,15 @@
+/** The store's contract on every engine. */
+import { withChunks } from "../../src/store/chunk.ts";
+import { denoKvEngine, openDenoKv, openNative } from "../../src/store/deno_kv.ts";
+import { kvContract } from "./kv_contract.ts";
+
+kvContract({
+  name: "Deno KV",
+  open: async (path, runtime) =>
+    withChunks(denoKvEngine(await openNative(path, { runtime }), { runtime }), { runtime }),
+});
+
+kvContract({
+  name: "Deno KV with group commit",
+  open: (path, runtime) => openDenoKv(path, { runtime }),
+});
