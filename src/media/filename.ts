@@ -22,8 +22,12 @@ const MAX_NAME_LENGTH = 200;
 /** `image-20260115-120000.jpg`: kind and time (Unix ms, UTC), extension by mimetype. */
 export function generatedFilename(kind: string, { mimetype, at }: { mimetype: string; at: number }): string {
   const stamp = new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-  const essence = mimetype.split(";", 1)[0]!.trim().toLowerCase();
-  return `${kind}-${stamp}.${EXTENSIONS[essence] ?? "bin"}`;
+  return `${kind}-${stamp}.${extensionFor(mimetype) ?? "bin"}`;
+}
+
+/** The usual extension of a type, without a dot; null where none is known. */
+export function extensionFor(mimetype: string): string | null {
+  return EXTENSIONS[mimetype.split(";", 1)[0]!.trim().toLowerCase()] ?? null;
 }
 
 /** The name alone, without folders, control and direction characters; null when nothing is left. */

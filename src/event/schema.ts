@@ -1,0 +1,135 @@
+/**
+ * The shape of each event's `data`, for the API reference (`webhooks` in OpenAPI). Within a version members are only
+ * added; anything else would be a new version, announced in the changelog.
+ */
+import { z } from "zod";
+import { INCOMING_TYPES } from "../whatsapp/connection.ts";
+import type {
+  EventBody,
+  EventName,
+  MessageFailedData,
+  MessageReceivedData,
+  MessageSentData,
+  MessageStatusData,
+  SessionConnectedData,
+  SessionDisconnectedData,
+  SessionQrData,
+  WebhookFailingData,
+  WebhookTestData,
+} from "./event.ts";
+
+const Time = z.iso.datetime().describe("ISO 8601, UTC");
+const MessageId = z.string().describe("The gateway's id of the message, as in the acknowledgement of the send");
+const NetworkId = z.string().describe("Id of the message on the messaging network");
+const JobId = z.string().describe("Id of the queue job, as in the acknowledgement of the send");
+const To = z.string().describe("Recipient as it was given");
+
+const MessageSent: z.ZodType<MessageSentData> = z.object({
+  messageId: MessageId,
+  networkId: NetworkId,
+  jobId: JobId,
+  to: To,
+  sentAt: Time,
+});
+
+const MessageStatus: z.ZodType<MessageStatusData> = z.object({
+  messageId: MessageId,
+  networkId: NetworkId,
+  status: z.enum(["delivered", "read"]),
+  participant: z.string().nullable().describe("Who received or read it, in a group; null in a 1:1 chat"),
+  at: Time,
+});
+
+const MessageFailed: z.ZodType<MessageFailedData> = z.object({
+  messageId: MessageId,
+  networkId: NetworkId,
+  jobId: JobId,
+  to: To,
+  error: z.object({
+    code: z.string().describe("Stable: cancelled, expired, number_not_registered, refused, unacknowledged, …"),
+    message: z.string().describe("One sentence"),
+  }),
+});
+
+const Media = z.object({
+  url: z.string().nullable().describe("Download address, valid for 24 hours; null when the file could not be had"),
+  mimetype: z.string(),
+  size: z.number().int().describe("Bytes"),
+  filename: z.string().describe("Original name for documents, generated for other kinds"),
+  reason: z.string().optional().describe("Why `url` is null"),
+});
+
+const MessageReceived: z.ZodType<MessageReceivedData> = z.object({
+  from: z.string().describe("Chat JID; it may end in @lid when the sender hides the number"),
+  number: z.string().nullable().describe("Real number of the sender, digits; null where the network never told it"),
+  pushName: z.string().nullable().describe("Public name of the sender"),
+  messageId: NetworkId,
+  timestamp: z.number().int().describe("Unix seconds"),
+  type: z.enum([...INCOMING_TYPES, "unknown"]),
+  text: z.string().nullable().describe("Body; caption of media; emoji of a reaction; null for media without caption"),
+  media: Media.optional().describe("Present only when the message carries a file"),
+  participant: z.string().optional().describe("Sender inside a group"),
+  fromMe: z.boolean().optional().describe("True for a message that the line's owner sent from the phone"),
+  details: z.record(z.string(), z.unknown()).optional().describe("Content of the type that has no field of its own"),
+});
+
+const SessionConnected: z.ZodType<SessionConnectedData> = z.object({
+  phone: z.string().describe("Linked number, digits"),
+});
+
+const SessionDisconnected: z.ZodType<SessionDisconnectedData> = z.object({
+  status: z.enum(["disconnected", "logged_out"]),
+  reason: z.string().describe("One sentence"),
+});
+
+const SessionQr: z.ZodType<SessionQrData> = z.object({
+  qr: z.string().describe("Data URL of a PNG, base64"),
+});
+
+const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
+  webhookId: z.string(),
+  url: z.string(),
+  active: z.boolean().describe("False when the gateway switched it off"),
+  failedInARow: z.number().int().describe("Deliveries that ended as failed since the last success"),
+  lastError: z.string(),
+  since: Time,
+});
+
+const WebhookTest: z.ZodType<WebhookTestData> = z.object({ webhookId: z.string(), at: Time });
+
+export interface EventSchema<Name extends EventName> {
+  version: number;
+  /** When it is emitted, one sentence. */
+  summary: string;
+  data: z.ZodType<Extract<EventBody, { event: Name }>["data"]>;
+}
+
+export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } = {
+  "message.sent": { version: 1, summary: "The network acknowledged the message.", data: MessageSent },
+  "message.status": { version: 1, summary: "The message was delivered or read.", data: MessageStatus },
+  "message.failed": { version: 1, summary: "The send failed for good.", data: MessageFailed },
+  "message.received": { version: 1, summary: "The line received a message.", data: MessageReceived },
+  "session.connected": { version: 1, summary: "The line connected.", data: SessionConnected },
+  "session.disconnected": { version: 1, summary: "The line disconnected.", data: SessionDisconnected },
+  "session.qr": { version: 1, summary: "A new QR was generated.", data: SessionQr },
+  "webhook.failing": {
+    version: 1,
+    summary: "Beyond the specification: three deliveries of another webhook in a row failed, or it was switched off.",
+    data: WebhookFailing,
+  },
+  "webhook.test": {
+    version: 1,
+    summary: "Beyond the specification: the test that the webhook's owner asked for.",
+    data: WebhookTest,
+  },
+};
+
+/** The body of a webhook request, and what the feed shows of an event beside its id and time. */
+export function envelopeSchema<Name extends EventName>(name: Name) {
+  return z.object({
+    event: z.literal(name),
+    sessionId: z.string(),
+    sessionName: z.string().describe("The name given to the session"),
+    data: EVENT_SCHEMAS[name].data,
+  });
+}

@@ -1,0 +1,99 @@
+/** Files that users name by address (`fileUrl`): fetched through `egress/`, kept in the media store. */
+import { EgressError } from "../egress/egress_error.ts";
+import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
+import { invalid, Problem } from "../errors.ts";
+import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
+import type { MediaStore } from "./store.ts";
+
+/** What an upload may have, a fetched file may have too. */
+export const FETCH_MAX_BYTES = 100 * 1024 ** 2;
+/** For the whole file, redirects included. */
+export const FETCH_TIMEOUT_MS = 60_000;
+const MAX_REDIRECTS = 5;
+
+export interface FetchedFile {
+  file: { fileId: string; size: number; sha256: string };
+  filename: string;
+  mimetype: string;
+}
+
+export interface FetchFileOptions {
+  /** Where the address stood in the request: the path of a validation error. */
+  path?: string;
+  signal?: AbortSignal;
+}
+
+/**
+ * Fetches the file and writes it to the media store, without a row: the caller keeps it in its own commit, or removes
+ * it. Throws Problem validation_failed when the address may not be called or does not give a file, payload_too_large.
+ */
+export type FetchFile = (url: string, options?: FetchFileOptions) => Promise<FetchedFile>;
+
+export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; media: MediaStore }): FetchFile {
+  return async (url, { path = "fileUrl", signal } = {}) => {
+    try {
+      const response = await safeFetch.fetch({
+        url,
+        method: "GET",
+        schemes: ["https:", "http:"],
+        maxRedirects: MAX_REDIRECTS,
+        timeoutMs: FETCH_TIMEOUT_MS,
+        maxBytes: FETCH_MAX_BYTES,
+        signal,
+      });
+      if (response.status !== 200) {
+        await response.body.cancel();
+        throw invalid(path, `the address answered ${response.status} instead of a file`);
+      }
+      const body = await decoded(response, path);
+      const { id: fileId, size, sha256 } = await media.write(body, FETCH_MAX_BYTES);
+      const mimetype = safeMimetype(response.headers.get("content-type") ?? "");
+      return { file: { fileId, size, sha256 }, filename: filenameOf(response, mimetype), mimetype };
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      if (error.code === "too_large") {
+        throw new Problem("payload_too_large", `${path}: the file is larger than ${FETCH_MAX_BYTES / 1024 ** 2} MiB.`);
+      }
+      throw invalid(path, `cannot be fetched: ${error.message}`);
+    }
+  };
+}
+
+/** The file itself, should the server have compressed it although it was asked not to. The store caps what comes out. */
+async function decoded(response: SafeResponse, path: string): Promise<ReadableStream<Uint8Array>> {
+  const coding = response.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  switch (coding) {
+    case "identity":
+      return response.body;
+    case "gzip":
+    case "deflate":
+      return response.body.pipeThrough(new DecompressionStream(coding));
+    default:
+      await response.body.cancel();
+      throw invalid(path, "the address sends the file in a compression that nobody asked for");
+  }
+}
+
+/** The name that the server gives, else the end of the address, else one made up; with an extension if one is known. */
+function filenameOf({ headers, url }: SafeResponse, mimetype: string): string {
+  const name = safeFilename(dispositionFilename(headers.get("content-disposition") ?? "") ?? "") ??
+    safeFilename(decodePercent(url.pathname.split("/").at(-1) ?? "")) ?? "file";
+  const extension = extensionFor(mimetype);
+  return /\.[^.\s]{1,16}$/.test(name) || extension === null ? name : `${name}.${extension}`;
+}
+
+/** `filename*` before `filename` (RFC 6266). */
+function dispositionFilename(header: string): string | null {
+  const extended = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(header);
+  if (extended) return decodePercent(extended[1]!);
+  const plain = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(header);
+  return plain ? plain[1]?.replace(/\\(.)/g, "$1") ?? plain[2] ?? null : null;
+}
+
+function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
