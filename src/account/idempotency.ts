@@ -10,8 +10,8 @@ import { shareReads } from "../store/shared_reads.ts";
 
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
-/** Rows that one commit of the sweep removes. */
-const SWEEP_BATCH = 500;
+/** Removals that the sweep has in flight at once. */
+const SWEEP_BATCH = 200;
 
 /** A request that may be repeated. `fingerprint` stands for method, path and body. */
 export interface RepeatableRequest {
@@ -90,17 +90,17 @@ export function keyReused(): Problem {
 /** Removes answers that are older than 24 hours; returns how many. */
 export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
   let swept = 0;
-  let change = new Change();
-  const flush = async () => {
-    swept += change.mutations.length;
-    await kv.commit(change);
-    change = new Change();
+  let removals: Promise<boolean>[] = [];
+  const settle = async () => {
+    swept += (await Promise.all(removals)).filter((removed) => removed).length;
+    removals = [];
   };
   for await (const row of kv.list({ prefix: keys.answers() })) {
-    if (isOver(row.value, now)) change.delete(row.key);
-    if (change.mutations.length >= SWEEP_BATCH) await flush();
+    // Checked: a key may be used anew while the sweep runs.
+    if (isOver(row.value, now)) removals.push(kv.commit(new Change().check(row).delete(row.key)));
+    if (removals.length >= SWEEP_BATCH) await settle();
   }
-  if (change.mutations.length) await flush();
+  await settle();
   return swept;
 }
 

@@ -1,0 +1,111 @@
+/** What a send passes through, on a real store in memory: account, accept, history. Lines are names only. */
+import { makeAccounts } from "../../src/account/accounts.ts";
+import { type Idempotency, makeIdempotency } from "../../src/account/idempotency.ts";
+import { makePlans, type Plan } from "../../src/account/plan.ts";
+import type { Account, Accounts, Caller } from "../../src/account/account.ts";
+import type { Line } from "../../src/line/line.ts";
+import { type Accept, makeAccept, type SendCommand } from "../../src/message/accept.ts";
+import { type History, makeHistory } from "../../src/message/history.ts";
+import { openDenoKv } from "../../src/store/deno_kv.ts";
+import type { Key, Kv } from "../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../src/store/seal.ts";
+import { type TestRuntime, testRuntime } from "./runtime.ts";
+
+export interface SendWorld {
+  runtime: TestRuntime;
+  kv: Kv;
+  accounts: Accounts;
+  idempotency: Idempotency;
+  accept: Accept;
+  history: History;
+  /** Lines that accept reported as having new work, in order. */
+  woken: string[];
+}
+
+/** The services of one process on the store. */
+export function sendWorld(kv: Kv, runtime: TestRuntime): SendWorld {
+  const plans = makePlans(kv);
+  const woken: string[] = [];
+  const idempotency = makeIdempotency({ kv, clock: runtime.clock });
+  return {
+    runtime,
+    kv,
+    accounts: makeAccounts({ kv, plans, runtime, seal: makeSeal(sealKey("a secret for tests"), runtime.random) }),
+    idempotency,
+    accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => woken.push(lineId) }),
+    history: makeHistory(kv),
+    woken,
+  };
+}
+
+/** Runs the test on an empty store. */
+export async function withSendWorld(run: (world: SendWorld) => Promise<void>, seed = 1): Promise<void> {
+  const runtime = testRuntime(seed);
+  const kv = await openDenoKv(":memory:", { runtime });
+  try {
+    await makePlans(kv).addDefaults();
+    await run(sendWorld(kv, runtime));
+  } finally {
+    kv.close();
+  }
+}
+
+export function aPlan(limits: Partial<Plan> = {}): Plan {
+  return {
+    name: "tested",
+    sessions: 10,
+    daily: null,
+    monthly: null,
+    delayMinMs: 0,
+    delayMaxMs: 0,
+    requestsPerMinute: null,
+    ...limits,
+  };
+}
+
+export function aCaller(limits: Partial<Plan> = {}, accountId = "acc_1"): Caller {
+  const account: Account = {
+    id: accountId,
+    name: "acme",
+    plan: "tested",
+    active: true,
+    expiresAt: null,
+    allowedIps: [],
+    allowedDomains: [],
+    createdAt: 0,
+  };
+  return { account, plan: aPlan(limits) };
+}
+
+export function aLine(id = "ses_1", accountId = "acc_1"): Line {
+  return { id, accountId } as Line;
+}
+
+/** A text to one recipient; `options` replace parts of the command. */
+export function aSend(options: Partial<SendCommand> = {}): SendCommand {
+  return {
+    caller: aCaller(),
+    line: aLine(),
+    items: [{ to: "34600000001", content: { kind: "text", text: "hello" } }],
+    bulk: false,
+    ttlMs: 24 * 60 * 60 * 1000,
+    idempotency: null,
+    ...options,
+  };
+}
+
+/** A bulk of `count` texts that differ. */
+export function aBulk(count: number, options: Partial<SendCommand> = {}): SendCommand {
+  const items = Array.from({ length: count }, (_, i) => ({
+    to: `${34600000000 + i}`,
+    content: { kind: "text" as const, text: `text ${i}` },
+  }));
+  return aSend({ items, bulk: true, ...options });
+}
+
+/** Every key below the prefix, in order. */
+export async function keysUnder(kv: Kv, prefix: Key): Promise<Key[]> {
+  const found: Key[] = [];
+  for await (const row of kv.list({ prefix })) found.push(row.key);
+  return found;
+}
