@@ -6,7 +6,9 @@
  * `processing` and goes again under the same network id. Wake-ups may be lost or doubled: each only makes it look.
  */
 import type { MediaStore } from "../media/store.ts";
+import { remoteFile, storedFile } from "../message/content.ts";
 import { EXPIRED } from "../message/expiry.ts";
+import type { FetchFile } from "../message/fetch_file.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import { isProved } from "../message/receipts.ts";
@@ -24,6 +26,7 @@ export interface RunnerDeps {
   alarms: AlarmClock;
   recorder: Recorder;
   files: Pick<MediaStore, "path">;
+  fetchFile: FetchFile;
   /** The pauses of the account's plan, as they are now. */
   delays(accountId: string): Promise<Delays>;
 }
@@ -149,6 +152,11 @@ export class Runner {
       return 0;
     }
     if (flow.kind === "waiting") return Infinity;
+    if (remoteFile(message.content)) {
+      // During the pause, as far as there is one.
+      await this.#deps.fetchFile(message, this.#stopping.signal);
+      return 0;
+    }
     const delays = await this.#deps.delays(message.accountId);
     const pacing = (await this.#deps.kv.get(keys.pacing(this.#line.lineId))).value;
     const now = runtime.clock.now();
@@ -214,7 +222,7 @@ export class Runner {
   /** Hands the message over; an answer that never comes, and a connection that throws, are outcomes too. */
   async #send(connection: Connection, message: Message): Promise<SendOutcome> {
     const answered = new AbortController();
-    const size = message.content.kind === "text" ? 0 : message.content.file.size;
+    const size = storedFile(message.content)?.size ?? 0;
     const deadline = sleep(
       this.#deps.runtime.clock,
       SEND_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS,
@@ -232,8 +240,11 @@ export class Runner {
 
   #outgoing({ networkId, to, content }: Message): Outgoing {
     if (content.kind === "text") return { networkId, to, body: content };
-    const { file, ...rest } = content;
-    return { networkId, to, body: { ...rest, path: this.#deps.files.path(file.fileId), size: file.size } };
+    const file = storedFile(content);
+    if (!file) throw new Error("the file of a message must be fetched before its dispatch");
+    const { kind, filename, mimetype, caption } = content;
+    const path = this.#deps.files.path(file.fileId);
+    return { networkId, to, body: { kind, path, size: file.size, filename, mimetype, caption } };
   }
 
   /** Records an outcome however long the store is in trouble: it must not be lost, nor the message go out again. */

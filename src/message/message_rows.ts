@@ -2,7 +2,7 @@
 import { dropFile, keepFile } from "../media/store.ts";
 import { keys } from "../store/keys.ts";
 import type { Change } from "../store/kv.ts";
-import type { OutgoingContent } from "./content.ts";
+import { type OutgoingContent, remoteFile, storedFile } from "./content.ts";
 import type { Message } from "./message.ts";
 import { dequeue, enqueue } from "./queue.ts";
 
@@ -16,17 +16,24 @@ const BYTES_A_MESSAGE = 1024;
 /** Adds a new message, its place in the queue, and the row of its file to the change. */
 export function addMessage(change: Change, message: Message): void {
   enqueue(change, message);
-  const { content, accountId, createdAt } = message;
-  if (content.kind === "text") return;
-  const { file: { fileId, size, sha256 }, mimetype, filename } = content;
-  keepFile(change, { id: fileId, accountId, size, sha256, mimetype, filename, createdAt, expiresAt: null });
+  keepFileOf(change, message);
+}
+
+/** Adds the row of the message's file, if it has one here. */
+export function keepFileOf(change: Change, { content, accountId, createdAt }: Message): void {
+  const file = storedFile(content);
+  if (content.kind === "text" || !file) return;
+  const { mimetype, filename } = content;
+  const { fileId: id, size, sha256 } = file;
+  keepFile(change, { id, accountId, size, sha256, mimetype, filename, createdAt, expiresAt: null });
 }
 
 /** Adds to the change that the message was never there. */
 export function removeMessage(change: Change, message: Message): void {
   dequeue(change, message);
   change.delete(keys.message(message.id));
-  if (message.content.kind !== "text") dropFile(change, message.content.file.fileId);
+  const file = storedFile(message.content);
+  if (file) dropFile(change, file.fileId);
 }
 
 /** What fills a commit. */
@@ -40,9 +47,10 @@ export function loadOf(contents: Iterable<OutgoingContent>): Load {
   const load = { messages: 0, bytes: 0 };
   for (const content of contents) {
     const text = content.kind === "text" ? content.text : (content.caption ?? "") + content.filename;
+    const url = remoteFile(content)?.url ?? "";
     load.messages++;
     // Two bytes a UTF-16 unit is the most that the engine's serialisation takes.
-    load.bytes += BYTES_A_MESSAGE + 2 * text.length;
+    load.bytes += BYTES_A_MESSAGE + 2 * (text.length + url.length);
   }
   return load;
 }

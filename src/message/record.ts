@@ -8,6 +8,7 @@ import { dropFile, type MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history.ts";
 import { type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { dequeue } from "./queue.ts";
@@ -67,7 +68,8 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
     });
     if (moved && hasEnded(moved)) {
       events.committed(moved.accountId);
-      if (moved.content.kind !== "text") await removeFile(moved.content.file.fileId);
+      const file = storedFile(moved.content);
+      if (file) await removeFile(file.fileId);
     }
     return moved;
   }
@@ -75,7 +77,8 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
   /** What ends with the message: its place in the queue, its file's row; and the events that say so. */
   async function end(change: Change, message: Message): Promise<void> {
     dequeue(change, message);
-    if (message.content.kind !== "text") dropFile(change, message.content.file.fileId);
+    const file = storedFile(message.content);
+    if (file) dropFile(change, file.fileId);
     const sessionName = (await kv.get(keys.line(message.sessionId))).value?.name ?? "";
     const append = (body: EventBody) =>
       events.append(change, { accountId: message.accountId, sessionId: message.sessionId, sessionName, ...body });
