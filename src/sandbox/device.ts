@@ -167,7 +167,7 @@ export interface InboxItem {
   mediaError: string | null;
   /** Unix ms, the network's. */
   timestamp: number;
-  /** How many times a message with this chat, sender and id arrived and was decrypted. */
+  /** How many times a message with this chat, sender and id arrived; asking for a retry is not counted. */
   copies: number;
 }
 

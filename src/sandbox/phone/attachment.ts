@@ -129,10 +129,11 @@ export async function receiveFile(
       plainHash.update(plain);
       size += plain.length;
     }
+    const last = finalBlock(decipher);
     const encSha256 = encHash.digest();
     if (!encSha256.equals(attachment.fileEncSha256)) throw new AttachmentError("The encrypted file has another hash");
     if (!mac.digest().subarray(0, MAC_BYTES).equals(tail)) throw new AttachmentError("The file's MAC is wrong");
-    const last = finalBlock(decipher);
+    if (!last) throw new AttachmentError("The file cannot be decrypted");
     plainHash.update(last);
     size += last.length;
     const sha256 = plainHash.digest();
@@ -143,11 +144,12 @@ export async function receiveFile(
   });
 }
 
-function finalBlock(decipher: ReturnType<typeof createDecipheriv>): Buffer {
+/** Null when the padding is wrong, as after a wrong key. */
+function finalBlock(decipher: ReturnType<typeof createDecipheriv>): Buffer | null {
   try {
     return decipher.final();
   } catch {
-    throw new AttachmentError("The file cannot be decrypted");
+    return null;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Decrypts a message stanza: every ciphertext in it, and the sender keys that came along. */
-import { type BinaryNode, getBinaryNodeChildren, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
+import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
+import { type BinaryNode, childrenOf } from "../stanza.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { signalAddress, unpad } from "./signal.ts";
 
@@ -17,7 +18,7 @@ export async function decryptStanza(phone: PhoneContext, stanza: BinaryNode): Pr
   const whole: proto.IMessage = {};
   let destination: string | null = null;
   try {
-    for (const { attrs, content } of getBinaryNodeChildren(stanza, "enc")) {
+    for (const { attrs, content } of childrenOf(stanza, "enc")) {
       if (!(content instanceof Uint8Array)) throw new Error("a ciphertext is missing");
       const plaintext = await decrypt(phone, { type: attrs.type, body: content, author, group: from });
       const message = proto.Message.decode(unpad(plaintext));

@@ -1,7 +1,8 @@
 /** What a phone has received and decrypted, oldest first, each message once however often it arrives. */
-import { type BinaryNode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import type { InboxItem } from "../device.ts";
+import type { BinaryNode } from "../stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
 import type { Content } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";

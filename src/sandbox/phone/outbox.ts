@@ -1,11 +1,12 @@
 /** Encrypts a phone's messages for every device that is to read them, and again for a device that could not. */
-import { type BinaryNode, getBinaryNodeChild, proto } from "@whiskeysockets/baileys";
+import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
+import { type BinaryNode, child, element } from "../stanza.ts";
 import { wireType } from "./compose.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
-import { keysOf, node } from "./stanzas.ts";
+import { keysOf } from "./stanzas.ts";
 
 /** Messages kept so that a device can ask for one again. */
 const MESSAGES_KEPT = 5_000;
@@ -59,7 +60,7 @@ export class Outbox {
       ? { ...sent.message, ...distribution(sent, await senderKeys.distribution(senderIn(sent))) }
       : sent.message;
     const own = isOwn(this.#phone, device);
-    const count = getBinaryNodeChild(receipt, "retry")?.attrs.count;
+    const count = child(receipt, "retry")?.attrs.count;
     const enc = await this.#encrypt(device, own ? deviceSent(sent.chat, message) : message, { count });
     if (!enc) return;
     const target = inGroup
@@ -78,7 +79,7 @@ export class Outbox {
       ...await this.#toEach(theirs, sent.message),
       ...await this.#toEach(ours, copy),
     ];
-    return [node("participants", {}, nodes)];
+    return [element("participants", {}, nodes)];
   }
 
   async #forGroup(sent: Sent): Promise<BinaryNode[]> {
@@ -99,15 +100,15 @@ export class Outbox {
     const nodes = await this.#toEach(lacking, distribution(sent, key));
     for (const { attrs } of nodes) holders.add(attrs.jid ?? "");
     this.#keyHolders.set(holdersKey, holders);
-    const enc = node("enc", { v: "2", type: "skmsg", ...mediaTypeOf(sent.message) }, body);
-    return nodes.length > 0 ? [node("participants", {}, nodes), enc] : [enc];
+    const enc = element("enc", { v: "2", type: "skmsg", ...mediaTypeOf(sent.message) }, body);
+    return nodes.length > 0 ? [element("participants", {}, nodes), enc] : [enc];
   }
 
   async #toEach(devices: readonly string[], message: proto.IMessage): Promise<BinaryNode[]> {
     const nodes: BinaryNode[] = [];
     for (const jid of devices) {
       const enc = await this.#encrypt(jid, message);
-      if (enc) nodes.push(node("to", { jid }, [enc]));
+      if (enc) nodes.push(element("to", { jid }, [enc]));
     }
     return nodes;
   }
@@ -122,7 +123,7 @@ export class Outbox {
       await sessions.start(address, bundle);
     }
     const { type, body } = await sessions.encrypt(address, this.#padded(message));
-    return node("enc", { v: "2", type, ...mediaTypeOf(message), ...attrs }, body);
+    return element("enc", { v: "2", type, ...mediaTypeOf(message), ...attrs }, body);
   }
 
   #padded(message: proto.IMessage): Uint8Array {
@@ -134,7 +135,7 @@ export class Outbox {
     { from, message }: Sent,
     { content, ...target }: { to: string; participant?: string; recipient?: string; content: BinaryNode[] },
   ): BinaryNode {
-    return node("message", { id, from, type: wireType(message).type, notify: this.#phone.name, ...target }, content);
+    return element("message", { id, from, type: wireType(message).type, notify: this.#phone.name, ...target }, content);
   }
 
   #remember(id: string, sent: Sent): void {

@@ -2,10 +2,11 @@
  * A simulated phone: the primary device of a WhatsApp account, inside this process. It links companions, encrypts and
  * decrypts with real Signal, and answers the network as an app does.
  */
-import { type BinaryNode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { CodeAnswer, InboxItem, LinkAnswer, Phone, PhoneMessage, PhoneUplink } from "../device.ts";
+import type { BinaryNode } from "../stanza.ts";
 import { AttachmentError, receiveFile } from "./attachment.ts";
 import { compose } from "./compose.ts";
 import { type Content, readContent } from "./content.ts";

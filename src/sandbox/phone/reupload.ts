@@ -2,13 +2,13 @@
  * A phone's answer to a companion whose download failed: it uploads the file again and tells, encrypted with a key out
  * of the file's own, where it lies now.
  */
-import { type BinaryNode, getBinaryNodeChild, proto } from "@whiskeysockets/baileys";
+import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createCipheriv, hkdfSync } from "node:crypto";
+import { type BinaryNode, child, element } from "../stanza.ts";
 import { upload } from "./attachment.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";
-import { node } from "./stanzas.ts";
 
 /** MediaRetryNotification.ResultType, as an error's code. */
 const NOT_FOUND = String(proto.MediaRetryNotification.ResultType.NOT_FOUND);
@@ -20,15 +20,15 @@ export async function reupload(
   candidates: readonly Received[],
 ): Promise<BinaryNode> {
   const { id, from } = request.attrs;
-  const asked = getBinaryNodeChild(request, "rmr")?.attrs ?? {};
+  const asked = child(request, "rmr")?.attrs ?? {};
   const answer = (content: BinaryNode) => {
     const { jid, from_me, participant } = asked;
-    const rmr = node("rmr", { jid, from_me, participant });
-    return node("notification", { id, to: from, from: self.jid, type: "mediaretry" }, [content, rmr]);
+    const rmr = element("rmr", { jid, from_me, participant });
+    return element("notification", { id, to: from, from: self.jid, type: "mediaretry" }, [content, rmr]);
   };
   const found = candidates.find(({ file }) => file?.sealed);
   const mediaKey = found?.content.file?.attachment.mediaKey;
-  if (!found?.file?.sealed || !mediaKey) return answer(node("error", { code: NOT_FOUND }));
+  if (!found?.file?.sealed || !mediaKey) return answer(element("error", { code: NOT_FOUND }));
   const { directPath } = await upload(found.file.sealed, { runtime, media: uplink.media });
   const notification = proto.MediaRetryNotification.encode({
     stanzaId: id,
@@ -38,7 +38,7 @@ export async function reupload(
   const iv = runtime.random.bytes(12);
   const cipher = createCipheriv("aes-256-gcm", retryKey(mediaKey), iv).setAAD(Buffer.from(id ?? ""));
   const sealed = Buffer.concat([cipher.update(notification), cipher.final(), cipher.getAuthTag()]);
-  return answer(node("encrypt", {}, [node("enc_p", {}, sealed), node("enc_iv", {}, iv)]));
+  return answer(element("encrypt", {}, [element("enc_p", {}, sealed), element("enc_iv", {}, iv)]));
 }
 
 function retryKey(mediaKey: Uint8Array): Buffer {

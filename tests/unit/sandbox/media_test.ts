@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
-import { get } from "node:https";
+import { Agent, get } from "node:https";
 import { type MediaHost, startMedia } from "../../../src/sandbox/media.ts";
 import { systemClock } from "../../../src/runtime.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -87,7 +87,7 @@ Deno.test("clients that do not know the network's authority refuse the host", as
   await withMedia(async (media) => {
     const status = (ca?: string) =>
       new Promise((resolve, reject) => {
-        const request = get(media.url, { ca, agent: false }, (response) => {
+        const request = get(media.url, { ca, agent: new Agent({ keepAlive: false }) }, (response) => {
           response.resume().on("end", () => resolve(response.statusCode));
         });
         request.on("error", reject);

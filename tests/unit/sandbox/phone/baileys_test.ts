@@ -12,7 +12,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { InboxItem, Phone } from "../../../../src/sandbox/device.ts";
 import { startNetwork } from "../../../../src/sandbox/network.ts";
 import { systemClock } from "../../../../src/runtime.ts";
-import { type BareClient, bareClient, untilUpdate } from "../../../support/bare_baileys.ts";
+import { type BareClient, bareClient, eventually, linkedClient, untilUpdate } from "../../../support/bare_baileys.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const LINE = "15550001";
@@ -30,19 +30,12 @@ interface Stage {
 
 async function onStage(run: (stage: Stage) => Promise<void>): Promise<void> {
   const network = await startNetwork({ runtime: { ...testRuntime(), clock: systemClock }, refresh: false });
-  const restore = adaptGlobals(network.caPem);
+  const restore = trust(network.caPem);
   const owner = network.addPhone(LINE, { name: "Owner" });
   const [ana, ben] = [network.addPhone("15550002", { name: "Ana" }), network.addPhone("15550003", { name: "Ben" })];
-  const client = bareClient(network);
+  const client = await linkedClient(network, owner);
+  const arrival = (fits: (message: WAMessage) => boolean) => eventually(() => client.received.find(fits));
   try {
-    const restart = untilUpdate(client.socket, ({ connection }) => connection === "close");
-    const { qr } = await untilUpdate(client.socket, ({ qr }) => !!qr);
-    assert.equal((await owner.scan(qr!)).kind, "linked");
-    await restart;
-    await untilUpdate(client.reconnect(), ({ connection }) => connection === "open");
-    const messages: WAMessage[] = [];
-    client.socket.ev.on("messages.upsert", (upsert) => void messages.push(...upsert.messages));
-    const arrival = (fits: (message: WAMessage) => boolean) => until(() => messages.find(fits));
     await run({ network, owner, ana, ben, client, arrival });
   } finally {
     await client.close();
@@ -51,34 +44,19 @@ async function onStage(run: (stage: Stage) => Promise<void>): Promise<void> {
   }
 }
 
-/**
- * Lets `fetch`, by which Baileys up- and downloads on Deno, trust the network's authority, and keeps the sessions that
- * its libsignal prints out of the test's output.
- */
-function adaptGlobals(caPem: string): () => void {
+/** Lets `fetch`, by which Baileys up- and downloads on Deno, trust the network's authority. */
+function trust(caPem: string): () => void {
   const original = globalThis.fetch;
-  const info = console.info;
-  console.info = () => {};
   const client = Deno.createHttpClient({ caCerts: [caPem] });
   globalThis.fetch = (input, init) => original(input, { client, ...init } as RequestInit);
   return () => {
     globalThis.fetch = original;
-    console.info = info;
     client.close();
   };
 }
 
-async function until<T>(look: () => T | undefined | false | null | Promise<T | undefined | false>): Promise<T> {
-  for (let left = 500; left > 0; left--) {
-    const found = await look();
-    if (found) return found;
-    await new Promise((resolve) => systemClock.after(10, () => resolve(null)));
-  }
-  throw new Error("it did not happen");
-}
-
 function arrivalAt(phone: Phone, fits: (item: InboxItem) => boolean): Promise<InboxItem> {
-  return until(() => phone.inbox().find(fits));
+  return eventually(() => phone.inbox().find(fits));
 }
 
 Deno.test("texts pass both ways, and the owner's phone sees what the line sends and gets", async () => {
@@ -108,9 +86,9 @@ Deno.test("delivered and read come back to the line", async () => {
     client.socket.ev.on("messages.upsert", ({ messages }) => statuses.push(...messages.map(({ status }) => status)));
     const sent = await client.socket.sendMessage(ana.jid, { text: "read me" });
     await arrivalAt(ana, ({ id }) => id === sent?.key.id);
-    await until(() => statuses.includes(proto.WebMessageInfo.Status.DELIVERY_ACK));
+    await eventually(() => statuses.includes(proto.WebMessageInfo.Status.DELIVERY_ACK));
     ana.read(sent!.key.id!);
-    await until(() => statuses.includes(proto.WebMessageInfo.Status.READ));
+    await eventually(() => statuses.includes(proto.WebMessageInfo.Status.READ));
   });
 });
 
@@ -222,7 +200,7 @@ Deno.test("Baileys is linked by a code that its owner types on the phone", async
     const code = await client.socket.requestPairingCode(LINE);
     const linked = untilUpdate(client.socket, ({ isNewLogin }) => !!isNewLogin);
     // Baileys hands out the code before the network has heard of it.
-    await until(async () => (await owner.enterCode(code)).kind !== "no_request");
+    await eventually(async () => (await owner.enterCode(code)).kind !== "no_request");
     await linked;
     assert.equal(jidNormalizedUser(client.auth.creds.me?.id), owner.jid);
   } finally {
