@@ -263,6 +263,54 @@ onNetwork("files arrive as they were, both ways", async (network, clients) => {
   assert.ok(network.media.paths().includes(directPath!));
 });
 
+onNetwork("a file that the media host lost is uploaded again by the line's own phone", async (network, clients) => {
+  const [phone, ana] = [network.addPhone(LINE), network.addPhone(ANA)];
+  const client = await linkedClient(network, phone);
+  clients.push(client);
+  await ana.sendMessage({
+    to: LINE,
+    file: randomBytes(5_000).toString("base64"),
+    kind: "image",
+    mimetype: "image/jpeg",
+  });
+  const incoming = await eventually(() => client.received.find(({ message }) => message?.imageMessage));
+  const { directPath } = incoming.message!.imageMessage!;
+  await eventually(() => phone.inbox().length === 1);
+  await network.media.remove(directPath!);
+  const updated = await client.socket.updateMediaMessage(incoming);
+  const found = updated.message!.imageMessage!.directPath!;
+  assert.notEqual(found, directPath);
+  assert.ok(network.media.paths().includes(found));
+});
+
+onNetwork("a client that lost its sessions asks again and gets the message", async (network, clients) => {
+  const [phone, ana] = [network.addPhone(LINE), network.addPhone(ANA)];
+  const client = await linkedClient(network, phone);
+  clients.push(client);
+  await ana.sendMessage({ to: LINE, text: "one" });
+  await eventually(() => client.received.some(({ message }) => message?.conversation === "one"));
+  await client.socket.sendMessage(ana.jid, { text: "so that the session is confirmed" });
+  await eventually(() => ana.inbox().length === 1);
+  client.forgetSessions();
+  await ana.sendMessage({ to: LINE, text: "two" });
+  await eventually(() => client.received.some(({ message }) => message?.conversation === "two"));
+});
+
+onNetwork("a phone that cannot read a message asks again and gets it, once", async (network, clients) => {
+  const [phone, ana] = [network.addPhone(LINE), network.addPhone(ANA)];
+  const client = await linkedClient(network, phone);
+  clients.push(client);
+  await client.socket.sendMessage(ana.jid, { text: "one" });
+  await ana.sendMessage({ to: LINE, text: "so that the session is confirmed" });
+  await eventually(() => client.received.some(({ message }) => message?.conversation));
+  await eventually(() => ana.inbox().length === 1);
+  client.spoilSessions();
+  const sent = await client.socket.sendMessage(ana.jid, { text: "two" });
+  const arrived = await eventually(() => ana.inbox().find(({ text }) => text === "two"));
+  assert.deepEqual([arrived.id, arrived.copies], [sent!.key.id, 1]);
+  assert.ok(network.switchboard.wire.entries(LINE).filter(({ id }) => id === arrived.id).length > 1);
+});
+
 onNetwork("only numbers with a phone have an account", async (network, clients) => {
   const client = await linkedClient(network, network.addPhone(LINE));
   clients.push(client);

@@ -27,6 +27,10 @@ export interface BareClient {
   socket: WASocket;
   /** What `messages.upsert` brought over all sockets, in order. */
   readonly received: (WAMessage & { upsert: string })[];
+  /** Loses all Signal sessions. */
+  forgetSessions(): void;
+  /** Goes on in its Signal sessions with wrong keys, so that nobody can read what it sends in them. */
+  spoilSessions(): void;
   /** Opens another socket on the same keys, and waits until it is open. */
   reconnect(): Promise<void>;
   close(): Promise<void>;
@@ -36,7 +40,9 @@ export interface BareClient {
 export function bareClient(network: SandboxNetwork, { level = "silent" }: { level?: string } = {}): BareClient {
   WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
   const received: BareClient["received"] = [];
-  const auth: AuthenticationState = { creds: initAuthCreds(), keys: memoryKeys() };
+  const rows = new Map<string, unknown>();
+  const sessions = () => [...rows].filter(([key]) => key.startsWith("session "));
+  const auth: AuthenticationState = { creds: initAuthCreds(), keys: memoryKeys(rows) };
   const logger = pino({ level }) as unknown as typeof DEFAULT_CONNECTION_CONFIG.logger;
   const open = () => {
     const socket = makeWASocket({
@@ -59,6 +65,14 @@ export function bareClient(network: SandboxNetwork, { level = "silent" }: { leve
     auth,
     socket: open(),
     received,
+    forgetSessions: () => {
+      for (const [key] of sessions()) rows.delete(key);
+    },
+    spoilSessions: () => {
+      const wrong = Buffer.alloc(32).toString("base64");
+      const spoil = (name: string, value: unknown) => name === "chainKey" ? { ...value as object, key: wrong } : value;
+      for (const [key, row] of sessions()) rows.set(key, JSON.parse(JSON.stringify(row), spoil));
+    },
     reconnect: async () => {
       client.socket = open();
       await untilUpdate(client.socket, ({ connection }) => connection === "open");
@@ -107,8 +121,7 @@ export async function eventually<T>(ask: () => T | Promise<T>): Promise<NonNulla
   throw new Error("waited in vain");
 }
 
-function memoryKeys(): AuthenticationState["keys"] {
-  const rows = new Map<string, unknown>();
+function memoryKeys(rows: Map<string, unknown>): AuthenticationState["keys"] {
   return {
     get: <T extends keyof SignalDataTypeMap>(type: T, ids: string[]) => {
       const found: { [id: string]: SignalDataTypeMap[T] } = {};
