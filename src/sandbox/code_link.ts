@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import type { CompanionSocket } from "./companion_socket.ts";
 import type { CodeRequest, CompanionFinish, PrimaryHello } from "./device.ts";
 import type { Registration, RegistrationOptions } from "./registration.ts";
-import { type BinaryNode, bytesOf, child, element, refusal, result, SERVER } from "./stanza.ts";
+import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "./stanza.ts";
 
 /** A companion that got primary_hello and does not answer in this time is given up. */
 const FINISH_TIMEOUT_MS = 30_000;
@@ -105,7 +105,7 @@ export class CodeLink {
 
   #notify(stage: string, content: BinaryNode[]): void {
     const { network } = this.#options;
-    const t = String(Math.floor(network.runtime.clock.now() / 1000));
+    const t = seconds(network.runtime.clock);
     const attributes = { from: SERVER, id: network.stanzaId(), type: "link_code_companion_reg", t };
     this.#socket.send(
       element("notification", attributes, [element("link_code_companion_reg", { stage }, content)]),

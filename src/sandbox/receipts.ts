@@ -3,7 +3,7 @@ import { isGroup, isLid } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { addressIn, type Groups } from "./groups.ts";
 import type { Relay } from "./relay.ts";
-import { type Attributes, type BinaryNode, element } from "./stanza.ts";
+import { type Attributes, type BinaryNode, element, seconds } from "./stanza.ts";
 import type { Runtime } from "../runtime.ts";
 
 /** Receipts about one's own devices: what another of them sent, synced or read. */
@@ -28,7 +28,7 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
     const attributes: Attributes = {
       id,
       type,
-      t: receipt.attrs.t ?? String(Math.floor(routes.runtime.clock.now() / 1000)),
+      t: receipt.attrs.t ?? seconds(routes.runtime.clock),
       // What was read elsewhere is told with the chat as recipient.
       recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
       ...addressOf(from, { to, participant }, routes.groups),

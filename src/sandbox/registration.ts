@@ -15,7 +15,7 @@ import { KeyStore } from "./key_store.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { RefBook } from "./ref_book.ts";
 import type { NetworkState } from "./state.ts";
-import { type BinaryNode, bytesOf, child, element, refusal, result, SERVER, uintOf } from "./stanza.ts";
+import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER, uintOf } from "./stanza.ts";
 
 /** A client shows the first ref for 60 s and each other one for 20 s. */
 const REFS = 6;
@@ -127,7 +127,13 @@ export class Registration implements SocketOwner {
       cancelTimeout: network.runtime.clock.after(PROOF_TIMEOUT_MS, () => this.#socket.cut()),
       settle: linking.resolve,
     };
-    const attributes = { from: SERVER, id: this.#pending.queryId, type: "set", xmlns: "md", t: this.#seconds() };
+    const attributes = {
+      from: SERVER,
+      id: this.#pending.queryId,
+      type: "set",
+      xmlns: "md",
+      t: seconds(network.runtime.clock),
+    };
     this.#socket.send(element("iq", attributes, [
       element("pair-success", {}, [
         element("device-identity", {}, signedIdentity),
@@ -143,7 +149,12 @@ export class Registration implements SocketOwner {
     this.#refreshStage = "asked";
     this.#refreshId = network.stanzaId();
     const form = REFRESH_FORMS[network.runtime.random.between(0, REFRESH_FORMS.length - 1)]!;
-    const attributes = { from: SERVER, id: this.#refreshId, type: "companion_reg_refresh", t: this.#seconds() };
+    const attributes = {
+      from: SERVER,
+      id: this.#refreshId,
+      type: "companion_reg_refresh",
+      t: seconds(network.runtime.clock),
+    };
     this.#socket.send(element("notification", attributes, [element(form)]));
   }
 
@@ -178,10 +189,6 @@ export class Registration implements SocketOwner {
       linkedAt: this.#options.network.runtime.clock.now(),
       session: null,
     };
-  }
-
-  #seconds(): string {
-    return String(Math.floor(this.#options.network.runtime.clock.now() / 1000));
   }
 }
 

@@ -1,12 +1,13 @@
 /**
  * Carries messages from a device to the devices that it encrypted for. A message is relayed to a device once: the same id
- * again from the same sender (its ack was lost) is only acknowledged again, save for a device that asked for a retry.
+ * again from the same sender (its ack was lost) is only acknowledged again, save for a device that asked for a retry or
+ * needs the key that comes along.
  */
 import { createHash } from "node:crypto";
 import { isGroup, isLid, makeJid, parseJid } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
-import { type Attributes, type BinaryNode, child, childrenOf, element, elements } from "./stanza.ts";
+import { type Attributes, type BinaryNode, child, childrenOf, element, elements, seconds } from "./stanza.ts";
 import type { Clock } from "../runtime.ts";
 
 /** Messages of one sender whose receivers are remembered; more than any gateway resends. */
@@ -23,6 +24,8 @@ export interface Acknowledgement {
 interface Parcel {
   endpoint: Endpoint;
   encs: BinaryNode[];
+  /** Holds the sender's key for the group: the device needs it to read what follows, even if it has the message. */
+  carriesKey?: boolean;
 }
 
 export class Relay {
@@ -59,9 +62,9 @@ export class Relay {
       receivers.includes(endpoint.account) && !isSame(endpoint, sender)
     );
     const seen = this.#receiversOf(sender, id);
-    for (const { endpoint, encs } of parcels) {
+    for (const { endpoint, encs, carriesKey } of parcels) {
       const receiver = jidOf(endpoint, "pn");
-      if (seen.has(receiver)) continue;
+      if (seen.has(receiver) && !carriesKey) continue;
       seen.add(receiver);
       const route = { sender, receiver: endpoint, group, hideNumber: options.hideNumber ?? false };
       deliver(endpoint, element("message", this.#attributes(message, route), [...encs, ...extras(message)]));
@@ -101,17 +104,17 @@ export class Relay {
     }
     // Every member device gets the group's ciphertext, and before it the sender key where that was encrypted for it.
     const keys = new Map(addressed.map(({ endpoint, encs }) => [jidOf(endpoint, "pn"), encs]));
-    return group.participants.flatMap(endpointsOf).map((endpoint) => ({
-      endpoint,
-      encs: [...keys.get(jidOf(endpoint, "pn")) ?? [], ...common],
-    })).filter(({ encs }) => encs.length > 0);
+    return group.participants.flatMap(endpointsOf).map((endpoint) => {
+      const key = keys.get(jidOf(endpoint, "pn")) ?? [];
+      return { endpoint, encs: [...key, ...common], carriesKey: key.length > 0 };
+    }).filter(({ encs }) => encs.length > 0);
   }
 
   #attributes(message: BinaryNode, route: Route): Attributes {
     const { sender, receiver, group, hideNumber } = route;
     const attributes: Attributes = {
       id: message.attrs.id,
-      t: String(Math.floor(this.#clock.now() / 1000)),
+      t: seconds(this.#clock),
       type: message.attrs.type,
       notify: sender.account.name,
       edit: message.attrs.edit,

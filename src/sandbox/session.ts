@@ -4,7 +4,7 @@ import type { Companion, CompanionSession, Endpoint } from "./directory.ts";
 import { streamError } from "./faults.ts";
 import { relayReceipt } from "./receipts.ts";
 import { answerQuery } from "./queries/table.ts";
-import { type BinaryNode, child, childrenOf, element, SERVER } from "./stanza.ts";
+import { type BinaryNode, child, childrenOf, element, seconds, SERVER } from "./stanza.ts";
 import type { NetworkState } from "./state.ts";
 
 /** Opens the session of a companion that logged in, in place of an older one; answers with what takes its stanzas. */
@@ -39,9 +39,8 @@ class Session implements CompanionSession, SocketOwner {
 
   /** Says that the login is accepted. */
   welcome(): void {
-    const seconds = String(Math.floor(this.#network.runtime.clock.now() / 1000));
     this.send(element("success", {
-      t: seconds,
+      t: seconds(this.#network.runtime.clock),
       lid: this.#companion.lid,
       display_name: this.#companion.account.name,
       creation: String(Math.floor(this.#companion.linkedAt / 1000)),
@@ -158,14 +157,13 @@ class Session implements CompanionSession, SocketOwner {
   }
 
   #acknowledge(stanza: BinaryNode, outcome: { error?: string; phash?: string } = {}): void {
-    const seconds = String(Math.floor(this.#network.runtime.clock.now() / 1000));
     this.send(element("ack", {
       id: stanza.attrs.id,
       class: stanza.tag,
       from: stanza.attrs.to ?? SERVER,
       participant: stanza.attrs.participant,
       type: stanza.tag === "receipt" ? stanza.attrs.type : undefined,
-      t: seconds,
+      t: seconds(this.#network.runtime.clock),
       ...outcome,
     }));
   }

@@ -2,6 +2,8 @@
 import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 
+import type { Clock } from "../runtime.ts";
+
 export type { BinaryNode };
 
 /** The network itself, as `from` and `to` name it. */
@@ -47,6 +49,11 @@ export function uintOf(bytes: Uint8Array): number {
 
 export function uintBytes(value: number, length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, i) => Math.floor(value / 256 ** (length - 1 - i)) % 256);
+}
+
+/** The network's time as stanzas state it: Unix seconds. */
+export function seconds(clock: Clock): string {
+  return String(Math.floor(clock.now() / 1000));
 }
 
 /** The answer to a query. */

@@ -1,11 +1,10 @@
 /** What the parts of the network share: one instance a network, put together in `network.ts`. */
-import type { MediaAccess } from "./device.ts";
-import type { Account, Companion, Directory } from "./directory.ts";
+import type { KeyBundle, MediaAccess } from "./device.ts";
+import type { Companion, Directory, Endpoint } from "./directory.ts";
 import type { Faults } from "./faults.ts";
 import type { Groups } from "./groups.ts";
 import type { Relay } from "./relay.ts";
 import type { WireLog } from "./wire_log.ts";
-import type { BinaryNode } from "./stanza.ts";
 import type { Runtime } from "../runtime.ts";
 
 export interface NetworkState {
@@ -22,8 +21,8 @@ export interface NetworkState {
   stanzaId(): string;
   /** Keeps a new companion of the account and tells who should know. */
   addCompanion(companion: Companion): void;
+  /** Keys for one new session with a device, and a word to a companion that runs low; null for an unknown device. */
+  takeKeys(endpoint: Endpoint): KeyBundle | null;
   /** Unlinks a companion: its session ends, its address is dead. */
   removeCompanion(companion: Companion): void;
-  /** Tells every companion of these accounts something that it must acknowledge. */
-  notify(accounts: Iterable<Account>, attributes: Record<string, string | undefined>, content: BinaryNode[]): void;
 }

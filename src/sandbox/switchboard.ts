@@ -1,14 +1,17 @@
 /** The network without its doors: directory, groups, relay, faults, and what it tells companions of its own accord. */
 import { Buffer } from "node:buffer";
 import type { MediaAccess } from "./device.ts";
-import { type Account, type Companion, deliver, Directory, jidOf } from "./directory.ts";
+import { type Account, type Companion, Directory, jidOf, keysOf } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
 import { type AddressingMode, type Group, groupNode, Groups } from "./groups.ts";
 import { Relay } from "./relay.ts";
-import { element } from "./stanza.ts";
+import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
 import type { NetworkState } from "./state.ts";
 import { WireLog } from "./wire_log.ts";
 import type { Runtime } from "../runtime.ts";
+
+/** Below this many one-time keys a companion is asked for more (Baileys uploads below five). */
+const LOW_PRE_KEYS = 5;
 
 export interface Switchboard extends NetworkState {
   /** Makes a group and tells its members' companions. */
@@ -39,27 +42,30 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       companion.account.companions.set(companion.id, companion);
     },
 
+    takeKeys(endpoint) {
+      const keys = keysOf(endpoint);
+      if (!keys) return null;
+      const bundle = keys.take();
+      const companion = endpoint.account.companions.get(endpoint.device);
+      if (companion && keys.preKeyCount < LOW_PRE_KEYS) {
+        const attributes = { from: SERVER, id: network.stanzaId(), type: "encrypt", t: seconds(runtime.clock) };
+        const low = element("count", { value: String(keys.preKeyCount) });
+        companion.mailbox.put(element("notification", attributes, [low]));
+      }
+      return bundle;
+    },
+
     removeCompanion(companion) {
       companion.account.companions.delete(companion.id);
       companion.session?.end(streamError("logout")!);
       tellDevices(companion, "remove");
     },
 
-    notify(accounts, attributes, content) {
-      const t = String(Math.floor(runtime.clock.now() / 1000));
-      for (const account of new Set(accounts)) {
-        for (const device of account.companions.keys()) {
-          const stanza = element("notification", { id: network.stanzaId(), t, ...attributes }, content);
-          deliver({ account, device }, stanza);
-        }
-      }
-    },
-
     createGroup(details) {
       const group = groups.create(details, runtime);
       const [creator] = group.participants;
       const lidMode = group.addressing === "lid";
-      network.notify(group.participants, {
+      notify(group.participants, {
         from: group.jid,
         type: "w:gp2",
         participant: lidMode ? creator?.lid : creator?.jid,
@@ -81,6 +87,16 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     },
   };
 
+  /** Tells every companion of these accounts something that it must acknowledge. */
+  const notify = (accounts: Iterable<Account>, attributes: Attributes, content: BinaryNode[]) => {
+    const t = seconds(runtime.clock);
+    for (const account of new Set(accounts)) {
+      for (const { mailbox } of account.companions.values()) {
+        mailbox.put(element("notification", { id: network.stanzaId(), t, ...attributes }, content));
+      }
+    }
+  };
+
   /** The account's other companions, and everybody who asked for its devices, hear of a change, so that none is left out. */
   const tellDevices = (companion: Companion, change: "add" | "remove") => {
     const { account, id } = companion;
@@ -88,7 +104,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     const devices = (["pn", "lid"] as const).map((form) =>
       element("device", { jid: jidOf({ account, device: id }, form), "key-index": String(companion.keyIndex) })
     );
-    network.notify([account, ...watchers], { from: account.jid, lid: account.lid, type: "devices" }, [
+    notify([account, ...watchers], { from: account.jid, lid: account.lid, type: "devices" }, [
       element(change, { device_hash: "2:sandbox" }, devices),
     ]);
   };

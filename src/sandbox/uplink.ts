@@ -1,11 +1,11 @@
 /** The network as the simulated phones see it (the seam in `device.ts`). */
 import { isGroup, isLid, parseJid } from "./address.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "./device.ts";
-import { type Account, deliver, type Endpoint, endpointsOf, jidOf, keysOf } from "./directory.ts";
+import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { KeyStore } from "./key_store.ts";
 import type { RefBook } from "./ref_book.ts";
 import { relayReceipt } from "./receipts.ts";
-import { element } from "./stanza.ts";
+import { element, seconds } from "./stanza.ts";
 import type { NetworkState } from "./state.ts";
 
 /** An uplink for the phones of accounts that are open already. */
@@ -28,7 +28,7 @@ export function createUplink(network: NetworkState, refs: RefBook): PhoneUplink 
           const outcome = relay.submit(sender, stanza, { hideNumber: isLid(stanza.attrs.from) });
           const { id, to } = stanza.attrs;
           return from.deliver(
-            element("ack", { id, class: "message", from: to, t: seconds(runtime.clock.now()), ...outcome }),
+            element("ack", { id, class: "message", from: to, t: seconds(runtime.clock), ...outcome }),
           );
         }
         case "receipt":
@@ -36,7 +36,7 @@ export function createUplink(network: NetworkState, refs: RefBook): PhoneUplink 
         case "notification": {
           const receiver = directory.resolve(stanza.attrs.to);
           const { to: _to, ...attributes } = stanza.attrs;
-          const sent = { ...attributes, from: from.jid, t: seconds(runtime.clock.now()) };
+          const sent = { ...attributes, from: from.jid, t: seconds(runtime.clock) };
           if (receiver) deliver(receiver, element("notification", sent, stanza.content));
           return;
         }
@@ -54,7 +54,7 @@ export function createUplink(network: NetworkState, refs: RefBook): PhoneUplink 
 
     takeBundle(jid) {
       const endpoint = directory.resolve(jid);
-      return (endpoint && keysOf(endpoint)?.take()) ?? null;
+      return endpoint && network.takeKeys(endpoint);
     },
 
     devicesOf(user) {
@@ -89,8 +89,4 @@ export function createUplink(network: NetworkState, refs: RefBook): PhoneUplink 
       return registration?.code.request?.ref === ref ? registration.code.exchange(hello) : Promise.resolve(null);
     },
   };
-}
-
-function seconds(nowMs: number): string {
-  return String(Math.floor(nowMs / 1000));
 }

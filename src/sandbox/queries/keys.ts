@@ -1,11 +1,7 @@
 /** Queries of `encrypt`: uploading, counting and checking one's own keys, fetching those of others. */
-import { keysOf } from "../directory.ts";
 import { bundleNodes, readBundle, readSignedPreKey } from "../key_store.ts";
-import { type BinaryNode, child, childrenOf, element, refusal, result, SERVER } from "../stanza.ts";
+import { type BinaryNode, child, childrenOf, element, refusal, result } from "../stanza.ts";
 import type { QueryContext } from "./table.ts";
-
-/** Below this many one-time keys a companion is asked for more (Baileys uploads below five). */
-const LOW_PRE_KEYS = 5;
 
 export function answerKeys(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const { keys } = context.companion;
@@ -35,27 +31,10 @@ function badRequest(query: BinaryNode): BinaryNode {
 function fetchKeys(query: BinaryNode, { network }: QueryContext): BinaryNode[] {
   return childrenOf(child(query, "key"), "user").map(({ attrs: { jid } }) => {
     const endpoint = network.directory.resolve(jid);
-    const keys = endpoint && keysOf(endpoint);
-    if (!endpoint || !keys) {
-      return element("user", { jid }, [element("error", { code: "404", text: "item-not-found" })]);
-    }
-    const nodes = bundleNodes(keys.take());
+    const bundle = endpoint && network.takeKeys(endpoint);
+    if (!bundle) return element("user", { jid }, [element("error", { code: "404", text: "item-not-found" })]);
     const companion = endpoint.account.companions.get(endpoint.device);
-    if (companion) {
-      nodes.push(element("device-identity", {}, companion.identity));
-      if (keys.preKeyCount < LOW_PRE_KEYS) {
-        const low = element("count", { value: String(keys.preKeyCount) });
-        companion.mailbox.put(
-          element("notification", { from: SERVER, id: network.stanzaId(), type: "encrypt", t: seconds(network) }, [
-            low,
-          ]),
-        );
-      }
-    }
-    return element("user", { jid }, nodes);
+    const identity = companion ? [element("device-identity", {}, companion.identity)] : [];
+    return element("user", { jid }, [...bundleNodes(bundle), ...identity]);
   });
-}
-
-function seconds(network: QueryContext["network"]): string {
-  return String(Math.floor(network.runtime.clock.now() / 1000));
 }

@@ -1,8 +1,9 @@
 /** Queries of `usync`: does a number have an account, which devices and which LID does it have. */
 import { makeJid, parseJid } from "../address.ts";
 import { type Account, endpointsOf } from "../directory.ts";
-import { type BinaryNode, child, element, elements, result, textOf } from "../stanza.ts";
+import { type BinaryNode, child, element, elements, result, seconds, textOf } from "../stanza.ts";
 import type { QueryContext } from "./table.ts";
+import type { Clock } from "../../runtime.ts";
 
 export function answerUsync(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const usync = child(query, "usync");
@@ -35,7 +36,7 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
       case "contact":
         return [element("contact", { type: "in" })];
       case "devices":
-        return [deviceList(account, network.runtime.clock.now())];
+        return [deviceList(account, network.runtime.clock)];
       case "lid":
         // Without it a client cannot encrypt for a phone number; a LID needs no other.
         return byLid ? [] : [element("lid", { val: account.lid })];
@@ -50,7 +51,7 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
   return element("user", { jid }, answers);
 }
 
-function deviceList(account: Account, now: number): BinaryNode {
+function deviceList(account: Account, clock: Clock): BinaryNode {
   const devices = endpointsOf(account).map(({ device }) => {
     const keyIndex = account.companions.get(device)?.keyIndex;
     return element("device", {
@@ -60,6 +61,6 @@ function deviceList(account: Account, now: number): BinaryNode {
   });
   return element("devices", {}, [
     element("device-list", { hash: "2:sandbox" }, devices),
-    element("key-index-list", { ts: String(Math.floor(now / 1000)) }),
+    element("key-index-list", { ts: seconds(clock) }),
   ]);
 }
