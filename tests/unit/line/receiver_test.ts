@@ -151,6 +151,18 @@ Deno.test("a slow file delays its own chat alone, and order within the chat stay
   await world.supervisor.stop();
 });
 
+Deno.test("a file that was kept is not fetched again when its message comes again", async () => {
+  const { world, waiting } = await worldWithSlowMedia();
+  const message = incoming(world, { type: "imageMessage", media: MEDIA });
+  const { events } = world.network.of("ses_1");
+  const kept = [events.message(message), events.message(message)];
+  await settle();
+  waiting[0]!.release();
+  await Promise.all(kept);
+  assert.equal(waiting.length, 1);
+  await world.supervisor.stop();
+});
+
 Deno.test("at most four files of a line are fetched at a time, and all come through", async () => {
   const { world, waiting } = await worldWithSlowMedia();
   const { events } = world.network.of("ses_1");

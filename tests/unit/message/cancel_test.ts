@@ -69,3 +69,22 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   await assert.rejects(() => world.cancel("acc_2", "blk_1"), { code: "not_found" });
   await world.supervisor.stop();
 });
+
+Deno.test("a message that is cancelled in the moment of its departure is either cancelled or sent", async () => {
+  const ends = new Set<string>();
+  // The cancel begins ever so little later, until the departure is the faster one.
+  for (let later = 0; later < 30; later++) {
+    const world = await connectedWorld();
+    const { id } = await world.accept();
+    for (let i = 0; i < later; i++) await Promise.resolve();
+    const cancelled = await world.cancel(ACCOUNT, id).then(() => true, () => false);
+    await world.clock.advance(0);
+    const { status } = await world.message(id);
+    assert.equal(status, cancelled ? "failed" : "sent");
+    assert.equal(world.network.departures.length, cancelled ? 0 : 1);
+    assert.equal((await world.events("message.sent", "message.failed")).length, 1);
+    ends.add(status);
+    await world.supervisor.stop();
+  }
+  assert.equal(ends.size, 2);
+});

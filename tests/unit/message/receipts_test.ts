@@ -123,3 +123,22 @@ Deno.test("a receipt for a message that the owner sent from the phone changes no
   assert.equal(world.disk.commits, commits);
   await world.supervisor.stop();
 });
+
+Deno.test("a receipt and the answer that come in the same moment are both kept, whoever is first", async () => {
+  for (const first of ["receipt", "answer"]) {
+    const world = await connectedWorld();
+    world.network.outcome = () => null;
+    const { id, networkId } = await world.accept();
+    await world.clock.advance(0);
+    const connection = world.network.of("ses_1");
+    if (first === "answer") connection.answers({ kind: "sent", chat: "x" });
+    const heard = Promise.all([hears(world, networkId), hears(world, networkId)]);
+    if (first === "receipt") connection.answers({ kind: "sent", chat: "x" });
+    await heard;
+    await world.clock.advance(0);
+    const { status, deliveredAt } = await world.message(id);
+    assert.deepEqual([status, deliveredAt], ["sent", world.clock.now()]);
+    assert.deepEqual(await said(world), ["sent", "delivered"]);
+    await world.supervisor.stop();
+  }
+});
