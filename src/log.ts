@@ -9,34 +9,50 @@ import type { Log } from "./runtime.ts";
 
 const STDERR = 2;
 
-/** Names of fields that hold secrets or people's words, wherever they turn up in a logged object. */
-const SECRET_FIELDS = [
-  "apiKey",
-  "secret",
-  "secretKey",
-  "password",
+/** Fields that hold secrets or people's words, wherever they turn up in a logged object; in lower case. */
+const SECRET_FIELDS = new Set([
+  "apikey",
+  "x-api-key",
   "authorization",
   "cookie",
+  "idempotency-key",
+  "secret",
+  "secretkey",
+  "password",
   "qr",
-  "pairingCode",
-  "code",
+  "pairingcode",
   "creds",
   "keys",
-  "advSecretKey",
-  "privKey",
-  "private",
+  "advsecretkey",
+  "privkey",
   "text",
   "caption",
   "body",
-  "message.conversation",
-  '["x-api-key"]',
-  '["idempotency-key"]',
-] as const;
+]);
+/** Deeper than this nothing is logged. */
+const DEEPEST = 5;
 
-/** Paths for pino: each field at the top, and one and two levels down. */
-const REDACTED = ["", "*.", "*.*."].flatMap((above) =>
-  SECRET_FIELDS.map((field) => field.startsWith("[") ? above.replace(/\.$/, "") + field : above + field)
-);
+/** The same fields with secrets blotted out. By hand: pino's own wildcard paths cost 50 µs a line. */
+function redact(fields: Record<string, unknown>): Record<string, unknown> {
+  return redactFields(fields, 1);
+}
+
+function redactFields(fields: Record<string, unknown>, depth: number): Record<string, unknown> {
+  const clean: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    clean[name] = SECRET_FIELDS.has(name.toLowerCase()) ? "[redacted]" : redactValue(value, depth);
+  }
+  return clean;
+}
+
+function redactValue(value: unknown, depth: number): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  // Libraries hang what they were working on to their errors.
+  if (value instanceof Error) return redactFields({ ...pino.stdSerializers.err(value) }, depth + 1);
+  if (depth > DEEPEST || ArrayBuffer.isView(value)) return "[left out]";
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, depth + 1));
+  return redactFields(value as Record<string, unknown>, depth + 1);
+}
 
 /** Where the log goes; tests give a stream of their own. */
 export interface LogOptions {
@@ -46,7 +62,9 @@ export interface LogOptions {
 /** The log at the given level. Written at once, so that the last words before a crash are there. */
 export function makeLog(level: LogLevel, options: LogOptions = {}): Log {
   const destination = options.destination ?? (Deno.stderr.isTerminal() ? terminal() : pino.destination(STDERR));
-  return pino({ level, base: null, redact: { paths: REDACTED, censor: "[redacted]" } }, destination);
+  // Errors come out of `redact` serialised already.
+  const serializers = { err: (error: unknown) => error };
+  return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);
 }
 
 /** In this thread: pino's own transports need worker threads, which an executable does not carry. */

@@ -43,7 +43,7 @@ export async function secretKey(
       );
     }
     const made = Buffer.from(options.random.bytes(KEY_BYTES)).toString("hex");
-    await file.write(new TextEncoder().encode(made + "\n"));
+    await Deno.writeTextFile(path, made + "\n");
     await file.sync();
     await syncFolder(dataDir);
     return made;
