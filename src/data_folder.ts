@@ -38,6 +38,7 @@ export async function openDataFolder(
     await migrate(kv, { runtime });
     const seal = makeSeal(key, runtime.random);
     const plans = makePlans(kv);
+    await plans.addDefaults();
     const accounts = makeAccounts({ kv, seal, plans, runtime });
     return { kv, seal, key, plans, accounts, close: () => kv.close() };
   } catch (error) {
