@@ -38,7 +38,7 @@ import { makeSentStore } from "./sent_store.ts";
 
 /** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
 const PING_MS = 20_000;
-/** Without a frame for so long (two pings unanswered) the socket is half-open: noticed within 50 s, see `watch`. */
+/** Without a frame for so long (two pings unanswered) the socket is half-open: noticed within 50 s. */
 const SILENCE_MS = 42_000;
 const WATCH_MS = 5_000;
 /** From the handshake to the login, key upload included. */
@@ -97,7 +97,7 @@ export function connectLine(
   let loggedIn = false;
   let live: Live | undefined;
   let inbox: Inbox | undefined;
-  let lastFrameAt = clock.now();
+  let lastFrameAt = 0;
   let cancelWatch = () => {};
 
   function finish(reason: CloseReason): void {
@@ -165,7 +165,8 @@ export function connectLine(
     const stopPairing = pair(socket, auth);
     live = { socket, auth, sender, recipients, groups, stopPairing };
     listen(live, journal);
-    watch(isLinked(auth.creds) ? clock.now() + LOGIN_MS : Infinity);
+    // A login that does not come to its end; whoever still has to link takes the time that the refs give.
+    if (isLinked(auth.creds)) cancelWatch = clock.after(LOGIN_MS, () => finish(closeReason("unavailable")));
   }
 
   function openInbox(socket: WASocket, auth: AuthState, journal: Journal): Inbox {
@@ -224,6 +225,9 @@ export function connectLine(
       if (over) return;
       if (connection === "open") {
         loggedIn = true;
+        lastFrameAt = clock.now();
+        cancelWatch();
+        watchSilence();
         events.open(identityOf(auth.creds));
         inbox?.open();
       }
@@ -242,13 +246,11 @@ export function connectLine(
     }).catch((error) => log.warn({ error: error.name }, "a receipt could not be kept"));
   }
 
-  /** Ends a connection that went silent, or that does not come to its login. */
-  function watch(loginBefore: number): void {
+  /** Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. */
+  function watchSilence(): void {
     cancelWatch = clock.after(WATCH_MS, () => {
-      const now = clock.now();
-      if (now - lastFrameAt > SILENCE_MS) return finish(closeReason("lost"));
-      if (!loggedIn && now > loginBefore) return finish(closeReason("unavailable"));
-      watch(loginBefore);
+      if (clock.now() - lastFrameAt > SILENCE_MS) finish(closeReason("lost"));
+      else watchSilence();
     });
   }
 

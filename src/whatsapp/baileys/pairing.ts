@@ -22,11 +22,13 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";
+import { within } from "./deadline.ts";
 
 /** How long the network honours the first ref of a connection, and each later one. */
 const FIRST_REF_MS = 60_000;
 const NEXT_REF_MS = 20_000;
 const ADV_SECRET_BYTES = 32;
+const PING_MS = 3_000;
 
 export interface PairingEvents {
   qr(text: string): void;
@@ -73,7 +75,19 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
   }
 
   async function askForCode(phone: string): Promise<void> {
-    events.code(await socket.requestPairingCode(phone));
+    const code = await socket.requestPairingCode(phone);
+    await taken();
+    events.code(code);
+  }
+
+  /** The network works through frames in order: when it answered a ping, it took what was sent before. */
+  async function taken(): Promise<void> {
+    const ping = {
+      tag: "iq",
+      attrs: { to: S_WHATSAPP_NET, type: "get", xmlns: "w:p" },
+      content: [{ tag: "ping", attrs: {} }],
+    };
+    await within(runtime.clock, PING_MS, socket.query(ping)).catch(() => {});
   }
 
   async function pairDevice(stanza: BinaryNode): Promise<void> {
@@ -91,7 +105,7 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
     const { id, from, type } = stanza.attrs;
     await socket.sendNode({ tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } });
     creds.advSecretKey = Buffer.from(runtime.random.bytes(ADV_SECRET_BYTES)).toString("base64");
-    await saveCreds();
+    await Promise.all([saveCreds(), taken()]);
     runtime.log.debug("the network refreshed the link's secret; showing the QR again");
     show();
   }

@@ -1,0 +1,561 @@
+/**
+ * The contract of `src/whatsapp/connection.ts`, for any engine: each test runs on a simulated network of its own, with
+ * phones as witnesses. A factory opens the engine; the suite's clock moves only when told.
+ */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { Buffer } from "node:buffer";
+import pino from "pino";
+import { Problem } from "../../src/errors.ts";
+import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
+import type { InboxItem, Phone } from "../../src/sandbox/device.ts";
+import { type OpenNetwork, startNetwork } from "../../src/sandbox/network.ts";
+import type { Connection, Network, OutgoingBody, SendOutcome } from "../../src/whatsapp/connection.ts";
+import { LineEvents } from "./line_events.ts";
+import { ManualClock } from "./runtime.ts";
+
+export interface EngineOptions {
+  simulated: OpenNetwork;
+  runtime: Runtime;
+  /** A folder for this test alone. */
+  folder: string;
+}
+
+/** Opens the engine under test; called again with the same folder after `close`, it finds what it kept. */
+export type OpenEngine = (options: EngineOptions) => Promise<{ network: Network; close(): Promise<void> }>;
+
+const OWNER = "5511900000001";
+const FRIEND = "5511900000002";
+const LINE = "ses_contract";
+
+/** One line on one network, with its owner's phone and a friend's. */
+export interface Scene {
+  simulated: OpenNetwork;
+  clock: ManualClock;
+  owner: Phone;
+  friend: Phone;
+  network: Network;
+  folder: string;
+  /** Opens the line; the events are recorded. */
+  open(options?: { pairingPhone?: string | null; events?: LineEvents }): { connection: Connection; events: LineEvents };
+  /** Links by QR and logs in. */
+  login(): Promise<{ connection: Connection; events: LineEvents }>;
+  /** Closes the engine as a stopped process would, and opens it anew. */
+  restart(): Promise<void>;
+  /** Waits until the phone has a message that fits. */
+  arrival(phone: Phone, fits: (item: InboxItem) => boolean): Promise<InboxItem>;
+}
+
+export interface SceneOptions {
+  refresh?: boolean;
+  codeLifetimeMs?: number;
+}
+
+/** Sets the scene, plays it, and clears away whatever happens. */
+export async function withScene(
+  openEngine: OpenEngine,
+  play: (scene: Scene) => Promise<void>,
+  options: SceneOptions = {},
+): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "paloma-connection-" });
+  const log = pino({ level: "silent" });
+  const simulated = await startNetwork({ runtime: systemRuntime(log), ...options });
+  const clock = new ManualClock(systemRuntime(log).clock.now());
+  const runtime: Runtime = { clock, random: systemRandom, ids: makeIds(clock, systemRandom), log };
+  let engine = await openEngine({ simulated, runtime, folder });
+  const connections = new Set<Connection>();
+
+  const scene: Scene = {
+    simulated,
+    clock,
+    folder,
+    owner: simulated.addPhone(OWNER, { name: "Olivia" }),
+    friend: simulated.addPhone(FRIEND, { name: "Frida" }),
+    get network() {
+      return engine.network;
+    },
+    open({ pairingPhone = null, events = new LineEvents() } = {}) {
+      const connection = engine.network.open({ lineId: LINE, pairingPhone }, events);
+      connections.add(connection);
+      return { connection, events };
+    },
+    async login() {
+      const { events } = scene.open({ events: scanning(scene.owner) });
+      await events.until("closed");
+      const line = scene.open();
+      await line.events.until("open");
+      return line;
+    },
+    async restart() {
+      await Promise.all([...connections].map((connection) => connection.close()));
+      connections.clear();
+      await engine.close();
+      engine = await openEngine({ simulated, runtime, folder });
+    },
+    async arrival(phone, fits) {
+      for (let attempt = 0; attempt < 500; attempt++) {
+        await phone.idle();
+        const item = phone.inbox().find(fits);
+        if (item) return item;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      throw new Error(`it did not arrive; the phone has ${JSON.stringify(phone.inbox().map(({ id }) => id))}`);
+    },
+  };
+  try {
+    await play(scene);
+  } finally {
+    await Promise.all([...connections].map((connection) => connection.close()));
+    await engine.close();
+    await simulated.close();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Events of a line whose owner looks at the screen and scans whatever QR is shown. */
+export function scanning(phone: Phone): LineEvents {
+  const events = new LineEvents();
+  events.onQr = (text) => void phone.scan(text);
+  return events;
+}
+
+export function text(body: string): OutgoingBody {
+  return { kind: "text", text: body };
+}
+
+/** Writes bytes and describes them as a body to send. */
+export async function fileBody(
+  folder: string,
+  file: {
+    kind: "image" | "video" | "audio" | "document";
+    filename: string;
+    mimetype: string;
+    bytes: Uint8Array;
+    caption?: string;
+  },
+): Promise<OutgoingBody> {
+  const { kind, filename, mimetype, bytes, caption = null } = file;
+  const path = `${folder}/${filename}`;
+  await Deno.writeFile(path, bytes);
+  return { kind, path, size: bytes.length, filename, mimetype, caption };
+}
+
+export function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** Registers the suite for one engine. */
+export function connectionContract(name: string, openEngine: OpenEngine): void {
+  const test = (title: string, play: (scene: Scene) => Promise<void>, options: SceneOptions = {}) =>
+    Deno.test({
+      name: `${name}: ${title}`,
+      fn: () => withScene(openEngine, play, options),
+      // The library keeps timers and sockets of its own that end after the test.
+      sanitizeOps: false,
+      sanitizeResources: false,
+    });
+
+  test("a line is linked by QR, through the refresh stage, and then logs in", async (scene) => {
+    const { events } = scene.open({ events: scanning(scene.owner) });
+    const { identity } = await events.until("linked");
+    const { reason } = await events.until("closed");
+    assert.equal(identity.phone, OWNER);
+    assert.equal(reason.kind, "restart");
+    const qrs = events.of("qr").map(({ text }) => text.split(","));
+    assert.equal(qrs.length, 2, "the QR was to be shown again once");
+    assert.equal(qrs[0]![0], qrs[1]![0], "with the current ref");
+    assert.notEqual(qrs[0]![3], qrs[1]![3], "and a new secret");
+    assert.equal(await scene.network.isLinked(LINE), true);
+    const again = scene.open();
+    assert.deepEqual((await again.events.until("open")).identity, {
+      phone: OWNER,
+      lid: scene.owner.lid,
+      pushName: identity.pushName,
+    });
+    assert.deepEqual(again.events.of("qr"), []);
+  });
+
+  test("the secret of the last refresh is in every later QR", async (scene) => {
+    const first = scene.open();
+    const { text: shown } = await first.events.until("qr");
+    await scene.owner.scan(shown);
+    const refreshed = await first.events.until("qr", ({ text }) => text !== shown);
+    await scene.clock.advance(60_000);
+    const later = await first.events.until("qr", ({ text }) => text !== shown && text !== refreshed.text);
+    const [ref, , , secret] = later.text.split(",");
+    assert.notEqual(ref, refreshed.text.split(",")[0]);
+    assert.equal(secret, refreshed.text.split(",")[3]);
+    assert.equal((await scene.owner.scan(later.text)).kind, "linked");
+    await first.events.until("linked");
+  });
+
+  test("a QR that nobody scans ends as link_expired", async (scene) => {
+    const { events } = scene.open();
+    await events.until("qr");
+    await scene.clock.advance(160_000);
+    assert.equal((await events.until("closed")).reason.kind, "link_expired");
+    assert.equal(events.of("qr").length, 6);
+    assert.equal(await scene.network.isLinked(LINE), false);
+  });
+
+  test("a line is linked by code", async (scene) => {
+    const { events } = scene.open({ pairingPhone: OWNER });
+    const { code } = await events.until("pairingCode");
+    assert.match(code, /^[A-Z0-9]{8}$/);
+    // Longer than all QR refs live.
+    for (let passed = 0; passed < 170_000; passed += 30_000) await scene.clock.advance(30_000);
+    assert.deepEqual(events.of("closed"), []);
+    assert.equal((await scene.owner.enterCode(code)).kind, "linked");
+    assert.equal((await events.until("closed")).reason.kind, "restart");
+    assert.deepEqual(events.of("qr"), []);
+    await scene.open().events.until("open");
+  });
+
+  test("a code that has run out is replaced when the network asks for it", async (scene) => {
+    const { events } = scene.open({ pairingPhone: OWNER });
+    const { code } = await events.until("pairingCode");
+    const next = await events.until("pairingCode", (reported) => reported.code !== code);
+    assert.equal((await scene.owner.enterCode(next.code)).kind, "linked");
+    await events.until("linked");
+  }, { codeLifetimeMs: 1_500 });
+
+  test("a text is sent when the network acknowledged it, and arrives under its id", async (scene) => {
+    const { connection, events } = await scene.login();
+    const outcome = await connection.send({
+      networkId: "3EB0A1",
+      to: FRIEND,
+      body: text("Olá 👋 see https://127.0.0.1/x"),
+    });
+    assert.deepEqual(outcome, { kind: "sent", chat: `${FRIEND}@s.whatsapp.net` });
+    const item = await scene.arrival(scene.friend, ({ id }) => id === "3EB0A1");
+    assert.equal(item.text, "Olá 👋 see https://127.0.0.1/x");
+    const delivered = await events.until("receipt");
+    assert.equal(delivered.receipt.networkId, "3EB0A1");
+    assert.equal(delivered.receipt.status, "delivered");
+    assert.equal(delivered.receipt.participant, null);
+    scene.friend.read("3EB0A1");
+    await events.until("receipt", ({ receipt }) => receipt.status === "read" && receipt.networkId === "3EB0A1");
+  });
+
+  test("the same message sent again under its id arrives once", async (scene) => {
+    const { connection } = await scene.login();
+    const message = { networkId: "3EB0A2", to: FRIEND, body: text("once") };
+    assert.equal((await connection.send(message)).kind, "sent");
+    assert.equal((await connection.send(message)).kind, "sent");
+    const item = await scene.arrival(scene.friend, ({ id }) => id === "3EB0A2");
+    assert.equal(item.copies, 1);
+  });
+
+  test("a number without an account is refused for good", async (scene) => {
+    const { connection } = await scene.login();
+    const outcome = await connection.send({ networkId: "3EB0A3", to: "5511999999999", body: text("hello") });
+    assert.equal(outcome.kind, "refused");
+    assert.equal((outcome as Extract<SendOutcome, { kind: "refused" }>).code, "number_not_registered");
+    assert.deepEqual(await connection.checkNumber("5511999999999"), {
+      exists: false,
+      jid: "5511999999999@s.whatsapp.net",
+    });
+    assert.deepEqual(await connection.checkNumber(FRIEND), { exists: true, jid: `${FRIEND}@s.whatsapp.net` });
+  });
+
+  test("a sender who hides the number is answered at the @lid", async (scene) => {
+    const { connection, events } = await scene.login();
+    await scene.friend.sendMessage({ to: OWNER, text: "guess who", hideNumber: true });
+    const { message } = await events.until("message");
+    assert.equal(message.chat, scene.friend.lid);
+    const outcome = await connection.send({ networkId: "3EB0A4", to: message.chat, body: text("I know you") });
+    assert.equal(outcome.kind, "sent");
+    assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0A4")).text, "I know you");
+  });
+
+  test("the number behind an @lid is known once the network told it", async (scene) => {
+    const { connection, events } = await scene.login();
+    await connection.send({ networkId: "3EB0A5", to: FRIEND, body: text("hello") });
+    await scene.friend.sendMessage({ to: OWNER, text: "guess who", hideNumber: true });
+    const { message } = await events.until("message");
+    assert.equal(message.chat, scene.friend.lid);
+    assert.equal(message.number, FRIEND);
+  });
+
+  test("a group is listed with its six fields and gets messages, which its members read", async (scene) => {
+    const { switchboard } = scene.simulated;
+    const accounts = [OWNER, FRIEND].map((number) =>
+      switchboard.directory.resolve(`${number}@s.whatsapp.net`)!.account
+    );
+    for (const addressing of ["lid", "pn"] as const) {
+      switchboard.createGroup({ subject: `Team ${addressing}`, participants: accounts, addressing });
+    }
+    const { connection, events } = await scene.login();
+    const groups = await connection.groups();
+    assert.deepEqual(groups.map(({ name, size, isAdmin }) => ({ name, size, isAdmin })), [
+      { name: "Team lid", size: 2, isAdmin: true },
+      { name: "Team pn", size: 2, isAdmin: true },
+    ]);
+    for (const [i, group] of groups.entries()) {
+      assert.match(group.id, /@g\.us$/);
+      assert.ok(Math.abs(group.createdAt - scene.clock.now()) < 60_000);
+      const outcome = await connection.send({ networkId: `3EB0B${i}`, to: group.id, body: text(`to ${group.name}`) });
+      assert.deepEqual(outcome, { kind: "sent", chat: group.id });
+      assert.equal((await scene.arrival(scene.friend, ({ id }) => id === `3EB0B${i}`)).chat, group.id);
+      const { receipt } = await events.until("receipt", ({ receipt }) => receipt.networkId === `3EB0B${i}`);
+      assert.equal(receipt.chat, group.id);
+      assert.ok(receipt.participant);
+      for (const words of ["first", "second"]) {
+        await scene.friend.sendMessage({ to: group.id, text: `${words} in ${group.name}` });
+        const { message } = await events.until(
+          "message",
+          ({ message }) => message.text === `${words} in ${group.name}`,
+        );
+        assert.equal(message.chat, group.id);
+        assert.equal(message.number, FRIEND);
+        assert.ok(message.participant);
+      }
+    }
+  });
+
+  test("a group that the line is not in is refused", async (scene) => {
+    const { connection } = await scene.login();
+    const outcome = await connection.send({ networkId: "3EB0B9", to: "120363000000000000@g.us", body: text("hello?") });
+    assert.equal(outcome.kind, "refused");
+  });
+
+  for (const file of FILES) {
+    test(`a file sent as ${file.kind} (${file.filename}) arrives whole`, async (scene) => {
+      const { connection } = await scene.login();
+      const body = await fileBody(scene.folder, file);
+      const outcome = await connection.send({ networkId: "3EB0C1", to: FRIEND, body });
+      assert.equal(outcome.kind, "sent");
+      const item = await scene.arrival(scene.friend, ({ id }) => id === "3EB0C1");
+      assert.equal(item.mediaError, null);
+      assert.equal(item.type, `${file.kind}Message`);
+      assert.equal(item.sha256, sha256(file.bytes));
+      assert.equal(item.caption, file.kind === "audio" ? null : file.caption ?? null);
+      assert.equal(item.filename, file.kind === "document" ? file.filename : null);
+    });
+  }
+
+  test("a file that is missing on disk can be tried again, and the line lives on", async (scene) => {
+    const { connection } = await scene.login();
+    const body: OutgoingBody = {
+      kind: "document",
+      path: `${scene.folder}/nothing.pdf`,
+      size: 5,
+      filename: "nothing.pdf",
+      mimetype: "application/pdf",
+      caption: null,
+    };
+    assert.equal((await connection.send({ networkId: "3EB0C2", to: FRIEND, body })).kind, "retry");
+    assert.equal((await connection.send({ networkId: "3EB0C3", to: FRIEND, body: text("still here") })).kind, "sent");
+  });
+
+  for (const kind of ["image", "video", "audio", "document", "sticker"] as const) {
+    test(`a received ${kind} is downloaded and verified`, async (scene) => {
+      const { events } = await scene.login();
+      const bytes = Buffer.from(`the bytes of a ${kind} `.repeat(5_000));
+      const named = kind === "document" ? { filename: "report.pdf", caption: "see this" } : {};
+      await scene.friend.sendMessage({ to: OWNER, file: bytes.toString("base64"), kind, ...named });
+      const { message } = await events.until("message");
+      assert.equal(message.type, `${kind}Message`);
+      assert.equal(message.text, kind === "document" ? "see this" : null);
+      assert.equal(message.media?.filename, kind === "document" ? "report.pdf" : null);
+      assert.equal(message.media?.size, bytes.length);
+      const stream = await message.media!.download(new AbortController().signal);
+      assert.equal(sha256(new Uint8Array(await new Response(stream).arrayBuffer())), sha256(bytes));
+    });
+  }
+
+  test("a text arrives with its sender, name and time", async (scene) => {
+    const { events } = await scene.login();
+    const { id } = await scene.friend.sendMessage({ to: OWNER, text: "hi there" });
+    const { message } = await events.until("message");
+    assert.equal(message.networkId, id);
+    assert.equal(message.chat, `${FRIEND}@s.whatsapp.net`);
+    assert.equal(message.number, FRIEND);
+    assert.equal(message.pushName, "Frida");
+    assert.equal(message.type, "conversation");
+    assert.equal(message.text, "hi there");
+    assert.equal(message.fromMe, false);
+    assert.ok(Math.abs(message.timestamp * 1000 - scene.clock.now()) < 60_000);
+  });
+
+  test("what the owner writes on the phone arrives as the owner's", async (scene) => {
+    const { events } = await scene.login();
+    await scene.owner.sendMessage({ to: FRIEND, text: "from my phone" });
+    const { message } = await events.until("message");
+    assert.equal(message.fromMe, true);
+    assert.equal(message.chat, `${FRIEND}@s.whatsapp.net`);
+    assert.equal(message.number, OWNER);
+    assert.equal(message.text, "from my phone");
+  });
+
+  test("a stanza that is delivered twice is one message", async (scene) => {
+    const { events } = await scene.login();
+    scene.simulated.switchboard.faults.duplicate(OWNER, 1);
+    await scene.friend.sendMessage({ to: OWNER, text: "twice" });
+    await scene.friend.sendMessage({ to: OWNER, text: "once" });
+    await events.until("message", ({ message }) => message.text === "once");
+    assert.deepEqual(events.of("message").map(({ message }) => message.text), ["twice", "once"]);
+  });
+
+  test("a message whose receiver failed is given again, in its place", async (scene) => {
+    const { events } = await scene.login();
+    let failures = 2;
+    events.onMessage = () => failures-- > 0 ? Promise.reject(new Error("disk full")) : Promise.resolve();
+    await scene.friend.sendMessage({ to: OWNER, text: "one" });
+    await scene.friend.sendMessage({ to: OWNER, text: "two" });
+    await events.until("message");
+    for (let i = 0; i < 4; i++) await scene.clock.advance(500);
+    await events.until("message", ({ message }) => message.text === "two");
+    assert.deepEqual(events.of("message").map(({ message }) => message.text), ["one", "one", "one", "two"]);
+  });
+
+  test("a message that was not taken before the end is given again after a restart", async (scene) => {
+    const { events } = await scene.login();
+    events.onMessage = () => new Promise(() => {});
+    const { id } = await scene.friend.sendMessage({ to: OWNER, text: "do not lose me" });
+    await events.until("message");
+    await scene.restart();
+    const again = scene.open();
+    const { message } = await again.events.until("message");
+    assert.equal(message.networkId, id);
+    assert.equal(message.text, "do not lose me");
+    await scene.restart();
+    const last = scene.open();
+    await last.events.until("open");
+    await scene.friend.sendMessage({ to: OWNER, text: "next" });
+    assert.equal((await last.events.until("message")).message.text, "next", "it is given once when it was taken");
+  });
+
+  test("a dropped line is lost; what it missed arrives once, in order, after the next login", async (scene) => {
+    const { events, connection } = await scene.login();
+    drop(scene, "drop");
+    assert.equal((await events.until("closed")).reason.kind, "lost");
+    assert.deepEqual(
+      await connection.send({ networkId: "3EB0D1", to: FRIEND, body: text("no") }).then(({ kind }) => kind),
+      "hold",
+    );
+    await assert.rejects(
+      connection.checkNumber(FRIEND),
+      (error) => error instanceof Problem && error.code === "network_error",
+    );
+    const words = Array.from({ length: 20 }, (_, i) => `missed ${i}`);
+    for (const word of words) await scene.friend.sendMessage({ to: OWNER, text: word });
+    const again = scene.open();
+    await again.events.until("message", ({ message }) => message.text === words.at(-1));
+    assert.deepEqual(again.events.of("message").map(({ message }) => message.text), words);
+  });
+
+  for (const [fault, kind, code] of CLOSES) {
+    test(`${fault} by the network closes with ${kind}`, async (scene) => {
+      const { events } = await scene.login();
+      drop(scene, fault);
+      const { reason } = await events.until("closed");
+      assert.equal(reason.kind, kind);
+      assert.equal(reason.code, code);
+      assert.equal(events.of("closed").length, 1);
+    });
+  }
+
+  test("a line that goes silent is noticed within 60 s", async (scene) => {
+    const { events } = await scene.login();
+    scene.simulated.switchboard.faults.hold(OWNER, "silence", 120_000);
+    await scene.clock.advance(30_000);
+    assert.deepEqual(events.of("closed"), []);
+    await scene.clock.advance(30_000);
+    assert.equal((await events.until("closed")).reason.kind, "lost");
+  });
+
+  test("an ack that does not come leaves the outcome unknown", async (scene) => {
+    const { connection } = await scene.login();
+    scene.simulated.switchboard.faults.hold(OWNER, "hold_acks", 60_000);
+    const outcome = connection.send({ networkId: "3EB0E1", to: FRIEND, body: text("did you get it?") });
+    await scene.arrival(scene.friend, ({ id }) => id === "3EB0E1");
+    await scene.clock.advance(20_000);
+    assert.equal((await outcome).kind, "unknown");
+  });
+
+  test("a connection that ends before the ack leaves the outcome unknown", async (scene) => {
+    const { connection } = await scene.login();
+    scene.simulated.switchboard.faults.hold(OWNER, "hold_acks", 60_000);
+    const outcome = connection.send({ networkId: "3EB0E2", to: FRIEND, body: text("and now?") });
+    await scene.arrival(scene.friend, ({ id }) => id === "3EB0E2");
+    drop(scene, "drop");
+    assert.equal((await outcome).kind, "unknown");
+  });
+
+  for (const [code, kind] of [["463", "refused"], ["479", "refused"], ["503", "retry"]] as const) {
+    test(`an ack with error ${code} is ${kind}`, async (scene) => {
+      const { connection } = await scene.login();
+      scene.simulated.switchboard.faults.nack(OWNER, { code, count: 1 });
+      assert.equal((await connection.send({ networkId: "3EB0E3", to: FRIEND, body: text("no?") })).kind, kind);
+      assert.equal((await connection.send({ networkId: "3EB0E4", to: FRIEND, body: text("yes") })).kind, "sent");
+    });
+  }
+
+  test("logout unlinks the device on the network; the line can be linked again", async (scene) => {
+    const { connection, events } = await scene.login();
+    const account = scene.simulated.switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!.account;
+    assert.equal(account.companions.size, 1);
+    await connection.logout();
+    assert.equal((await events.until("closed")).reason.kind, "asked");
+    assert.equal(account.companions.size, 0);
+    await scene.network.forget(LINE);
+    assert.equal(await scene.network.isLinked(LINE), false);
+    await scene.login();
+  });
+
+  test("close keeps the link: the next login needs no QR, after a restart too", async (scene) => {
+    const { connection, events } = await scene.login();
+    await connection.close();
+    assert.equal((await events.until("closed")).reason.kind, "asked");
+    await scene.restart();
+    const again = scene.open();
+    await again.events.until("open");
+    assert.deepEqual(again.events.of("qr"), []);
+  });
+
+  test("after closed nothing more is reported", async (scene) => {
+    const { connection, events } = await scene.login();
+    await connection.close();
+    const reported = events.all.length;
+    await scene.friend.sendMessage({ to: OWNER, text: "too late" });
+    await scene.clock.advance(60_000);
+    assert.equal(events.all.length, reported);
+  });
+}
+
+/** What ends a session at the network, the reason it is to be given, and the network's number. */
+const CLOSES = [
+  ["replace", "replaced", 440],
+  ["logout", "logged_out", 401],
+  ["restart", "restart", 515],
+  ["unavailable", "unavailable", 503],
+] as const;
+
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+const FILES = [
+  { kind: "image", filename: "dot.png", mimetype: "image/png", bytes: new Uint8Array(PNG), caption: "a dot" },
+  { kind: "video", filename: "clip.mp4", mimetype: "video/mp4", bytes: randomFile(300_000), caption: "look" },
+  { kind: "audio", filename: "song.mp3", mimetype: "audio/mpeg", bytes: randomFile(70_000) },
+  { kind: "audio", filename: "voice.ogg", mimetype: "audio/ogg", bytes: randomFile(10_000) },
+  {
+    kind: "document",
+    filename: "Rechnung Nr. 7.pdf",
+    mimetype: "application/pdf",
+    bytes: randomFile(1_000_000),
+    caption: "due",
+  },
+] as const;
+
+function randomFile(length: number): Uint8Array {
+  return systemRandom.bytes(length);
+}
+
+function drop(scene: Scene, kind: "drop" | "replace" | "logout" | "restart" | "unavailable"): void {
+  const { switchboard } = scene.simulated;
+  switchboard.breakSessions(switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!.account, kind);
+}
