@@ -8,6 +8,7 @@ import type { MediaIngest } from "../../src/media/ingest.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
 import { recordStatus } from "../../src/message/history.ts";
 import type { Message, MessageStatus } from "../../src/message/message.ts";
+import type { FetchFile } from "../../src/message/fetch_file.ts";
 import { enqueue } from "../../src/message/queue.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
@@ -60,6 +61,8 @@ export class World {
   readonly removedFiles: string[] = [];
   /** What the history index was told, in commits that were built. */
   readonly moves: { messageId: string; from: MessageStatus | null; to: MessageStatus }[] = [];
+  /** Gives a message that names its file by URL the file, or ends it; called with the file's message. */
+  fetchFile: FetchFile = () => Promise.resolve();
   media: MediaIngest = { take: () => Promise.resolve(null) };
   kv!: MemoryKv;
   alarms!: TestAlarms;
@@ -113,6 +116,7 @@ export class World {
       events,
       recorder,
       files,
+      fetchFile: (message, signal) => this.fetchFile(message, signal),
       network: this.network,
       media: this.media,
       delays: () => Promise.resolve(this.delays),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { keys } from "../../../src/store/keys.ts";
+import type { FileContent } from "../../../src/message/content.ts";
 import type { SendOutcome } from "../../../src/whatsapp/connection.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 
@@ -299,6 +300,36 @@ Deno.test("a file goes out by its path and is gone when the message has ended", 
     size: 3,
   }]);
   assert.deepEqual(world.removedFiles, ["med_1"]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a file that is named by URL is fetched during the pause, and its message leaves in its turn", async () => {
+  const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 5_000 } });
+  const fetched: number[] = [];
+  world.fetchFile = async ({ id }) => {
+    await new Promise<void>((resolve) => world.clock.after(2_000, resolve));
+    fetched.push(world.clock.now());
+    const message = await world.message(id);
+    const file = { fileId: "med_1", size: 3, sha256: "00" };
+    const content = { ...message.content as FileContent, file };
+    await world.kv.commit(new Change().set(keys.message(id), { ...message, content }));
+  };
+  await world.accept();
+  await world.clock.advance(0);
+  const remote: FileContent = {
+    kind: "document",
+    file: { url: "https://example.com/a.pdf" },
+    filename: "a.pdf",
+    mimetype: "application/pdf",
+    caption: null,
+  };
+  await world.accept("ses_1", { content: remote });
+  const last = await world.accept();
+  await world.clock.advance(30_000);
+  const [first, second, third] = world.network.departures.map(({ at }) => at);
+  assert.deepEqual(fetched, [first! + 2_000]);
+  assert.deepEqual([second! - first!, third! - second!], [5_000, 5_000]);
+  assert.equal((await world.message(last.id)).status, "sent");
   await world.supervisor.stop();
 });
 

@@ -124,16 +124,16 @@ Deno.test("a receipt for a message that the owner sent from the phone changes no
   await world.supervisor.stop();
 });
 
-Deno.test("a receipt and the answer that come in the same moment are both kept, whoever is first", async () => {
-  for (const first of ["receipt", "answer"]) {
+Deno.test("receipts and the answer that come in the same moment are all kept, whoever is faster", async () => {
+  // The answer begins ever so little later than the receipts, from well before their commits to well after them.
+  for (let later = 0; later < 40; later++) {
     const world = await connectedWorld();
     world.network.outcome = () => null;
     const { id, networkId } = await world.accept();
     await world.clock.advance(0);
-    const connection = world.network.of("ses_1");
-    if (first === "answer") connection.answers({ kind: "sent", chat: "x" });
     const heard = Promise.all([hears(world, networkId), hears(world, networkId)]);
-    if (first === "receipt") connection.answers({ kind: "sent", chat: "x" });
+    for (let i = 0; i < later; i++) await Promise.resolve();
+    world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
     await heard;
     await world.clock.advance(0);
     const { status, deliveredAt } = await world.message(id);
