@@ -8,12 +8,18 @@
  * An attempt that failed counts as a departure too: asking the network in a row, without a pause, for numbers that do
  * not exist is what gets a line blocked.
  */
+import type { Plan } from "../account/plan.ts";
 import type { Random } from "../runtime.ts";
 
 /** Bounds of the pause, milliseconds. */
 export interface Delays {
   minMs: number;
   maxMs: number;
+}
+
+/** The pauses that a plan asks for. */
+export function delaysOf(plan: Pick<Plan, "delayMinMs" | "delayMaxMs">): Delays {
+  return { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
 }
 
 /** What a restart must know to keep the gap; written in the commits that begin and end an attempt. */

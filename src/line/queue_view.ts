@@ -6,7 +6,7 @@ import { LineQueue } from "../message/queue.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import type { Kv } from "../store/kv.ts";
-import { nextDeparture } from "./pacing.ts";
+import { delaysOf, nextDeparture } from "./pacing.ts";
 
 export interface QueuedMessage {
   message: Message;
@@ -27,7 +27,7 @@ export function makeQueueView(
     const plan = (await accounts.caller(accountId))?.plan;
     if (line?.accountId !== accountId || line.wanted === "deleted" || !plan) throw notFound("session");
     const messages = await new LineQueue(kv, lineId).first(limit);
-    const delays = { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
+    const delays = delaysOf(plan);
     const pacing = (await kv.get(keys.pacing(lineId))).value;
     const now = clock.now();
     const first = messages[0]?.status === "processing" ? now : Math.max(now, nextDeparture(pacing, now, delays));
