@@ -5,7 +5,7 @@
 import { dirname } from "node:path";
 import type { Clock, Runtime } from "../runtime.ts";
 import { withGroupCommit } from "./batch.ts";
-import { withChunks } from "./chunk.ts";
+import { type ChunkedKv, withChunks } from "./chunk.ts";
 import { keys } from "./keys.ts";
 import {
   Change,
@@ -32,7 +32,7 @@ const OPENING_MS = 6_000;
 const ORDER_DIGITS = 16;
 
 /** A `Kv` on Deno KV; `native` is there for the alarm clock, which shares the connection. */
-export interface DenoKv extends Kv {
+export interface DenoKv extends ChunkedKv {
   readonly native: Deno.Kv;
 }
 
