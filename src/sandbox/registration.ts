@@ -4,7 +4,7 @@
  * in (515).
  */
 import { Buffer } from "node:buffer";
-import { Curve, proto } from "@whiskeysockets/baileys";
+import { proto } from "@whiskeysockets/baileys";
 import { CodeLink } from "./code_link.ts";
 import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 import type { KeyBundle, LinkAnswer } from "./device.ts";
@@ -14,6 +14,7 @@ import { streamError } from "./faults.ts";
 import { KeyStore } from "./key_store.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { RefBook } from "./ref_book.ts";
+import { isSignedBy } from "./signature.ts";
 import type { NetworkState } from "./state.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER, uintOf } from "./stanza.ts";
 
@@ -202,7 +203,7 @@ function signedByCompanion(
   const { details, accountSignatureKey } = offered;
   if (!deviceSignature?.length || !details || !accountSignatureKey) return null;
   const signed = Buffer.concat([DEVICE_SIGNATURE_PREFIX, details, companionKey, accountSignatureKey]);
-  if (!Curve.verify(companionKey, signed, deviceSignature)) return null;
+  if (!isSignedBy(companionKey, signed, deviceSignature)) return null;
   return proto.ADVSignedDeviceIdentity.encode({ ...offered, deviceSignature }).finish();
 }
 

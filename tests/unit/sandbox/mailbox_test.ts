@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { Mailbox } from "../../../src/sandbox/mailbox.ts";
+import { type BinaryNode, element } from "../../../src/sandbox/stanza.ts";
+
+const ANA = "4915100000001@s.whatsapp.net";
+const BEN = "4915100000002@s.whatsapp.net";
+const message = (id: string, from = ANA) => element("message", { id, from });
+const receipt = (id: string, attrs: Record<string, string> = {}) => element("receipt", { id, to: ANA, ...attrs });
+
+/** Attaches, and answers what came over as `tag id offline`. */
+function connect(mailbox: Mailbox): string[] {
+  const seen: string[] = [];
+  mailbox.attach(({ tag, attrs, content }) => {
+    const inner = Array.isArray(content) ? ` ${(content as BinaryNode[])[0]?.tag}` : "";
+    seen.push(tag === "ib" ? `ib${inner}` : `${tag} ${attrs.id}${attrs.offline === undefined ? "" : " offline"}`);
+  });
+  return seen;
+}
+
+Deno.test("what waits comes first, in order and marked, then what arrives", () => {
+  const mailbox = new Mailbox();
+  for (const id of ["a", "b", "c"]) mailbox.put(message(id));
+  const seen = connect(mailbox);
+  mailbox.put(message("d"));
+  assert.deepEqual(seen, [
+    "ib offline_preview",
+    "message a offline",
+    "message b offline",
+    "message c offline",
+    "ib offline",
+    "message d",
+  ]);
+});
+
+Deno.test("what was handed over but not acknowledged comes again after a reconnect", () => {
+  const mailbox = new Mailbox();
+  for (const id of ["a", "b", "c"]) mailbox.put(message(id));
+  connect(mailbox);
+  mailbox.acknowledge(receipt("b"));
+  mailbox.detach();
+  mailbox.put(message("d"));
+  const seen = connect(mailbox).filter((one) => one.startsWith("message"));
+  assert.deepEqual(seen, ["message a offline", "message c offline", "message d offline"]);
+  assert.equal(mailbox.size, 3);
+});
+
+Deno.test("an ack, a receipt and each id of a batched receipt end a stanza's stay; a retry receipt does not", () => {
+  const mailbox = new Mailbox();
+  for (const id of ["a", "b", "c", "d"]) mailbox.put(message(id));
+  mailbox.put(element("receipt", { id: "a", from: ANA }));
+  mailbox.acknowledge(receipt("a", { type: "retry" }));
+  assert.equal(mailbox.size, 5);
+  mailbox.acknowledge(element("ack", { id: "a", class: "message", to: ANA, error: "500" }));
+  const items = element("list", {}, [element("item", { id: "c" }), element("item", { id: "unknown" })]);
+  mailbox.acknowledge({ ...receipt("b", { type: "read" }), content: [items] });
+  assert.equal(mailbox.size, 2);
+  mailbox.acknowledge(element("ack", { id: "a", class: "receipt", to: ANA }));
+  assert.deepEqual(connect(mailbox).filter((one) => one.includes(" d ")), ["message d offline"]);
+});
+
+Deno.test("two peers that chose one id are told apart", () => {
+  const mailbox = new Mailbox();
+  mailbox.put(message("same", ANA));
+  mailbox.put(message("same", BEN));
+  mailbox.acknowledge(receipt("same", { to: BEN }));
+  const left: string[] = [];
+  mailbox.attach(({ tag, attrs }) => tag === "message" && left.push(attrs.from!));
+  assert.deepEqual(left, [ANA]);
+});
+
+Deno.test("a companion that has nothing waiting still hears that there is nothing", () => {
+  assert.deepEqual(connect(new Mailbox()), ["ib offline"]);
+});

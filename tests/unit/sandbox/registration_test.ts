@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
+import { Curve, proto } from "@whiskeysockets/baileys";
+import { RefBook } from "../../../src/sandbox/ref_book.ts";
+import { Registration } from "../../../src/sandbox/registration.ts";
+import { type BinaryNode, child, childrenOf, element, textOf } from "../../../src/sandbox/stanza.ts";
+import { createSwitchboard } from "../../../src/sandbox/switchboard.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+/** A companion that asks to be linked, and the account of the phone that will. */
+function scene({ refresh = false } = {}) {
+  const runtime = testRuntime();
+  const media = { url: "", host: "", auth: "", caPem: "" };
+  const network = createSwitchboard({ runtime, media });
+  const refs = new RefBook(runtime.random);
+  const account = network.directory.open("4915100000001", { name: "Shop", random: runtime.random });
+  const identity = Curve.generateKeyPair();
+  const sent: BinaryNode[] = [];
+  let last: BinaryNode | "cut" | null = null;
+  const socket = {
+    send: (stanza: BinaryNode) => void sent.push(stanza),
+    end: (stanza: BinaryNode) => void (last = stanza),
+    cut: () => void (last = "cut"),
+  };
+  const signedPreKey = { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) };
+  const bundle = { registrationId: 7, identityKey: identity.public, signedPreKey, preKeys: [] };
+  const options = { network, refs, refresh, codeLifetimeMs: 1_000 };
+  const registration = new Registration(socket, { noisePublic: "ab", bundle }, options);
+  registration.start();
+  const shownRefs = childrenOf(child(sent[0], "pair-device"), "ref").map(textOf);
+  return { runtime, network, refs, account, identity, sent, registration, shownRefs, end: () => last };
+}
+
+/** What a phone signs for a companion, and what that companion answers with, by the given key. */
+function identities(companion: { public: Uint8Array }, prover: { private: Uint8Array }) {
+  const phone = Curve.generateKeyPair();
+  const details = proto.ADVDeviceIdentity.encode({ rawId: 1, timestamp: 1, keyIndex: 4 }).finish();
+  const accountSignature = Curve.sign(phone.private, Buffer.concat([Buffer.of(6, 0), details, companion.public]));
+  const signed = { details, accountSignatureKey: phone.public, accountSignature };
+  const encoded = proto.ADVSignedDeviceIdentity.encode(signed).finish();
+  const hmac = createHmac("sha256", "secret").update(encoded).digest();
+  const proven = Buffer.concat([Buffer.of(6, 1), details, companion.public, phone.public]);
+  const answer = { ...signed, deviceSignature: Curve.sign(prover.private, proven) };
+  return {
+    offered: proto.ADVSignedDeviceIdentityHMAC.encode({ details: encoded, hmac }).finish(),
+    answer: proto.ADVSignedDeviceIdentity.encode(answer).finish(),
+  };
+}
+
+function proofOf(pairSuccess: BinaryNode, answer: Uint8Array): BinaryNode {
+  return element("iq", { id: pairSuccess.attrs.id, type: "result" }, [
+    element("pair-device-sign", {}, [element("device-identity", {}, answer)]),
+  ]);
+}
+
+Deno.test("a companion that signs the identity with its own key is linked and told to log in", async () => {
+  const { network, account, identity, sent, registration, shownRefs, refs, end } = scene();
+  assert.equal(new Set(shownRefs).size, 6);
+  assert.ok(shownRefs.every((ref) => refs.find(ref) === registration && !ref.includes(",")));
+  const { offered, answer } = identities(identity, identity);
+  assert.deepEqual(registration.acceptQr(account, offered), {
+    kind: "linked",
+    deviceJid: "4915100000001:1@s.whatsapp.net",
+  });
+  assert.equal(account.companions.size, 0);
+  registration.onStanza(proofOf(sent.at(-1)!, answer));
+  const companion = account.companions.get(1)!;
+  assert.deepEqual([companion.jid, companion.keyIndex, companion.noisePublic], [
+    "4915100000001:1@s.whatsapp.net",
+    4,
+    "ab",
+  ]);
+  assert.equal((end() as BinaryNode).attrs.code, "515");
+  assert.equal(await network.linkings.get(companion.jid), true);
+});
+
+Deno.test("a companion that signs with another key is not linked", async () => {
+  const { network, account, identity, sent, registration, end } = scene();
+  const { offered, answer } = identities(identity, Curve.generateKeyPair());
+  registration.acceptQr(account, offered);
+  registration.onStanza(proofOf(sent.at(-1)!, answer));
+  assert.equal(account.companions.size, 0);
+  assert.equal((end() as BinaryNode).attrs.code, "401");
+  registration.onClose();
+  assert.equal(await network.linkings.get("4915100000001:1@s.whatsapp.net"), false);
+});
+
+Deno.test("a companion that proves nothing in time is hung up on, and its refs are forgotten", async () => {
+  const { runtime, account, identity, registration, refs, shownRefs, end } = scene();
+  registration.acceptQr(account, identities(identity, identity).offered);
+  await runtime.clock.advance(20_000);
+  assert.equal(end(), "cut");
+  registration.onClose();
+  assert.ok(shownRefs.every((ref) => refs.find(ref) === null));
+});
+
+Deno.test("the refresh stage holds until the companion acknowledges it", () => {
+  const { account, identity, sent, registration } = scene({ refresh: true });
+  const { offered } = identities(identity, identity);
+  assert.deepEqual(registration.acceptQr(account, offered), { kind: "refresh" });
+  const asked = sent.at(-1)!;
+  assert.deepEqual([asked.tag, asked.attrs.type], ["notification", "companion_reg_refresh"]);
+  registration.onStanza(element("ack", { id: "another", class: "notification" }));
+  assert.deepEqual(registration.acceptQr(account, offered), { kind: "refresh" });
+  registration.onStanza(element("ack", { id: asked.attrs.id, class: "notification" }));
+  assert.equal(registration.acceptQr(account, offered).kind, "linked");
+  assert.equal(sent.filter(({ attrs }) => attrs.type === "companion_reg_refresh").length, 1);
+});

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { type Account, type Companion, Directory, type Endpoint, jidOf } from "../../../src/sandbox/directory.ts";
+import { type AddressingMode, Groups } from "../../../src/sandbox/groups.ts";
+import { KeyStore } from "../../../src/sandbox/key_store.ts";
+import { Mailbox } from "../../../src/sandbox/mailbox.ts";
+import { participantHash, Relay } from "../../../src/sandbox/relay.ts";
+import { relayReceipt } from "../../../src/sandbox/receipts.ts";
+import { type BinaryNode, childrenOf, element } from "../../../src/sandbox/stanza.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+/** Accounts whose devices write down what reaches them. */
+function scene() {
+  const runtime = testRuntime();
+  const directory = new Directory();
+  const groups = new Groups();
+  const relay = new Relay(directory, groups, runtime.clock);
+  const arrived: { at: string; stanza: BinaryNode }[] = [];
+
+  const open = (number: string) => {
+    const account = directory.open(number, { name: `Name ${number}`, random: runtime.random });
+    account.phone = { jid: account.jid, lid: account.lid, deliver: (stanza) => arrived.push({ at: number, stanza }) };
+    return account;
+  };
+  const link = (account: Account): Endpoint => {
+    const device = account.nextDeviceId++;
+    const mailbox = new Mailbox();
+    const endpoint = { account, device };
+    const keys = new KeyStore({
+      registrationId: 1,
+      identityKey: new Uint8Array(32),
+      signedPreKey: { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) },
+      preKeys: [],
+    });
+    const [jid, lid] = [jidOf(endpoint, "pn"), jidOf(endpoint, "lid")];
+    const identity = new Uint8Array(0);
+    const companion: Companion = {
+      ...{ id: device, account, jid, lid, mailbox, keys, identity, keyIndex: device },
+      ...{ noisePublic: "", linkedAt: 0, session: null },
+    };
+    account.companions.set(device, companion);
+    mailbox.attach((stanza) => stanza.tag !== "ib" && arrived.push({ at: `${account.number}:${device}`, stanza }));
+    return endpoint;
+  };
+  const line = open("4915100000001");
+  const ana = open("4915100000002");
+  const ben = open("4915100000003");
+  const routes = { directory, groups, relay, runtime };
+  return { runtime, groups, relay, routes, line, ana, ben, companion: link(line), link, arrived };
+}
+
+const enc = (text: string) => element("enc", { v: "2", type: "msg" }, new TextEncoder().encode(text));
+const to = (jid: string) => element("to", { jid }, [enc(`for ${jid}`)]);
+const write = (id: string, chat: string, jids: string[], extra: BinaryNode[] = []) =>
+  element("message", { id, to: chat, type: "text" }, [element("participants", {}, jids.map(to)), ...extra]);
+
+Deno.test("a message reaches the devices that it was encrypted for, and each sees whom it is from", () => {
+  const { relay, line, ana, companion, arrived } = scene();
+  assert.deepEqual(relay.submit(companion, write("a", ana.jid, [ana.jid, line.jid])), {});
+  assert.deepEqual(arrived.map(({ at }) => at), [ana.number, line.number]);
+  const [theirs, own] = arrived.map(({ stanza }) => stanza.attrs);
+  assert.equal(theirs!.from, `${line.number}:1@s.whatsapp.net`);
+  assert.equal(theirs!.sender_lid, line.lid);
+  assert.equal(theirs!.recipient, undefined);
+  assert.deepEqual([own!.from, own!.recipient, own!.recipient_lid], [theirs!.from, ana.jid, ana.lid]);
+});
+
+Deno.test("the same id again is acknowledged, and relayed only to a device that asked for it", () => {
+  const { relay, routes, line, ana, companion, arrived } = scene();
+  const message = write("a", ana.jid, [ana.jid, line.jid]);
+  relay.submit(companion, message);
+  assert.deepEqual(relay.submit(companion, message), {});
+  assert.equal(arrived.length, 2);
+  const retry = element("receipt", { id: "a", to: `${line.number}:1@s.whatsapp.net`, type: "retry" });
+  relayReceipt({ account: ana, device: 0 }, retry, routes);
+  assert.deepEqual(arrived.slice(2).map(({ at, stanza }) => [at, stanza.tag]), [[`${line.number}:1`, "receipt"]]);
+  relay.submit(companion, message);
+  assert.deepEqual(arrived.slice(3).map(({ at }) => at), [ana.number]);
+});
+
+Deno.test("another sender may use the same id", () => {
+  const { relay, line, ana, ben, arrived } = scene();
+  for (const account of [ana, ben]) relay.submit({ account, device: 0 }, write("a", line.jid, [line.jid]));
+  assert.equal(arrived.length, 2);
+});
+
+Deno.test("a message for nobody, for a stranger's group or without an id is refused and reaches no one", () => {
+  const { relay, groups, runtime, line, ana, ben, companion, arrived } = scene();
+  const group = groups.create({ subject: "Others", participants: [ana, ben], addressing: "lid" }, runtime);
+  const refused = [
+    write("a", "4915199999999@s.whatsapp.net", [line.jid]),
+    write("b", "1234@g.us", [ana.jid]),
+    write("c", group.jid, [ana.jid], [enc("all")]),
+    element("message", { to: ana.jid }, [enc("no id")]),
+  ].map((message) => relay.submit(companion, message).error);
+  assert.deepEqual(refused, ["404", "404", "403", "400"]);
+  assert.equal(arrived.length, 0);
+});
+
+Deno.test("a device of somebody else gets nothing, even where it is named", () => {
+  const { relay, ana, ben, companion, arrived } = scene();
+  relay.submit(companion, write("a", ana.jid, [ana.jid, ben.jid, `${ana.number}:7@s.whatsapp.net`]));
+  assert.deepEqual(arrived.map(({ at }) => at), [ana.number]);
+});
+
+for (const addressing of ["lid", "pn"] as AddressingMode[]) {
+  Deno.test(`in a group by ${addressing} all devices get the ciphertext, and a key where one was encrypted`, () => {
+    const { relay, groups, runtime, line, ana, ben, companion, arrived } = scene();
+    const group = groups.create({ subject: "Team", participants: [ana, line, ben], addressing }, runtime);
+    relay.submit(companion, write("a", group.jid, [addressing === "lid" ? ana.lid : ana.jid], [enc("all")]));
+    assert.deepEqual(arrived.map(({ at, stanza }) => [at, childrenOf(stanza, "enc").length]), [
+      [ana.number, 2],
+      [line.number, 1],
+      [ben.number, 1],
+    ]);
+    const { attrs } = arrived[0]!.stanza;
+    const [form, other] = addressing === "lid" ? ["lid", "participant_pn"] : ["pn", "participant_lid"];
+    assert.equal(attrs.participant, jidOf(companion, form as "lid" | "pn"));
+    assert.equal(attrs[other!], addressing === "lid" ? line.jid : line.lid);
+    assert.equal(attrs.addressing_mode, addressing);
+  });
+}
+
+Deno.test("who hides the number is nowhere named by it", () => {
+  const { relay, groups, runtime, line, ana, arrived } = scene();
+  const group = groups.create({ subject: "Team", participants: [ana, line], addressing: "pn" }, runtime);
+  const sender = { account: ana, device: 0 };
+  relay.submit(sender, write("a", line.jid, [`${line.number}:1@s.whatsapp.net`]), { hideNumber: true });
+  relay.submit(sender, write("b", group.jid, [], [enc("all")]), { hideNumber: true });
+  assert.equal(arrived.length, 3);
+  for (const { stanza } of arrived) {
+    const values = Object.entries(stanza.attrs).filter(([name]) => name !== "notify").map(([, value]) => value);
+    assert.ok(values.some((value) => value === ana.lid));
+    assert.ok(!values.some((value) => value?.includes(ana.number)));
+  }
+});
+
+Deno.test("delivered and read go to all devices of the sender, a retry to the one that sent", () => {
+  const { routes, line, ana, companion, link, arrived } = scene();
+  link(line);
+  const sender = jidOf(companion, "pn");
+  const from = { account: ana, device: 0 };
+  relayReceipt(from, element("receipt", { id: "a", to: sender }), routes);
+  relayReceipt(from, element("receipt", { id: "a", to: sender, type: "retry" }), routes);
+  const all = [line.number, `${line.number}:1`, `${line.number}:2`];
+  assert.deepEqual(arrived.map(({ at }) => at), [...all, `${line.number}:1`]);
+  assert.ok(arrived.every(({ stanza }) => stanza.attrs.from === ana.jid));
+});
+
+Deno.test("a stated hash of receivers is compared with the network's list", () => {
+  const { relay, line, ana, companion } = scene();
+  const state = (phash: string) => {
+    const message = write(phash, ana.jid, [ana.jid, line.jid]);
+    return relay.submit(companion, { ...message, attrs: { ...message.attrs, phash } });
+  };
+  const right = participantHash([ana.jid, line.jid]);
+  assert.deepEqual(state(right), {});
+  assert.deepEqual(state("2:old"), { phash: right });
+});
