@@ -50,6 +50,7 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
       const mimetype = safeMimetype(response.headers.get("content-type") ?? "");
       return { file: { fileId, size, sha256 }, filename: filenameOf(response, mimetype), mimetype };
     } catch (error) {
+      if (error instanceof TypeError) throw invalid(path, "the file is compressed in a way that cannot be read");
       if (!(error instanceof EgressError)) throw error;
       if (error.code === "too_large") {
         throw new Problem("payload_too_large", `${path}: the file is larger than ${FETCH_MAX_BYTES / 1024 ** 2} MiB.`);

@@ -40,6 +40,7 @@ export class Receiver {
 
   static async start(answer: Answer = answering(200), tls?: TlsIdentity): Promise<Receiver> {
     const sockets = new Set<Socket>();
+    const responses = new Set<ServerResponse>();
     const server = tls ? createTlsServer(tls, handle) : createServer(handle);
     server.on("connection", (socket: Socket) => {
       sockets.add(socket);
@@ -48,12 +49,15 @@ export class Receiver {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const receiver = new Receiver((server.address() as AddressInfo).port, answer, async () => {
+      for (const response of responses) response.destroy();
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     });
     function handle(request: IncomingMessage, response: ServerResponse): void {
       const chunks: Buffer[] = [];
+      responses.add(response);
       response.on("error", () => {});
+      response.on("close", () => responses.delete(response));
       request.on("error", () => {});
       request.on("data", (chunk: Buffer) => chunks.push(chunk));
       request.on("end", () => {
