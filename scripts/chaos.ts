@@ -1,0 +1,36 @@
+/** `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke. */
+import { eventFlood } from "./chaos/event_flood.ts";
+import { pacedRun } from "./chaos/paced_run.ts";
+
+const which = Deno.args.find((arg) => !arg.startsWith("-")) ?? "all";
+const killsAt = Deno.args.indexOf("--kills");
+const kills = killsAt >= 0 ? Number(Deno.args[killsAt + 1]) : undefined;
+const report = (line: string) => console.log(`  ${line}`);
+let broken = 0;
+
+function conclude(name: string, result: { broken: string[] }): void {
+  console.log(`${name}: ${JSON.stringify({ ...result, broken: result.broken.length })}`);
+  for (const sentence of result.broken.slice(0, 20)) console.log(`  BROKEN ${sentence}`);
+  broken += result.broken.length;
+}
+
+if (which === "all" || which === "paced") {
+  console.log("A paced run of 200 messages on two lines, killed again and again");
+  conclude(
+    "paced",
+    await pacedRun({
+      messages: 200,
+      lines: 2,
+      kills: kills ?? 20,
+      delayMinMs: 300,
+      delayMaxMs: 800,
+      killAfterMs: [500, 3_000],
+      report,
+    }),
+  );
+}
+if (which === "all" || which === "events") {
+  console.log("2,000 incoming and 2,000 outgoing messages, killed again and again");
+  conclude("events", await eventFlood({ messages: 2_000, kills: kills ?? 100, killAfterMs: [200, 1_500], report }));
+}
+Deno.exit(broken === 0 ? 0 : 1);

@@ -1,0 +1,32 @@
+/**
+ * Builds `dist/paloma`. Takes the compiler from COMPILE_DENO and the runtime from DENORT_BIN where they are set, else
+ * the Deno that runs this script and its own runtime.
+ */
+import { join } from "node:path";
+
+const root = join(import.meta.dirname!, "..");
+const output = join(root, "dist", "paloma");
+await Deno.mkdir(join(root, "dist"), { recursive: true });
+
+const compiler = Deno.env.get("COMPILE_DENO") ?? Deno.execPath();
+const { code } = await new Deno.Command(compiler, {
+  // --no-lock: compilers older than the lock file's version refuse it.
+  args: [
+    "compile",
+    "--no-lock",
+    "--no-check",
+    "--allow-all",
+    "--output",
+    output,
+    "--include",
+    join(root, "src", "panel"),
+    join(root, "main.ts"),
+  ],
+  cwd: root,
+  stdout: "inherit",
+  stderr: "inherit",
+}).output();
+if (code !== 0) Deno.exit(code);
+
+const { size } = await Deno.stat(output);
+console.log(`dist/paloma  ${(size / 1e6).toFixed(0)} MB`);

@@ -1,0 +1,133 @@
+/**
+ * The composition root: picks the engines, wires the services, starts and stops them in order. Nothing else knows which
+ * engine is behind a port.
+ */
+import { join } from "node:path";
+import type { Accounts } from "./account/account.ts";
+import { DEFAULT_PLANS } from "./account/plan.ts";
+import { makeIdempotency } from "./account/idempotency.ts";
+import type { Config } from "./config.ts";
+import { openDataFolder } from "./data_folder.ts";
+import { readAllowList } from "./egress/address.ts";
+import { makeSafeFetch } from "./egress/safe_fetch.ts";
+import { makeEventLog } from "./event/event_log.ts";
+import { listen } from "./http/listen.ts";
+import { createApi } from "./http/server.ts";
+import { makeLines } from "./line/lines.ts";
+import type { Delays } from "./line/pacing.ts";
+import { makeQueueView } from "./line/queue_view.ts";
+import { Supervisor } from "./line/supervisor.ts";
+import { lockGateway } from "./gateway_lock.ts";
+import { startMaintenance } from "./maintenance.ts";
+import { openDiskMediaStore } from "./media/disk.ts";
+import { makeMediaIngest } from "./media/ingest.ts";
+import { makeMediaLinks } from "./media/link.ts";
+import { makeServeMedia } from "./media/serve.ts";
+import { makeAccept } from "./message/accept.ts";
+import { removeDrafts } from "./message/bulk_draft.ts";
+import { makeCancel } from "./message/cancel.ts";
+import { makeFetchFile } from "./message/fetch_file.ts";
+import { makeHistory, recordStatus } from "./message/history.ts";
+import { makeRecorder } from "./message/record.ts";
+import { makeMetrics } from "./metrics.ts";
+import { panel } from "./panel/panel.ts";
+import type { Runtime } from "./runtime.ts";
+import { denoAlarmClock } from "./store/deno_alarm.ts";
+import { keys } from "./store/keys.ts";
+import { sweeps } from "./sweeps.ts";
+import { makeDispatcher } from "./webhook/dispatcher.ts";
+import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
+import { baileysNetwork } from "./whatsapp/baileys/network.ts";
+
+export interface Gateway {
+  /** `http://HOST:PORT/v1`. */
+  baseUrl: string;
+  panelUrl: string;
+  accounts: Accounts;
+  /** Stops taking requests, lets what is on its way come to its end, closes the lines and the store. */
+  stop(): Promise<void>;
+}
+
+/** Starts a gateway; resolves when it listens and its lines begin to connect. Throws StoreError, AlreadyRunning. */
+export async function startGateway({ config, runtime }: { config: Config; runtime: Runtime }): Promise<Gateway> {
+  const lock = await lockGateway(config.dataDir);
+  const data = await openDataFolder(config, runtime);
+  const { kv, seal, accounts } = data;
+  await removeDrafts(kv);
+
+  const stopping = new AbortController();
+  const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
+  const links = makeMediaLinks(() => config.publicUrl ?? server.url, data.key);
+  const events = makeEventLog(kv, runtime);
+  const idempotency = makeIdempotency({ kv, clock: runtime.clock });
+  const recorder = makeRecorder({ kv, events, recordStatus, files: media, runtime });
+  const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
+  const delays = async (accountId: string): Promise<Delays> => {
+    const plan = (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!;
+    return { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
+  };
+
+  const supervisor = new Supervisor({
+    kv,
+    runtime,
+    alarms: denoAlarmClock(kv.native, { runtime }),
+    recorder,
+    files: media,
+    fetchFile: makeFetchFile({ kv, runtime, safeFetch, files: media, recorder }),
+    delays,
+    events,
+    media: makeMediaIngest({ media, links, runtime }),
+    network: baileysNetwork({ runtime, kv, seal, whatsapp: config.whatsapp }),
+  });
+  const lines = makeLines({ kv, runtime, accounts, supervisor });
+  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });
+
+  const api = createApi({
+    runtime,
+    metrics: makeMetrics(),
+    accounts,
+    idempotency,
+    lines,
+    accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.messageAccepted(lineId) }),
+    history: makeHistory(kv),
+    cancel: makeCancel({ kv, recorder }),
+    queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
+    media,
+    serveMedia: makeServeMedia({ kv, media, links, runtime }),
+    events,
+    webhooks: makeWebhooks({
+      kv,
+      events,
+      safeFetch,
+      seal,
+      runtime,
+      dispatcher,
+      findSession: async (accountId, sessionId) =>
+        (await lines.list(accountId)).find(({ id }) => sessionId === null || id === sessionId) ?? null,
+    }),
+    trustedProxies: config.trustedProxies,
+    probe: async () => void await kv.get(keys.schemaVersion()),
+    stopping: stopping.signal,
+  });
+  api.route("/panel", panel());
+
+  const server = await listen(api, config);
+  await dispatcher.start();
+  await supervisor.start();
+  const maintenance = startMaintenance(sweeps({ kv, runtime, media }), { runtime });
+  runtime.log.info({ url: server.url, dataDir: config.dataDir }, "the gateway is up");
+
+  return {
+    baseUrl: `${server.url}/v1`,
+    panelUrl: `${server.url}/panel`,
+    accounts,
+    async stop() {
+      stopping.abort();
+      await server.stop();
+      await Promise.all([supervisor.stop(), dispatcher.stop(), maintenance.stop()]);
+      data.close();
+      await lock.release();
+      runtime.log.info("the gateway has stopped");
+    },
+  };
+}

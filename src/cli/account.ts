@@ -1,0 +1,140 @@
+/** `paloma account`: accounts, their keys and where these may be used. */
+import type { Command } from "commander";
+import type { Account } from "../account/account.ts";
+import { type Data, withData } from "./data.ts";
+import { Exit, printResult, table } from "./output.ts";
+import { withSettings } from "./settings.ts";
+
+export function addAccountCommand(root: Command): void {
+  const account = root.command("account").description("accounts and their API keys");
+  const sub = (usage: string, about: string) =>
+    withSettings(account.command(usage).description(about)).option("--json", "print JSON");
+
+  sub("create", "make an account and print its API key")
+    .requiredOption("--name <name>", "what to call it")
+    .option("--plan <plan>", "its plan", "free")
+    .action((options) =>
+      withData(options, async ({ accounts }) => {
+        const { account, apiKey } = await accounts.create({ name: options.name, plan: options.plan });
+        printResult(
+          options,
+          { accountId: account.id, name: account.name, plan: account.plan, apiKey },
+          () => table([["account", account.id], ["name", account.name], ["plan", account.plan], ["API key", apiKey]]),
+        );
+      })
+    );
+
+  sub("list", "every account").action((options) =>
+    withData(options, async ({ accounts }) => {
+      const all = await accounts.list();
+      printResult(options, all.map(view), () =>
+        table([
+          ["ID", "NAME", "PLAN", "ACTIVE", "EXPIRES"],
+          ...all.map((a) => [a.id, a.name, a.plan, a.active ? "yes" : "no", date(a.expiresAt)]),
+        ]));
+    })
+  );
+
+  sub("show <id>", "one account with its API key").action((id: string, options) =>
+    withData(options, async ({ accounts }) => {
+      const found = await existing(accounts, id);
+      const apiKey = await accounts.apiKey(id);
+      printResult(options, { ...view(found), apiKey }, () => describe(found, apiKey));
+    })
+  );
+
+  const change = (
+    usage: string,
+    about: string,
+    values: (args: string[], given: ChangeOptions & { now: number }) => AccountChange,
+  ) =>
+    sub(usage, about).action((...args: unknown[]) => {
+      const [options, ...words] = [args.at(-2) as ChangeOptions, ...args.slice(0, -2) as string[]];
+      return withData(options, async ({ accounts, runtime }) => {
+        const [id] = words;
+        await existing(accounts, id!);
+        const changed = await accounts.update(id!, values(words, { ...options, now: runtime.clock.now() }));
+        printResult(options, view(changed), () => describe(changed));
+      });
+    });
+
+  change("set-plan <id> <plan>", "put it on another plan", ([, plan]) => ({ plan }));
+  change("deactivate <id>", "its key stops working", () => ({ active: false }));
+  change("activate <id>", "its key works again", () => ({ active: true }));
+  change("expire <id>", "end its subscription, now or at a date", (_, { at, now }) => ({ expiresAt: expiry(at, now) }))
+    .option("--at <date>", "ISO 8601 date or time; `never` lifts the end");
+  change("restrict <id>", "limit where its key may be used; an empty value lifts the limit", (_, options) => {
+    if (options.allowedIps === undefined && options.allowedDomains === undefined) {
+      throw new Exit(2, "Give --allowed-ips, --allowed-domains, or both.");
+    }
+    return {
+      ...(options.allowedIps !== undefined && { allowedIps: commaList(options.allowedIps) }),
+      ...(options.allowedDomains !== undefined && { allowedDomains: commaList(options.allowedDomains) }),
+    };
+  })
+    .option("--allowed-ips <cidrs>", "addresses and CIDRs, separated by commas")
+    .option("--allowed-domains <hosts>", "host names, subdomains included, separated by commas");
+
+  sub("rotate-key <id>", "make a new API key; the old one stops working at once").action((id: string, options) =>
+    withData(options, async ({ accounts }) => {
+      await existing(accounts, id);
+      const apiKey = await accounts.rotateKey(id);
+      printResult(options, { accountId: id, apiKey }, () => table([["account", id], ["API key", apiKey]]));
+    })
+  );
+}
+
+interface ChangeOptions extends Record<string, unknown> {
+  json?: boolean;
+  at?: string;
+  allowedIps?: string;
+  allowedDomains?: string;
+}
+
+type AccountChange = Parameters<Data["accounts"]["update"]>[1];
+
+async function existing(accounts: Data["accounts"], id: string): Promise<Account> {
+  const found = await accounts.get(id);
+  if (!found) throw new Exit(1, `There is no account ${id}.`);
+  return found;
+}
+
+function expiry(at: string | undefined, now: number): number | null {
+  if (at === undefined) return now;
+  if (at === "never") return null;
+  const time = Date.parse(at);
+  if (Number.isNaN(time)) throw new Exit(2, `--at: "${at}" is not a date like 2027-01-31`);
+  return time;
+}
+
+function commaList(text: string): string[] {
+  return text.split(",").map((part) => part.trim()).filter(Boolean);
+}
+
+function date(time: number | null): string {
+  return time === null ? "never" : new Date(time).toISOString();
+}
+
+function view(account: Account) {
+  const { id, expiresAt, createdAt, ...rest } = account;
+  return {
+    accountId: id,
+    ...rest,
+    expiresAt: expiresAt === null ? null : date(expiresAt),
+    createdAt: date(createdAt),
+  };
+}
+
+function describe(account: Account, apiKey?: string): string {
+  return table([
+    ["account", account.id],
+    ["name", account.name],
+    ["plan", account.plan],
+    ["active", account.active ? "yes" : "no"],
+    ["expires", date(account.expiresAt)],
+    ["allowed IPs", account.allowedIps.join(", ") || "any"],
+    ["allowed domains", account.allowedDomains.join(", ") || "any"],
+    ["created", date(account.createdAt)],
+    ...(apiKey ? [["API key", apiKey]] : []),
+  ]);
+}

@@ -1,0 +1,66 @@
+/** A small client of Paloma's own API and of the sandbox's control API, as a user's program would call them. */
+import { type Clock, sleep } from "../runtime.ts";
+import { Exit } from "./output.ts";
+
+const POLL_MS = 50;
+
+// deno-lint-ignore no-explicit-any -- answers are read as the reader of the API reference would, field by field
+export type Json = any;
+
+export interface Client {
+  call(method: string, path: string, body?: unknown): Promise<Json>;
+}
+
+/** Calls under `base`; throws Exit 1 with the answer when the status is not 2xx. */
+export function httpClient(base: string, headers: Record<string, string> = {}): Client {
+  return {
+    async call(method, path, body) {
+      const response = await fetch(base + path, {
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+      const text = await response.text();
+      if (!response.ok) throw new Exit(1, `${method} ${path} answered ${response.status}: ${text}`);
+      return JSON.parse(text);
+    },
+  };
+}
+
+/** Asks again and again until the answer is neither null nor undefined. Throws Exit 1 after `timeoutMs`. */
+export async function until<T>(
+  clock: Clock,
+  ask: () => Promise<T | null | undefined>,
+  { what, timeoutMs = 30_000 }: { what: string; timeoutMs?: number },
+): Promise<T> {
+  const end = clock.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null && answer !== undefined) return answer;
+    if (clock.now() > end) throw new Exit(1, `Waited ${timeoutMs / 1000} s in vain for ${what}.`);
+    await sleep(clock, POLL_MS);
+  }
+}
+
+/**
+ * Links a session with a simulated phone: reads the QR that the gateway shows and lets the phone scan that very PNG,
+ * again for every new one, until the session is connected.
+ */
+export async function linkByQr(
+  clock: Clock,
+  { api, control, sessionId, phone }: { api: Client; control: Client; sessionId: string; phone: string },
+): Promise<{ scans: number }> {
+  let scanned: string | null = null;
+  let scans = 0;
+  await until(clock, async () => {
+    const { status, qr } = await api.call("GET", `/sessions/${sessionId}/qr`);
+    if (status === "connected") return true;
+    if (qr && qr !== scanned) {
+      scanned = qr;
+      scans++;
+      await control.call("POST", `/phones/${phone}/scan`, { qr });
+    }
+    return null;
+  }, { what: "the line to connect" });
+  return { scans };
+}

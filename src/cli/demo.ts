@@ -1,0 +1,151 @@
+/**
+ * `paloma sandbox --demo`: what a user does on the first day, step by step, on the simulated network: a text, a PDF, a
+ * bulk, an answer and its signed webhook. Every step is checked; the first that fails ends the demo with exit 1.
+ */
+import { createHash, createHmac } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Clock } from "../runtime.ts";
+import { type Client, type Json, until } from "./client.ts";
+import { Exit, print } from "./output.ts";
+
+export interface DemoStage {
+  clock: Clock;
+  api: Client;
+  control: Client;
+  sessionId: string;
+  /** Number of the linked line. */
+  line: string;
+  /** Number of the simulated customer who is written to. */
+  customer: string;
+}
+
+/** Runs the steps and prints each with its time. Throws Exit 1 when what arrived is not what was sent. */
+export async function runDemo(stage: DemoStage): Promise<void> {
+  const { clock, api, control, sessionId, line, customer } = stage;
+  const received = await receiveWebhooks();
+  try {
+    const step = makeSteps(clock);
+    const webhook = await api.call("POST", "/webhooks", { url: received.url, events: ["message.received"] });
+
+    await step("text", async () => {
+      const text = "Your order #1042 is on its way 📦";
+      const { messageId } = await api.call("POST", "/messages/send/text", { to: customer, text });
+      const arrived = await arrival(stage, (message) => message.text === text);
+      await statusSent(stage, messageId);
+      return `"${arrived.text}" is on the customer's phone, status sent`;
+    });
+
+    await step("PDF", async () => {
+      const pdf = invoicePdf("Invoice 2026-1042");
+      const { messageId } = await api.call("POST", "/messages/send/document", {
+        to: customer,
+        file: pdf.toString("base64"),
+        filename: "invoice-1042.pdf",
+        caption: "Your invoice",
+      });
+      const arrived = await arrival(stage, (message) => message.filename === "invoice-1042.pdf");
+      await statusSent(stage, messageId);
+      const sha256 = createHash("sha256").update(pdf).digest("hex");
+      check(arrived.sha256 === sha256, `the PDF arrived changed: ${arrived.sha256} is not ${sha256}`);
+      return `invoice-1042.pdf, ${pdf.length} bytes, SHA-256 ${sha256.slice(0, 16)}… the same on the phone`;
+    });
+
+    await step("bulk", async () => {
+      const texts = Array.from({ length: 5 }, (_, i) => `Reminder ${i + 1} of 5`);
+      const messages = texts.map((text) => ({ to: customer, text }));
+      const { total } = await api.call("POST", "/messages/send/bulk", { sessionId, messages });
+      await arrival(stage, (message) => message.text === texts.at(-1));
+      const inbox: Json[] = await control.call("GET", `/phones/${customer}/messages`);
+      const order = inbox.map((message) => message.text).filter((text) => texts.includes(text));
+      check(order.join() === texts.join(), `the bulk arrived as ${order.join(", ")}`);
+      return `${total} messages arrived, in order`;
+    });
+
+    await step("answer", async () => {
+      const text = "Thanks! When will it arrive?";
+      await control.call("POST", `/phones/${customer}/messages`, { to: line, text });
+      const { body, signature } = await until(clock, () => Promise.resolve(received.find(text)), {
+        what: "the webhook",
+      });
+      const secret = webhook.data.secret;
+      check(signature === createHmac("sha256", secret).update(body).digest("hex"), "the webhook's signature is wrong");
+      const { event, data } = JSON.parse(body);
+      return `webhook ${event} from ${data.number}: "${data.text}", signature verified`;
+    });
+  } finally {
+    received.close();
+  }
+}
+
+function makeSteps(clock: Clock) {
+  return async (name: string, run: () => Promise<string>): Promise<void> => {
+    const start = clock.now();
+    const outcome = await run();
+    print(`  ✓ ${name.padEnd(8)} ${String(clock.now() - start).padStart(5)} ms   ${outcome}`);
+  };
+}
+
+function check(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Exit(1, `The demo failed: ${otherwise}`);
+}
+
+function arrival({ clock, control, customer }: DemoStage, matches: (message: Json) => boolean): Promise<Json> {
+  return until(clock, async () => {
+    const inbox: Json[] = await control.call("GET", `/phones/${customer}/messages`);
+    return inbox.find(matches);
+  }, { what: "the message to arrive at the customer's phone" });
+}
+
+async function statusSent({ clock, api }: DemoStage, messageId: string): Promise<void> {
+  await until(clock, async () => {
+    const { status } = await api.call("GET", `/messages/${messageId}/status`);
+    check(status !== "failed", "the message ended as failed");
+    return status === "sent" ? true : null;
+  }, { what: "the status sent" });
+}
+
+/** A real receiver on loopback, as a client's system would run one. */
+async function receiveWebhooks() {
+  const requests: { body: string; signature: string }[] = [];
+  const server = createServer((request, response) => {
+    const parts: Uint8Array[] = [];
+    request.on("data", (part: Uint8Array) => parts.push(part));
+    request.on("end", () => {
+      requests.push({
+        body: Buffer.concat(parts).toString("utf8"),
+        signature: String(request.headers["x-webhook-signature"]),
+      });
+      response.end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/paloma`,
+    find: (text: string) => requests.find(({ body }) => JSON.parse(body).data.text === text),
+    close: () => server.close(),
+  };
+}
+
+/** A small, valid, one-page PDF with a line of text. */
+export function invoicePdf(title: string): Buffer {
+  const content = `BT /F1 24 Tf 72 720 Td (${title}) Tj ET`;
+  const objects = [
+    "<< /Type /Catalog /Pages 2 0 R >>",
+    "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+    "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+    `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+    "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+  ];
+  let text = "%PDF-1.4\n";
+  const offsets = objects.map((object, i) => {
+    const offset = text.length;
+    text += `${i + 1} 0 obj\n${object}\nendobj\n`;
+    return offset;
+  });
+  const table = offsets.map((offset) => `${String(offset).padStart(10, "0")} 00000 n \n`).join("");
+  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}`;
+  text += `trailer << /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${text.lastIndexOf("xref\n0")}\n%%EOF\n`;
+  return Buffer.from(text, "latin1");
+}

@@ -1,0 +1,41 @@
+/** What a command says: results on stdout, as lines for a person or one JSON value; failures on stderr. */
+
+const encoder = new TextEncoder();
+
+function writeAll(stream: { writeSync(bytes: Uint8Array): number }, text: string): void {
+  let bytes: Uint8Array = encoder.encode(text);
+  while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
+}
+
+/** Writes a line to stdout. */
+export function print(line = ""): void {
+  writeAll(Deno.stdout, line + "\n");
+}
+
+/** Writes a line to stderr. */
+export function printError(line: string): void {
+  writeAll(Deno.stderr, line + "\n");
+}
+
+/** Writes the result as one line of JSON when `--json` was given, else as the text. */
+export function printResult(options: { json?: boolean }, value: unknown, text: () => string): void {
+  print(options.json ? JSON.stringify(value) : text());
+}
+
+/** Columns aligned by their widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) row.forEach((cell, i) => widths[i] = Math.max(widths[i] ?? 0, cell.length));
+  return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i]!)).join("  ").trimEnd()).join("\n");
+}
+
+/** A command ends with this exit code and, on stderr, this sentence. 1: failed, 2: wrong usage. */
+export class Exit extends Error {
+  readonly code: 1 | 2;
+
+  constructor(code: 1 | 2, message: string) {
+    super(message);
+    this.name = "Exit";
+    this.code = code;
+  }
+}

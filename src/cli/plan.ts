@@ -1,0 +1,78 @@
+/** `paloma plan`: the plan catalogue. */
+import type { Command } from "commander";
+import type { Plan } from "../account/plan.ts";
+import { withData } from "./data.ts";
+import { Exit, printResult, table } from "./output.ts";
+import { withSettings } from "./settings.ts";
+
+export function addPlanCommand(root: Command): void {
+  const plan = root.command("plan").description("the plan catalogue");
+
+  withSettings(plan.command("list").description("every plan"))
+    .option("--json", "print JSON")
+    .action((options) =>
+      withData(options, async ({ plans }) => {
+        const all = await plans.list();
+        printResult(options, all, () => describe(all));
+      })
+    );
+
+  withSettings(plan.command("set <name>").description("make or change a plan"))
+    .requiredOption("--sessions <n>", "sessions an account may have", wholeNumber)
+    .option("--daily <n>", "messages in a UTC day, or none; left out it stays", wholeNumberOrNone)
+    .option("--monthly <n>", "messages in a UTC month, or none; left out it stays", wholeNumberOrNone)
+    .requiredOption(
+      "--delay-min <duration>",
+      "shortest pause between two messages of a line, like 5s or 500ms",
+      duration,
+    )
+    .requiredOption("--delay-max <duration>", "longest pause", duration)
+    .option("--requests-per-minute <n>", "rate limit of a key, or none; left out it stays", wholeNumberOrNone)
+    .option("--json", "print JSON")
+    .action((name: string, options) =>
+      withData(options, async ({ plans }) => {
+        if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min is longer than --delay-max");
+        const value = await plans.set({
+          name,
+          sessions: options.sessions,
+          daily: options.daily,
+          monthly: options.monthly,
+          delayMinMs: options.delayMin,
+          delayMaxMs: options.delayMax,
+          requestsPerMinute: options.requestsPerMinute,
+        });
+        printResult(options, value, () => describe([value]));
+      })
+    );
+}
+
+function describe(plans: readonly Plan[]): string {
+  return table([
+    ["NAME", "SESSIONS", "DAILY", "MONTHLY", "PAUSE", "REQUESTS/MIN"],
+    ...plans.map((p) => [
+      p.name,
+      String(p.sessions),
+      String(p.daily ?? "none"),
+      String(p.monthly ?? "none"),
+      `${p.delayMinMs / 1000}-${p.delayMaxMs / 1000} s`,
+      String(p.requestsPerMinute ?? "none"),
+    ]),
+  ]);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,12}$/.test(text)) throw new Exit(2, `"${text}" is not a whole number`);
+  return Number(text);
+}
+
+function wholeNumberOrNone(text: string): number | null {
+  return text === "none" ? null : wholeNumber(text);
+}
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
+
+function duration(text: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(text) ?? [];
+  if (number === undefined) throw new Exit(2, `"${text}" is not a duration like 5s or 500ms`);
+  return Math.round(Number(number) * UNITS[unit ?? "s"]!);
+}

@@ -1,0 +1,59 @@
+/** The command line: which commands there are, and how their outcomes become exit codes (0 done, 1 failed, 2 usage). */
+import { Command, CommanderError } from "commander";
+import { Problem } from "../errors.ts";
+import { StoreError } from "../store/kv.ts";
+import { VERSION } from "../version.ts";
+import { addAccountCommand } from "./account.ts";
+import { addBackupCommands } from "./backup.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { addHealthcheckCommand } from "./healthcheck.ts";
+import { addOpenapiCommand } from "./openapi.ts";
+import { Exit, print, printError, printResult } from "./output.ts";
+import { addPlanCommand } from "./plan.ts";
+import { addSandboxCommand } from "./sandbox.ts";
+import { addServeCommand } from "./serve.ts";
+
+/** Runs the command line; resolves to the exit code. */
+export async function run(args: readonly string[]): Promise<number> {
+  try {
+    await program().parseAsync([...args], { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof Exit) {
+      printError(error.message);
+      return error.code;
+    }
+    if (error instanceof Problem) {
+      printError(error.message);
+      return error.code === "validation_failed" ? 2 : 1;
+    }
+    if (error instanceof StoreError) {
+      printError(`The data folder cannot be used (${error.code}): ${error.message}`);
+      return 1;
+    }
+    throw error;
+  }
+}
+
+function program(): Command {
+  const root = new Command("paloma")
+    .description(
+      "A self-hosted messaging gateway: link WhatsApp lines, send with plain HTTP, hear back by signed webhooks.",
+    )
+    .version(VERSION, "-V, --version", "print the version")
+    .showHelpAfterError("Run it with --help to see what it takes.")
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => print(text.trimEnd()), writeErr: (text) => printError(text.trimEnd()) });
+  addServeCommand(root);
+  addSandboxCommand(root);
+  addAccountCommand(root);
+  addPlanCommand(root);
+  addBackupCommands(root);
+  addDoctorCommand(root);
+  addOpenapiCommand(root);
+  addHealthcheckCommand(root);
+  root.command("version").description("print the version").option("--json", "print JSON")
+    .action((options) => printResult(options, { version: VERSION, deno: Deno.version.deno }, () => VERSION));
+  return root;
+}

@@ -1,0 +1,164 @@
+/** `paloma sandbox`: a simulated WhatsApp network on loopback, the gateway on it, an account and a linked line. */
+import { join } from "node:path";
+import { tmpdir } from "node:os";
+import type { Command } from "commander";
+import { startGateway } from "../app.ts";
+import type { Config, WhatsAppConfig } from "../config.ts";
+import { makeLog, quietConsole } from "../log.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
+import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
+import { httpClient, linkByQr } from "./client.ts";
+import { runDemo } from "./demo.ts";
+import { print, printResult } from "./output.ts";
+import { configOf, withSettings } from "./settings.ts";
+import { untilAsked } from "./signals.ts";
+
+/** The phones that are there from the start: the one that owns the line, and one to write to. */
+const LINE = "4915550100001";
+const CUSTOMER = "4915550100002";
+
+export function addSandboxCommand(root: Command): void {
+  withSettings(root.command("sandbox").description("a simulated network, the gateway on it, an account, a linked line"))
+    .option("--demo", "send and receive on it, print what happened, and exit")
+    .option("--network-only", "the simulated network alone, for a gateway of your own")
+    .option("--json", "print one line of JSON when all is ready")
+    .action((options) => (options.networkOnly ? networkOnly : sandbox)(options));
+}
+
+interface SandboxOptions {
+  demo?: boolean;
+  json?: boolean;
+  dataDir?: string;
+  logLevel?: string;
+}
+
+async function networkOnly(options: SandboxOptions): Promise<void> {
+  const config = configOf(options as Record<string, unknown>);
+  const runtime = systemRuntime(makeLog(quieter(config, options)));
+  quietConsole(runtime.log);
+  const network = await startNetwork({ runtime, controlPort: config.sandboxPort });
+  const caFile = await writeCa(network.caPem);
+  const settings = environmentOf(network, caFile);
+  printResult(options, { controlUrl: network.controlUrl, settings }, () =>
+    [
+      "A simulated WhatsApp network is running. For a gateway of your own:",
+      "",
+      ...Object.entries(settings).map(([name, value]) => `  export ${name}=${value}`),
+      "",
+      `Control API: ${network.controlUrl}      Ctrl-C ends it.`,
+    ].join("\n"));
+  await untilAsked();
+  await network.close();
+  await Deno.remove(caFile);
+}
+
+async function sandbox(options: SandboxOptions): Promise<void> {
+  const base = configOf(options as Record<string, unknown>);
+  const runtime = systemRuntime(makeLog(quieter(base, options)));
+  quietConsole(runtime.log);
+  const started = runtime.clock.now();
+  const network = await startNetwork({ runtime, controlPort: base.sandboxPort });
+  const caFile = await writeCa(network.caPem);
+  const given = options.dataDir ?? Deno.env.get("PALOMA_DATA_DIR");
+  const dataDir = given ?? await Deno.makeTempDir({ prefix: "paloma-sandbox-" });
+  const config: Config = {
+    ...base,
+    dataDir,
+    outboundAllow: [...base.outboundAllow, "127.0.0.0/8", "::1", "localhost"],
+    whatsapp: whatsappOf(network, caFile),
+  };
+  const gateway = await startGateway({ config, runtime });
+  try {
+    const ready = await prepare(runtime, { gateway, network });
+    const api = httpClient(gateway.baseUrl, { "x-api-key": ready.apiKey });
+    const control = httpClient(network.controlUrl);
+    const { scans } = await linkByQr(runtime.clock, { api, control, sessionId: ready.sessionId, phone: LINE });
+    const result = {
+      baseUrl: gateway.baseUrl,
+      controlUrl: network.controlUrl,
+      panelUrl: gateway.panelUrl,
+      ...ready,
+      line: LINE,
+    };
+    const tookMs = runtime.clock.now() - started;
+    if (options.demo) {
+      print(`Paloma sandbox: line ${LINE} linked by QR (${scans} scans) in ${tookMs} ms, over the real protocol`);
+      await runDemo({ clock: runtime.clock, api, control, sessionId: ready.sessionId, line: LINE, customer: CUSTOMER });
+      print(`All of it in ${((runtime.clock.now() - started) / 1000).toFixed(1)} s, without a phone.`);
+      return;
+    }
+    printResult(options, result, () => welcome(result, tookMs));
+    await untilAsked();
+  } finally {
+    await gateway.stop();
+    await network.close();
+    await Deno.remove(caFile);
+    if (!given) await Deno.remove(dataDir, { recursive: true });
+  }
+}
+
+/** On a terminal the sandbox speaks for itself; its log starts at warnings unless a level was asked for. */
+function quieter(config: Config, options: SandboxOptions): Config["logLevel"] {
+  return options.logLevel || Deno.env.get("PALOMA_LOG_LEVEL") ? config.logLevel : "warn";
+}
+
+async function writeCa(pem: string): Promise<string> {
+  const path = join(tmpdir(), `paloma-sandbox-${crypto.randomUUID()}.pem`);
+  await Deno.writeTextFile(path, pem, { mode: 0o600, createNew: true });
+  return path;
+}
+
+function whatsappOf(network: SandboxNetwork, caFile: string): WhatsAppConfig {
+  return { url: network.url, rootKey: network.rootKey, mediaUrl: network.mediaUrl, ca: caFile, version: null };
+}
+
+function environmentOf(network: SandboxNetwork, caFile: string): Record<string, string> {
+  return {
+    PALOMA_WHATSAPP_URL: network.url,
+    PALOMA_WHATSAPP_ROOT_KEY: network.rootKey,
+    PALOMA_WHATSAPP_MEDIA_URL: network.mediaUrl,
+    PALOMA_WHATSAPP_CA: caFile,
+  };
+}
+
+/** An account, the phones, and a session that waits for its QR to be scanned. */
+async function prepare(
+  runtime: Runtime,
+  { gateway, network }: { gateway: Awaited<ReturnType<typeof startGateway>>; network: SandboxNetwork },
+): Promise<{ apiKey: string; accountId: string; sessionId: string }> {
+  const { account, apiKey } = await gateway.accounts.create({ name: "sandbox", plan: "sandbox" });
+  const control = httpClient(network.controlUrl);
+  await control.call("POST", "/phones", { number: LINE, name: "Sandbox Shop" });
+  await control.call("POST", "/phones", { number: CUSTOMER, name: "Ana Customer" });
+  const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
+  const { data } = await api.call("POST", "/sessions", { name: "sandbox line" });
+  runtime.log.info({ sessionId: data._id }, "sandbox session created");
+  return { apiKey, accountId: account.id, sessionId: data._id };
+}
+
+function welcome(
+  { baseUrl, controlUrl, panelUrl, apiKey, sessionId }: Record<string, string>,
+  tookMs: number,
+): string {
+  return `
+  Paloma sandbox — ready in ${(tookMs / 1000).toFixed(1)} s
+
+  API           ${baseUrl}
+  API key       ${apiKey}
+  Session       ${sessionId}   (line ${LINE}, linked by QR)
+  Panel         ${panelUrl}
+  Reference     ${baseUrl!.replace(/\/v1$/, "/docs")}
+  Control API   ${controlUrl}   (phones, groups, faults)
+
+  Send a message to the customer's phone:
+
+    curl -s ${baseUrl}/messages/send/text -H 'x-api-key: ${apiKey}' \\
+      -H 'content-type: application/json' -d '{"to":"${CUSTOMER}","text":"Hello from Paloma"}'
+
+  and look at what that phone received:
+
+    curl -s ${controlUrl}/phones/${CUSTOMER}/messages
+
+  Ctrl-C ends it.
+`;
+}
