@@ -36,6 +36,7 @@ const UNLINK_WITHIN_MS = 15_000;
 const FINISH_WITHIN_MS = 3_000;
 const TROUBLE_PAUSE_MS = 1_000;
 
+/** What waits ends with the link, at once and saying why: a new link may be another number, and may never come. */
 const LOGGED_OUT = {
   code: "session_logged_out",
   message: "The session was logged out before the message could leave.",
@@ -51,6 +52,8 @@ export class LineKeeper {
   readonly #stopping = new AbortController();
   #tasks: Promise<void> = Promise.resolve();
   #connection: Connection | null = null;
+  /** The connection that last reported its end: its reason counts, whatever else is suspected of it. */
+  #ended: Connection | null = null;
   /** When the present connection logged in; null before. */
   #openedAt: number | null = null;
   #failures = 0;
@@ -181,6 +184,7 @@ export class LineKeeper {
       linked: (identity) => hear(() => this.#linked(identity)),
       open: (identity) => hear(() => this.#opened(identity)),
       closed: (reason) => {
+        this.#ended = opened;
         if (this.#connection === opened) this.runner.use({ kind: "waiting" });
         hear(() => this.#closed(reason));
       },
@@ -252,10 +256,11 @@ export class LineKeeper {
 
   /** The runner got no answer: the connection may be dead without knowing it. */
   #suspect(connection: Connection): void {
-    if (this.#connection !== connection) return;
+    const present = () => this.#connection === connection && this.#ended !== connection;
+    if (!present()) return;
     this.runner.use({ kind: "waiting" });
     this.#soon(async () => {
-      if (this.#connection !== connection) return;
+      if (!present()) return;
       await this.#close();
       await this.#change("dropped", { reason: "The network did not answer." });
       this.#retryLater();

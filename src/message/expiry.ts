@@ -10,8 +10,8 @@ export const EXPIRED: MessageError = {
   message: "It could not leave within the time it was allowed to wait.",
 };
 
-/** How many end in one go; the next sweep takes the rest. */
-const AT_ONCE = 200;
+/** Messages that end at a time. */
+const AT_ONCE = 50;
 
 /**
  * Ends what has waited too long (promise 2). A message that is on its way is left alone: its outcome decides. Rows of a
@@ -20,13 +20,20 @@ const AT_ONCE = 200;
 export async function expireMessages(
   { kv, runtime, recorder }: { kv: Kv; runtime: Runtime; recorder: Recorder },
 ): Promise<void> {
-  const range = { prefix: keys.expiries(), end: keys.expiry(runtime.clock.now() + 1, "") };
-  const due: string[] = [];
-  for await (const row of kv.list(range, { limit: AT_ONCE })) due.push(row.key[2] as string);
-  await Promise.all(due.map(async (messageId) => {
+  async function expire(messageId: string): Promise<void> {
     const message = (await kv.get(keys.message(messageId))).value;
     if (message?.status !== "queued") return;
     if (message.bulkId !== null && (await kv.get(keys.bulk(message.bulkId))).value === null) return;
     await recorder.dropped(messageId, EXPIRED);
-  }));
+  }
+
+  const range = { prefix: keys.expiries(), end: keys.expiry(runtime.clock.now() + 1, "") };
+  let due: string[] = [];
+  for await (const row of kv.list(range)) {
+    due.push(row.key[2] as string);
+    if (due.length < AT_ONCE) continue;
+    await Promise.all(due.map(expire));
+    due = [];
+  }
+  await Promise.all(due.map(expire));
 }

@@ -344,6 +344,22 @@ Deno.test("an adapter that throws troubles its own line alone, and is tried agai
   await world.supervisor.stop();
 });
 
+Deno.test("a log-out that cuts an attempt short is a log-out, not a silence", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  await world.accept();
+  await world.clock.advance(0);
+  const connection = world.network.of("ses_1");
+  // The attempt learns of it first, the line a moment later.
+  connection.answers({ kind: "unknown", detail: "the connection ended" });
+  await Promise.resolve();
+  connection.ends("logged_out", 401);
+  await world.clock.advance(5_000);
+  assert.equal((await world.line()).status, "logged_out");
+  assert.deepEqual(world.network.forgotten, ["ses_1"]);
+  await world.supervisor.stop();
+});
+
 Deno.test("what happens while the store is in trouble is written when it is over", async () => {
   const world = await connectedWorld();
   world.kv.trouble = new StoreError("locked", "another process");

@@ -203,6 +203,20 @@ Deno.test("an expired message fails in its second, also while the line is offlin
   await world.supervisor.stop();
 });
 
+Deno.test("a thousand messages whose time is over end in one sweep", async () => {
+  const world = await connectedWorld();
+  world.network.opensByItself = false;
+  world.network.of("ses_1").ends("lost");
+  await world.clock.advance(0);
+  const expiresAt = world.clock.now() + 1_000;
+  for (let i = 0; i < 1_000; i++) await world.accept("ses_1", { expiresAt });
+  const last = await world.accept();
+  await world.clock.advance(3_000);
+  assert.equal((await world.events("message.failed")).length, 1_000);
+  assert.equal((await world.message(last.id)).status, "queued");
+  await world.supervisor.stop();
+});
+
 Deno.test("a message past its time does not leave, even when the line comes back at that moment", async () => {
   const world = new World();
   await world.addLine();
