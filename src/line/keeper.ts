@@ -3,17 +3,14 @@
  * the network or its owner, passes through one task after another here, so that no two changes cross; the states are the
  * table in `line.ts`. Trouble stays inside: nothing that fails here reaches another line.
  */
-import type { NewEvent } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
-import { settledWithin, sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
-import { Change } from "../store/kv.ts";
+import { settledWithin } from "../runtime.ts";
 import type { CloseReason, Connection, ConnectionEvents, Network, OwnIdentity } from "../whatsapp/connection.ts";
-import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
-import { qrDataUrl } from "./qr.ts";
+import { deleteLine } from "./delete.ts";
+import type { Line } from "./line.ts";
+import { LineRow } from "./line_row.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
-import { deleteLine } from "./delete.ts";
 
 export interface KeeperDeps extends RunnerDeps, ReceiverDeps {
   events: EventLog;
@@ -34,7 +31,6 @@ const CLOSE_WITHIN_MS = 5_000;
 const UNLINK_WITHIN_MS = 15_000;
 /** How long a stop waits for the message that is on its way. */
 const FINISH_WITHIN_MS = 3_000;
-const TROUBLE_PAUSE_MS = 1_000;
 
 /** What waits ends with the link, at once and saying why: a new link may be another number, and may never come. */
 const LOGGED_OUT = {
@@ -48,6 +44,7 @@ export class LineKeeper {
   readonly runner: Runner;
   readonly #deps: KeeperDeps;
   readonly #receiver: Receiver;
+  readonly #row: LineRow;
   readonly #changed: () => void;
   readonly #stopping = new AbortController();
   #tasks: Promise<void> = Promise.resolve();
@@ -67,6 +64,7 @@ export class LineKeeper {
     this.#deps = deps;
     this.#changed = changed;
     this.#receiver = new Receiver(deps, line);
+    this.#row = new LineRow(deps, { lineId: line.id, signal: this.#stopping.signal, changed });
     this.runner = new Runner(deps, { lineId: line.id, suspect: (connection) => this.#suspect(connection) });
   }
 
@@ -123,23 +121,23 @@ export class LineKeeper {
   // What is wanted
 
   async #boot(): Promise<void> {
-    const line = await this.#read();
+    const line = await this.#row.read();
     if (!line) return;
-    const linked = await this.#persistently(() => this.#deps.network.isLinked(this.lineId));
+    const linked = await this.#row.persistently(() => this.#deps.network.isLinked(this.lineId));
     // The process died between the network's word and our row: the credentials are the truth.
     if (linked !== line.linked) {
-      if (linked) await this.#change("linked", { linked });
-      else await this.#change("logged_out", { linked, halted: true, reason: "The link is gone." });
+      if (linked) await this.#row.change("linked", { linked });
+      else await this.#row.change("logged_out", { linked, halted: true, reason: "The link is gone." });
     }
-    await this.#change("booted", { qr: null, pairingCode: null });
+    await this.#row.change("booted", { qr: null, pairingCode: null });
     if (!linked && line.linked || line.status === "logged_out") this.runner.use({ kind: "ended", error: LOGGED_OUT });
     if (line.takenWish !== line.wishNumber) return await this.#reconcile();
-    const now = await this.#read();
+    const now = await this.#row.read();
     if (now?.wanted === "connected" && !now.halted) this.#open(now);
   }
 
   async #reconcile(): Promise<void> {
-    const line = await this.#read();
+    const line = await this.#row.read();
     if (!line || line.takenWish === line.wishNumber) return;
     const taken = { takenWish: line.wishNumber, halted: false, qr: null, pairingCode: null };
     this.#cancelRetry();
@@ -148,22 +146,22 @@ export class LineKeeper {
     switch (line.wanted) {
       case "connected":
         await this.#close();
-        if (line.linked) await this.#change("reopening", { ...taken, reason: "It is being reconnected." });
-        else await this.#change("linking", { ...taken, reason: null });
+        if (line.linked) await this.#row.change("reopening", { ...taken, reason: "It is being reconnected." });
+        else await this.#row.change("linking", { ...taken, reason: null });
         return this.#open(line);
       case "paused":
         await this.#close();
-        return await this.#change("paused", { ...taken, reason: "The owner disconnected it." });
+        return await this.#row.change("paused", { ...taken, reason: "The owner disconnected it." });
       case "logged_out":
         await this.#unlink(line);
-        await this.#change("logged_out", { ...taken, linked: false, reason: "The owner logged it out." });
+        await this.#row.change("logged_out", { ...taken, linked: false, reason: "The owner logged it out." });
         return this.runner.use({ kind: "ended", error: LOGGED_OUT });
       case "deleted":
         await this.#unlink(line);
         this.runner.use({ kind: "ended", error: DELETED });
         await this.runner.resting();
         if (this.#stopping.signal.aborted) return; // the next start goes on
-        await this.#persistently(() => deleteLine(this.#deps.kv, line));
+        await this.#row.persistently(() => deleteLine(this.#deps.kv, line));
         return this.#changed();
     }
   }
@@ -179,8 +177,8 @@ export class LineKeeper {
         if (opened !== null && this.#connection === opened) await task();
       });
     const events: ConnectionEvents = {
-      qr: (text) => hear(() => this.#change("qr", { qr: text, pairingCode: null, reason: null })),
-      pairingCode: (code) => hear(() => this.#change("code", { pairingCode: code, qr: null, reason: null })),
+      qr: (text) => hear(() => this.#row.change("qr", { qr: text, pairingCode: null, reason: null })),
+      pairingCode: (code) => hear(() => this.#row.change("code", { pairingCode: code, qr: null, reason: null })),
       linked: (identity) => hear(() => this.#linked(identity)),
       open: (identity) => hear(() => this.#opened(identity)),
       closed: (reason) => {
@@ -211,14 +209,14 @@ export class LineKeeper {
   async #linked({ phone }: OwnIdentity): Promise<void> {
     this.#linkRounds = 0;
     this.#failures = 0;
-    await this.#change("linked", { linked: true, phone, qr: null, pairingCode: null, reason: null });
+    await this.#row.change("linked", { linked: true, phone, qr: null, pairingCode: null, reason: null });
   }
 
   async #opened({ phone }: OwnIdentity): Promise<void> {
     const connection = this.#connection;
     this.#linkRounds = 0;
     this.#openedAt = this.#deps.runtime.clock.now();
-    await this.#change("opened", { linked: true, phone, qr: null, pairingCode: null, reason: null });
+    await this.#row.change("opened", { linked: true, phone, qr: null, pairingCode: null, reason: null });
     if (connection && connection === this.#connection) this.runner.use({ kind: "open", connection });
   }
 
@@ -229,27 +227,27 @@ export class LineKeeper {
     if (lasted >= STABLE_AFTER_MS) this.#failures = 0;
     this.#deps.runtime.log.info({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
     const none = { qr: null, pairingCode: null, reason };
-    const line = await this.#read();
+    const line = await this.#row.read();
     if (!line) return;
     switch (kind) {
       case "restart":
-        await this.#change("reopening", none);
+        await this.#row.change("reopening", none);
         if (++this.#failures <= RESTARTS_AT_ONCE) return this.#open(line);
         return this.#retryLater();
       case "replaced":
-        return await this.#change("replaced", { ...none, halted: true });
+        return await this.#row.change("replaced", { ...none, halted: true });
       case "logged_out":
-        await this.#persistently(() => this.#deps.network.forget(this.lineId));
-        await this.#change("logged_out", { ...none, linked: false, halted: true });
+        await this.#row.persistently(() => this.#deps.network.forget(this.lineId));
+        await this.#row.change("logged_out", { ...none, linked: false, halted: true });
         return this.runner.use({ kind: "ended", error: LOGGED_OUT });
       case "link_expired":
-        if (++this.#linkRounds >= LINK_ROUNDS) return await this.#change("link_expired", { ...none, halted: true });
-        await this.#change("linking", none);
+        if (++this.#linkRounds >= LINK_ROUNDS) return await this.#row.change("link_expired", { ...none, halted: true });
+        await this.#row.change("linking", none);
         return this.#open(line);
       case "asked":
       case "lost":
       case "unavailable":
-        await this.#change(line.linked ? "dropped" : "linking", none);
+        await this.#row.change(line.linked ? "dropped" : "linking", none);
         return this.#retryLater();
     }
   }
@@ -262,7 +260,7 @@ export class LineKeeper {
     this.#soon(async () => {
       if (!present()) return;
       await this.#close();
-      await this.#change("dropped", { reason: "The network did not answer." });
+      await this.#row.change("dropped", { reason: "The network did not answer." });
       this.#retryLater();
     });
   }
@@ -275,7 +273,7 @@ export class LineKeeper {
     this.#cancelRetry();
     this.#cancelRetry = clock.after(random.between(whole / 2, whole), () =>
       this.#soon(async () => {
-        const line = await this.#read();
+        const line = await this.#row.read();
         if (line?.wanted === "connected" && !line.halted && this.#connection === null) this.#open(line);
       }));
   }
@@ -301,7 +299,7 @@ export class LineKeeper {
       await this.#close();
       if (line.linked) await this.#comeUpToUnlink();
     }
-    await this.#persistently(() => this.#deps.network.forget(this.lineId));
+    await this.#row.persistently(() => this.#deps.network.forget(this.lineId));
   }
 
   /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
@@ -325,55 +323,4 @@ export class LineKeeper {
     if (await settledWithin(this.#deps.runtime.clock, limitMs, done)) return;
     this.#deps.runtime.log.warn({ lineId: this.lineId }, "a connection did not close in time");
   }
-
-  async #read(): Promise<Line | null> {
-    return (await this.#persistently(() => this.#deps.kv.get(keys.line(this.lineId)))).value;
-  }
-
-  /** Moves the line as the table says, with its event, in one commit. */
-  async #change(trigger: LineTrigger, patch: Partial<Line>): Promise<void> {
-    const { kv, events, runtime } = this.#deps;
-    const qr = trigger === "qr" && patch.qr ? await qrDataUrl(patch.qr) : null;
-    const committed = await this.#persistently(async () => {
-      for (;;) {
-        const slot = await kv.get(keys.line(this.lineId));
-        const status = slot.value && LINE_TRANSITIONS[slot.value.status][trigger];
-        if (!slot.value || !status) return null;
-        const line: Line = { ...slot.value, ...patch, status };
-        const change = new Change().check(slot).set(keys.line(this.lineId), line);
-        if (status === "connected") change.set(keys.lineUsed(this.lineId), runtime.clock.now());
-        const event = eventOf(slot.value, line, qr);
-        if (event) events.append(change, event);
-        if (await kv.commit(change)) return { line, event };
-      }
-    });
-    if (!committed) return;
-    const { line, event } = committed;
-    if (event) events.committed(line.accountId);
-    runtime.log.info({ lineId: line.id, status: line.status, reason: line.reason }, "a line changed");
-    this.#changed();
-  }
-
-  /** Tries for as long as it takes: what has happened must be written, whatever trouble the store is in. */
-  async #persistently<T>(work: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        if (this.#stopping.signal.aborted) throw error;
-        this.#deps.runtime.log.warn({ lineId: this.lineId, error: String(error) }, "a line's change waits");
-        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
-      }
-    }
-  }
-}
-
-/** The event that a change of a line owes, if any. */
-function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null {
-  const of = { accountId: after.accountId, sessionId: after.id, sessionName: after.name };
-  if (qr) return { ...of, event: "session.qr", data: { qr } };
-  if (before.status === after.status) return null;
-  if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
-  if (after.status !== "disconnected" && after.status !== "logged_out") return null;
-  return { ...of, event: "session.disconnected", data: { status: after.status, reason: after.reason ?? "" } };
 }

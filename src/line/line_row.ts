@@ -1,0 +1,90 @@
+/** One line's row as its keeper writes it: by the table of states, with the event that a change owes, in one commit. */
+import type { EventLog } from "../event/log.ts";
+import type { NewEvent } from "../event/event.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
+import { qrDataUrl } from "./qr.ts";
+
+const TROUBLE_PAUSE_MS = 1_000;
+
+export interface LineRowDeps {
+  kv: Kv;
+  events: EventLog;
+  runtime: Runtime;
+}
+
+export interface LineRowOptions {
+  lineId: string;
+  /** Ends the patience with a store in trouble. */
+  signal: AbortSignal;
+  /** Called after every change. */
+  changed: () => void;
+}
+
+export class LineRow {
+  readonly #deps: LineRowDeps;
+  readonly #options: LineRowOptions;
+
+  constructor(deps: LineRowDeps, options: LineRowOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** Null when the line is gone. */
+  async read(): Promise<Line | null> {
+    return (await this.persistently(() => this.#deps.kv.get(keys.line(this.#options.lineId)))).value;
+  }
+
+  /** Moves the line as the table says, with its event; what the table does not know changes nothing. */
+  async change(trigger: LineTrigger, patch: Partial<Line>): Promise<void> {
+    const qr = trigger === "qr" && patch.qr ? await qrDataUrl(patch.qr) : null;
+    const line = await this.persistently(() => this.#commit(trigger, patch, qr));
+    if (!line) return;
+    const { id: lineId, accountId, status, reason } = line;
+    this.#deps.events.committed(accountId);
+    this.#deps.runtime.log.info({ lineId, status, reason }, "a line changed");
+    this.#options.changed();
+  }
+
+  async #commit(trigger: LineTrigger, patch: Partial<Line>, qr: string | null): Promise<Line | null> {
+    const { kv, events, runtime } = this.#deps;
+    const key = keys.line(this.#options.lineId);
+    for (;;) {
+      const slot = await kv.get(key);
+      const status = slot.value && LINE_TRANSITIONS[slot.value.status][trigger];
+      if (!slot.value || !status) return null;
+      const line: Line = { ...slot.value, ...patch, status };
+      const change = new Change().check(slot).set(key, line);
+      if (status === "connected") change.set(keys.lineUsed(line.id), runtime.clock.now());
+      const event = eventOf(slot.value, line, qr);
+      if (event) events.append(change, event);
+      if (await kv.commit(change)) return line;
+    }
+  }
+
+  /** Tries for as long as it takes: what has happened must be written, whatever trouble the store is in. */
+  async persistently<T>(work: () => Promise<T>): Promise<T> {
+    const { lineId, signal } = this.#options;
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (signal.aborted) throw error;
+        this.#deps.runtime.log.warn({ lineId, error: String(error) }, "a line's change waits");
+        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, signal);
+      }
+    }
+  }
+}
+
+/** The event that a change of a line owes, if any. */
+function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null {
+  const of = { accountId: after.accountId, sessionId: after.id, sessionName: after.name };
+  if (qr) return { ...of, event: "session.qr", data: { qr } };
+  if (before.status === after.status) return null;
+  if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
+  if (after.status !== "disconnected" && after.status !== "logged_out") return null;
+  return { ...of, event: "session.disconnected", data: { status: after.status, reason: after.reason ?? "" } };
+}
