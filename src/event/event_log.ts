@@ -27,7 +27,8 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   return {
     append(change, event) {
       const createdAt = runtime.clock.now();
-      const { accountId, sessionId, sessionName } = event;
+      const { accountId, sessionId } = event;
+      const sessionName = plain(event.sessionName);
       const body = { event: event.event, data: plain(event.data) } as typeof event;
       const appended: { id: string | null } = { id: null };
       change.ordered((order) => {

@@ -1,0 +1,284 @@
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { Problem } from "../../../src/errors.ts";
+import { EVENT_NAMES } from "../../../src/event/event.ts";
+import { sweepEvents } from "../../../src/event/sweep.ts";
+import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
+import { answering, eventually, Receiver } from "../../support/receiver.ts";
+import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const ALL = { events: null, sessionId: null };
+
+async function stage() {
+  const world = await WebhookWorld.start({
+    resolve: (host) => Promise.resolve([host === "private.test" ? "10.0.0.1" : "8.8.8.8"]),
+  });
+  const receiver = await Receiver.start();
+  const { webhook, secret } = await world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL });
+  return {
+    world,
+    receiver,
+    webhook,
+    secret,
+    webhooks: world.webhooks,
+    clock: world.runtime.clock,
+    async [Symbol.asyncDispose]() {
+      await world.stop();
+      await receiver.close();
+    },
+  };
+}
+
+const problem = (code: Problem["code"], path?: string) => (error: unknown) =>
+  error instanceof Problem && error.code === code && (path === undefined || error.extras.errors?.[0]?.path === path);
+
+Deno.test("a new webhook subscribes to all events when none are named, and shows its secret once", async () => {
+  await using s = await stage();
+  assert.deepEqual(s.webhook.events, EVENT_NAMES);
+  assert.match(s.secret, /^whsec_/);
+  const [listed] = await s.webhooks.list(ACCOUNT);
+  assert.deepEqual(listed, s.webhook);
+  assert.ok(!JSON.stringify([listed, s.webhook]).includes('secret":"'), "a secret is shown");
+  assert.ok(
+    ![...s.world.disk.rows.values()].some(({ value }) =>
+      JSON.stringify(value, (_, part) => typeof part === "bigint" ? `${part}` : part).includes(s.secret)
+    ),
+    "the secret is at rest as it is",
+  );
+});
+
+Deno.test("webhooks are listed oldest first, and another account sees none of them", async () => {
+  await using s = await stage();
+  await s.clock.advance(1);
+  const second = await s.webhooks.create(ACCOUNT, {
+    url: "https://example.com/",
+    events: ["message.sent", "message.sent"],
+    sessionId: SESSION.id,
+  });
+  assert.deepEqual(second.webhook.events, ["message.sent"]);
+  assert.deepEqual((await s.webhooks.list(ACCOUNT)).map(({ id }) => id), [s.webhook.id, second.webhook.id]);
+  assert.deepEqual(await s.webhooks.list("acc_2"), []);
+  for (
+    const call of [
+      () => s.webhooks.get("acc_2", s.webhook.id),
+      () => s.webhooks.update("acc_2", s.webhook.id, { active: false }),
+      () => s.webhooks.remove("acc_2", s.webhook.id),
+      () => s.webhooks.rotateSecret("acc_2", s.webhook.id),
+      () => s.webhooks.test("acc_2", s.webhook.id),
+      () => s.webhooks.deliveries("acc_2", s.webhook.id, { status: null, before: null, limit: 10 }),
+      () => s.webhooks.redeliver("acc_2", s.webhook.id, "dlv_1"),
+      () => s.webhooks.redeliverSince("acc_2", s.webhook.id, 0),
+    ]
+  ) await assert.rejects(call, problem("not_found"));
+});
+
+Deno.test("a bad target is refused at creation and at update, and nothing changes", async () => {
+  await using s = await stage();
+  const commits = s.world.disk.commits;
+  for (
+    const url of [
+      "http://example.com/",
+      "https://private.test/",
+      "https://10.0.0.1/",
+      "https://[::1]/",
+      "https://a:b@example.com/",
+      "ftp://example.com/",
+      "nonsense",
+      "https://example.com:25/",
+    ]
+  ) {
+    await assert.rejects(s.webhooks.create(ACCOUNT, { url, ...ALL }), problem("validation_failed", "url"), url);
+    await assert.rejects(s.webhooks.update(ACCOUNT, s.webhook.id, { url }), problem("validation_failed", "url"), url);
+  }
+  await assert.rejects(
+    s.webhooks.create(ACCOUNT, { url: "https://example.com/", events: null, sessionId: "ses_9" }),
+    problem("not_found"),
+  );
+  await assert.rejects(
+    s.webhooks.create(ACCOUNT, { url: "https://example.com/", events: [], sessionId: null }),
+    problem("validation_failed", "events"),
+  );
+  assert.equal(s.world.disk.commits, commits);
+});
+
+Deno.test("the hundred and first webhook of an account is refused", async () => {
+  await using s = await stage();
+  for (let i = 1; i < 100; i++) await s.webhooks.create(ACCOUNT, { url: "https://example.com/", ...ALL });
+  await assert.rejects(
+    s.webhooks.create(ACCOUNT, { url: "https://example.com/", ...ALL }),
+    problem("validation_failed"),
+  );
+});
+
+Deno.test("a removed webhook leaves nothing behind and gets nothing more", async () => {
+  await using s = await stage();
+  s.receiver.answer = answering(500);
+  await s.world.log(textEvent(1));
+  await s.world.until(s.webhook.id, (deliveries) => deliveries.length === 1);
+  assert.equal((await s.webhooks.remove(ACCOUNT, s.webhook.id)).id, s.webhook.id);
+  await s.world.log(textEvent(2));
+  await s.clock.advance(HOUR_MS);
+  assert.equal(s.receiver.requests.length, 1);
+  assert.deepEqual([...s.world.disk.rows.keys()].filter((key) => key.includes(s.webhook.id)), []);
+  await assert.rejects(s.webhooks.get(ACCOUNT, s.webhook.id), problem("not_found"));
+});
+
+Deno.test("after a rotation both secrets sign for a day, then the new one alone", async () => {
+  await using s = await stage();
+  const { secret, webhook } = await s.webhooks.rotateSecret(ACCOUNT, s.webhook.id);
+  assert.equal(webhook.previousSecretUntil, s.clock.now() + DAY_MS);
+  const hex = (body: string, key: string) => createHmac("sha256", key).update(body).digest("hex");
+  await s.world.log(textEvent(1));
+  await eventually(() => s.receiver.requests.length === 1, { what: "the first delivery" });
+  const [during] = s.receiver.requests;
+  assert.equal(during!.headers["x-webhook-signature"], hex(during!.body, secret));
+  assert.equal(during!.headers["x-webhook-signature-previous"], hex(during!.body, s.secret));
+  assert.equal(String(during!.headers["webhook-signature"]).split(" ").length, 2);
+  await s.clock.advance(DAY_MS);
+  await s.world.log(textEvent(2));
+  await eventually(() => s.receiver.requests.length === 2, { what: "the second delivery" });
+  assert.equal(s.receiver.requests[1]!.headers["x-webhook-signature-previous"], undefined);
+  assert.equal((await s.webhooks.get(ACCOUNT, s.webhook.id)).previousSecretUntil, null);
+});
+
+Deno.test("the test event goes to its webhook alone, whatever it subscribes to", async () => {
+  await using s = await stage();
+  const narrow = await s.webhooks.create(ACCOUNT, {
+    url: s.receiver.url,
+    events: ["session.qr"],
+    sessionId: SESSION.id,
+  });
+  const { eventId } = await s.webhooks.test(ACCOUNT, narrow.webhook.id);
+  const [delivery] = await s.world.until(narrow.webhook.id, (now) => now[0]?.status === "delivered");
+  assert.equal(delivery?.eventId, eventId);
+  assert.equal(delivery?.event, "webhook.test");
+  assert.equal(s.receiver.requests.length, 1);
+  assert.equal(s.receiver.requests[0]?.headers["webhook-id"], eventId);
+  assert.equal(s.receiver.events[0]?.sessionName, SESSION.name);
+});
+
+Deno.test("one delivery is made again under the same id, and its log grows", async () => {
+  await using s = await stage();
+  s.receiver.answer = answering(500);
+  await s.world.log(textEvent(1));
+  await s.world.until(s.webhook.id, (now) => now.length === 1);
+  const [failed] = await s.world.exhaust(s.webhook.id);
+  s.receiver.answer = answering(200);
+  const pending = await s.webhooks.redeliver(ACCOUNT, s.webhook.id, failed!.id);
+  assert.equal(pending.status, "pending");
+  const [delivered] = await s.world.until(s.webhook.id, (now) => now[0]?.status === "delivered");
+  assert.equal(delivered?.attempts.length, 5);
+  assert.equal(delivered?.id, failed?.id);
+  assert.equal(new Set(s.receiver.requests.map(({ headers, body }) => headers["webhook-id"] + body)).size, 1);
+  for (const id of ["dlv_9999999999999999", "nonsense"]) {
+    await assert.rejects(s.webhooks.redeliver(ACCOUNT, s.webhook.id, id), problem("not_found"));
+  }
+});
+
+Deno.test("redelivering a retry that waits replaces it instead of doubling it", async () => {
+  await using s = await stage();
+  s.receiver.answer = answering(500);
+  await s.world.log(textEvent(1));
+  const [waiting] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 1);
+  s.receiver.answer = answering(200);
+  await s.webhooks.redeliver(ACCOUNT, s.webhook.id, waiting!.id);
+  await s.world.until(s.webhook.id, (now) => now[0]?.status === "delivered");
+  await s.clock.advance(HOUR_MS);
+  assert.equal(s.receiver.requests.length, 2);
+});
+
+Deno.test("all since a time are made again: not those before, not those of before the webhook, not what it has no ear for", async () => {
+  await using s = await stage();
+  await s.world.log(textEvent(0));
+  await s.clock.advance(HOUR_MS);
+  const late = await s.webhooks.create(ACCOUNT, { url: s.receiver.url, events: ["message.received"], sessionId: null });
+  await s.world.log(textEvent(1));
+  await s.world.until(late.webhook.id, (now) => now[0]?.status === "delivered");
+  await s.clock.advance(HOUR_MS);
+  const since = s.clock.now();
+  const ids = await s.world.log(textEvent(2), {
+    event: "session.qr",
+    accountId: ACCOUNT,
+    sessionId: SESSION.id,
+    sessionName: "",
+    data: { qr: "data:" },
+  }, textEvent(3));
+  await s.world.until(late.webhook.id, (now) => now.filter(({ status }) => status === "delivered").length === 3);
+  assert.deepEqual(await s.webhooks.redeliverSince(ACCOUNT, late.webhook.id, since), { scheduled: 2 });
+  const again = await s.world.until(
+    late.webhook.id,
+    (now) => now.filter(({ attempts }) => attempts.length === 2).length === 2,
+  );
+  assert.deepEqual(again.filter(({ attempts }) => attempts.length === 2).map(({ eventId }) => eventId), [
+    ids[2],
+    ids[0],
+  ]);
+  assert.deepEqual(await s.webhooks.redeliverSince(ACCOUNT, late.webhook.id, 0), { scheduled: 3 });
+  await s.world.until(late.webhook.id, (now) => now.every(({ status }) => status === "delivered"));
+});
+
+Deno.test("the delivery log is read newest first, page by page, by status", async () => {
+  await using s = await stage();
+  s.receiver.answer = (response, received, number) =>
+    answering(number % 2 === 0 ? 200 : 500)(response, received, number);
+  const ids = await s.world.log(...Array.from({ length: 5 }, (_, i) => textEvent(i)));
+  await s.world.until(s.webhook.id, (now) => now.length === 5);
+  const seen: string[] = [];
+  let before: string | null = null;
+  do {
+    const page = await s.webhooks.deliveries(ACCOUNT, s.webhook.id, { status: null, before, limit: 2 });
+    seen.push(...page.deliveries.map(({ eventId }) => eventId));
+    before = page.next;
+  } while (before !== null);
+  assert.deepEqual(seen, ids.reverse());
+  const waiting = await s.webhooks.deliveries(ACCOUNT, s.webhook.id, { status: "pending", before: null, limit: 10 });
+  assert.equal(waiting.deliveries.length, 3);
+  await assert.rejects(
+    s.webhooks.deliveries(ACCOUNT, s.webhook.id, { status: null, before: "x", limit: 2 }),
+    problem("validation_failed", "before"),
+  );
+});
+
+Deno.test("events that go before they were delivered end in the failed log; a paused webhook misses them", async () => {
+  await using s = await stage();
+  const { kv, runtime } = s.world;
+  const paused = await s.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL });
+  await s.webhooks.update(ACCOUNT, paused.webhook.id, { active: false });
+  s.receiver.answer = answering(500, { "retry-after": "3600" });
+  await s.world.log(textEvent(1));
+  await s.world.until(s.webhook.id, (now) => now.length === 1);
+  await s.world.stop();
+  await s.world.log(textEvent(2), textEvent(3));
+  await s.clock.advance(8 * DAY_MS);
+  const removed = await sweepEvents(kv, runtime, {
+    release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
+  });
+  assert.equal(removed, 3);
+  await s.world.boot();
+  await s.clock.advance(HOUR_MS);
+  const deliveries = await s.world.deliveries(s.webhook.id);
+  assert.deepEqual(deliveries.map(({ status }) => status), ["failed", "failed", "failed"]);
+  assert.match(deliveries[0]?.attempts.at(-1)?.error ?? "", /no longer kept/);
+  assert.deepEqual(await s.world.deliveries(paused.webhook.id), []);
+  assert.equal(s.receiver.requests.length, 1);
+  await assert.rejects(s.world.webhooks.redeliver(ACCOUNT, s.webhook.id, deliveries[0]!.id), problem("not_found"));
+});
+
+Deno.test("delivered ones go with their event, failed ones after thirty days", async () => {
+  await using s = await stage();
+  const { kv, runtime } = s.world;
+  s.receiver.answer = (response, received, number) => answering(number === 1 ? 200 : 500)(response, received, number);
+  await s.world.log(textEvent(1), textEvent(2));
+  await s.world.until(s.webhook.id, (now) => now.length === 2);
+  await s.world.exhaust(s.webhook.id);
+  await s.clock.advance(8 * DAY_MS);
+  await sweepEvents(kv, runtime, { release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events) });
+  assert.deepEqual((await s.world.deliveries(s.webhook.id)).map(({ status }) => status), ["failed"]);
+  await s.clock.advance(21 * DAY_MS);
+  assert.equal(await sweepDeliveries({ kv, runtime }), 0);
+  await s.clock.advance(2 * DAY_MS);
+  assert.equal(await sweepDeliveries({ kv, runtime }), 1);
+  assert.deepEqual(await s.world.deliveries(s.webhook.id), []);
+});
