@@ -51,12 +51,7 @@ export async function openNative(path: string, options: { runtime: Pick<Runtime,
   return await guarded(async () => {
     if (path !== ":memory:") await makePrivate(path);
     const native = await Deno.openKv(path);
-    try {
-      await probe(native, options.runtime.clock);
-    } catch (error) {
-      native.close();
-      throw error;
-    }
+    await probe(native, options.runtime.clock);
     return native;
   });
 }
@@ -69,13 +64,21 @@ async function makePrivate(path: string): Promise<void> {
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
 }
 
-/** An instance that was opened while another process held the file locked waits with its first write without end. */
+/**
+ * Closes `native` and throws when it cannot write soon. An instance that was opened while another process held the file
+ * locked waits with its first write without end, and closing it waits too: it is closed once that write has ended.
+ */
 async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
-  const outcome = Promise.withResolvers<unknown>();
+  const outcome = Promise.withResolvers<void>();
   const cancel = clock.after(OPENING_MS, () => outcome.reject(new Error("database is locked")));
-  writeNothing(native).then(outcome.resolve, outcome.reject);
+  const written = writeNothing(native);
+  written.then(outcome.resolve, outcome.reject);
   try {
     await outcome.promise;
+  } catch (error) {
+    const close = () => native.close();
+    written.then(close, close);
+    throw error;
   } finally {
     cancel();
   }
@@ -108,7 +111,8 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
         const result = await guarded(() => atomic.commit());
         return result.ok ? result.versionstamp : null;
       } catch (error) {
-        if (!(error instanceof StoreError) || error.code !== "locked" || race === MOST_RACES) throw error;
+        const isRace = error instanceof StoreError && error.code === "locked" && change.checks.length > 0;
+        if (!isRace || race === MOST_RACES) throw error;
         await guarded(() => writeNothing(native));
       }
     }
