@@ -2,7 +2,7 @@
 import { createReadStream } from "node:fs";
 import type { AnyMessageContent } from "@whiskeysockets/baileys";
 import type { OutgoingBody } from "../connection.ts";
-import { describeFile } from "./file_facts.ts";
+import { fileFacts } from "./file_facts.ts";
 
 /** What phones play as a voice note; any other audio arrives as a file to play. */
 const VOICE = /^(audio|application)\/ogg\b/;
@@ -16,7 +16,7 @@ export async function encode(body: OutgoingBody): Promise<AnyMessageContent> {
   // `null` keeps the library from fetching addresses that it finds in the text.
   if (body.kind === "text") return { text: body.text, linkPreview: null };
   const { path, filename, mimetype } = body;
-  const facts = await describeFile(body);
+  const facts = await fileFacts(body);
   const media = { stream: createReadStream(path) };
   const caption = body.caption ? { caption: body.caption } : {};
   switch (body.kind) {

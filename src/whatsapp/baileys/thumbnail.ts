@@ -1,0 +1,102 @@
+/**
+ * Small previews of images. A camera's JPEG brings its own; other images are scaled down only while that takes tenths of
+ * a second, since decoding in JavaScript holds up every line of the process (docs/decisions/0021-thumbnails.md).
+ */
+import { Buffer } from "node:buffer";
+import jpeg from "jpeg-js";
+import { PNG } from "pngjs";
+import { type ImageSize, jpegSegments } from "./image_size.ts";
+
+/** Larger images go without a preview: a JPEG of 1 MP takes about 0.2 s and 50 MB to decode. */
+const MAX_PIXELS = 500_000;
+/** The longer side of the preview: what WhatsApp's own clients send. */
+const SIDE = 100;
+const QUALITY = 50;
+/** Along each side of what a preview's pixel stands for. */
+const SAMPLES = 4;
+/** A preview travels inside the encrypted message; a bigger one than this is no preview. */
+const MAX_PREVIEW_BYTES = 16 * 1024;
+const EXIF_JPEG_OFFSET = 0x0201;
+const EXIF_JPEG_LENGTH = 0x0202;
+
+/** A JPEG preview, or null where none can be had cheaply. Never throws. */
+export function thumbnail(bytes: Uint8Array, size: ImageSize): Uint8Array | null {
+  const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  try {
+    return embedded(data) ?? (size.width * size.height <= MAX_PIXELS ? scaled(data, size) : null);
+  } catch {
+    return null;
+  }
+}
+
+/** The preview that cameras write beside the image, in the second directory of the EXIF data. */
+export function embedded(data: Buffer): Uint8Array | null {
+  if (data.length < 4 || data.readUInt16BE(0) !== 0xffd8) return null;
+  for (const { marker, start, end } of jpegSegments(data)) {
+    if (marker !== 0xe1 || data.toString("latin1", start, start + 4) !== "Exif") continue;
+    const tiff = data.subarray(start + 6, end);
+    const little = tiff.toString("latin1", 0, 2) === "II";
+    const u16 = (at: number) => little ? tiff.readUInt16LE(at) : tiff.readUInt16BE(at);
+    const u32 = (at: number) => little ? tiff.readUInt32LE(at) : tiff.readUInt32BE(at);
+    const first = u32(4);
+    const second = u32(first + 2 + 12 * u16(first));
+    if (second === 0) return null;
+    const fields = new Map<number, number>();
+    for (let i = 0; i < u16(second); i++) {
+      const entry = second + 2 + 12 * i;
+      fields.set(u16(entry), u32(entry + 8));
+    }
+    const offset = fields.get(EXIF_JPEG_OFFSET);
+    const length = fields.get(EXIF_JPEG_LENGTH);
+    if (!offset || !length || length > MAX_PREVIEW_BYTES || offset + length > tiff.length) return null;
+    const preview = tiff.subarray(offset, offset + length);
+    return preview.readUInt16BE(0) === 0xffd8 ? preview : null;
+  }
+  return null;
+}
+
+function scaled(data: Buffer, { width, height }: ImageSize): Uint8Array | null {
+  const isPng = data.toString("latin1", 1, 4) === "PNG";
+  if (!isPng && data.readUInt16BE(0) !== 0xffd8) return null;
+  const pixels = isPng
+    ? PNG.sync.read(data).data
+    : jpeg.decode(data, { useTArray: true, maxMemoryUsageInMB: 128 }).data;
+  const factor = Math.min(1, SIDE / Math.max(width, height));
+  const small = { width: Math.max(1, Math.round(width * factor)), height: Math.max(1, Math.round(height * factor)) };
+  const preview = jpeg.encode({ ...small, data: average(pixels, { width, height }, small) }, QUALITY).data;
+  return preview.length <= MAX_PREVIEW_BYTES ? preview : null;
+}
+
+/** Each small pixel is the mean of some of the pixels that it covers, on white where they are transparent. */
+function average(pixels: Uint8Array, from: ImageSize, to: ImageSize): Uint8Array {
+  const small = new Uint8Array(to.width * to.height * 4).fill(255);
+  const rows = samples(from.height, to.height);
+  const columns = samples(from.width, to.width);
+  for (let y = 0; y < to.height; y++) {
+    for (let x = 0; x < to.width; x++) {
+      let red = 0, green = 0, blue = 0;
+      for (const row of rows[y]!) {
+        for (const column of columns[x]!) {
+          const at = (row * from.width + column) * 4;
+          const alpha = pixels[at + 3]! / 255;
+          const white = 255 * (1 - alpha);
+          red += pixels[at]! * alpha + white;
+          green += pixels[at + 1]! * alpha + white;
+          blue += pixels[at + 2]! * alpha + white;
+        }
+      }
+      const count = rows[y]!.length * columns[x]!.length;
+      small.set([red / count, green / count, blue / count], (y * to.width + x) * 4);
+    }
+  }
+  return small;
+}
+
+/** For each place on the small side up to SAMPLES places on the large one, evenly over what it covers. */
+function samples(from: number, to: number): number[][] {
+  const scale = from / to;
+  return Array.from({ length: to }, (_, i) => {
+    const count = Math.min(SAMPLES, Math.max(1, Math.floor(scale)));
+    return Array.from({ length: count }, (_, k) => Math.min(from - 1, Math.floor((i + (k + 0.5) / count) * scale)));
+  });
+}

@@ -1,0 +1,42 @@
+/** Close codes, as FACTS.md lists them. */
+import assert from "node:assert/strict";
+import { reasonOf } from "../../../src/whatsapp/baileys/close_reason.ts";
+
+/** An error as the library ends with. */
+function ended(message: string, statusCode: number): Error {
+  return Object.assign(new Error(message), { output: { statusCode } });
+}
+
+const FROM_THE_NETWORK: [code: number, kind: string][] = [
+  [515, "restart"],
+  [440, "replaced"],
+  [401, "logged_out"],
+  [403, "logged_out"],
+  [408, "unavailable"],
+  [428, "unavailable"],
+  [500, "unavailable"],
+  [503, "unavailable"],
+  [599, "unavailable"],
+];
+
+for (const [code, kind] of FROM_THE_NETWORK) {
+  Deno.test(`code ${code} of the network is ${kind}`, () => {
+    for (const message of ["Stream Errored (conflict)", "Connection Failure"]) {
+      const reason = reasonOf(ended(message, code));
+      assert.equal(reason.kind, kind);
+      assert.equal(reason.code, code);
+    }
+  });
+}
+
+Deno.test("codes that the library gives to a dropped or silent socket are lost, and no log-out", () => {
+  for (
+    const [message, code] of [["Connection Terminated", 428], ["Connection was lost", 408], [
+      "WebSocket Error (401)",
+      401,
+    ]] as const
+  ) {
+    assert.deepEqual({ ...reasonOf(ended(message, code)), detail: "" }, { kind: "lost", code: null, detail: "" });
+  }
+  assert.equal(reasonOf(undefined).kind, "lost");
+});

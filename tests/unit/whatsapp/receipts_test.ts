@@ -1,0 +1,56 @@
+/** What a receipt stanza says of messages that the line sent. */
+import assert from "node:assert/strict";
+import { receiptsOf } from "../../../src/whatsapp/baileys/receipts.ts";
+
+const ME = { id: "5511900000001:3@s.whatsapp.net", lid: "900@lid" };
+const NOW = 1_800_000_000_000;
+
+function receipts(attrs: Record<string, string>, more: string[] = []) {
+  const items = more.map((id) => ({ tag: "item", attrs: { id } }));
+  const content = more.length ? [{ tag: "list", attrs: {}, content: items }] : undefined;
+  return receiptsOf({ tag: "receipt", attrs: { id: "A", t: "1700000000", ...attrs }, content }, ME, NOW);
+}
+
+Deno.test("a receipt without a type says delivered", () => {
+  assert.deepEqual(receipts({ from: "552:4@s.whatsapp.net" }), [
+    { networkId: "A", chat: "552@s.whatsapp.net", participant: null, status: "delivered", at: 1_700_000_000_000 },
+  ]);
+});
+
+Deno.test("read, played and background receipts say what they mean", () => {
+  for (const [type, status] of [["read", "read"], ["played", "read"], ["inactive", "delivered"]] as const) {
+    assert.equal(receipts({ from: "552@s.whatsapp.net", type })[0]?.status, status);
+  }
+});
+
+Deno.test("one receipt may be about many messages", () => {
+  const all = receipts({ from: "552@s.whatsapp.net", type: "read" }, ["B", "C"]);
+  assert.deepEqual(all.map(({ networkId }) => networkId), ["A", "B", "C"]);
+});
+
+Deno.test("in a group the receipt names its participant", () => {
+  const [receipt] = receipts({ from: "1@g.us", participant: "222:1@lid", type: "read" });
+  assert.equal(receipt?.chat, "1@g.us");
+  assert.equal(receipt?.participant, "222@lid");
+});
+
+Deno.test("a receipt without a time is of now", () => {
+  assert.equal(receiptsOf({ tag: "receipt", attrs: { id: "A", from: "552@lid" } }, ME, NOW)[0]?.at, NOW);
+});
+
+const NOT_OURS: [title: string, attrs: Record<string, string>][] = [
+  ["a retry receipt", { from: "552@s.whatsapp.net", type: "retry" }],
+  ["the owner's phone reading somewhere", {
+    from: "5511900000001@s.whatsapp.net",
+    type: "read-self",
+    recipient: "552@s.whatsapp.net",
+  }],
+  ["the owner's phone getting its copy", { from: "5511900000001@s.whatsapp.net" }],
+  ["the owner's phone in a group, by @lid", { from: "1@g.us", participant: "900@lid" }],
+  ["a copy on another device", { from: "552@s.whatsapp.net", type: "sender" }],
+  ["a failed upload", { from: "552@s.whatsapp.net", type: "server-error" }],
+];
+
+for (const [title, attrs] of NOT_OURS) {
+  Deno.test(`${title} says nothing of what the line sent`, () => assert.deepEqual(receipts(attrs), []));
+}
