@@ -1,0 +1,258 @@
+import assert from "node:assert/strict";
+import { Problem } from "../../../src/errors.ts";
+import type { EventName, NewEvent } from "../../../src/event/event.ts";
+import { EVENT_NAMES } from "../../../src/event/event.ts";
+import { eventId, makeEventLog } from "../../../src/event/event_log.ts";
+import type { EventQuery } from "../../../src/event/log.ts";
+import { plain } from "../../../src/event/plain.ts";
+import { envelopeSchema, EVENT_SCHEMAS } from "../../../src/event/schema.ts";
+import { sweepEvents } from "../../../src/event/sweep.ts";
+import { openDenoKv } from "../../../src/store/deno_kv.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Change } from "../../../src/store/kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const DAY_MS = 24 * 3_600_000;
+
+async function stage() {
+  const runtime = testRuntime();
+  const kv = await openDenoKv(":memory:", { runtime });
+  const events = makeEventLog(kv, runtime);
+  return {
+    runtime,
+    kv,
+    events,
+    async log(event: NewEvent): Promise<string> {
+      const change = new Change();
+      const appended = events.append(change, event);
+      assert.equal(await kv.commit(change), true);
+      return appended.id!;
+    },
+    [Symbol.dispose]: () => kv.close(),
+  };
+}
+
+function qr(number: number, { accountId = "acc_1", sessionId = "ses_1" } = {}): NewEvent {
+  return { event: "session.qr", accountId, sessionId, sessionName: "Front desk", data: { qr: `data:${number}` } };
+}
+
+const connected: NewEvent = {
+  event: "session.connected",
+  accountId: "acc_1",
+  sessionId: "ses_1",
+  sessionName: "",
+  data: { phone: "49" },
+};
+const query = (change: Partial<EventQuery> = {}): EventQuery => ({
+  after: null,
+  types: null,
+  sessionId: null,
+  limit: 100,
+  ...change,
+});
+
+Deno.test("the feed gives every event once, oldest first, page by page, and ends with null", async () => {
+  using s = await stage();
+  const ids: string[] = [];
+  for (let i = 0; i < 25; i++) ids.push(await s.log(qr(i)));
+  await s.log(qr(99, { accountId: "acc_2" }));
+  const seen: string[] = [];
+  for (let after: string | null = null;;) {
+    const { events, next } = await s.events.read("acc_1", query({ after, limit: 10 }));
+    if (next === null) break;
+    assert.equal(next, events.at(-1)?.id);
+    seen.push(...events.map(({ id }) => id));
+    after = next;
+  }
+  assert.deepEqual(seen, ids);
+  assert.deepEqual(seen, [...seen].sort());
+});
+
+Deno.test("an event is in the log exactly when its commit succeeded", async () => {
+  using s = await stage();
+  const refused = new Change().check({ key: keys.eventFloor("acc_1"), version: "00000000000000000001" });
+  s.events.append(refused, qr(1));
+  assert.equal(await s.kv.commit(refused), false);
+  assert.deepEqual((await s.events.read("acc_1", query())).events, []);
+  await s.log(qr(2));
+  assert.deepEqual((await s.events.read("acc_1", query())).events.map(({ data }) => data), [{ qr: "data:2" }]);
+});
+
+Deno.test("a reader that follows while a hundred writers commit never misses one", async () => {
+  using s = await stage();
+  const writing = Promise.all(Array.from({ length: 100 }, async (_, i) => {
+    for (let round = 0; round < 5; round++) await s.log(qr(i * 100 + round));
+  }));
+  let done = false;
+  void writing.then(() => done = true);
+  const seen: string[] = [];
+  for (let after: string | null = null, last = false; !last;) {
+    last = done;
+    const page = await s.events.read("acc_1", query({ after, limit: 7 }));
+    seen.push(...page.events.map(({ id }) => id));
+    if (page.next !== null) last = false;
+    after = page.next ?? after;
+  }
+  await writing;
+  assert.equal(new Set(seen).size, 500);
+  assert.deepEqual(seen, [...seen].sort());
+});
+
+Deno.test("types and session narrow the feed; a page may then be empty and still lead on", async () => {
+  using s = await stage();
+  for (let i = 0; i < 6; i++) {
+    const change = new Change();
+    for (let k = 0; k < 400; k++) s.events.append(change, qr(k));
+    await s.kv.commit(change);
+  }
+  const wanted = await s.log(connected);
+  await s.log(qr(1, { sessionId: "ses_2" }));
+  const first = await s.events.read("acc_1", query({ types: ["session.connected"], limit: 5 }));
+  assert.deepEqual(first.events, []);
+  assert.notEqual(first.next, null);
+  const second = await s.events.read("acc_1", query({ types: ["session.connected"], limit: 5, after: first.next }));
+  assert.deepEqual(second.events.map(({ id }) => id), [wanted]);
+  const scoped = await s.events.read("acc_1", query({ sessionId: "ses_2", after: wanted }));
+  assert.deepEqual(scoped.events.map(({ sessionId }) => sessionId), ["ses_2"]);
+});
+
+Deno.test("a cursor that is no event id is refused", async () => {
+  using s = await stage();
+  for (const after of ["", "evt_", "x", "evt_ä", "evt_" + "1".repeat(65), "EVT_1"]) {
+    await assert.rejects(
+      s.events.read("acc_1", query({ after })),
+      (error) => error instanceof Problem && error.code === "validation_failed",
+    );
+  }
+});
+
+Deno.test("who subscribes is woken for its own account, until it goes", async () => {
+  using s = await stage();
+  let woken = 0;
+  const off = s.events.subscribe("acc_1", () => woken++);
+  s.events.subscribe("acc_1", () => woken++);
+  s.events.committed("acc_1");
+  s.events.committed("acc_2");
+  assert.equal(woken, 2);
+  off();
+  s.events.committed("acc_1");
+  assert.equal(woken, 3);
+});
+
+Deno.test("events go after seven days, or when there are too many; a cursor from before is told of the gap", async () => {
+  using s = await stage();
+  const old = await s.log(qr(1));
+  const kept = await s.log(qr(2));
+  assert.equal(await sweepEvents(s.kv, s.runtime), 0);
+  await s.runtime.clock.advance(7 * DAY_MS);
+  const young: string[] = [];
+  for (let i = 0; i < 5; i++) young.push(await s.log(qr(i)));
+  await s.runtime.clock.advance(1);
+  const released: string[] = [];
+  const removed = await sweepEvents(s.kv, s.runtime, {
+    release: (_, events) => Promise.resolve(void released.push(...events.map(({ id }) => id))),
+  });
+  assert.equal(removed, 2);
+  assert.deepEqual(released, [old, kept]);
+  const { events, gap } = await s.events.read("acc_1", query({ after: old }));
+  assert.deepEqual(events.map(({ id }) => id), young);
+  assert.equal(gap, true);
+  assert.equal((await s.events.read("acc_1", query({ after: kept }))).gap, false);
+  assert.equal((await s.events.read("acc_1", query())).gap, false);
+  assert.equal(await sweepEvents(s.kv, s.runtime, { keepCount: 2 }), 3);
+  assert.deepEqual((await s.events.read("acc_1", query())).events.map(({ id }) => id), young.slice(3));
+  assert.equal((await s.kv.get(keys.eventCount("acc_1"))).value, 2n);
+});
+
+Deno.test("poison in the data is made plain: deep, wide and long values, odd numbers, half characters", () => {
+  let deep: unknown = "bottom";
+  for (let i = 0; i < 100_000; i++) deep = { deep };
+  assert.ok(JSON.stringify(plain({ deep })).length < 1_000);
+  assert.ok(JSON.stringify(plain({ wide: Array.from({ length: 1_000_000 }, () => "x") })).length < 1_000_000);
+  assert.ok(JSON.stringify(plain({ text: "x".repeat(1_000_000) })).length <= 250_000);
+  assert.deepEqual(
+    plain({
+      a: -0,
+      b: NaN,
+      c: 5n,
+      d: 2n ** 64n,
+      e: "\ud800",
+      f: undefined,
+      g: new Uint8Array([1, 2]),
+      h: new Date(0),
+      i: [undefined],
+    }),
+    {
+      a: 0,
+      b: null,
+      c: 5,
+      d: "18446744073709551616",
+      e: "\ufffd",
+      g: "AQI=",
+      h: "1970-01-01T00:00:00.000Z",
+      i: [null],
+    },
+  );
+});
+
+Deno.test("an event of the largest size still fits into one commit", async () => {
+  using s = await stage();
+  const id = await s.log({ ...qr(1), data: { qr: "😀".repeat(1_000_000) } } as NewEvent);
+  const { events } = await s.events.read("acc_1", query());
+  assert.equal(events[0]?.id, id);
+});
+
+Deno.test("every event has a schema that takes what the product logs and refuses what it does not", () => {
+  const samples: Record<EventName, unknown> = {
+    "message.sent": {
+      messageId: "msg_1",
+      networkId: "3EB0",
+      jobId: "job_1",
+      to: "49",
+      sentAt: "2026-01-15T12:00:00.000Z",
+    },
+    "message.status": {
+      messageId: "msg_1",
+      networkId: "3EB0",
+      status: "read",
+      participant: null,
+      at: "2026-01-15T12:00:00.000Z",
+    },
+    "message.failed": {
+      messageId: "msg_1",
+      networkId: "3EB0",
+      jobId: "job_1",
+      to: "49",
+      error: { code: "expired", message: "x" },
+    },
+    "message.received": {
+      from: "1@lid",
+      number: null,
+      pushName: null,
+      messageId: "3A",
+      timestamp: 1,
+      type: "unknown",
+      text: null,
+      media: { url: null, mimetype: "a/b", size: 0, filename: "x", reason: "y" },
+    },
+    "session.connected": { phone: "49" },
+    "session.disconnected": { status: "logged_out", reason: "x" },
+    "session.qr": { qr: "data:image/png;base64,AA==" },
+    "webhook.failing": {
+      webhookId: "whk_1",
+      url: "https://example.com/",
+      active: true,
+      failedInARow: 3,
+      lastError: "x",
+      since: "2026-01-15T12:00:00.000Z",
+    },
+    "webhook.test": { webhookId: "whk_1", at: "2026-01-15T12:00:00.000Z" },
+  };
+  for (const name of EVENT_NAMES) {
+    assert.equal(EVENT_SCHEMAS[name].version, 1);
+    const envelope = { event: name, sessionId: "ses_1", sessionName: "x", data: samples[name] };
+    assert.ok(envelopeSchema(name).safeParse(envelope).success, name);
+    assert.ok(!envelopeSchema(name).safeParse({ ...envelope, data: {} }).success, name);
+  }
+  assert.match(eventId("1"), /^evt_1$/);
+});
