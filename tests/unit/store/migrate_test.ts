@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { denoKvEngine } from "../../../src/store/deno_kv.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
+import { migrate, type Migration, SchemaTooNew } from "../../../src/store/migrate.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+async function withKv(run: (kv: Kv) => Promise<void>): Promise<void> {
+  const kv = denoKvEngine(await Deno.openKv(":memory:"), { runtime: testRuntime() });
+  try {
+    await run(kv);
+  } finally {
+    kv.close();
+  }
+}
+
+const steps = (ran: number[], fails: () => boolean = () => false): Migration[] =>
+  [2, 3].map((to) => ({
+    to,
+    about: `step to ${to}`,
+    run(kv) {
+      ran.push(to);
+      if (fails()) return Promise.reject(new Error("cut short"));
+      return kv.commit(new Change().set(["converted", to], true)).then(() => {});
+    },
+  }));
+
+const versionOf = async (kv: Kv) => (await kv.get(keys.schemaVersion())).value;
+
+Deno.test("a new folder begins at the newest version, without conversions", () =>
+  withKv(async (kv) => {
+    const ran: number[] = [];
+    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations: steps(ran) }), 3);
+    assert.equal(await versionOf(kv), 3);
+    assert.deepEqual(ran, []);
+    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations: steps(ran) }), 3);
+  }));
+
+Deno.test("older data goes through every step in order, once", () =>
+  withKv(async (kv) => {
+    await kv.commit(new Change().set(keys.schemaVersion(), 1));
+    const ran: number[] = [];
+    for (let i = 0; i < 2; i++) await migrate(kv, { runtime: testRuntime(), migrations: steps(ran) });
+    assert.deepEqual(ran, [2, 3]);
+    assert.equal(await versionOf(kv), 3);
+  }));
+
+Deno.test("a step that was cut short runs again", () =>
+  withKv(async (kv) => {
+    await kv.commit(new Change().set(keys.schemaVersion(), 1));
+    const ran: number[] = [];
+    const failing = steps(ran, () => ran.length === 2);
+    await assert.rejects(migrate(kv, { runtime: testRuntime(), migrations: failing }), /cut short/);
+    assert.equal(await versionOf(kv), 2);
+    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations: failing }), 3);
+    assert.deepEqual(ran, [2, 3, 3]);
+  }));
+
+Deno.test("newer data is refused with a word on what to do, and nothing is written", () =>
+  withKv(async (kv) => {
+    await kv.commit(new Change().set(keys.schemaVersion(), 4));
+    const tried = migrate(kv, { runtime: testRuntime(), migrations: steps([]) });
+    await assert.rejects(tried, SchemaTooNew);
+    await assert.rejects(tried, /version 4.*up to 3.*newer version/s);
+    assert.equal(await versionOf(kv), 4);
+  }));
