@@ -345,19 +345,22 @@ Deno.test("an adapter that throws troubles its own line alone, and is tried agai
 });
 
 Deno.test("a log-out that cuts an attempt short is a log-out, not a silence", async () => {
-  const world = await connectedWorld();
-  world.network.outcome = () => null;
-  await world.accept();
-  await world.clock.advance(0);
-  const connection = world.network.of("ses_1");
-  // The attempt learns of it first, the line a moment later.
-  connection.answers({ kind: "unknown", detail: "the connection ended" });
-  await Promise.resolve();
-  connection.ends("logged_out", 401);
-  await world.clock.advance(5_000);
-  assert.equal((await world.line()).status, "logged_out");
-  assert.deepEqual(world.network.forgotten, ["ses_1"]);
-  await world.supervisor.stop();
+  // The attempt learns of the end first, the line ever so little later.
+  for (let later = 0; later < 30; later++) {
+    const world = await connectedWorld();
+    world.network.outcome = () => null;
+    await world.accept();
+    await world.clock.advance(0);
+    const connection = world.network.of("ses_1");
+    connection.answers({ kind: "unknown", detail: "the connection ended" });
+    for (let i = 0; i < later; i++) await Promise.resolve();
+    const reported = !connection.isClosed; // else the line was faster and has closed it
+    connection.ends("logged_out", 401);
+    world.network.outcome = () => ({ kind: "sent", chat: "x" });
+    await world.clock.advance(5_000);
+    assert.equal((await world.line()).status, reported ? "logged_out" : "connected", `${later} moments later`);
+    await world.supervisor.stop();
+  }
 });
 
 Deno.test("what happens while the store is in trouble is written when it is over", async () => {
