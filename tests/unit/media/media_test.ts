@@ -1,0 +1,454 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+import { join } from "node:path";
+import { readAllowList } from "../../../src/egress/address.ts";
+import { makeSafeFetch } from "../../../src/egress/safe_fetch.ts";
+import { Problem } from "../../../src/errors.ts";
+import { openDiskMediaStore } from "../../../src/media/disk.ts";
+import { makeFetchFile } from "../../../src/media/fetch_file.ts";
+import { generatedFilename, safeFilename, safeMimetype } from "../../../src/media/filename.ts";
+import { DOWNLOAD_TIMEOUT_MS, makeMediaIngest, RECEIVED_MAX_BYTES } from "../../../src/media/ingest.ts";
+import { makeMediaLinks } from "../../../src/media/link.ts";
+import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
+import { type FileRecord, keepFile } from "../../../src/media/store.ts";
+import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
+import { Change } from "../../../src/store/kv.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/connection.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+import { answering, Receiver } from "../../support/receiver.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const HOUR_MS = 3_600_000;
+const KEY = new Uint8Array(32).fill(7);
+const bytes = (text: string) => new TextEncoder().encode(text);
+const streamOf = (...chunks: (string | Uint8Array)[]) =>
+  ReadableStream.from(chunks.map((chunk) => typeof chunk === "string" ? bytes(chunk) : chunk)) as ReadableStream<
+    Uint8Array
+  >;
+const sha256 = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex");
+const problem = (code: Problem["code"]) => (error: unknown) => error instanceof Problem && error.code === code;
+
+async function stage() {
+  const folder = await Deno.makeTempDir();
+  const runtime = testRuntime();
+  const kv = new MemoryKv();
+  const media = await openDiskMediaStore(join(folder, "media"), runtime);
+  const links = makeMediaLinks(() => "https://gateway.test", KEY);
+  const serve = makeServeMedia({ kv, media, links, runtime });
+  return {
+    folder,
+    runtime,
+    kv,
+    media,
+    links,
+    serve,
+    clock: runtime.clock,
+    ingest: makeMediaIngest({ media, links, runtime }),
+    /** A file with its row, as after the commit that names it. */
+    async kept(content: string, change: Partial<FileRecord> = {}): Promise<FileRecord> {
+      const { id, size, sha256 } = await media.write(streamOf(content), 1_000_000);
+      const now = runtime.clock.now();
+      const file: FileRecord = {
+        id,
+        size,
+        sha256,
+        accountId: "acc_1",
+        mimetype: "application/pdf",
+        filename: "invoice.pdf",
+        createdAt: now,
+        expiresAt: now + 24 * HOUR_MS,
+        ...change,
+      };
+      const keeping = new Change();
+      keepFile(keeping, file);
+      await kv.commit(keeping);
+      return file;
+    },
+    async onDisk(): Promise<string[]> {
+      const names: string[] = [];
+      for await (const { path } of media.files()) names.push(path.split("/").at(-1)!);
+      return names.sort();
+    },
+    [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
+  };
+}
+
+function requestOf(link: string, change: Partial<MediaRequest> = {}): MediaRequest {
+  const url = new URL(link);
+  return {
+    fileId: url.pathname.replace("/media/", ""),
+    expires: url.searchParams.get("expires") ?? "",
+    signature: url.searchParams.get("signature") ?? "",
+    method: "GET",
+    range: null,
+    ...change,
+  };
+}
+
+Deno.test("a file is streamed to disk, hashed and counted, under a name of its own, for its owner only", async () => {
+  await using s = await stage();
+  const written = await s.media.write(streamOf("one ", "two ", "three"), 13);
+  assert.deepEqual(written, { id: written.id, size: 13, sha256: sha256("one two three") });
+  assert.equal(await Deno.readTextFile(s.media.path(written.id)), "one two three");
+  assert.equal((await Deno.stat(s.media.path(written.id))).mode! & 0o777, 0o600);
+  await s.media.remove(written.id);
+  await s.media.remove(written.id);
+  assert.deepEqual(await s.onDisk(), []);
+});
+
+Deno.test("past the cap, and when the content breaks off, nothing stays on disk", async () => {
+  await using s = await stage();
+  await assert.rejects(s.media.write(streamOf("12345", "6"), 5), problem("payload_too_large"));
+  const broken = ReadableStream.from((async function* () {
+    yield bytes("123");
+    throw new Error("the sender has gone");
+  })());
+  await assert.rejects(s.media.write(broken, 100), /the sender has gone/);
+  assert.deepEqual(await s.onDisk(), []);
+});
+
+Deno.test("a link serves its file until its second, and not after", async () => {
+  await using s = await stage();
+  const file = await s.kept("the invoice");
+  const request = requestOf(s.links.sign(file.id, file.expiresAt!));
+  await s.clock.advance(24 * HOUR_MS - 1_000);
+  const response = await s.serve(request);
+  assert.equal(response.status, 200);
+  assert.equal(await response.text(), "the invoice");
+  await s.clock.advance(999);
+  await (await s.serve(request)).body?.cancel();
+  for (const step of [1, 1_000, HOUR_MS]) {
+    await s.clock.advance(step);
+    await assert.rejects(s.serve(request), problem("not_found"));
+  }
+});
+
+Deno.test("forged, altered and foreign links look like links to nothing", async () => {
+  await using s = await stage();
+  const file = await s.kept("mine");
+  const other = await s.kept("other");
+  const request = requestOf(s.links.sign(file.id, file.expiresAt!));
+  const foreign = requestOf(
+    makeMediaLinks(() => "https://gateway.test", new Uint8Array(32)).sign(file.id, file.expiresAt!),
+  );
+  const flipped = request.signature.replace(/.$/, (c) => c === "0" ? "1" : "0");
+  const wrong: MediaRequest[] = [
+    foreign,
+    { ...request, signature: flipped },
+    { ...request, signature: "" },
+    { ...request, signature: request.signature.slice(0, 62) },
+    { ...request, signature: request.signature.toUpperCase() + "0" },
+    { ...request, expires: String(Number(request.expires) + 1) },
+    { ...request, expires: "" },
+    { ...request, expires: "9".repeat(30) },
+    { ...request, expires: ` ${request.expires}` },
+    { ...request, fileId: other.id },
+    { ...request, fileId: "../../store.sqlite" },
+    { ...request, fileId: "" },
+  ];
+  for (const bad of wrong) await assert.rejects(s.serve(bad), problem("not_found"), JSON.stringify(bad));
+  await (await s.serve(request)).body?.cancel();
+  await s.media.remove(file.id);
+  await assert.rejects(s.serve(request), problem("not_found"));
+});
+
+Deno.test("the file of a queued message has no link", async () => {
+  await using s = await stage();
+  const file = await s.kept("outgoing", { expiresAt: null });
+  await assert.rejects(s.serve(requestOf(s.links.sign(file.id, s.clock.now() + HOUR_MS))), problem("not_found"));
+});
+
+const RANGES: [string, number, string, string | null][] = [
+  ["bytes=0-3", 206, "0123", "bytes 0-3/10"],
+  ["bytes=4-", 206, "456789", "bytes 4-9/10"],
+  ["bytes=-3", 206, "789", "bytes 7-9/10"],
+  ["bytes=-99", 206, "0123456789", "bytes 0-9/10"],
+  ["bytes=8-99", 206, "89", "bytes 8-9/10"],
+  ["bytes=10-", 416, "", "bytes */10"],
+  ["bytes=-0", 416, "", "bytes */10"],
+  ["bytes=3-2", 200, "0123456789", null],
+  ["bytes=0-1,4-5", 200, "0123456789", null],
+  ["lines=0-1", 200, "0123456789", null],
+  ["bytes=-", 200, "0123456789", null],
+];
+
+for (const [range, status, content, header] of RANGES) {
+  Deno.test(`the range "${range}" of ten bytes gives ${status} and "${content}"`, async () => {
+    await using s = await stage();
+    const file = await s.kept("0123456789");
+    const response = await s.serve(requestOf(s.links.sign(file.id, file.expiresAt!), { range }));
+    assert.equal(response.status, status);
+    assert.equal(await response.text(), content);
+    assert.equal(response.headers.get("content-range"), header);
+    assert.equal(response.headers.get("content-length"), String(content.length));
+  });
+}
+
+Deno.test("HEAD gives the headers of GET and no body", async () => {
+  await using s = await stage();
+  const file = await s.kept("0123456789");
+  const response = await s.serve(requestOf(s.links.sign(file.id, file.expiresAt!), { method: "HEAD" }));
+  assert.equal(response.headers.get("content-length"), "10");
+  assert.equal(response.body, null);
+});
+
+Deno.test("what a stranger sent never runs: only pictures, sound and film are shown, and all under a policy", async () => {
+  await using s = await stage();
+  const rows: [string, string, string][] = [
+    ["image/jpeg", "image/jpeg", "inline"],
+    ["audio/ogg; codecs=opus", "audio/ogg; codecs=opus", "inline"],
+    ["application/pdf", "application/pdf", "attachment"],
+    ["text/html", "application/octet-stream", "attachment"],
+    ["image/svg+xml", "application/octet-stream", "attachment"],
+    ["application/xhtml+xml", "application/octet-stream", "attachment"],
+    ["TEXT/XML; charset=utf-8", "application/octet-stream", "attachment"],
+    ["application/javascript", "application/octet-stream", "attachment"],
+    ["application/x-unknown", "application/x-unknown", "attachment"],
+  ];
+  for (const [mimetype, shownAs, disposition] of rows) {
+    const file = await s.kept("<script>alert(1)</script>", { mimetype });
+    const { headers, body } = await s.serve(requestOf(s.links.sign(file.id, file.expiresAt!)));
+    await body?.cancel();
+    assert.equal(headers.get("content-type"), shownAs);
+    assert.match(headers.get("content-disposition")!, new RegExp(`^${disposition};`));
+    assert.equal(headers.get("x-content-type-options"), "nosniff");
+    assert.match(headers.get("content-security-policy")!, /default-src 'none'.*sandbox$/);
+  }
+});
+
+Deno.test("a name of any characters stays one header and comes back whole", async () => {
+  await using s = await stage();
+  for (const filename of ['a"b\\c.pdf', "Rechnung № 5 – für Ünal 😀.pdf", "a'b(c)*.pdf", "100%.pdf"]) {
+    const file = await s.kept("x", { filename });
+    const { headers, body } = await s.serve(requestOf(s.links.sign(file.id, file.expiresAt!)));
+    await body?.cancel();
+    const encoded = /filename\*=UTF-8''([\w.%!#$&+^`|~-]+)$/.exec(headers.get("content-disposition")!)?.[1];
+    assert.equal(decodeURIComponent(encoded!), filename);
+  }
+});
+
+function incoming(media: Partial<IncomingMedia>, change: Partial<Incoming> = {}): Incoming {
+  return {
+    networkId: "3A",
+    chat: "49@s.whatsapp.net",
+    participant: null,
+    fromMe: false,
+    number: "49",
+    pushName: null,
+    timestamp: Date.UTC(2026, 0, 15, 12) / 1000,
+    type: "imageMessage",
+    text: null,
+    details: null,
+    undecryptable: false,
+    ...change,
+    media: {
+      mimetype: "image/jpeg",
+      filename: null,
+      size: 5,
+      download: () => Promise.resolve(streamOf("bytes")),
+      ...media,
+    },
+  };
+}
+
+Deno.test("an incoming file is kept, named by kind and time, and its link serves it for 24 h", async () => {
+  await using s = await stage();
+  await s.clock.advance(123);
+  const taken = await s.ingest.take("acc_1", incoming({}), new AbortController().signal);
+  assert.equal(taken?.media.filename, "image-20260115-120000.jpg");
+  assert.equal(taken?.media.size, 5);
+  assert.equal(taken?.media.reason, undefined);
+  const change = new Change();
+  keepFile(change, taken!.file!);
+  await s.kv.commit(change);
+  await s.clock.advance(24 * HOUR_MS - 1);
+  assert.equal(await (await s.serve(requestOf(taken!.media.url!))).text(), "bytes");
+  await s.clock.advance(1_000);
+  await assert.rejects(s.serve(requestOf(taken!.media.url!)), problem("not_found"));
+});
+
+Deno.test("a document keeps its name, without folders; a message without a file gives nothing", async () => {
+  await using s = await stage();
+  const document = incoming({ filename: "../../etc/Vertrag 😀.pdf", mimetype: "application/pdf" }, {
+    type: "documentMessage",
+  });
+  assert.equal(
+    (await s.ingest.take("acc_1", document, new AbortController().signal))?.media.filename,
+    "Vertrag 😀.pdf",
+  );
+  assert.equal(await s.ingest.take("acc_1", { ...incoming({}), media: null }, new AbortController().signal), null);
+});
+
+Deno.test("a file that cannot be had gives a null address, a reason, and nothing on disk", async () => {
+  await using s = await stage();
+  const big = new Uint8Array(1024 * 1024);
+  const rows: [Partial<IncomingMedia>, RegExp, number][] = [
+    [
+      { download: () => Promise.reject(new MediaUnavailable("the sender's phone no longer has the file")) },
+      /no longer has/,
+      0,
+    ],
+    [{ size: RECEIVED_MAX_BYTES + 1 }, /larger than 100 MiB/, 0],
+    [
+      {
+        size: 5,
+        download: () =>
+          Promise.resolve(ReadableStream.from((function* () {
+            for (let i = 0; i < 101; i++) yield big;
+          })())),
+      },
+      /larger than 100 MiB/,
+      0,
+    ],
+    [{ download: () => Promise.reject(new Error("ECONNRESET")) }, /could not be downloaded/, 5_000],
+    [{ download: () => new Promise(() => {}) }, /longer than 120 s/, DOWNLOAD_TIMEOUT_MS],
+    [
+      { download: () => Promise.resolve(new ReadableStream({ pull: () => new Promise(() => {}) })) },
+      /longer than 120 s/,
+      DOWNLOAD_TIMEOUT_MS,
+    ],
+  ];
+  for (const [media, reason, waitMs] of rows) {
+    const taking = s.ingest.take("acc_1", incoming(media), new AbortController().signal);
+    await s.clock.advance(waitMs);
+    const taken = await taking;
+    assert.equal(taken?.media.url, null);
+    assert.match(taken?.media.reason ?? "", reason);
+    assert.equal(taken?.file, null);
+    assert.deepEqual(await s.onDisk(), []);
+  }
+});
+
+Deno.test("a download that breaks off is tried again", async () => {
+  await using s = await stage();
+  let tries = 0;
+  const download = () => ++tries < 3 ? Promise.reject(new Error("ECONNRESET")) : Promise.resolve(streamOf("bytes"));
+  const taking = s.ingest.take("acc_1", incoming({ download }), new AbortController().signal);
+  await s.clock.advance(5_000);
+  assert.equal((await taking)?.media.reason, undefined);
+  assert.equal(tries, 3);
+});
+
+Deno.test("a gateway that stops gives no answer about a file, so that the message comes again", async () => {
+  await using s = await stage();
+  const abort = new AbortController();
+  const taking = s.ingest.take("acc_1", incoming({ download: () => new Promise(() => {}) }), abort.signal);
+  abort.abort();
+  await assert.rejects(taking);
+});
+
+Deno.test("the sweep takes expired files, and over the cap the oldest received ones, never a queued one", async () => {
+  await using s = await stage();
+  const queued = await s.kept("x".repeat(500), { expiresAt: null });
+  const short = await s.kept("gone soon", { expiresAt: s.clock.now() + 1_000 });
+  const files: FileRecord[] = [];
+  for (let i = 0; i < 4; i++) {
+    await s.clock.advance(10);
+    files.push(await s.kept("x".repeat(100)));
+  }
+  assert.deepEqual(await sweepMedia(s), { expired: 0, overCap: 0 });
+  await s.clock.advance(1_000);
+  assert.deepEqual(await sweepMedia(s, { capBytes: 700 }), { expired: 1, overCap: 2 });
+  assert.deepEqual(await s.onDisk(), [queued.id, files[2]!.id, files[3]!.id].sort());
+  assert.equal((await s.kv.get(keys.file(short.id))).value, null);
+  assert.deepEqual(await sweepMedia(s, { capBytes: 0 }), { expired: 0, overCap: 2 });
+  assert.deepEqual(await s.onDisk(), [queued.id]);
+});
+
+Deno.test("files that nothing refers to go after an hour, but not one that a commit is about to name", async () => {
+  await using s = await stage();
+  const crashed = await openDiskMediaStore(join(s.folder, "media"), s.runtime);
+  const { id: orphan } = await crashed.write(streamOf("of a process that died"), 100);
+  const unfinished = s.media.path(orphan) + ".part";
+  await Deno.writeTextFile(unfinished, "half");
+  await Deno.utime(unfinished, new Date(s.clock.now()), new Date(s.clock.now()));
+  const { id: accepting } = await s.media.write(streamOf("of an accept in flight"), 100);
+  const kept = await s.kept("named");
+  await s.clock.advance(HOUR_MS - 1);
+  assert.equal(await sweepOrphans(s), 0);
+  await s.clock.advance(1);
+  assert.equal(await sweepOrphans(s), 2);
+  assert.deepEqual(await s.onDisk(), [accepting, kept.id].sort());
+  await s.clock.advance(24 * HOUR_MS);
+  assert.equal(await sweepOrphans(s), 1);
+  assert.deepEqual(await s.onDisk(), [kept.id]);
+});
+
+Deno.test("names and types of strangers are made safe", () => {
+  assert.equal(safeFilename("/etc/passwd"), "passwd");
+  assert.equal(safeFilename("C:\\temp\\a.txt"), "a.txt");
+  assert.equal(safeFilename("a\r\nb\0.txt"), "ab.txt");
+  assert.equal(safeFilename("invoice\u202efdp.exe"), "invoicefdp.exe");
+  assert.equal(safeFilename("x".repeat(300) + ".pdf")?.length, 200);
+  assert.ok(safeFilename("x".repeat(300) + ".pdf")?.endsWith(".pdf"));
+  for (const name of ["", "..", ".", "/", "a/", "\0"]) assert.equal(safeFilename(name), null);
+  for (
+    const type of ["image/png", "audio/ogg; codecs=opus", 'text/plain; charset="utf-8"', "application/vnd.ms-excel"]
+  ) assert.equal(safeMimetype(type), type);
+  for (const type of ["", "x", "text/html\r\nx: y", "a/b c", "a/b; c", "é/x"]) {
+    assert.equal(safeMimetype(type), "application/octet-stream");
+  }
+  assert.equal(generatedFilename("audio", { mimetype: "audio/ogg; codecs=opus", at: 0 }), "audio-19700101-000000.ogg");
+  assert.equal(generatedFilename("image", { mimetype: "image/x-odd", at: 0 }), "image-19700101-000000.bin");
+});
+
+Deno.test("a file is fetched by its address, with the name that the server or the address gives", async () => {
+  await using s = await stage();
+  const safeFetch = makeSafeFetch({ clock: s.clock, allow: readAllowList(["127.0.0.1"]) });
+  const fetchFile = makeFetchFile({ safeFetch, media: s.media });
+  const receiver = await Receiver.start();
+  const at = (path: string) => `http://127.0.0.1:${receiver.port}${path}`;
+  const rows: [string, Record<string, string>, string][] = [
+    ["/a/Invoice%201.pdf?x=1", { "content-type": "application/pdf" }, "Invoice 1.pdf"],
+    [
+      "/download",
+      { "content-type": "application/pdf", "content-disposition": 'attachment; filename="a \\"b\\".pdf"' },
+      'a "b".pdf',
+    ],
+    ["/download", {
+      "content-type": "application/pdf",
+      "content-disposition": "attachment; filename=plain.pdf; filename*=UTF-8''%E2%82%AC.pdf",
+    }, "€.pdf"],
+    ["/", { "content-type": "image/png" }, "file.png"],
+    ["/x", { "content-disposition": 'attachment; filename="../../evil.sh"' }, "evil.sh"],
+    ["/%E0%A4%A.pdf", {}, "%E0%A4%A.pdf"],
+  ];
+  for (const [path, headers, filename] of rows) {
+    receiver.answer = answering(200, headers);
+    const fetched = await fetchFile(at(path));
+    assert.equal(fetched.filename, filename);
+    assert.equal(fetched.file.sha256, sha256("ok"));
+    await s.media.remove(fetched.file.fileId);
+  }
+  receiver.answer = (response) => {
+    response.writeHead(200, { "content-encoding": "gzip" });
+    response.end(gzipSync("unpacked"));
+  };
+  assert.equal((await fetchFile(at("/x"))).file.sha256, sha256("unpacked"));
+  const bad: [() => void, RegExp][] = [
+    [() => receiver.answer = answering(404), /answered 404/],
+    [() => receiver.answer = answering(200, { "content-encoding": "br" }), /compression/],
+    [() => receiver.answer = answering(200, { "content-encoding": "gzip" }), /cannot be read/],
+    [() => receiver.answer = answering(302, { location: "http://10.0.0.1/" }), /public internet/],
+    [() => receiver.answer = answering(302, { location: "/again" }), /redirects/],
+  ];
+  for (const [prepare, message] of bad) {
+    prepare();
+    await assert.rejects(
+      fetchFile(at("/x"), { path: "messages.2.fileUrl" }),
+      (error) =>
+        error instanceof Problem && error.code === "validation_failed" &&
+          error.extras.errors?.[0]?.path === "messages.2.fileUrl" &&
+          message.test(error.message) || assert.fail(String(error)),
+    );
+  }
+  receiver.answer = (response) => {
+    response.writeHead(200, { "content-encoding": "gzip" });
+    response.end(gzipSync(new Uint8Array(101 * 1024 * 1024)));
+  };
+  await assert.rejects(fetchFile(at("/bomb")), problem("payload_too_large"));
+  assert.equal((await s.onDisk()).length, 1);
+  await receiver.close();
+});
