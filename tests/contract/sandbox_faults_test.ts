@@ -92,10 +92,12 @@ onLines("hold_acks relays a message at once and acknowledges it later", async ({
   await cause({ kind: "hold_acks", seconds: 1 });
   const before = Date.now();
   const sent = await send(line, "held");
-  const acknowledged = untilAck(line.socket, sent!.key.id!);
+  const order: string[] = [];
+  const acknowledged = untilAck(line.socket, sent!.key.id!).then(() => order.push("acknowledged"));
   await eventually(() => network.phone(ANA)!.inbox().length === 1);
-  assert.ok(Date.now() - before < 900);
+  order.push("relayed");
   await acknowledged;
+  assert.deepEqual(order, ["relayed", "acknowledged"]);
   assert.ok(Date.now() - before >= 900);
 });
 

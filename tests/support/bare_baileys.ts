@@ -14,9 +14,11 @@ import {
 } from "@whiskeysockets/baileys";
 import { Agent } from "node:https";
 import pino from "pino";
+import { repairCiphers } from "../../src/repair_ciphers.ts";
 import type { Phone } from "../../src/sandbox/device.ts";
 import type { SandboxNetwork } from "../../src/sandbox/network.ts";
 
+repairCiphers();
 // libsignal prints whole sessions with it.
 console.info = () => {};
 
@@ -83,8 +85,8 @@ export function bareClient(network: SandboxNetwork, { level = "silent" }: { leve
 }
 
 /** A client that a phone has linked by QR, logged in. */
-export async function linkedClient(network: SandboxNetwork, phone: Phone): Promise<BareClient> {
-  const client = bareClient(network);
+export async function linkedClient(network: SandboxNetwork, phone: Phone, level?: string): Promise<BareClient> {
+  const client = bareClient(network, { level });
   const { qr } = await untilUpdate(client.socket, ({ qr }) => qr !== undefined);
   const closed = untilUpdate(client.socket, ({ connection }) => connection === "close");
   await phone.scan(qr!);
