@@ -107,11 +107,13 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
       events.decrypted(entry!);
       return plaintext;
     } catch (error) {
-      if (error instanceof StoreError) events.broken(error);
-      else {
+      try {
+        if (error instanceof StoreError) throw error;
         const again = await recall(origin.part);
         if (again) return again;
         await keepUndecrypted(origin);
+      } catch (failure) {
+        if (failure instanceof StoreError) events.broken(failure);
       }
       throw error;
     }

@@ -30,5 +30,5 @@ function isSecret(args: unknown[]): boolean {
 
 function comesFromLibsignal(): boolean {
   // Line 3 is the caller of the console: Error, this function and the wrapper stand before it.
-  return SOURCE.test(new Error().stack?.split("\n").slice(3, 6).join("\n") ?? "");
+  return SOURCE.test(new Error().stack?.split("\n")[3] ?? "");
 }
