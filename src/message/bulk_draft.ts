@@ -14,20 +14,19 @@ export interface BulkDraft {
   lastMessageId: string;
 }
 
-/** Writes the draft; its row must be checked by the commit that publishes it (`publishDraft`). */
+/** Adds to the change that these messages, which must be all of the bulk, are going to be written as a draft. */
+export function beginDraft(change: Change, bulkId: string, messages: readonly Message[]): void {
+  change.set(keys.bulkDraft(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
+}
+
+/** Writes the rows of a draft that was begun; the commit that publishes it must check the answer (`publishDraft`). */
 export async function writeDraft(kv: Kv, bulkId: string, messages: readonly Message[]): Promise<Row<BulkDraft>> {
-  const draft: BulkDraft = {
-    firstMessageId: messages[0]!.id,
-    lastMessageId: messages.at(-1)!.id,
-  };
-  const key = keys.bulkDraft(bulkId);
-  await kv.commit(new Change().checkAbsent(key).set(key, draft));
   for (const piece of commitSized(messages, (message) => loadOf([message.content]))) {
     const change = new Change();
     for (const message of piece) addMessage(change, message);
     await kv.commit(change);
   }
-  const slot = await kv.get(key);
+  const slot = await kv.get(keys.bulkDraft(bulkId));
   if (slot.value === null) throw new StoreError("unavailable", "the draft of a bulk was removed while it was written");
   return slot as Row<BulkDraft>;
 }
@@ -59,10 +58,7 @@ export async function removeDraft(kv: Kv, bulkId: string): Promise<void> {
   await kv.commit(new Change().delete(slot.key));
 }
 
-/**
- * Removes what crashes left. Before anything is accepted or dispatched: the positions of a draft are given out again
- * to the next message, so its rows must be gone by then.
- */
+/** Removes what crashes left; at boot. */
 export async function removeDrafts(kv: Kv): Promise<void> {
   for await (const row of kv.list({ prefix: keys.bulkDrafts() })) await removeDraft(kv, String(row.key.at(-1)));
 }

@@ -6,11 +6,17 @@
 import { NO_USAGE, type Usage } from "../account/quota.ts";
 import { keys } from "../store/keys.ts";
 import type { Change, Kv } from "../store/kv.ts";
+import type { Message } from "./message.ts";
 
 export interface Ledger {
   usage: Usage;
   /** How many messages the account has sent: the last history number. */
   messages: number;
+  /**
+   * The last place given out in the queues of the account's lines. A line belongs to one account, so places that grow
+   * over the account are an order for each line; they may have gaps, history numbers may not.
+   */
+  lastPosition: number;
   /** Ids of the messages after the last full block, oldest first. */
   openBlock: string[];
 }
@@ -18,7 +24,7 @@ export interface Ledger {
 /** Messages whose ids share a row, and whose statuses share a counter (`status_index.ts`). */
 export const BLOCK_SIZE = 32;
 
-export const EMPTY_LEDGER: Ledger = { usage: NO_USAGE, messages: 0, openBlock: [] };
+export const EMPTY_LEDGER: Ledger = { usage: NO_USAGE, messages: 0, lastPosition: 0, openBlock: [] };
 
 /** Which block holds the history number. */
 export function blockOf(historyNumber: number): number {
@@ -26,24 +32,28 @@ export function blockOf(historyNumber: number): number {
 }
 
 /**
- * The ledger after messages with these ids, charged as `usage`; adds the blocks that they fill, and the day if they
- * are its first, to the change. The caller sets the ledger's row and checks it.
+ * The ledger after these messages, charged as `usage`; adds the blocks that they fill, and the day if they are its
+ * first, to the change. The caller sets the ledger's row and checks it.
  */
 export function extendLedger(
   change: Change,
   before: { accountId: string; ledger: Ledger },
-  added: { messageIds: readonly string[]; usage: Usage },
+  added: { messages: readonly Message[]; usage: Usage },
 ): Ledger {
   const { accountId, ledger } = before;
-  if (added.usage.day !== ledger.usage.day) {
-    change.set(keys.historyDay(accountId, added.usage.day), ledger.messages + 1);
-  }
-  const open = [...ledger.openBlock, ...added.messageIds];
+  const { messages, usage } = added;
+  if (usage.day !== ledger.usage.day) change.set(keys.historyDay(accountId, usage.day), ledger.messages + 1);
+  const open = [...ledger.openBlock, ...messages.map((message) => message.id)];
   let block = blockOf(ledger.messages + 1);
   for (; open.length >= BLOCK_SIZE; block++) {
     change.set(keys.historyBlock(accountId, block), open.splice(0, BLOCK_SIZE));
   }
-  return { usage: added.usage, messages: ledger.messages + added.messageIds.length, openBlock: open };
+  return {
+    usage,
+    messages: ledger.messages + messages.length,
+    lastPosition: Math.max(ledger.lastPosition, messages.at(-1)?.position ?? 0),
+    openBlock: open,
+  };
 }
 
 /** Ids of the messages with these history numbers, in their order; all of them at most `ledger.messages`. */

@@ -1,0 +1,170 @@
+/** One commit of accepted sends in the making: it rests on the ledger as it was read, and is void once that changed. */
+import { keyReused } from "../account/idempotency.ts";
+import { charge, type QuotaLeft, quotaLeft } from "../account/quota.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Slot } from "../store/kv.ts";
+import type { Accepted, AcceptOptions, SendCommand } from "./accept.ts";
+import { beginDraft, publishDraft, writeDraft } from "./bulk_draft.ts";
+import { EMPTY_LEDGER, extendLedger, type Ledger, messageIds } from "./ledger.ts";
+import type { Message } from "./message.ts";
+import { addMessage, fitsOneCommit, type Load, loadOf } from "./message_rows.ts";
+
+/** What is kept under an Idempotency-Key: which messages were the answer, by history number. */
+interface KeptSend {
+  first: number;
+  count: number;
+  remaining: QuotaLeft;
+}
+
+export class AcceptRound {
+  readonly #accountId: string;
+  readonly #options: AcceptOptions;
+  /** The row that the commit checks. */
+  #slot: Slot<Ledger>;
+  /** The ledger with the sends of this round. */
+  #ledger: Ledger;
+  readonly #change = new Change();
+  readonly #lines = new Set<string>();
+  readonly #byKey = new Map<string, { fingerprint: string; accepted: Accepted }>();
+  /** A bulk of this round that is written in part and not published; null when there is none. */
+  draft: string | null = null;
+
+  private constructor(slot: Slot<Ledger>, account: { accountId: string; options: AcceptOptions }) {
+    this.#accountId = account.accountId;
+    this.#options = account.options;
+    this.#slot = slot;
+    this.#ledger = slot.value ?? EMPTY_LEDGER;
+  }
+
+  static async open(accountId: string, options: AcceptOptions): Promise<AcceptRound> {
+    return new AcceptRound(await options.kv.get(keys.ledger(accountId)), { accountId, options });
+  }
+
+  /**
+   * The first answer to a repeated send, or null. Throws Problem idempotency_key_reused. It reads after the ledger was
+   * read: whoever keeps an answer from then on changes the ledger too, and the round is void.
+   */
+  async keptAnswer(command: SendCommand): Promise<Accepted | null> {
+    if (!command.idempotency) return null;
+    const { kv, idempotency } = this.#options;
+    const accountId = this.#accountId;
+    const kept = await idempotency.find<KeptSend>({ accountId, ...command.idempotency });
+    if (kept === null) return null;
+    const numbers = Array.from({ length: kept.count }, (_, i) => kept.first + i);
+    const ids = await messageIds(kv, { accountId, ledger: this.#slot.value ?? EMPTY_LEDGER }, numbers);
+    const slots = await kv.getMany(ids.map((id) => keys.message(id)));
+    const messages = slots.map((slot) => slot.value).filter((message) => message !== null);
+    const bulkId = messages[0]?.bulkId ?? null;
+    return { bulkId, repeated: true, messages: messages.map(answerOf), remaining: kept.remaining };
+  }
+
+  /**
+   * Adds one send; null when the round turned out to be void. Throws Problem quota_exceeded, idempotency_key_reused;
+   * the round is then as before.
+   */
+  async admit(command: SendCommand): Promise<Accepted | null> {
+    const { caller: { plan }, items, idempotency } = command;
+    const twin = idempotency && this.#byKey.get(idempotency.key);
+    if (twin) {
+      if (twin.fingerprint !== idempotency.fingerprint) throw keyReused();
+      return { ...twin.accepted, repeated: true };
+    }
+
+    const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#options.runtime.clock.now() });
+    const messages = this.#messages(command);
+    const bulkId = messages[0]!.bulkId;
+    if (fitsOneCommit(loadOfCommand(command))) {
+      for (const message of messages) addMessage(this.#change, message);
+    } else if (!await this.#addDraft(messages)) {
+      return null;
+    }
+    if (bulkId !== null) {
+      const { accountId, sessionId, createdAt } = messages[0]!;
+      this.#change.set(keys.bulk(bulkId), { accountId, sessionId, total: messages.length, createdAt });
+    }
+    this.#ledger = extendLedger(
+      this.#change,
+      { accountId: this.#accountId, ledger: this.#ledger },
+      { messages, usage },
+    );
+    this.#lines.add(command.line.id);
+
+    const remaining = quotaLeft(plan, usage);
+    const accepted = { bulkId, repeated: false, messages: messages.map(answerOf), remaining };
+    if (idempotency) {
+      const answer: KeptSend = { first: messages[0]!.historyNumber, count: messages.length, remaining };
+      this.#options.idempotency.keep(this.#change, { accountId: this.#accountId, ...idempotency }, answer);
+      this.#byKey.set(idempotency.key, { fingerprint: idempotency.fingerprint, accepted });
+    }
+    return accepted;
+  }
+
+  /** Writes what was admitted; false when the round is void and nothing of it was written. */
+  async write(): Promise<boolean> {
+    if (this.#lines.size === 0) return true;
+    this.#change.check(this.#slot).set(keys.ledger(this.#accountId), this.#ledger);
+    if (!await this.#options.kv.commit(this.#change)) return false;
+    this.draft = null;
+    for (const line of this.#lines) this.#options.queued(line);
+    return true;
+  }
+
+  /** The messages of a send, at the next places of the account. */
+  #messages({ items, line, bulk, ttlMs }: SendCommand): Message[] {
+    const { ids, clock } = this.#options.runtime;
+    const now = clock.now();
+    const bulkId = bulk ? ids.next("blk") : null;
+    return items.map(({ to, content }, i) => ({
+      id: ids.next("msg"),
+      jobId: ids.next("job"),
+      accountId: this.#accountId,
+      sessionId: line.id,
+      networkId: ids.network(),
+      position: this.#ledger.lastPosition + 1 + i,
+      historyNumber: this.#ledger.messages + 1 + i,
+      to,
+      content,
+      bulkId,
+      status: "queued",
+      attempts: 0,
+      error: null,
+      createdAt: now,
+      expiresAt: now + ttlMs,
+      sentAt: null,
+      deliveredAt: null,
+      readAt: null,
+    }));
+  }
+
+  /**
+   * Writes a bulk that is too large for one commit ahead, as a draft that this round publishes. Its positions are
+   * reserved first, so that nobody else's message can stand at one of them, whatever becomes of the draft.
+   */
+  async #addDraft(messages: readonly Message[]): Promise<boolean> {
+    const { kv } = this.#options;
+    const bulkId = messages[0]!.bulkId;
+    if (bulkId === null) throw new Error("only a bulk may be larger than a commit");
+    const reserved: Ledger = { ...this.#ledger, lastPosition: messages.at(-1)!.position };
+    const key = keys.ledger(this.#accountId);
+    const reserve = new Change().check(this.#slot).set(key, reserved);
+    beginDraft(reserve, bulkId, messages);
+    if (!await kv.commit(reserve)) return false;
+    this.draft = bulkId;
+    this.#slot = await kv.get(key);
+    // A draft is alone in its round, so the ledger is as it was read; unless another process was faster.
+    if (this.#slot.value?.messages !== reserved.messages) return false;
+    this.#ledger = this.#slot.value;
+    publishDraft(this.#change, await writeDraft(kv, bulkId, messages));
+    return true;
+  }
+}
+
+/** What the send puts into a commit. */
+export function loadOfCommand(command: SendCommand): Load {
+  return loadOf(command.items.map((item) => item.content));
+}
+
+/** The acknowledgement of a send says `queued` whatever became of the message since (spec). */
+function answerOf({ id, jobId, to }: Message): Accepted["messages"][number] {
+  return { id, jobId, to, status: "queued" };
+}

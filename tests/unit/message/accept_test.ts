@@ -1,0 +1,224 @@
+import assert from "node:assert/strict";
+import type { Accepted } from "../../../src/message/accept.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Change, StoreError } from "../../../src/store/kv.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+import { aBulk, aCaller, aLine, aSend, keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
+
+/** How many were accepted; every other must have been refused by the quota. */
+function countAccepted(outcomes: PromiseSettledResult<Accepted>[]): number {
+  for (const outcome of outcomes) {
+    if (outcome.status === "rejected") assert.equal(outcome.reason.code, "quota_exceeded");
+  }
+  return outcomes.filter((outcome) => outcome.status === "fulfilled").length;
+}
+
+Deno.test("an accepted send is a message, a place in its line's queue and a place in the history, in one commit", async () => {
+  const kv = new MemoryKv();
+  const { accept, history, woken, runtime } = sendWorld(kv, testRuntime());
+  const { messages, bulkId, repeated } = await accept(aSend({ ttlMs: 1000 }));
+  assert.equal(kv.disk.commits, 1);
+  assert.deepEqual([messages.length, bulkId, repeated], [1, null, false]);
+  const { id, jobId } = messages[0]!;
+  const message = await history.get("acc_1", id);
+  assert.match(message.networkId, /^3EB0[0-9A-F]{18}$/);
+  const now = runtime.clock.now();
+  assert.deepEqual({ ...message, networkId: "" }, {
+    id,
+    jobId,
+    accountId: "acc_1",
+    sessionId: "ses_1",
+    networkId: "",
+    position: 1,
+    historyNumber: 1,
+    to: "34600000001",
+    content: { kind: "text", text: "hello" },
+    bulkId: null,
+    status: "queued",
+    attempts: 0,
+    error: null,
+    createdAt: now,
+    expiresAt: now + 1000,
+    sentAt: null,
+    deliveredAt: null,
+    readAt: null,
+  });
+  assert.deepEqual(await keysUnder(kv, keys.queueOfLine("ses_1")), [keys.queue("ses_1", 1)]);
+  const page = await history.page("acc_1", { page: 1, limit: 20, status: null, from: null, to: null });
+  assert.deepEqual(page, { messages: [message], total: 1 });
+  assert.deepEqual(woken, ["ses_1"]);
+});
+
+Deno.test("sends that come together share a commit and keep their order", async () => {
+  const kv = new MemoryKv();
+  const { accept, history, woken } = sendWorld(kv, testRuntime());
+  const sends = Array.from({ length: 100 }, (_, i) => aSend({ line: aLine(`ses_${i % 3}`) }));
+  const accepted = await Promise.all(sends.map(accept));
+  assert(kv.disk.commits <= 2, `${kv.disk.commits} commits`);
+  for (const [i, { messages }] of accepted.entries()) {
+    const { position, historyNumber, sessionId } = await history.get("acc_1", messages[0]!.id);
+    assert.deepEqual({ position, historyNumber, sessionId }, {
+      position: i + 1,
+      historyNumber: i + 1,
+      sessionId: `ses_${i % 3}`,
+    });
+  }
+  assert.deepEqual(new Set(woken), new Set(["ses_0", "ses_1", "ses_2"]));
+});
+
+Deno.test("of 500 parallel sends against a quota of 100 exactly 100 are accepted", () =>
+  withSendWorld(async ({ accept, kv }) => {
+    const caller = aCaller({ daily: 100 });
+    const outcomes = await Promise.allSettled(Array.from({ length: 500 }, () => accept(aSend({ caller }))));
+    assert.equal(countAccepted(outcomes), 100);
+    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 100);
+  }));
+
+Deno.test("two processes that accept for one account share its quota exactly and never a place", () =>
+  withSendWorld(async (world) => {
+    const other = sendWorld(world.kv, testRuntime(2));
+    const caller = aCaller({ monthly: 100 });
+    const sends = [world, other].flatMap(({ accept }) => Array.from({ length: 150 }, () => accept(aSend({ caller }))));
+    assert.equal(countAccepted(await Promise.allSettled(sends)), 100);
+    const places = await keysUnder(world.kv, keys.queueOfLine("ses_1"));
+    assert.deepEqual(places.map((key) => key.at(-1)), Array.from({ length: 100 }, (_, i) => i + 1));
+  }));
+
+Deno.test("every answer says what is left of the quota after it", () =>
+  withSendWorld(async ({ accept }) => {
+    const caller = aCaller({ daily: 10, monthly: 100 });
+    const all = await Promise.all([accept(aSend({ caller })), accept(aBulk(4, { caller })), accept(aSend({ caller }))]);
+    assert.deepEqual(all.map(({ remaining }) => remaining), [
+      { daily: 9, monthly: 99 },
+      { daily: 5, monthly: 95 },
+      { daily: 4, monthly: 94 },
+    ]);
+    assert.deepEqual((await accept(aSend())).remaining, { daily: null, monthly: null });
+  }));
+
+Deno.test("a bulk over the quota is refused whole, and its neighbours in the commit are accepted", () =>
+  withSendWorld(async ({ accept, kv }) => {
+    const caller = aCaller({ monthly: 5 });
+    const [one, bulk, two] = await Promise.allSettled([
+      accept(aSend({ caller })),
+      accept(aBulk(5, { caller })),
+      accept(aSend({ caller })),
+    ]);
+    assert.deepEqual([one?.status, two?.status], ["fulfilled", "fulfilled"]);
+    assert(bulk?.status === "rejected");
+    assert.equal(bulk.reason.code, "quota_exceeded");
+    assert.deepEqual(bulk.reason.extras.members, { remaining: { daily: null, monthly: 4 } });
+    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 2);
+  }));
+
+Deno.test("the quota of a day is whole again at midnight UTC", () =>
+  withSendWorld(async ({ accept, runtime }) => {
+    const caller = aCaller({ daily: 1 });
+    await accept(aSend({ caller }));
+    await runtime.clock.advance(12 * 60 * 60 * 1000 - 1);
+    await assert.rejects(accept(aSend({ caller })), { code: "quota_exceeded" });
+    await runtime.clock.advance(1);
+    await accept(aSend({ caller }));
+  }));
+
+Deno.test("fifty parallel posts with one Idempotency-Key make one message and give one answer", () =>
+  withSendWorld(async ({ accept, kv }) => {
+    const send = aSend({ idempotency: { key: "k", fingerprint: "f" }, caller: aCaller({ daily: 10 }) });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => accept(send)));
+    assert.equal(answers.filter(({ repeated }) => !repeated).length, 1);
+    assert.deepEqual(new Set(answers.map(({ messages }) => messages[0]!.id)).size, 1);
+    assert.deepEqual(answers.at(-1)!.remaining, { daily: 9, monthly: null });
+    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 1);
+  }));
+
+Deno.test("one Idempotency-Key in two processes makes one message", () =>
+  withSendWorld(async (world) => {
+    const other = sendWorld(world.kv, testRuntime(2));
+    const send = aSend({ idempotency: { key: "k", fingerprint: "f" } });
+    const answers = await Promise.all([world, other, world, other].map(({ accept }) => accept(send)));
+    assert.equal(new Set(answers.map(({ messages }) => messages[0]!.id)).size, 1);
+  }));
+
+Deno.test("a repeated bulk gets the first answer, whatever became of its messages", () =>
+  withSendWorld(async ({ accept, kv }) => {
+    const bulk = aBulk(70, { idempotency: { key: "k", fingerprint: "f" }, caller: aCaller({ monthly: 70 }) });
+    const first = await accept(bulk);
+    await accept(aBulk(40));
+    const key = keys.message(first.messages[3]!.id);
+    const sent = (await kv.get(key)).value!;
+    await kv.commit(new Change().set(key, { ...sent, status: "sent" }));
+    assert.deepEqual(await accept(bulk), { ...first, repeated: true });
+  }));
+
+Deno.test("an Idempotency-Key that comes with another body is refused, in the same commit and later", () =>
+  withSendWorld(async ({ accept }) => {
+    const [first, second] = await Promise.allSettled([
+      accept(aSend({ idempotency: { key: "k", fingerprint: "f" } })),
+      accept(aSend({ idempotency: { key: "k", fingerprint: "g" } })),
+    ]);
+    assert.equal(first?.status, "fulfilled");
+    assert(second?.status === "rejected");
+    assert.equal(second.reason.code, "idempotency_key_reused");
+    await assert.rejects(accept(aSend({ idempotency: { key: "k", fingerprint: "h" } })), {
+      code: "idempotency_key_reused",
+    });
+  }));
+
+Deno.test("a refusal is not kept: the same key is accepted once there is quota again", () =>
+  withSendWorld(async ({ accept }) => {
+    const send = aSend({ idempotency: { key: "k", fingerprint: "f" }, caller: aCaller({ daily: 0 }) });
+    await assert.rejects(accept(send), { code: "quota_exceeded" });
+    assert.equal((await accept({ ...send, caller: aCaller() })).repeated, false);
+  }));
+
+Deno.test("an Idempotency-Key is free again after 24 hours", () =>
+  withSendWorld(async ({ accept, runtime }) => {
+    const send = aSend({ idempotency: { key: "k", fingerprint: "f" } });
+    const first = await accept(send);
+    await runtime.clock.advance(24 * 60 * 60 * 1000);
+    const second = await accept(send);
+    assert.equal(second.repeated, false);
+    assert.notEqual(second.messages[0]!.id, first.messages[0]!.id);
+  }));
+
+Deno.test("a store that cannot be written accepts nothing and says so; afterwards sends are accepted again", async () => {
+  const kv = new MemoryKv();
+  const { accept, history, woken } = sendWorld(kv, testRuntime());
+  kv.trouble = new StoreError("full", "no space left");
+  const outcomes = await Promise.allSettled([accept(aSend()), accept(aBulk(3))]);
+  for (const outcome of outcomes) assert(outcome.status === "rejected" && outcome.reason instanceof StoreError);
+  assert.deepEqual(woken, []);
+  kv.trouble = null;
+  const { messages } = await accept(aSend());
+  assert.equal((await history.get("acc_1", messages[0]!.id)).historyNumber, 1);
+});
+
+Deno.test("a file's row is written with its message, so that no sweep takes a file that is still to be sent", () =>
+  withSendWorld(async ({ accept, kv, runtime }) => {
+    const file = { fileId: "med_1", size: 3, sha256: "00" };
+    const content = { kind: "document" as const, file, filename: "a.pdf", mimetype: "application/pdf", caption: null };
+    await accept(aSend({ items: [{ to: "34600000001", content }] }));
+    assert.deepEqual((await kv.get(keys.file("med_1"))).value, {
+      id: "med_1",
+      accountId: "acc_1",
+      size: 3,
+      sha256: "00",
+      mimetype: "application/pdf",
+      filename: "a.pdf",
+      createdAt: runtime.clock.now(),
+      expiresAt: null,
+    });
+  }));
+
+Deno.test("texts of the greatest length fit, alone, together and in a bulk", () =>
+  withSendWorld(async ({ accept, history }) => {
+    const items = [{ to: "34600000001", content: { kind: "text" as const, text: "é😀x".repeat(16_384) } }];
+    const long = aSend({ items });
+    const alone = await accept(long);
+    const together = await Promise.all(Array.from({ length: 20 }, () => accept(long)));
+    const bulk = await accept(aSend({ items: Array.from({ length: 30 }, () => items[0]!), bulk: true }));
+    for (const { messages } of [alone, ...together, bulk]) {
+      assert.deepEqual((await history.get("acc_1", messages.at(-1)!.id)).content, items[0]!.content);
+    }
+  }));

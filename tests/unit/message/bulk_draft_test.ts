@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { removeDrafts } from "../../../src/message/bulk_draft.ts";
+import type { Ledger } from "../../../src/message/ledger.ts";
+import { LineQueue } from "../../../src/message/queue.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { StoreError } from "../../../src/store/kv.ts";
+import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+import { aBulk, aCaller, aSend, keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
+
+/** Three commits' worth of messages, so that a crash has places to fall into. */
+const BULK = 450;
+const ALL = { page: 1, limit: 20, status: null, from: null, to: null };
+
+async function waiting(kv: MemoryKv): Promise<number> {
+  let count = 0;
+  for await (const _ of new LineQueue(kv, "ses_1").rows()) count++;
+  return count;
+}
+
+Deno.test("a bulk is there as a whole or not at all, wherever the process is killed while it is accepted", async () => {
+  let accepted = false;
+  let kills = 0;
+  for (; !accepted; kills++) {
+    const disk = new MemoryDisk();
+    const dying = new MemoryKv(disk);
+    const before = sendWorld(dying, testRuntime());
+    await before.accept(aSend());
+    dying.commitsLeft = kills;
+    const [outcome] = await Promise.allSettled([before.accept(aBulk(BULK, { caller: aCaller({ daily: 1000 }) }))]);
+    accepted = outcome.status === "fulfilled";
+    if (outcome.status === "rejected") assert(outcome.reason instanceof StoreError);
+
+    const kv = new MemoryKv(disk);
+    assert.equal(await waiting(kv), accepted ? BULK + 1 : 1, "also before anything was cleaned up");
+    await removeDrafts(kv);
+    const after = sendWorld(kv, testRuntime(kills + 2));
+    const count = accepted ? BULK + 1 : 1;
+    assert.equal((await after.history.page("acc_1", ALL)).total, count);
+    for (const family of [keys.messages(), keys.queueOfLine("ses_1"), keys.expiries()]) {
+      assert.equal((await keysUnder(kv, family)).length, count, String(family));
+    }
+    assert.equal((await keysUnder(kv, keys.bulkDrafts())).length, 0);
+    assert.equal((await kv.get<Ledger>(keys.ledger("acc_1"))).value?.usage.daily, count);
+
+    await after.accept(aSend());
+    assert.equal(await waiting(kv), count + 1);
+  }
+  assert(kills > 5, `only ${kills} places to be killed at`);
+});
+
+Deno.test("what clears up after a killed bulk may be killed itself, at any point", async () => {
+  const disk = new MemoryDisk();
+  const dying = new MemoryKv(disk);
+  dying.commitsLeft = 4;
+  await assert.rejects(sendWorld(dying, testRuntime()).accept(aBulk(BULK)), StoreError);
+  let kills = 0;
+  for (let done = false; !done; kills++) {
+    const kv = new MemoryKv(disk);
+    kv.commitsLeft = kills;
+    done = await removeDrafts(kv).then(() => true, () => false);
+  }
+  assert(kills > 2);
+  assert.deepEqual([...disk.rows.values()].map((row) => row.key), [keys.ledger("acc_1")]);
+});
+
+Deno.test("a bulk whose publishing failed leaves nothing in the way of the next send of the same process", async () => {
+  const kv = new MemoryKv();
+  const { accept, history } = sendWorld(kv, testRuntime());
+  let commits = 0;
+  kv.committed = () => {
+    // The reservation and three pieces are written, the commit that publishes it fails.
+    if (++commits === 4) kv.trouble = new StoreError("locked", "another process holds the file");
+  };
+  await assert.rejects(accept(aBulk(BULK)), StoreError);
+  assert.equal(commits, 4);
+  kv.trouble = null;
+  const [single, bulk] = await Promise.all([accept(aSend()), accept(aBulk(BULK))]);
+  assert.equal(await waiting(kv), BULK + 1);
+  assert.equal((await history.get("acc_1", single.messages[0]!.id)).historyNumber, 1);
+  assert.equal((await history.get("acc_1", bulk.messages[BULK - 1]!.id)).historyNumber, BULK + 1);
+});
+
+Deno.test("a large bulk and sends of another process at the same time all get places of their own", () =>
+  withSendWorld(async (world) => {
+    const other = sendWorld(world.kv, testRuntime(2));
+    const bulk = world.accept(aBulk(BULK));
+    const sends = Array.from({ length: 10 }, () => other.accept(aSend()));
+    const accepted = await Promise.all([bulk, ...sends]);
+    assert.equal((await keysUnder(world.kv, keys.queueOfLine("ses_1"))).length, BULK + 10);
+    assert.equal((await keysUnder(world.kv, keys.messages())).length, BULK + 10);
+    const ids = new Set(accepted.flatMap(({ messages }) => messages.map(({ id }) => id)));
+    assert.equal(ids.size, BULK + 10);
+    const numbers = [];
+    for (const id of ids) numbers.push((await world.history.get("acc_1", id)).historyNumber);
+    assert.deepEqual(numbers.sort((a, b) => a - b), Array.from({ length: BULK + 10 }, (_, i) => i + 1));
+  }));
+
+Deno.test("of a large bulk every item has its status, its place and its share of the quota right after the answer", () =>
+  withSendWorld(async ({ accept, history, kv }) => {
+    const caller = aCaller({ monthly: 3000 });
+    const { messages, remaining, bulkId } = await accept(aBulk(2500, { caller }));
+    assert.equal(remaining.monthly, 500);
+    assert.equal((await kv.get(keys.bulk(bulkId!))).value?.total, 2500);
+    const page = await history.page("acc_1", { ...ALL, page: 125 });
+    assert.equal(page.total, 2500);
+    assert.deepEqual(page.messages.map(({ id }) => id), messages.slice(0, 20).map(({ id }) => id).reverse());
+    const last = await history.get("acc_1", messages.at(-1)!.id);
+    assert.deepEqual([last.status, last.position, last.to, last.bulkId], ["queued", 2500, "34600002499", bulkId]);
+    await assert.rejects(accept(aBulk(501, { caller })), { code: "quota_exceeded" });
+  }));
