@@ -1,0 +1,39 @@
+/** Where a request comes from, with proxies that the operator trusts looked through. */
+import ipaddr from "ipaddr.js";
+
+/** The address of the client behind `peer`, the other end of the connection. */
+export type ClientAddress = (peer: string, forwardedFor: string | null) => string;
+
+/**
+ * X-Forwarded-For is read from the right, because each proxy appends whom it saw: the first address that is not a
+ * trusted proxy is the client, and whatever stands left of it may be invented.
+ */
+export function makeClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const networks = trustedProxies.map((entry) =>
+    ipaddr.isValidCIDR(entry) ? ipaddr.parseCIDR(entry) : wholeAddress(ipaddr.process(entry))
+  );
+  const trusts = (address: string) => {
+    const parsed = ipaddr.process(address);
+    return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
+  };
+  return (peer, forwardedFor) => {
+    let client = peer;
+    const hops = forwardedFor?.split(",").reverse() ?? [];
+    for (const hop of hops) {
+      if (!ipaddr.isValid(client) || !trusts(client)) break;
+      const address = withoutPort(hop.trim());
+      if (!ipaddr.isValid(address)) break;
+      client = address;
+    }
+    return ipaddr.isValid(client) ? ipaddr.process(client).toString() : client;
+  };
+}
+
+function wholeAddress(address: ipaddr.IPv4 | ipaddr.IPv6): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  return [address, address.kind() === "ipv4" ? 32 : 128];
+}
+
+/** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write. */
+function withoutPort(hop: string): string {
+  return /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+}

@@ -1,0 +1,38 @@
+/**
+ * Lets pages of an allowed domain call the API from the browser. The preflight carries no key, so it is answered for
+ * every origin; the request itself is then refused by `auth.ts` when the key is not for that domain. No cookies.
+ */
+import type { MiddlewareHandler } from "@hono/hono";
+import type { ApiEnv } from "./context.ts";
+
+const REQUEST_HEADERS = "x-api-key, authorization, content-type, idempotency-key, last-event-id";
+const RESPONSE_HEADERS = [
+  "x-request-id",
+  "x-quota-daily-remaining",
+  "x-quota-monthly-remaining",
+  "retry-after",
+  "ratelimit",
+  "ratelimit-policy",
+  "ratelimit-limit",
+  "ratelimit-remaining",
+  "ratelimit-reset",
+].join(", ");
+const PREFLIGHT_SECONDS = "600";
+
+/** `methodsOf` says which methods a path has; empty for an unknown path. */
+export function cors(methodsOf: (path: string) => readonly string[]): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    const origin = c.req.header("origin");
+    if (origin === undefined) return await next();
+    c.header("access-control-allow-origin", origin);
+    c.header("vary", "origin");
+    if (c.req.method !== "OPTIONS" || c.req.header("access-control-request-method") === undefined) {
+      c.header("access-control-expose-headers", RESPONSE_HEADERS);
+      return await next();
+    }
+    c.header("access-control-allow-methods", methodsOf(c.req.path).join(", "));
+    c.header("access-control-allow-headers", REQUEST_HEADERS);
+    c.header("access-control-max-age", PREFLIGHT_SECONDS);
+    return c.body(null, 204);
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
+ * waits for ever. (Deno 2.4's `node:http` ignores these time-outs; a gateway compiled with it needs a proxy that has them.)
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import type { Hono } from "@hono/hono";
+import { type Clock, systemClock } from "../runtime.ts";
+import type { ApiEnv } from "./context.ts";
+
+/** A client on a slow line has its headers through long before. */
+export const HEADERS_TIMEOUT_MS = 15_000;
+/** For the whole request: 100 MiB at 3 Mbit/s. */
+export const REQUEST_TIMEOUT_MS = 300_000;
+/** Between requests; longer than proxies keep theirs, so that they close first. */
+export const KEEP_ALIVE_MS = 75_000;
+const CHECK_EVERY_MS = 5_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+/** What is on its way when the gateway stops may take this long to end. */
+const GRACE_MS = 5_000;
+
+export interface ListenOptions {
+  host: string;
+  /** 0: any free one. */
+  port: number;
+  clock?: Clock;
+  /** Shorter ones for tests. */
+  timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number };
+}
+
+export interface Listening {
+  /** `http://HOST:PORT`, as a client on this machine reaches it. */
+  url: string;
+  port: number;
+  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** Resolves when requests are taken. Rejects when the port cannot be had. */
+export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
+  const { host, port, timeouts, clock = systemClock } = options;
+  const server = createServer({
+    headersTimeout: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,
+    requestTimeout: timeouts?.requestMs ?? REQUEST_TIMEOUT_MS,
+    connectionsCheckingInterval: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  }, getRequestListener(app.fetch, { hostname: host, overrideGlobalObjects: false }));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  const address = server.address() as AddressInfo;
+  return {
+    url: `http://${reachable(host)}:${address.port}`,
+    port: address.port,
+    stop(graceMs = GRACE_MS) {
+      return new Promise((resolve) => {
+        const cancel = clock.after(graceMs, () => server.closeAllConnections());
+        server.close(() => {
+          cancel();
+          resolve();
+        });
+        server.closeIdleConnections();
+      });
+    },
+  };
+}
+
+function reachable(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,161 @@
+/**
+ * The HTTP side of the gateway. A request passes, in this order: id, log and metrics; CORS; the route; then key, limits,
+ * parameters, body, `Idempotency-Key`, handler. Whatever goes wrong on the way is rendered in one place.
+ */
+import { Hono, type MiddlewareHandler } from "@hono/hono";
+import type { z } from "@hono/zod-openapi";
+import { notFound, Problem } from "../errors.ts";
+import { makeAuthenticate } from "./auth.ts";
+import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body.ts";
+import { makeClientAddress } from "./client_address.ts";
+import type { ApiContext, ApiEnv } from "./context.ts";
+import { cors } from "./cors.ts";
+import { addDocs } from "./docs.ts";
+import { addEvents } from "./events.ts";
+import { addHealth } from "./health.ts";
+import { idempotencyKey, repeatable } from "./idempotency.ts";
+import { makeLimitRate } from "./limits.ts";
+import { addMedia } from "./media.ts";
+import { addMessages } from "./messages.ts";
+import { PathIndex } from "./path_index.ts";
+import { problemOf, renderProblem } from "./problem.ts";
+import type { Answer, Api, ApiRequest, Route } from "./route.ts";
+import { addSends } from "./sends.ts";
+import type { Services } from "./services.ts";
+import { addSessions } from "./sessions.ts";
+import { validate } from "./validation.ts";
+import { addWebhooks } from "./webhooks.ts";
+
+const DEFAULT_MAX_BYTES = MIB;
+
+/** The app with every resource on it. Starts nothing: `listen.ts` gives it a port, tests call `app.request`. */
+export function createApi(services: Services): Hono<ApiEnv> {
+  const app = new Hono<ApiEnv>();
+  const paths = new PathIndex();
+  app.use(observe(services));
+  app.use("/v1/*", cors((path) => paths.methodsOf(path)));
+  app.onError((error, c) => renderProblem(c, problemOf(error)));
+  app.notFound((c) => renderProblem(c, noRoute(c, paths)));
+
+  const api = makeApi(app, { services, paths });
+  addSessions(api, services);
+  addSends(api, services);
+  addMessages(api, services);
+  addWebhooks(api, services);
+  addEvents(api, services);
+  addMedia(api, services);
+  addHealth(api, services);
+  addDocs(app);
+  return app;
+}
+
+/** Gives the request its id, and tells log and metrics how it went. */
+function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    const begun = runtime.clock.now();
+    const requestId = runtime.ids.next("req");
+    c.set("requestId", requestId);
+    c.header("x-request-id", requestId);
+    await next();
+    const tookMs = runtime.clock.now() - begun;
+    const route = c.get("route") ?? "(none)";
+    const { status } = c.res;
+    const { method } = c.req;
+    metrics.requests.add({ method, route, status: String(status) });
+    metrics.requestSeconds.observe(tookMs / 1000);
+    const line = { requestId, method, route, status, tookMs, accountId: c.get("caller")?.account.id };
+    const failure = c.get("failure");
+    if (status < 500) runtime.log.debug(line, "request");
+    else runtime.log.error({ ...line, err: failure }, "request failed");
+  };
+}
+
+function noRoute(c: ApiContext, paths: PathIndex): Problem {
+  const methods = paths.methodsOf(c.req.path);
+  if (methods.length === 0) {
+    return new Problem("not_found", "There is nothing at this path; /docs lists what there is.");
+  }
+  c.header("allow", methods.join(", "));
+  return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
+}
+
+function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {
+  const { accounts, idempotency, runtime: { clock } } = services;
+  const clientAddress = makeClientAddress(services.trustedProxies);
+  const authenticate = makeAuthenticate({ accounts, clock, clientAddress });
+  const limitRate = makeLimitRate(clock);
+
+  function register(route: Route, handle: (c: ApiContext) => Promise<Response>): void {
+    paths.add(route.method.toUpperCase(), route.path);
+    app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), (c) => {
+      c.set("route", route.path);
+      return handle(c);
+    });
+  }
+
+  return {
+    on(route, handle) {
+      type Handled = Parameters<typeof handle>[0];
+      register(route, async (c) => {
+        const caller = await authenticate(c, route.access === "key_or_bearer" ? "bearer" : "header");
+        c.set("caller", caller);
+        limitRate(c, caller);
+        const parameters = readParameters(c, route);
+        const accountId = caller.account.id;
+        const bytes = await readBody(c, route);
+        const body = route.body && validate(route.body, parseJson(bytes));
+        const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
+        const request = { c, caller, ...parameters, body, repeat } as Handled;
+        if (repeat === null || route.repeats === "handler") return send(c, await handle(request));
+        return send(c, await idempotency.once(repeat, async () => plainAnswer(await handle(request))));
+      });
+    },
+
+    onOpen(route, handle) {
+      register(route, async (c) => {
+        const parameters = readParameters(c, route);
+        return send(c, await handle({ c, ...parameters } as Parameters<typeof handle>[0]));
+      });
+    },
+  };
+}
+
+function readParameters(c: ApiContext, route: Route): Pick<ApiRequest<unknown, unknown, unknown>, "params" | "query"> {
+  return {
+    params: route.params && readPath(route.params, c.req.param()),
+    query: route.query && validate(route.query, c.req.query()),
+  };
+}
+
+/** A path that cannot be anybody's is 404, like an id that nobody has. */
+function readPath(schema: z.ZodType, values: unknown): unknown {
+  const result = schema.safeParse(values);
+  if (!result.success) throw notFound("resource");
+  return result.data;
+}
+
+/** The body's bytes; none for a route that takes no body, and for an upload, whose handler reads it. */
+async function readBody(c: ApiContext, route: Route): Promise<Uint8Array> {
+  const maxBytes = route.maxBytes ?? DEFAULT_MAX_BYTES;
+  if (route.upload) {
+    idempotencyKey(c);
+    checkContentType(c.req.raw, route.upload.contentType);
+    checkLength(c.req.raw, maxBytes);
+  } else if (route.body) {
+    checkContentType(c.req.raw, "application/json");
+    return await readBytes(c.req.raw, maxBytes);
+  }
+  return new Uint8Array();
+}
+
+function plainAnswer(answer: Answer | Response): Answer {
+  if (answer instanceof Response) throw new Error("an answer that is kept must be JSON");
+  return answer;
+}
+
+function send(c: ApiContext, answer: Answer | Response): Response {
+  if (answer instanceof Response) return answer;
+  for (const [name, value] of Object.entries(answer.headers ?? {})) c.header(name, value);
+  c.header("cache-control", "no-store");
+  return c.json(answer.body as object, answer.status);
+}

@@ -1,0 +1,226 @@
+/**
+ * The API in this process on everything that is real but the network and the disk of the store: requests go straight into
+ * the app, time moves when told. `ApiStage` is what the tables in `tests/http/` need; a real gateway can offer it too.
+ */
+import type { Hono } from "@hono/hono";
+import type { Account, Accounts } from "../../src/account/account.ts";
+import { makeAccounts } from "../../src/account/accounts.ts";
+import { makeIdempotency } from "../../src/account/idempotency.ts";
+import { DEFAULT_PLANS, makePlans, type Plan } from "../../src/account/plan.ts";
+import { readAllowList } from "../../src/egress/address.ts";
+import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
+import type { NewEvent } from "../../src/event/event.ts";
+import { makeEventLog } from "../../src/event/event_log.ts";
+import type { ApiEnv } from "../../src/http/context.ts";
+import { createApi } from "../../src/http/server.ts";
+import type { Services } from "../../src/http/services.ts";
+import { makeLines } from "../../src/line/lines.ts";
+import { makeQueueView } from "../../src/line/queue_view.ts";
+import { Supervisor } from "../../src/line/supervisor.ts";
+import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
+import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
+import { makeServeMedia } from "../../src/media/serve.ts";
+import { makeAccept } from "../../src/message/accept.ts";
+import { makeCancel } from "../../src/message/cancel.ts";
+import { makeHistory, recordStatus } from "../../src/message/history.ts";
+import type { Message } from "../../src/message/message.ts";
+import { makeRecorder } from "../../src/message/record.ts";
+import { makeMetrics } from "../../src/metrics.ts";
+import { Change } from "../../src/store/kv.ts";
+import { keys } from "../../src/store/keys.ts";
+import { makeSeal, sealKey } from "../../src/store/seal.ts";
+import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
+import { makeWebhooks } from "../../src/webhook/webhooks_on_store.ts";
+import { FakeNetwork } from "./fake_network.ts";
+import { TestAlarms } from "./line_world.ts";
+import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
+import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
+
+export interface CallOptions {
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it is. */
+  body?: BodyInit;
+  headers?: Record<string, string>;
+  /** Null: none. Left out: the account's. */
+  key?: string | null;
+  /** Where the request comes from. */
+  from?: string;
+}
+
+/** What the tables need: a way to ask, and a session that is linked. */
+export interface ApiStage {
+  readonly apiKey: string;
+  call(method: string, path: string, options?: CallOptions): Promise<Response>;
+  /** Id of a linked, connected session. */
+  linkedSession(): Promise<string>;
+}
+
+export interface ApiWorldOptions {
+  plan?: Partial<Plan>;
+  trustedProxies?: string[];
+  /** Replaces services, to let them fail. */
+  services?: Partial<Services>;
+}
+
+const SANDBOX = DEFAULT_PLANS.find(({ name }) => name === "sandbox")!;
+
+export class ApiWorld implements ApiStage {
+  readonly runtime: TestRuntime = testRuntime();
+  readonly network = new FakeNetwork(this.runtime.clock);
+  readonly disk = new MemoryDisk();
+  readonly kv = new MemoryKv(this.disk);
+  readonly stopping = new AbortController();
+  accounts!: Accounts;
+  account!: Account;
+  apiKey!: string;
+  media!: DiskMediaStore;
+  links!: MediaLinks;
+  app!: Hono<ApiEnv>;
+  services!: Services;
+  #folder!: string;
+  #supervisor!: Supervisor;
+  #dispatcher!: Dispatcher;
+
+  /** An account on a plan without limits, unless told otherwise. */
+  static async open(options: ApiWorldOptions = {}): Promise<ApiWorld> {
+    const world = new ApiWorld();
+    await world.#boot(options);
+    return world;
+  }
+
+  async #boot({ plan, trustedProxies = [], services }: ApiWorldOptions): Promise<void> {
+    const { runtime, kv } = this;
+    this.#folder = await Deno.makeTempDir({ prefix: "paloma-api-" });
+    const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
+    const plans = makePlans(kv);
+    await plans.set({ ...SANDBOX, name: "tested", ...plan });
+    this.accounts = makeAccounts({ kv, seal, plans, runtime });
+    const media = this.media = await openDiskMediaStore(this.#folder, runtime);
+    const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
+    const events = makeEventLog(kv, runtime);
+    const recorder = makeRecorder({ kv, runtime, events, recordStatus, files: media });
+    const delays = { minMs: 0, maxMs: 0 };
+    const supervisor = this.#supervisor = new Supervisor({
+      kv,
+      runtime,
+      alarms: new TestAlarms(runtime.clock, () => 0),
+      recorder,
+      files: media,
+      fetchFile: async ({ id }) => {
+        await recorder.dropped(id, { code: "file_unavailable", message: "Files are not fetched here." });
+      },
+      delays: () => Promise.resolve(delays),
+      events,
+      media: { take: () => Promise.resolve(null) },
+      network: this.network,
+    });
+    const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName });
+    const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime });
+    const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor });
+    const idempotency = makeIdempotency({ kv, clock: runtime.clock });
+    this.services = {
+      runtime,
+      metrics: makeMetrics(),
+      accounts: this.accounts,
+      idempotency,
+      lines,
+      accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.messageAccepted(lineId) }),
+      history: makeHistory(kv),
+      cancel: makeCancel({ kv, recorder }),
+      queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
+      media,
+      serveMedia: makeServeMedia({ kv, media, links, runtime }),
+      events,
+      webhooks: makeWebhooks({
+        kv,
+        events,
+        safeFetch,
+        seal,
+        runtime,
+        dispatcher,
+        findSession: async (accountId, sessionId) => {
+          const all = await lines.list(accountId);
+          return (sessionId === null ? all[0] : all.find(({ id }) => id === sessionId)) ?? null;
+        },
+      }),
+      trustedProxies,
+      probe: () => Promise.resolve(),
+      stopping: this.stopping.signal,
+      ...services,
+    };
+    this.app = createApi(this.services);
+    const { account, apiKey } = await this.accounts.create({ name: "acme", plan: "tested" });
+    this.account = account;
+    this.apiKey = apiKey;
+    await supervisor.start();
+    await dispatcher.start();
+  }
+
+  async call(method: string, path: string, options: CallOptions = {}): Promise<Response> {
+    const { json, body, headers = {}, key = this.apiKey, from = "127.0.0.1" } = options;
+    const incoming = { socket: { remoteAddress: from } };
+    return await this.app.request(path, {
+      method,
+      headers: {
+        ...(key === null ? {} : { "x-api-key": key }),
+        ...(json === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      body: json === undefined ? body : JSON.stringify(json),
+    }, { incoming } as never);
+  }
+
+  async linkedSession(): Promise<string> {
+    const line = await this.services.lines.create(this.account.id, { name: "Support line", pairingPhone: null });
+    await settle();
+    this.network.of(line.id).links();
+    await settle();
+    return line.id;
+  }
+
+  /** A message as it stands in the store. */
+  async message(messageId: string): Promise<Message | null> {
+    return (await this.kv.get<Message>(keys.message(messageId))).value;
+  }
+
+  /** Logs events, in one commit each. */
+  async log(...events: Omit<NewEvent, "accountId">[]): Promise<void> {
+    for (const event of events) {
+      const change = new Change();
+      this.services.events.append(change, { ...event, accountId: this.account.id } as NewEvent);
+      await this.kv.commit(change);
+      this.services.events.committed(this.account.id);
+    }
+  }
+
+  /** Names of the files that lie on disk. */
+  async files(): Promise<string[]> {
+    const found: string[] = [];
+    for await (const { path } of this.media.files()) found.push(path);
+    return found;
+  }
+
+  async close(): Promise<void> {
+    this.stopping.abort();
+    const stopped = Promise.all([this.#supervisor.stop(), this.#dispatcher.stop()]);
+    await this.runtime.clock.advance(10_000);
+    await stopped;
+    await Deno.remove(this.#folder, { recursive: true });
+  }
+}
+
+/** Runs the test on a world of its own. */
+export async function withApi(run: (world: ApiWorld) => Promise<void>, options: ApiWorldOptions = {}): Promise<void> {
+  const world = await ApiWorld.open(options);
+  try {
+    await run(world);
+  } finally {
+    await world.close();
+  }
+}
+
+/** No test asks a name server: every name is on the public internet. */
+function publicName(): Promise<string[]> {
+  return Promise.resolve(["93.184.215.14"]);
+}
