@@ -93,7 +93,7 @@ export const keys = {
   receiptsOf: (messageId: string) => prefix<number>("receipt", messageId),
   /** An account's ledger: quota counts and the end of its history, rewritten by every accept. */
   ledger: (accountId: string) => key<Ledger>("ledger", accountId),
-  /** Message ids of 32 consecutive history numbers; written when they are full. */
+  /** Message ids of 30 consecutive history numbers; written when they are full. */
   historyBlock: (accountId: string, block: number) => key<string[]>("history_block", accountId, block),
   /** The first history number of a UTC day (`YYYY-MM-DD`) on which anything was accepted. */
   historyDay: (accountId: string, day: string) => key<number>("history_day", accountId, day),
