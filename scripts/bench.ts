@@ -1,0 +1,27 @@
+/**
+ * `deno task bench [lines|api|history|webhooks]`: measures against a raw baseline in the same run, round by round, and
+ * prints ratios with their goals (docs/benchmarks.md). Times of a shared machine mean nothing by themselves.
+ */
+import { Command } from "commander";
+import { api } from "./bench/api.ts";
+import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
+
+const BENCHES: readonly Bench[] = [api];
+
+const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
+const command = new Command("bench")
+  .argument("[names...]", `which: ${BENCHES.map(({ name }) => name).join(", ")}; all if left out`)
+  .option("--rounds <n>", "rounds of baseline and subject, whose median counts", whole, 3)
+  .option("--lines <n>", "lines: how many are connected", whole, 100)
+  .option("--messages <n>", "history: messages in the account", whole, 1_000_000)
+  .option("--backlog <n>", "api: messages that wait", whole, 100_000)
+  .option("--deliveries <n>", "webhooks: deliveries a round", whole, 2_000)
+  .parse([Deno.execPath(), "bench", ...Deno.args]);
+
+for (const bench of BENCHES.filter(({ name }) => command.args.length === 0 || command.args.includes(name))) {
+  console.log(`\n${bench.name}: ${bench.about}`);
+  const options: BenchOptions = { ...command.opts(), report: (line) => console.log(`    ${line}`) };
+  for (const result of await bench.run(options)) console.log(rowOf(result));
+}
+// Libraries under test leave timers behind.
+Deno.exit(0);

@@ -1,0 +1,84 @@
+/** A data folder with accounts and linked lines, made once and copied for every measurement. */
+import { join } from "node:path";
+import { startGateway } from "../../src/app.ts";
+import { type Client, httpClient, linkByQr } from "../../src/cli/client.ts";
+import { readConfig, type SettingValues } from "../../src/config.ts";
+import { makeLog } from "../../src/log.ts";
+import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import type { Child } from "./child.ts";
+import type { NetworkReady } from "./network.ts";
+
+export interface LinkedFolder {
+  readonly dataDir: string;
+  /** What a gateway on this folder needs beside it. */
+  readonly settings: SettingValues;
+  readonly accounts: readonly LinkedAccount[];
+}
+
+export interface LinkedAccount {
+  apiKey: string;
+  sessionIds: readonly string[];
+}
+
+export interface LinkedFolderOptions {
+  accounts: number;
+  /** Of each account. */
+  lines: number;
+  /** Called for each account while the gateway runs and its lines are connected. */
+  prepare?: (api: Client, account: LinkedAccount) => Promise<void>;
+}
+
+/** Links lines as a client would: over the API, a phone scanning each QR. */
+export async function makeLinkedFolder(
+  network: Child<NetworkReady>,
+  { root, options }: { root: string; options: LinkedFolderOptions },
+): Promise<LinkedFolder> {
+  const dataDir = await Deno.makeTempDir({ dir: root, prefix: "data-" });
+  const ca = join(root, "ca.pem");
+  await Deno.writeTextFile(ca, network.ready.caPem);
+  const settings: SettingValues = {
+    PALOMA_WHATSAPP_URL: network.ready.url,
+    PALOMA_WHATSAPP_ROOT_KEY: network.ready.rootKey,
+    PALOMA_WHATSAPP_MEDIA_URL: network.ready.mediaUrl,
+    PALOMA_WHATSAPP_CA: ca,
+  };
+  const { config } = readConfig({ PALOMA_PORT: "0", PALOMA_DATA_DIR: dataDir, ...settings });
+  const gateway = await startGateway({ config, runtime: systemRuntime(makeLog("error")) });
+  const control = httpClient(network.ready.controlUrl);
+  const accounts: LinkedAccount[] = [];
+  for (let i = 0; i < options.accounts; i++) {
+    const { apiKey } = await gateway.accounts.create({ name: `bench ${i}`, plan: "sandbox" });
+    const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
+    const sessionIds: string[] = [];
+    for (let j = 0; j < options.lines; j++) sessionIds.push(await linkLine({ api, control }));
+    accounts.push({ apiKey, sessionIds });
+    await options.prepare?.(api, accounts.at(-1)!);
+  }
+  await gateway.stop();
+  return { dataDir, settings, accounts };
+}
+
+/** A copy to measure on. */
+export async function copyFolder({ dataDir }: Pick<LinkedFolder, "dataDir">, root: string): Promise<string> {
+  const copy = await Deno.makeTempDir({ dir: root, prefix: "copy-" });
+  for await (const { name, isFile } of Deno.readDir(dataDir)) {
+    if (isFile) await Deno.copyFile(join(dataDir, name), join(copy, name));
+  }
+  return copy;
+}
+
+let phones = 0;
+
+/** The number of a phone that was not there before. */
+export async function newPhone(control: Client): Promise<string> {
+  const number = String(4915550000000 + ++phones);
+  await control.call("POST", "/phones", { number });
+  return number;
+}
+
+async function linkLine({ api, control }: { api: Client; control: Client }): Promise<string> {
+  const phone = await newPhone(control);
+  const { data } = await api.call("POST", "/sessions", { name: `line of ${phone}` });
+  await linkByQr(systemClock, { api, control, sessionId: data._id, phone });
+  return data._id;
+}
