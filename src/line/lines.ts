@@ -4,6 +4,7 @@ import { notFound, Problem } from "../errors.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
+import { shareReads } from "../store/shared_reads.ts";
 import type { Connection, Group, NumberCheck } from "../whatsapp/connection.ts";
 import { type Line, type LineStatus, type LineWish, newLine } from "./line.ts";
 import { qrDataUrl } from "./qr.ts";
@@ -75,8 +76,11 @@ const FULFILLED: Readonly<Record<Wish, readonly LineStatus[]>> = {
 };
 
 export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lines {
+  // Concurrent sends on a line share one read of it, which is as fresh as one each.
+  const sharedGet = shareReads(kv);
+
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
-    const slot = await kv.get(keys.line(lineId));
+    const slot = await sharedGet(keys.line(lineId));
     if (slot.value?.accountId !== accountId || slot.value.wanted === "deleted") throw notFound("session");
     return slot as Row<Line>;
   }
