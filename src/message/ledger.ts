@@ -1,7 +1,7 @@
 /**
  * The ledger of an account: the one row that every accept checks and rewrites. It holds what must be exact and in
  * order over concurrent accepts: the quota's counts and the last history number. History numbers are dense from 1, and
- * the ids behind them lie in blocks of 32, so that history costs an accept no row of its own but one in 32.
+ * the ids behind them lie in blocks of 30, so that history costs an accept no row of its own but one in 30.
  */
 import { NO_USAGE, type Usage } from "../account/quota.ts";
 import { keys } from "../store/keys.ts";
@@ -21,8 +21,11 @@ export interface Ledger {
   openBlock: string[];
 }
 
-/** Messages whose ids share a row, and whose statuses share a counter (`status_index.ts`). */
-export const BLOCK_SIZE = 32;
+/**
+ * Messages whose ids share a row, and whose statuses share a counter (`status_index.ts`): 2 bits each, and 60 bits stay
+ * clear of the sign, whatever differences a group commit adds up.
+ */
+export const BLOCK_SIZE = 30;
 
 export const EMPTY_LEDGER: Ledger = { usage: NO_USAGE, messages: 0, lastPosition: 0, openBlock: [] };
 

@@ -1,8 +1,8 @@
 /**
  * Which messages of an account have which status, by history number, without reading the messages.
  *
- * A status fits in 2 bits, so one 64-bit counter (a word) holds those of 32 messages. Above the words stand two levels
- * of nodes, each covering 64 of the level below (2,048 and 131,072 messages): a node packs three counts of 21 bits,
+ * A status fits in 2 bits, so one 64-bit counter (a word) holds those of 30 messages. Above the words stand two levels
+ * of nodes, each covering 64 of the level below (1,920 and 122,880 messages): a node packs three counts of 21 bits,
  * one a status other than `queued`, which is the rest. A status change adds a difference to three counters: `add` never
  * conflicts, group commit sums it, and since each change of a message is committed once, the sums are exact. `queued`
  * is 0 everywhere, so a new message costs nothing here.
@@ -61,11 +61,11 @@ export class EndedStretches {
   }
 }
 
-/** At 512 bytes each; enough for the words of 8 million messages. */
+/** At 512 bytes each; enough for the words of 7 million messages. */
 const REMEMBERED_STRETCHES = 4096;
 
 /** The upper bit of each status in a word: set in the codes of `sent` and `failed` alone. */
-const ENDED_BITS = 0xaaaa_aaaa_aaaa_aaaan;
+const ENDED_BITS = BigInt("0b" + "10".repeat(BLOCK_SIZE));
 
 function hasEnded(level: number, counter: bigint): boolean {
   if (level === 0) return (counter & ENDED_BITS) === ENDED_BITS;

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { recordStatus } from "../../../src/message/history.ts";
+import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Change } from "../../../src/store/kv.ts";
+import { seededRandom } from "../../support/runtime.ts";
+import { aBulk, aLine, aSend, type SendWorld, withSendWorld } from "../../support/send_world.ts";
+
+const ALL = { page: 1, limit: 20, status: null, from: null, to: null };
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Moves a message as the queue does: its row and the index in one commit. */
+async function move({ kv }: SendWorld, message: Message, status: Message["status"]): Promise<Message> {
+  const moved = { ...message, status };
+  const change = new Change().set(keys.message(message.id), moved);
+  recordStatus(change, moved, message.status);
+  await kv.commit(change);
+  return moved;
+}
+
+function utcDay(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+for (const seed of [1, 2, 3]) {
+  Deno.test(`any page, by status and days, is what a plain list would give (seed ${seed})`, () =>
+    withSendWorld(async (world) => {
+      const { accept, history, runtime } = world;
+      const random = seededRandom(seed);
+      /** What the history should say, oldest first. */
+      let model: Message[] = [];
+      for (let step = 0; step < 60; step++) {
+        const chance = random.between(1, 10);
+        if (chance <= 4) {
+          const send = chance === 1 ? aBulk(random.between(1, 90)) : aSend({ line: aLine(`ses_${chance}`) });
+          const { messages } = await accept(send);
+          for (const { id } of messages) model.push(await history.get("acc_1", id));
+        } else if (chance === 5) {
+          await runtime.clock.advance(random.between(1, 3 * DAY_MS));
+        } else {
+          for (let i = 0; i < 10 && model.length > 0; i++) {
+            const place = random.between(0, model.length - 1);
+            const next = NEXT_STATUS[model[place]!.status];
+            if (next.length === 0) continue;
+            const moved = await move(world, model[place]!, next[random.between(0, next.length - 1)]!);
+            model = model.with(place, moved);
+          }
+        }
+        const query = {
+          page: random.between(1, 5),
+          limit: random.between(1, 30),
+          status: [null, ...MESSAGE_STATUSES][random.between(0, 4)]!,
+          from: random.between(0, 1) ? null : utcDay(runtime.clock.now() - random.between(0, 9) * DAY_MS),
+          to: random.between(0, 1) ? null : utcDay(runtime.clock.now() - random.between(0, 9) * DAY_MS),
+        };
+        const expected = model.filter(({ status, createdAt }) =>
+          (query.status === null || status === query.status) &&
+          (query.from === null || utcDay(createdAt) >= query.from) &&
+          (query.to === null || utcDay(createdAt) <= query.to)
+        ).reverse();
+        const offset = (query.page - 1) * query.limit;
+        assert.deepEqual(await history.page("acc_1", query), {
+          messages: expected.slice(offset, offset + query.limit),
+          total: expected.length,
+        }, `step ${step}: ${JSON.stringify(query)}`);
+      }
+      assert(model.length > 100, "the test saw few messages");
+    }, seed));
+}
+
+Deno.test("an account without messages has an empty history", () =>
+  withSendWorld(async ({ history }) => {
+    for (const status of [null, ...MESSAGE_STATUSES]) {
+      assert.deepEqual(await history.page("acc_1", { ...ALL, status }), { messages: [], total: 0 });
+    }
+  }));
+
+Deno.test("a page beyond the end is empty and still has the total", () =>
+  withSendWorld(async ({ accept, history }) => {
+    await accept(aBulk(45));
+    assert.equal((await history.page("acc_1", { ...ALL, page: 3 })).messages.length, 5);
+    for (const page of [4, 1e15]) {
+      assert.deepEqual(await history.page("acc_1", { ...ALL, page }), { messages: [], total: 45 });
+    }
+  }));
+
+Deno.test("a day holds its first and its last millisecond", () =>
+  withSendWorld(async ({ accept, history, runtime }) => {
+    const midnight = Date.UTC(2026, 0, 16);
+    await runtime.clock.advance(midnight - 1 - runtime.clock.now());
+    await accept(aSend());
+    await runtime.clock.advance(1);
+    await accept(aSend());
+    await accept(aSend());
+    const total = async (from: string | null, to: string | null) =>
+      (await history.page("acc_1", { ...ALL, from, to })).total;
+    assert.equal(await total("2026-01-15", "2026-01-15"), 1);
+    assert.equal(await total("2026-01-16", "2026-01-16"), 2);
+    assert.equal(await total("2026-01-15", "2026-01-16"), 3);
+    assert.equal(await total(null, "9999-12-31"), 3);
+    assert.equal(await total("2026-01-17", null), 0);
+    assert.equal(await total(null, "2026-01-14"), 0);
+    assert.equal(await total("2026-01-16", "2026-01-15"), 0);
+  }));
+
+Deno.test("another account's messages are neither in the history nor to be had by id", () =>
+  withSendWorld(async ({ accept, history }) => {
+    const { messages } = await accept(aSend());
+    await assert.rejects(history.get("acc_2", messages[0]!.id), { code: "not_found" });
+    await assert.rejects(history.get("acc_1", "msg_none"), { code: "not_found" });
+    assert.equal((await history.page("acc_2", ALL)).total, 0);
+  }));
