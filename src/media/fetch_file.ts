@@ -10,6 +10,8 @@ export const FETCH_MAX_BYTES = 100 * 1024 ** 2;
 /** For the whole file, redirects included. */
 export const FETCH_TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 5;
+/** Of servers that may answer otherwise in a while. */
+const PASSING_STATUSES = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 export interface FetchedFile {
   file: { fileId: string; size: number; sha256: string };
@@ -25,7 +27,8 @@ export interface FetchFileOptions {
 
 /**
  * Fetches the file and writes it to the media store, without a row: the caller keeps it in its own commit, or removes
- * it. Throws Problem validation_failed when the address may not be called or does not give a file, payload_too_large.
+ * it. Throws Problem validation_failed when the address may not be called or does not give a file (with the EgressError as
+ * its cause, where there is one), payload_too_large.
  */
 export type FetchFile = (url: string, options?: FetchFileOptions) => Promise<FetchedFile>;
 
@@ -43,7 +46,9 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
       });
       if (response.status !== 200) {
         await response.body.cancel();
-        throw invalid(path, `the address answered ${response.status} instead of a file`);
+        const answered = `the address answered ${response.status} instead of a file`;
+        if (PASSING_STATUSES.has(response.status)) throw new EgressError("unreachable", answered);
+        throw invalid(path, answered);
       }
       const body = await decoded(response, path);
       const { id: fileId, size, sha256 } = await media.write(body, FETCH_MAX_BYTES);
@@ -55,7 +60,8 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
       if (error.code === "too_large") {
         throw new Problem("payload_too_large", `${path}: the file is larger than ${FETCH_MAX_BYTES / 1024 ** 2} MiB.`);
       }
-      throw invalid(path, `cannot be fetched: ${error.message}`);
+      const message = `cannot be fetched: ${error.message}`;
+      throw new Problem("validation_failed", `${path}: ${message}`, { errors: [{ path, message }], cause: error });
     }
   };
 }
