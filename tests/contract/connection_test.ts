@@ -1,9 +1,18 @@
 /** The contract of the port to the network, on Baileys; and what only this engine can show. */
 import assert from "node:assert/strict";
 import { openDenoKv } from "../../src/store/deno_kv.ts";
+import { keys } from "../../src/store/keys.ts";
+import { Change, type Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { baileysNetwork } from "../../src/whatsapp/baileys/network.ts";
-import { connectionContract, type EngineOptions, scanning, withScene } from "../support/connection_suite.ts";
+import {
+  connectionContract,
+  type EngineOptions,
+  scanning,
+  type Scene,
+  text,
+  withScene,
+} from "../support/connection_suite.ts";
 
 /** Baileys on a store in the test's folder. */
 async function openBaileys({ simulated, runtime, folder }: EngineOptions, options: { refreshHandled?: boolean } = {}) {
@@ -16,6 +25,7 @@ async function openBaileys({ simulated, runtime, folder }: EngineOptions, option
   const network = baileysNetwork({ runtime, kv, seal, whatsapp, ...options });
   return {
     network,
+    kv,
     close: () => {
       kv.close();
       return Promise.resolve();
@@ -41,4 +51,72 @@ Deno.test({
       assert.deepEqual(events.of("linked"), []);
       assert.equal(await scene.network.isLinked("ses_contract"), false);
     }),
+});
+
+const LINE = "ses_contract";
+const OWNER = "5511900000001";
+const FRIEND = "5511900000002";
+
+/** A test that looks into the store between two lives of the line. */
+function testWithStore(name: string, play: (scene: Scene, kv: () => Kv) => Promise<void>): void {
+  let kv: Kv;
+  const open = async (options: EngineOptions) => {
+    const engine = await openBaileys(options);
+    kv = engine.kv;
+    return engine;
+  };
+  const fn = () => withScene(open, (scene) => play(scene, () => kv));
+  Deno.test({ name: `Baileys: ${name}`, fn, sanitizeOps: false, sanitizeResources: false });
+}
+
+/** Drops the line's keys of one type. */
+async function deletionOf(kv: Kv, type: string): Promise<Change> {
+  const change = new Change();
+  for await (const row of kv.list({ prefix: keys.waKeysOf(LINE, type) })) change.delete(row.key);
+  return change;
+}
+
+testWithStore("a receiver that could not decrypt gets the message again", async (scene, kv) => {
+  const { switchboard } = scene.simulated;
+  const participants = [OWNER, FRIEND].map((number) =>
+    switchboard.directory.resolve(`${number}@s.whatsapp.net`)!.account
+  );
+  const { jid: to } = switchboard.createGroup({ subject: "Team", participants, addressing: "lid" });
+  const { connection } = await scene.login();
+  await connection.send({ networkId: "3EB0F2", to, body: text("two") });
+  await scene.arrival(scene.friend, ({ id }) => id === "3EB0F2");
+  await scene.restart();
+  // The line makes itself a new sender key and takes it that the members have it: they can't read what it encrypts.
+  await kv().commit(await deletionOf(kv(), "sender-key"));
+  const again = scene.open();
+  await again.events.until("open");
+  assert.equal((await again.connection.send({ networkId: "3EB0F3", to, body: text("three") })).kind, "sent");
+  assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0F3")).text, "three");
+  const wire = switchboard.wire.entries(OWNER).filter(({ id }) => id === "3EB0F3");
+  assert.equal(wire.length, 2, "the receiver asked for it");
+});
+
+testWithStore("a message that did not decrypt is asked for again, and arrives once", async (scene, kv) => {
+  const { connection, events } = await scene.login();
+  await connection.send({ networkId: "3EB0F4", to: FRIEND, body: text("hello") });
+  await scene.friend.sendMessage({ to: OWNER, text: "readable" });
+  await events.until("message");
+  await scene.restart();
+  await kv().commit(await deletionOf(kv(), "session"));
+  const again = scene.open();
+  await again.events.until("open");
+  await scene.friend.sendMessage({ to: OWNER, text: "not at first" });
+  const { message } = await again.events.until("message");
+  assert.equal(message.text, "not at first");
+  assert.equal(message.undecryptable, false);
+  await scene.clock.advance(120_000);
+  assert.equal(again.events.of("message").length, 1, "and is not reported as lost besides");
+});
+
+testWithStore("sent messages, seen stanzas and recipients leave with the line", async (scene, kv) => {
+  const { connection } = await scene.login();
+  await connection.send({ networkId: "3EB0F5", to: FRIEND, body: text("hello") });
+  await connection.logout();
+  await scene.network.forget(LINE);
+  for await (const row of kv().list({ prefix: keys.waLine(LINE) })) assert.fail(`left: ${row.key.join("/")}`);
 });

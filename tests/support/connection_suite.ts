@@ -414,7 +414,9 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     events.onMessage = () => new Promise(() => {});
     const { id } = await scene.friend.sendMessage({ to: OWNER, text: "do not lose me" });
     await events.until("message");
-    await scene.restart();
+    const restarted = scene.restart();
+    await scene.clock.advance(5_000);
+    await restarted;
     const again = scene.open();
     const { message } = await again.events.until("message");
     assert.equal(message.networkId, id);

@@ -107,21 +107,23 @@ export function connectLine(
     cancelWatch();
     live?.stopPairing();
     live?.sender.abandon();
-    inbox?.close();
+    const handedOver = inbox?.close() ?? Promise.resolve();
     // Not within the call that found the end: the caller of `open` has its connection by then.
     queueMicrotask(() => events.closed(reason));
-    tearDown().catch((error) => log.error({ error: String(error?.name) }, "a connection did not end cleanly"))
+    tearDown(handedOver).catch((error) => log.error({ error: String(error?.name) }, "a connection did not end cleanly"))
       .finally(() => ended.resolve());
   }
 
   /** Ends the socket, and then the access to the keys. */
-  async function tearDown(): Promise<void> {
+  async function tearDown(handedOver: Promise<void>): Promise<void> {
     await started;
     if (!live) return;
     const { socket, auth } = live;
     const closing = socket.end(undefined).catch(() => {});
     // A half-open socket never answers the closing handshake.
     if (await within(clock, CLOSE_MS, closing) === "late") cut(socket);
+    // A receiver that hangs holds up the end no longer than this: it gets the message again.
+    await within(clock, CLOSE_MS, handedOver);
     await auth.close();
   }
 

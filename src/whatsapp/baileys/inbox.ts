@@ -29,8 +29,8 @@ export interface Inbox {
   undecrypted(entry: UndecryptedEntry): void;
   /** The line is logged in: what has come in so far is handed over from now on. */
   open(): void;
-  /** Nothing is handed over any more; the journal keeps it. */
-  close(): void;
+  /** Nothing more is handed over; the journal keeps it. Resolves when what was under way is crossed off, or failed. */
+  close(): Promise<void>;
 }
 
 export function makeInbox({ journal, context, receive, runtime }: InboxOptions): Inbox {
@@ -114,12 +114,13 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
 
     open: () => opened.resolve(),
 
-    close() {
+    async close() {
       ended.abort();
       for (const { cancel } of unread.values()) cancel();
       unread.clear();
       // Those that wait for a login that never came find that it is over.
       opened.resolve();
+      await Promise.all(chats.values());
     },
   };
 }
