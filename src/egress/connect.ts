@@ -2,6 +2,7 @@
 import type { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
+import { ReusableConnection } from "./idle_connections.ts";
 
 /** Addresses of one name that are tried, in turn, while nothing has been sent. */
 const MAX_ADDRESSES = 3;
@@ -15,14 +16,17 @@ export function hostOf(url: URL): string {
 export async function connect(
   url: URL,
   { addresses, caCerts, deadline }: { addresses: readonly string[]; caCerts: string[]; deadline: Deadline },
-): Promise<ByteConnection> {
+): Promise<ReusableConnection> {
   const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
   let failure: unknown;
   for (const address of addresses.slice(0, MAX_ADDRESSES)) {
     try {
       const connecting = Deno.connect({ hostname: address, port });
       const plain = await deadline.race(connecting, (late) => late.close());
-      return url.protocol === "http:" ? plain : await secure(plain, { hostname: hostOf(url), caCerts, deadline });
+      const connection = url.protocol === "http:"
+        ? plain
+        : await secure(plain, { hostname: hostOf(url), caCerts, deadline });
+      return new ReusableConnection(connection, address);
     } catch (error) {
       if (error instanceof EgressError) throw error;
       failure = error;

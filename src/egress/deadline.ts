@@ -38,6 +38,11 @@ export class Deadline {
     this.#release = close;
   }
 
+  /** Nothing is to be closed any more. */
+  letGo(): void {
+    this.#release = null;
+  }
+
   /** Closes what is open, for instance before the next hop. */
   release(): void {
     try {

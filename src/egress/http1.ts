@@ -1,6 +1,6 @@
 /**
- * One HTTP/1.1 request on one connection that is used once: what was sent is never sent again by itself, and the
- * connection is the one that was vetted. (Why not `fetch` or `node:https`: docs/decisions.)
+ * One HTTP/1.1 request on a connection that the caller gives: the one that was vetted, and what was sent is never sent
+ * again by itself. (Why not `fetch` or `node:https`: docs/decisions.)
  */
 
 /** What an exchange needs of a connection; `Deno.Conn` and `Deno.TlsConn` have it. */
@@ -23,6 +23,8 @@ export interface PlainResponse {
   headers: Headers;
   /** As sent: a content coding is left alone. Ends where the framing says, errors when the connection ends before. */
   body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Whether the connection can take another request; true at most after the body was read to its end. */
+  mayContinue(): boolean;
 }
 
 /** The peer does not speak HTTP as it should. */
@@ -43,7 +45,12 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   const head = await readFinalHead(reader).catch(async (error) => {
     throw (await Promise.race([sending, null])) ?? error;
   });
-  return { ...head, body: bodyOf(reader, { ...head, method: request.method }) };
+  const framing = framingOf(reader, { ...head, method: request.method });
+  let ended = false;
+  const body = streamOf(framing.chunks, () => ended = true);
+  const closes = /\bclose\b/i.test(head.headers.get("connection") ?? "") || head.version === "1.0";
+  const mayContinue = () => ended && framing.delimited && !closes && reader.isEmpty;
+  return { status: head.status, headers: head.headers, body, mayContinue };
 }
 
 function encode({ method, target, headers, body }: PlainRequest): Uint8Array {
@@ -70,6 +77,7 @@ async function writeAll(connection: ByteConnection, bytes: Uint8Array): Promise<
 }
 
 interface Head {
+  version: string;
   status: number;
   headers: Headers;
 }
@@ -85,13 +93,13 @@ async function readFinalHead(reader: ByteReader): Promise<Head> {
 
 async function readHead(reader: ByteReader): Promise<Head> {
   const statusLine = await reader.line();
-  const match = /^HTTP\/1\.[01] ([1-5]\d\d)( .*)?$/.exec(statusLine);
+  const match = /^HTTP\/(1\.[01]) ([1-5]\d\d)( .*)?$/.exec(statusLine);
   if (!match) throw new BadResponse("the answer is not HTTP/1.1");
   const headers = new Headers();
   let left = MAX_HEAD_BYTES;
   for (;;) {
     const line = await reader.line();
-    if (line === "") return { status: Number(match[1]), headers };
+    if (line === "") return { version: match[1]!, status: Number(match[2]), headers };
     left -= line.length;
     const field = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*?)[ \t]*$/.exec(line);
     if (left < 0 || !field || line.includes("\0") || line.includes("\r")) {
@@ -101,28 +109,35 @@ async function readHead(reader: ByteReader): Promise<Head> {
   }
 }
 
-function bodyOf(
-  reader: ByteReader,
-  { status, headers, method }: Head & { method: string },
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  if (method === "HEAD" || status === 204 || status === 304) return streamOf(sized(reader, 0));
+interface Framing {
+  chunks: AsyncIterator<Uint8Array<ArrayBuffer>>;
+  /** Whether the body has an end of its own, apart from that of the connection. */
+  delimited: boolean;
+}
+
+function framingOf(reader: ByteReader, { status, headers, method }: Head & { method: string }): Framing {
+  if (method === "HEAD" || status === 204 || status === 304) return { chunks: sized(reader, 0), delimited: true };
   const coding = headers.get("transfer-encoding");
   if (coding !== null) {
     if (coding.toLowerCase() !== "chunked") throw new BadResponse("the answer's transfer coding is not known");
-    return streamOf(chunked(reader));
+    return { chunks: chunked(reader), delimited: true };
   }
   const length = headers.get("content-length");
-  if (length === null) return streamOf(untilEnd(reader));
+  if (length === null) return { chunks: untilEnd(reader), delimited: false };
   if (!/^\d{1,15}$/.test(length)) throw new BadResponse("the answer's length is not valid");
-  return streamOf(sized(reader, Number(length)));
+  return { chunks: sized(reader, Number(length)), delimited: true };
 }
 
-function streamOf(chunks: AsyncIterator<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function streamOf(
+  chunks: AsyncIterator<Uint8Array<ArrayBuffer>>,
+  ended: () => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
+      if (!done) return controller.enqueue(value);
+      ended();
+      controller.close();
     },
   }, { highWaterMark: 0 });
 }
@@ -164,6 +179,11 @@ class ByteReader {
 
   constructor(connection: ByteConnection) {
     this.#connection = connection;
+  }
+
+  /** Whether everything that was read has been given out. */
+  get isEmpty(): boolean {
+    return this.#held.length === 0;
   }
 
   /** Up to `max` bytes; null at the end of the connection. */

@@ -4,7 +4,7 @@
  * A name is resolved here, every address of it is vetted, and the connection goes to the very address that was vetted:
  * an answer that changes afterwards (DNS rebinding) changes nothing. Odd spellings of a host (decimal, octal, hex,
  * full-width) are made plain by the URL parser before they are vetted. Redirects are followed only where asked, and each
- * hop is vetted like the first. One connection carries one request and is never used again.
+ * hop is vetted like the first. What was sent is never sent a second time.
  */
 import { lookup } from "node:dns/promises";
 import ipaddr from "ipaddr.js";
@@ -14,6 +14,7 @@ import { connect, hostOf } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import { exchange, type PlainResponse } from "./http1.ts";
+import { IdleConnections, type ReusableConnection } from "./idle_connections.ts";
 
 export type Scheme = "http:" | "https:";
 
@@ -30,16 +31,18 @@ export interface SafeRequest {
   timeoutMs: number;
   /** The body's stream errors with `too_large` past it. */
   maxBytes: number;
+  /** Whether the connection may wait for the next request to the same place, and one that waits be used. */
+  reuse?: boolean;
   signal?: AbortSignal;
 }
 
-export interface SafeResponse extends PlainResponse {
+export interface SafeResponse extends Pick<PlainResponse, "status" | "headers" | "body"> {
   /** Where the answer came from, after redirects. */
   url: URL;
 }
 
 export interface SafeFetch {
-  /** Throws EgressError. The body must be read to its end or cancelled: that closes the connection. */
+  /** Throws EgressError. The body must be read to its end or cancelled: that frees the connection. */
   fetch(request: SafeRequest): Promise<SafeResponse>;
   /** Throws EgressError when the target may not be called. A name that does not resolve now is no reason. */
   vet(url: string, schemes: readonly Scheme[]): Promise<void>;
@@ -72,6 +75,8 @@ const BAD_PORTS = new Set([
 ]);
 
 export function makeSafeFetch({ clock, allow, resolve = systemResolve, caCerts = [] }: SafeFetchOptions): SafeFetch {
+  const idle = new IdleConnections(clock);
+
   /** The addresses that may be connected to for this URL. */
   async function vetted(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
     const host = hostOf(url);
@@ -93,9 +98,10 @@ export function makeSafeFetch({ clock, allow, resolve = systemResolve, caCerts =
     return addresses;
   }
 
-  async function once(url: URL, request: SafeRequest, deadline: Deadline): Promise<SafeResponse> {
+  async function once(url: URL, request: SafeRequest, deadline: Deadline): Promise<Hop> {
     const addresses = await deadline.race(vetted(url, request.schemes));
-    const connection = await connect(url, { addresses, caCerts, deadline });
+    const waiting = request.reuse ? idle.take(url.origin, addresses) : null;
+    const connection = waiting ?? await connect(url, { addresses, caCerts, deadline });
     deadline.onStop(() => connection.close());
     const response = await deadline.race(exchange(connection, {
       method: request.method,
@@ -104,12 +110,20 @@ export function makeSafeFetch({ clock, allow, resolve = systemResolve, caCerts =
         host: url.host,
         "user-agent": "Paloma",
         "accept-encoding": "identity",
-        connection: "close",
+        connection: request.reuse ? "keep-alive" : "close",
         ...request.headers,
       },
       body: request.body ?? null,
     }));
-    return { ...response, url };
+    return { url, response, connection };
+  }
+
+  /** After the last byte: the connection waits for the next request, or is closed. */
+  function finish({ url, response, connection }: Hop, request: SafeRequest, deadline: Deadline): void {
+    const keep = request.reuse && response.mayContinue();
+    if (keep) deadline.letGo();
+    deadline.end(null);
+    if (keep) idle.put(url.origin, connection);
   }
 
   return {
@@ -118,10 +132,12 @@ export function makeSafeFetch({ clock, allow, resolve = systemResolve, caCerts =
       try {
         let url = readUrl(request.url);
         for (let redirects = 0;; redirects++) {
-          const response = await once(url, request, deadline);
-          const location = response.headers.get("location");
-          if (request.maxRedirects === 0 || !REDIRECTS.has(response.status) || location === null) {
-            return { ...response, body: guarded(response.body, { request, deadline }) };
+          const hop = await once(url, request, deadline);
+          const { status, headers, body } = hop.response;
+          const location = headers.get("location");
+          if (request.maxRedirects === 0 || !REDIRECTS.has(status) || location === null) {
+            const ended = () => finish(hop, request, deadline);
+            return { url, status, headers, body: guarded(body, { maxBytes: request.maxBytes, deadline, ended }) };
           }
           if (redirects === request.maxRedirects) {
             throw new EgressError("too_many_redirects", `the target redirects more than ${redirects} times`);
@@ -158,6 +174,13 @@ function checkUrl(url: URL, schemes: readonly Scheme[]): void {
   if (BAD_PORTS.has(Number(url.port))) throw new EgressError("forbidden_url", `port ${url.port} may not be called`);
 }
 
+/** One request of a chain of redirects. */
+interface Hop {
+  url: URL;
+  response: PlainResponse;
+  connection: ReusableConnection;
+}
+
 function readUrl(text: string, base?: URL): URL {
   if (text.length > MAX_URL_LENGTH) throw new EgressError("forbidden_url", `the URL is longer than ${MAX_URL_LENGTH}`);
   if (!URL.canParse(text, base)) throw new EgressError("forbidden_url", "the URL is not valid");
@@ -175,10 +198,10 @@ async function systemResolve(hostname: string): Promise<string[]> {
   return answers.sort((a, b) => a.family - b.family).map(({ address }) => address);
 }
 
-/** Caps the body and ties the connection to it: read to the end, cancelled or failed, the connection is closed. */
+/** Caps the body, and ties the connection to it: cancelled or failed, it is closed. */
 function guarded(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { request, deadline }: { request: SafeRequest; deadline: Deadline },
+  { maxBytes, deadline, ended }: { maxBytes: number; deadline: Deadline; ended: () => void },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
   let size = 0;
@@ -187,12 +210,12 @@ function guarded(
       try {
         const { done, value } = await deadline.race(reader.read());
         if (done) {
-          deadline.end(null);
+          ended();
           return controller.close();
         }
         size += value.length;
-        if (size > request.maxBytes) {
-          throw new EgressError("too_large", `the answer is larger than ${request.maxBytes} bytes`);
+        if (size > maxBytes) {
+          throw new EgressError("too_large", `the answer is larger than ${maxBytes} bytes`);
         }
         controller.enqueue(value);
       } catch (error) {

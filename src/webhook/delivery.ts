@@ -62,6 +62,7 @@ export async function attemptDelivery(
       maxRedirects: 0,
       timeoutMs: DELIVERY_TIMEOUT_MS,
       maxBytes: MAX_ANSWER_BYTES,
+      reuse: true,
       signal,
     });
     status = response.status;
