@@ -1,5 +1,5 @@
 /** `paloma doctor`: looks for what keeps a gateway from working, and says what to do about it. */
-import { statfs } from "node:fs/promises";
+import { statfsSync } from "node:fs";
 import { connect } from "node:net";
 import type { Command } from "commander";
 import pino from "pino";
@@ -42,8 +42,8 @@ async function examine(config: Config): Promise<Finding[]> {
         data.close();
       }
     }),
-    await finding("disk space", async () => {
-      const { bavail, bsize } = await statfs(config.dataDir);
+    await finding("disk space", () => {
+      const { bavail, bsize } = statfsSync(config.dataDir);
       const free = bavail * bsize;
       const text = `${(free / 1024 ** 3).toFixed(1)} GiB free`;
       if (free < ENOUGH_DISK_BYTES) throw new Error(`${text}: make room, a full disk stops sending`);
@@ -54,7 +54,7 @@ async function examine(config: Config): Promise<Finding[]> {
   return findings;
 }
 
-async function finding(check: string, look: () => Promise<string>): Promise<Finding> {
+async function finding(check: string, look: () => string | Promise<string>): Promise<Finding> {
   try {
     return { check, ok: true, detail: await look() };
   } catch (error) {
