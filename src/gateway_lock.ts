@@ -5,6 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 
 const FILE = "gateway.lock";
 
+/** Locks that are held: a database that is collected as garbage would let go of its lock. */
+const held = new Set<DatabaseSync>();
+
 export interface GatewayLock {
   /** Calling it again is fine. */
   release(): Promise<void>;
@@ -38,11 +41,10 @@ export async function lockGateway(dataDir: string): Promise<GatewayLock> {
     if (error instanceof Error && /locked/.test(error.message)) throw new AlreadyRunning(dataDir);
     throw error;
   }
-  let held = true;
+  held.add(database);
   return {
     release() {
-      if (held) database.close();
-      held = false;
+      if (held.delete(database)) database.close();
       return Promise.resolve();
     },
   };

@@ -9,7 +9,7 @@
  * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one.
  */
 import { dirname, join, posix, relative, sep } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { storeError } from "./store_error.ts";
 
 /** Where a data folder keeps what is backed up. */
@@ -35,6 +35,7 @@ const FORMAT = 1;
 const FORMAT_TABLE = "paloma_backup";
 const FILE_TABLE = "paloma_file";
 const PART_BYTES = 1024 * 1024;
+const ROWS_A_PAGE = 500;
 /** Files that are still being written end so, here and in the media store. */
 const UNFINISHED = ".part";
 
@@ -148,20 +149,29 @@ function copyTables(source: DatabaseSync, target: DatabaseSync): number {
   }
 }
 
+/** Page by page along the primary key: the statement iterator of Deno 2.4 crashes the process every now and then. */
 function copyRows(source: DatabaseSync, target: DatabaseSync, table: string): number {
-  const columns = source.prepare(`SELECT name FROM pragma_table_info('${table}')`).all()
-    .map((column) => `"${String(column.name)}"`);
-  const read = source.prepare(`SELECT ${columns.join(", ")} FROM "${table}"`);
-  read.setReadBigInts(true);
-  const insert = target.prepare(
-    `INSERT INTO "${table}" (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
-  );
-  let rows = 0;
-  for (const row of read.iterate()) {
-    insert.run(...Object.values(row as Record<string, null | bigint | number | string | Uint8Array>));
-    rows++;
+  const columns = source.prepare(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY cid`).all()
+    .map(({ name, pk }) => ({ name: String(name), quoted: `"${name}"`, pk: Number(pk) }));
+  const key = columns.filter((column) => column.pk > 0).toSorted((a, b) => a.pk - b.pk);
+  const names = columns.map((column) => column.quoted).join(", ");
+  const keyNames = key.map((column) => column.quoted).join(", ");
+  const insert = target.prepare(`INSERT INTO "${table}" (${names}) VALUES (${columns.map(() => "?").join(", ")})`);
+  const page = (where: string) => {
+    const read = source.prepare(`SELECT ${names} FROM "${table}" ${where} ORDER BY ${keyNames} LIMIT ${ROWS_A_PAGE}`);
+    read.setReadBigInts(true);
+    return (...after: SQLInputValue[]) => read.all(...after) as Record<string, SQLInputValue>[];
+  };
+  const first = page("");
+  const next = page(`WHERE (${keyNames}) > (${key.map(() => "?").join(", ")})`);
+  let count = 0;
+  for (let rows = first(); rows.length > 0;) {
+    for (const row of rows) insert.run(...columns.map(({ name }) => row[name]!));
+    count += rows.length;
+    const last = rows.at(-1)!;
+    rows = next(...key.map(({ name }) => last[name]!));
   }
-  return rows;
+  return count;
 }
 
 /** Copies the files that are not in `copied` yet, by path, and notes their sizes there. */
