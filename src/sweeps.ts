@@ -29,10 +29,13 @@ export function sweeps(context: SweepContext): Sweep[] {
     {
       name: "events",
       everyMs: 10 * MINUTE_MS,
-      run: () =>
-        sweepEvents(kv, runtime, { release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events) }),
+      run: (signal) =>
+        sweepEvents(kv, runtime, {
+          signal,
+          release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
+        }),
     },
-    { name: "deliveries", everyMs: HOUR_MS, run: () => sweepDeliveries(context) },
+    { name: "deliveries", everyMs: HOUR_MS, run: (signal) => sweepDeliveries(context, { signal }) },
     {
       name: "received files",
       everyMs: MINUTE_MS,
@@ -42,6 +45,6 @@ export function sweeps(context: SweepContext): Sweep[] {
       },
     },
     { name: "chunks of replaced values", everyMs: MINUTE_MS, run: (signal) => kv.sweepChunks(signal) },
-    { name: "orphaned files", everyMs: HOUR_MS, run: () => sweepOrphans(context) },
+    { name: "orphaned files", everyMs: HOUR_MS, run: (signal) => sweepOrphans(context, { signal }) },
   ];
 }

@@ -13,6 +13,8 @@ export const EVENT_KEEP_COUNT = 500_000;
 const BATCH = 200;
 
 export interface SweepEventsOptions {
+  /** Ends the sweep between two commits. */
+  signal?: AbortSignal;
   keepMs?: number;
   keepCount?: number;
   /** Called before events go: webhooks note those that they never delivered as failed. */
@@ -21,13 +23,13 @@ export interface SweepEventsOptions {
 
 /** Removes what is too old or too much, oldest first; safe to run at any time. Resolves to how many went. */
 export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions = {}): Promise<number> {
-  const { keepMs = EVENT_KEEP_MS, keepCount = EVENT_KEEP_COUNT, release } = options;
+  const { keepMs = EVENT_KEEP_MS, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
   const oldest = runtime.clock.now() - keepMs;
   let removed = 0;
   for await (const { key, value: count } of kv.list({ prefix: keys.eventCounts() })) {
     const accountId = String(key[1]);
     let surplus = Number(count) - keepCount;
-    for (;;) {
+    while (!signal?.aborted) {
       const events: LoggedEvent[] = [];
       for await (const { value } of kv.list({ prefix: keys.events(accountId) }, { limit: BATCH })) {
         if (value.createdAt >= oldest && surplus <= events.length) break;

@@ -50,10 +50,14 @@ export async function sweepMedia(
 }
 
 /** Removes what a crash left behind: unfinished writes, and files whose commit never came. Resolves to how many. */
-export async function sweepOrphans({ kv, media, runtime }: SweepMediaContext): Promise<number> {
+export async function sweepOrphans(
+  { kv, media, runtime }: SweepMediaContext,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<number> {
   let removed = 0;
   const now = runtime.clock.now();
   for await (const { fileId, path, modifiedAt } of media.files()) {
+    if (signal?.aborted) break;
     if (now - modifiedAt < ORPHAN_AGE_MS) continue;
     if (fileId !== null) {
       const row = await kv.get(keys.file(fileId));

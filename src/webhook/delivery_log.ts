@@ -5,8 +5,7 @@ import { orderOf } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
-import { deliveryId } from "./recorder.ts";
-import { wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
+import { deliveryId, orderOfDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
 import type { Delivery, DeliveryQuery } from "./webhooks.ts";
 
 /** Rows that one page looks at: with a filter a page may be empty and `next` still lead on. */
@@ -26,7 +25,9 @@ export async function listDeliveries(
   { status, before, limit }: DeliveryQuery,
 ): Promise<{ deliveries: Delivery[]; next: string | null }> {
   const prefix = keys.deliveries(webhookId);
-  const range = before === null ? { prefix } : { prefix, end: [...prefix, orderOfDelivery(before, "before")] };
+  const end = before === null ? null : orderOfDelivery(webhookId, before);
+  if (before !== null && end === null) throw invalid("before", "is not the id of a delivery of this webhook");
+  const range = end === null ? { prefix } : { prefix, end: [...prefix, end] };
   const deliveries: Delivery[] = [];
   let rows = 0;
   let last: string | null = null;
@@ -44,9 +45,10 @@ export async function listDeliveries(
 export async function redeliverOne(
   { kv, runtime }: DeliveryLogContext,
   webhook: WebhookRow,
-  deliveryId: string,
+  id: string,
 ): Promise<Delivery> {
-  const order = orderOfDelivery(deliveryId);
+  const order = orderOfDelivery(webhook.id, id);
+  if (order === null) throw notFound("delivery");
   return await retryOnConflict(kv, async () => {
     const event = await kv.get(keys.event(webhook.accountId, order));
     const slot = await kv.get(keys.delivery(webhook.id, order));
@@ -110,7 +112,7 @@ function makeDue(
   const order = orderOf(event.id);
   const before = slot.value;
   const delivery: Delivery = {
-    id: before?.id ?? deliveryId(order),
+    id: before?.id ?? deliveryId(webhookId, order),
     eventId: event.id,
     event: event.event,
     status: "pending",
@@ -122,10 +124,4 @@ function makeDue(
   if (waited !== null) change.delete(keys.dueAttempt(webhookId, waited, order));
   change.set(keys.delivery(webhookId, order), delivery).set(keys.dueAttempt(webhookId, now, order), 1);
   return delivery;
-}
-
-function orderOfDelivery(id: string, path?: string): string {
-  const match = /^dlv_([0-9A-Za-z_-]{1,64})$/.exec(id);
-  if (match) return match[1]!;
-  throw path === undefined ? notFound("delivery") : invalid(path, "is not the id of a delivery");
 }

@@ -12,7 +12,7 @@ import { Change, type Kv } from "../store/kv.ts";
 import { coalesced } from "./coalesced.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
 import { failingEvent } from "./failing.ts";
-import type { WebhookProgress, WebhookRow } from "./webhook_rows.ts";
+import { deliveryId, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
 import type { Delivery } from "./webhooks.ts";
 
 /** `webhook.failing` is logged when so many deliveries in a row have used up their attempts … */
@@ -87,7 +87,7 @@ export function makeRecorder(
   async function write(batch: readonly Ended[]): Promise<void> {
     const row = webhook();
     const change = new Change();
-    const deliveries = batch.map((ended) => settle(ended, runtime));
+    const deliveries = batch.map((ended) => settle(row.id, ended, runtime));
     const next = { ...progress, cursor: cursorAfter(batch) };
     batch.forEach((ended, i) => addDelivery(change, row.id, { ended, delivery: deliveries[i]! }));
     deliveries.forEach((delivery) => count(next, delivery, runtime.clock.now()));
@@ -134,13 +134,13 @@ export function makeRecorder(
 }
 
 /** The delivery after the attempt: delivered, failed for good, or waiting for the next. */
-function settle({ event, previous, number, outcome }: Ended, runtime: Runtime): Delivery {
+function settle(webhookId: string, { event, previous, number, outcome }: Ended, runtime: Runtime): Delivery {
   const attempts = [...previous?.attempts ?? [], outcome.attempt].slice(-ATTEMPTS_KEPT);
   const next = outcome.kind === "failed"
     ? nextAttemptAt(number, { retryAfterMs: outcome.retryAfterMs, runtime })
     : null;
   return {
-    id: previous?.id ?? deliveryId(orderOf(event.id)),
+    id: previous?.id ?? deliveryId(webhookId, orderOf(event.id)),
     eventId: event.id,
     event: event.event,
     status: outcome.kind === "delivered" ? "delivered" : next === null ? "failed" : "pending",
@@ -172,9 +172,4 @@ function count(progress: WebhookProgress, delivery: Delivery, now: number): void
     progress.failedInARow++;
     progress.failingSince ??= now;
   }
-}
-
-/** A delivery is known by its event's place in the log; its id is good within its webhook. */
-export function deliveryId(order: string): string {
-  return `dlv_${order}`;
 }

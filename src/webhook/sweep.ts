@@ -4,8 +4,7 @@ import { orderOf } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import { deliveryId } from "./recorder.ts";
-import { wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
+import { deliveryId, wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
 import type { Delivery } from "./webhooks.ts";
 
 /** Failed deliveries stay for 30 days; delivered ones go together with their event. */
@@ -56,7 +55,7 @@ function release(
   if (waited !== null) change.delete(keys.dueAttempt(webhook.id, waited, order));
   const given = { at: now, status: null, durationMs: 0, error: "given up: the event is no longer kept" };
   change.set(keys.delivery(webhook.id, order), {
-    id: deliveryId(order),
+    id: deliveryId(webhook.id, order),
     eventId: event.id,
     event: event.event,
     status: "failed",
@@ -69,7 +68,7 @@ function release(
 /** Removes failed deliveries that are too old, and what a removed webhook left. Resolves to how many went. */
 export async function sweepDeliveries(
   { kv, runtime }: { kv: Kv; runtime: Runtime },
-  { keepMs = FAILED_KEEP_MS }: { keepMs?: number } = {},
+  { keepMs = FAILED_KEEP_MS, signal }: { keepMs?: number; signal?: AbortSignal } = {},
 ): Promise<number> {
   const known = new Set<string>();
   for await (const { value } of kv.list({ prefix: keys.webhooks() })) known.add(value.id);
@@ -84,7 +83,7 @@ export async function sweepDeliveries(
     let change = new Change();
     for await (const { key, value } of kv.list({ prefix: keys.deliveries(webhookId) })) {
       // Orders grow with time: the first that is young enough ends it.
-      if (value.createdAt >= oldest) break;
+      if (value.createdAt >= oldest || signal?.aborted) break;
       if (value.status === "pending") continue;
       change.delete(key);
       removed++;

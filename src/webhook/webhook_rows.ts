@@ -48,3 +48,17 @@ export function wants(webhook: Webhook, event: LoggedEvent): boolean {
   if (webhook.sessionId !== null && webhook.sessionId !== event.sessionId) return false;
   return webhook.events.includes(event.event);
 }
+
+/** How much of the webhook's id a delivery's id carries. */
+const TAIL = 10;
+
+/** A delivery is its event's place in the log and its webhook: no id to make up, and none to look up. */
+export function deliveryId(webhookId: string, order: string): string {
+  return `dlv_${order}${webhookId.slice(-TAIL)}`;
+}
+
+/** The event's place in the log; null when the id is not one of this webhook's deliveries. */
+export function orderOfDelivery(webhookId: string, id: string): string | null {
+  const order = id.slice("dlv_".length, -TAIL);
+  return /^[0-9a-z]{1,64}$/.test(order) && id === deliveryId(webhookId, order) ? order : null;
+}

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto";
 import { Problem } from "../../../src/errors.ts";
 import { EVENT_NAMES } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
+import { deliveryId, orderOfDelivery } from "../../../src/webhook/webhook_rows.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
 import { answering, eventually, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
@@ -217,6 +218,16 @@ Deno.test("all since a time are made again: not those before, not those of befor
   ]);
   assert.deepEqual(await s.webhooks.redeliverSince(ACCOUNT, late.webhook.id, 0), { scheduled: 3 });
   await s.world.until(late.webhook.id, (now) => now.every(({ status }) => status === "delivered"));
+});
+
+Deno.test("the id of a delivery is its event's place and its webhook, and no other webhook's", () => {
+  const [mine, other] = ["whk_01kf0m3e4v8s2q6w9x1y5z7abc", "whk_01kf0m3e4v8s2q6w9x1y5z7abd"];
+  const id = deliveryId(mine!, "1768478400000042");
+  assert.match(id, /^dlv_[0-9a-z]{26}$/);
+  assert.equal(orderOfDelivery(mine!, id), "1768478400000042");
+  for (const wrong of [deliveryId(other!, "1768478400000042"), "dlv_", "", id.toUpperCase(), `x${id}`]) {
+    assert.equal(orderOfDelivery(mine!, wrong), null);
+  }
 });
 
 Deno.test("the delivery log is read newest first, page by page, by status", async () => {
