@@ -43,6 +43,28 @@ export function makeHistory(kv: Kv): History {
     return null;
   }
 
+  async function each(ids: readonly string[]): Promise<Message[]> {
+    const slots = await kv.getMany(ids.map((id) => keys.message(id)));
+    return slots.flatMap((slot) => slot.value ?? []);
+  }
+
+  /**
+   * As `each`, for messages that were accepted one soon after the other: their rows are near each other, and one list
+   * of them costs half of what single keys cost. Rows of other accounts may lie between.
+   */
+  async function neighbours(newestFirst: readonly string[]): Promise<Message[]> {
+    const [newest, oldest] = [newestFirst[0]!, newestFirst.at(-1)!];
+    // Ids sort by time, unless the clock was set back between two runs.
+    if (oldest > newest) return each(newestFirst);
+    const wanted = new Map<string, Message | null>(newestFirst.map((id) => [id, null]));
+    const range = { prefix: keys.messages(), start: keys.message(oldest), end: keys.message(`${newest}~`) };
+    const rows = kv.list(range, { limit: 2 * newestFirst.length });
+    for await (const { value } of rows) if (wanted.has(value.id)) wanted.set(value.id, value);
+    const missed = newestFirst.filter((id) => wanted.get(id) === null);
+    for (const message of await each(missed)) wanted.set(message.id, message);
+    return [...wanted.values()].filter((message) => message !== null);
+  }
+
   return {
     async page(accountId, { page, limit, status, from, to }) {
       const [slot, beforeFrom, throughTo] = await Promise.all([
@@ -62,10 +84,10 @@ export function makeHistory(kv: Kv): History {
       const numbers = index ? await index.select(first, last) : sequence(first, last);
 
       const ids = await messageIds(kv, { accountId, ledger }, numbers.reverse());
-      const slots = await kv.getMany(ids.map((id) => keys.message(id)));
-      const messages = slots.map((slot) => slot.value)
-        // One may have moved on since the index was read.
-        .filter((message): message is Message => message !== null && (status === null || message.status === status));
+      const isDense = numbers.length > 0 && numbers[0]! - numbers.at(-1)! < 2 * numbers.length;
+      const found = isDense ? await neighbours(ids) : await each(ids);
+      // One may have moved on since the index was read.
+      const messages = found.filter((message) => status === null || message.status === status);
       return { messages, total: Math.max(0, newest - oldest) };
     },
 

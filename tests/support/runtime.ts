@@ -73,8 +73,7 @@ export interface TestRuntime extends Runtime {
   lines: Record<string, unknown>[];
 }
 
-export function testRuntime(seed = 1): TestRuntime {
-  const clock = new ManualClock();
+export function testRuntime(seed = 1, clock = new ManualClock()): TestRuntime {
   const random = seededRandom(seed);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: "trace", base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });

@@ -3,8 +3,8 @@ import { recordStatus } from "../../../src/message/history.ts";
 import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { Change } from "../../../src/store/kv.ts";
-import { seededRandom } from "../../support/runtime.ts";
-import { aBulk, aLine, aSend, type SendWorld, withSendWorld } from "../../support/send_world.ts";
+import { ManualClock, seededRandom, testRuntime } from "../../support/runtime.ts";
+import { aBulk, aCaller, aLine, aSend, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
 const ALL = { page: 1, limit: 20, status: null, from: null, to: null };
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -109,4 +109,31 @@ Deno.test("another account's messages are neither in the history nor to be had b
     await assert.rejects(history.get("acc_2", messages[0]!.id), { code: "not_found" });
     await assert.rejects(history.get("acc_1", "msg_none"), { code: "not_found" });
     assert.equal((await history.page("acc_2", ALL)).total, 0);
+  }));
+
+Deno.test("pages are right where the messages of several accounts lie between each other", () =>
+  withSendWorld(async ({ accept, history }) => {
+    const own: string[] = [];
+    for (let i = 0; i < 60; i++) {
+      own.unshift((await accept(aSend())).messages[0]!.id);
+      const others = Array.from({ length: i % 5 }, (_, j) => aSend({ caller: aCaller({}, `acc_${j + 2}`) }));
+      await Promise.all(others.map(accept));
+    }
+    for (const page of [1, 2, 3]) {
+      const { messages } = await history.page("acc_1", { ...ALL, page });
+      assert.deepEqual(messages.map(({ id }) => id), own.slice((page - 1) * 20, page * 20));
+    }
+  }));
+
+Deno.test("the history keeps the order of acceptance when the clock was set back between two runs", () =>
+  withSendWorld(async (world) => {
+    const ids: string[] = [];
+    for (const backMs of [0, DAY_MS, 2 * DAY_MS]) {
+      const runtime = testRuntime(backMs + 2, new ManualClock(world.runtime.clock.now() - backMs));
+      const { accept } = sendWorld(world.kv, runtime);
+      for (let i = 0; i < 10; i++) ids.unshift((await accept(aSend())).messages[0]!.id);
+    }
+    const { messages, total } = await world.history.page("acc_1", { ...ALL, limit: 30 });
+    assert.deepEqual(messages.map(({ id }) => id), ids);
+    assert.equal(total, 30);
   }));
