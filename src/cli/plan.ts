@@ -19,15 +19,15 @@ export function addPlanCommand(root: Command): void {
 
   withSettings(plan.command("set <name>").description("make or change a plan"))
     .requiredOption("--sessions <n>", "sessions an account may have", wholeNumber)
-    .option("--daily <n>", "messages in a UTC day, or none; left out it stays", wholeNumberOrNone)
-    .option("--monthly <n>", "messages in a UTC month, or none; left out it stays", wholeNumberOrNone)
+    .option("--daily <n>", "messages in a UTC day, or none; left out it stays")
+    .option("--monthly <n>", "messages in a UTC month, or none; left out it stays")
     .requiredOption(
       "--delay-min <duration>",
       "shortest pause between two messages of a line, like 5s or 500ms",
       duration,
     )
     .requiredOption("--delay-max <duration>", "longest pause", duration)
-    .option("--requests-per-minute <n>", "rate limit of a key, or none; left out it stays", wholeNumberOrNone)
+    .option("--requests-per-minute <n>", "rate limit of a key, or none; left out it stays")
     .option("--json", "print JSON")
     .action((name: string, options) =>
       withData(options, async ({ plans }) => {
@@ -35,11 +35,11 @@ export function addPlanCommand(root: Command): void {
         const value = await plans.set({
           name,
           sessions: options.sessions,
-          daily: options.daily,
-          monthly: options.monthly,
+          daily: limit(options.daily),
+          monthly: limit(options.monthly),
           delayMinMs: options.delayMin,
           delayMaxMs: options.delayMax,
-          requestsPerMinute: options.requestsPerMinute,
+          requestsPerMinute: limit(options.requestsPerMinute),
         });
         printResult(options, value, () => describe([value]));
       })
@@ -65,8 +65,9 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-function wholeNumberOrNone(text: string): number | null {
-  return text === "none" ? null : wholeNumber(text);
+/** `none` lifts a limit. Read here and not by the parser, which takes null for "not given". */
+function limit(text: string | undefined): number | null | undefined {
+  return text === undefined ? undefined : text === "none" ? null : wholeNumber(text);
 }
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };

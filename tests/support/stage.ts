@@ -49,7 +49,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
   const runtime = systemRuntime(pino({ level: "silent" }));
   const network = await startNetwork({ runtime, controlPort: 0, refresh: options.refresh ?? true });
   const dataDir = await Deno.makeTempDir({ prefix: "paloma-stage-" });
-  const caFile = `${dataDir}/../${dataDir.split("/").pop()}.pem`;
+  const caFile = await Deno.makeTempFile({ prefix: "paloma-stage-", suffix: ".pem" });
   await Deno.writeTextFile(caFile, network.caPem);
   const env: Record<string, string> = {
     PALOMA_DATA_DIR: dataDir,
