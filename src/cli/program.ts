@@ -32,7 +32,8 @@ export async function run(args: readonly string[]): Promise<number> {
       printError(`The data folder cannot be used (${error.code}): ${error.message}`);
       return 1;
     }
-    throw error;
+    printError(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+    return 1;
   }
 }
 

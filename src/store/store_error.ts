@@ -9,10 +9,17 @@ const FULL = /database or disk is full|no space left|quota exceeded/i;
 const MISTAKE =
   /too large|too many|cannot be empty|could not be cloned|non-U64|keyspace|greater than end key|expected string/i;
 
+/** V8's serialization grows with its versions: an older runtime cannot read what a newer one wrote. */
+const TOO_NEW = /could not deserialize/i;
+
 /** A `StoreError` for a failure of the engine; a mistake of the caller (TypeError, RangeError) comes back as it is. */
 export function storeError(error: unknown): unknown {
-  if (error instanceof StoreError || error instanceof RangeError) return error;
+  if (error instanceof StoreError) return error;
   const text = error instanceof Error ? error.message : String(error);
+  if (TOO_NEW.test(text)) {
+    return new StoreError("unavailable", "a newer build of Paloma wrote this data: use that one", { cause: error });
+  }
+  if (error instanceof RangeError) return error;
   if (LOCKED.test(text)) {
     return new StoreError("locked", "another process holds the store's file locked", { cause: error });
   }
