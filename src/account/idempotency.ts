@@ -2,10 +2,11 @@
  * Answers kept under a client's `Idempotency-Key`, per account, for 24 hours: the same key and body give the first
  * answer, another body is refused. Rows carry their own time; `sweepAnswers` removes what is over.
  */
+import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, type KeyOf, type Kv } from "../store/kv.ts";
 import { shareReads } from "../store/shared_reads.ts";
 
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
@@ -49,14 +50,14 @@ export function makeIdempotency(options: { kv: Kv; clock: Clock }): Idempotency 
 
   const store: Idempotency = {
     async find<T>(request: RepeatableRequest): Promise<T | null> {
-      const { value } = await sharedGet(keys.answer(request.accountId, request.key));
+      const { value } = await sharedGet(rowOf(request));
       if (value === null || isOver(value, clock.now())) return null;
       if (value.fingerprint !== request.fingerprint) throw keyReused();
       return value.answer as T;
     },
 
-    keep(change, { accountId, key, fingerprint }, answer) {
-      change.set(keys.answer(accountId, key), { fingerprint, answer, keptAt: clock.now() });
+    keep(change, request, answer) {
+      change.set(rowOf(request), { fingerprint: request.fingerprint, answer, keptAt: clock.now() });
     },
 
     async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
@@ -102,6 +103,11 @@ export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
   }
   await settle();
   return swept;
+}
+
+/** The client's key is hashed: a commit with many of them stays within what it may hold in keys. */
+function rowOf({ accountId, key }: RepeatableRequest): KeyOf<KeptAnswer> {
+  return keys.answer(accountId, createHash("sha256").update(key).digest("base64url"));
 }
 
 function isOver(kept: KeptAnswer, now: number): boolean {

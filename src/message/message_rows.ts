@@ -6,8 +6,8 @@ import { type OutgoingContent, remoteFile, storedFile } from "./content.ts";
 import type { Message } from "./message.ts";
 import { dequeue, enqueue } from "./queue.ts";
 
-/** Messages of one commit: with four rows each, well below the 900 mutations that a commit may have. */
-const MESSAGES_A_COMMIT = 200;
+/** Messages of one commit: with up to five rows each (one is an answer kept), well below the 900 that it may have. */
+const MESSAGES_A_COMMIT = 160;
 /** Bytes of one commit, well below the 700 KiB that it may have. */
 const BYTES_A_COMMIT = 512 * 1024;
 /** A message's rows without its text, measured at about 600 bytes. */

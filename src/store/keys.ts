@@ -51,8 +51,8 @@ export const keys = {
   /** The plan catalogue. */
   plan: (name: string) => key<Plan>("plan", name),
   plans: () => prefix<Plan>("plan"),
-  /** What was answered under a client's Idempotency-Key. */
-  answer: (accountId: string, idempotencyKey: string) => key<KeptAnswer>("answer", accountId, idempotencyKey),
+  /** What was answered under a client's Idempotency-Key, of which the row's key has the hash. */
+  answer: (accountId: string, keyHash: string) => key<KeptAnswer>("answer", accountId, keyHash),
   answers: () => prefix<KeptAnswer>("answer"),
   // line/
   /** A line. Stays after `delete` was wished, until the supervisor has unlinked it. */

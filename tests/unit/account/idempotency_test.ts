@@ -60,5 +60,6 @@ Deno.test("the sweep removes answers that are over, and only those", () =>
     await idempotency.once({ ...REQUEST, key: "young" }, () => Promise.resolve("young"));
     await runtime.clock.advance(1);
     assert.equal(await sweepAnswers(kv, runtime.clock.now()), 600);
-    assert.deepEqual(await keysUnder(kv, keys.answers()), [keys.answer("acc_1", "young")]);
+    assert.equal((await keysUnder(kv, keys.answers())).length, 1);
+    assert.equal(await idempotency.find({ ...REQUEST, key: "young" }), "young");
   }));

@@ -211,6 +211,20 @@ Deno.test("a file's row is written with its message, so that no sweep takes a fi
     });
   }));
 
+Deno.test("sends with everything that a send can have fit together in any number", () =>
+  withSendWorld(async ({ accept, kv }) => {
+    const sends = Array.from({ length: 400 }, (_, i) => {
+      const file = { fileId: `med_${i}`, size: 3, sha256: "00" };
+      const caption = "c".repeat(500);
+      const content = { kind: "document" as const, file, filename: "a.pdf", mimetype: "application/pdf", caption };
+      const idempotency = { key: `${i}`.padStart(255, "k"), fingerprint: "f".repeat(64) };
+      return aSend({ items: [{ to: "34600000001", content }], idempotency });
+    });
+    await Promise.all(sends.map(accept));
+    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 400);
+    assert.equal((await keysUnder(kv, keys.answers())).length, 400);
+  }));
+
 Deno.test("texts of the greatest length fit, alone, together and in a bulk", () =>
   withSendWorld(async ({ accept, history }) => {
     const items = [{ to: "34600000001", content: { kind: "text" as const, text: "é😀x".repeat(16_384) } }];
