@@ -27,6 +27,7 @@ import { makeAccept } from "./message/accept.ts";
 import { removeDrafts } from "./message/bulk_draft.ts";
 import { makeCancel } from "./message/cancel.ts";
 import { makeFetchFile } from "./message/fetch_file.ts";
+import { makeFirstAnswer } from "./message/first_answer.ts";
 import { makeHistory, recordStatus } from "./message/history.ts";
 import { makeRecorder } from "./message/record.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -89,6 +90,7 @@ export async function startGateway({ config, runtime }: { config: Config; runtim
     idempotency,
     lines,
     accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.messageAccepted(lineId) }),
+    firstAnswer: makeFirstAnswer({ kv, idempotency }),
     history: makeHistory(kv),
     cancel: makeCancel({ kv, recorder }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),

@@ -23,12 +23,12 @@ const PREFLIGHT_SECONDS = "600";
 export function cors(methodsOf: (path: string) => readonly string[]): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const origin = c.req.header("origin");
-    if (origin === undefined) return await next();
+    if (origin === undefined) return void await next();
     c.header("access-control-allow-origin", origin);
     c.header("vary", "origin");
     if (c.req.method !== "OPTIONS" || c.req.header("access-control-request-method") === undefined) {
       c.header("access-control-expose-headers", RESPONSE_HEADERS);
-      return await next();
+      return void await next();
     }
     c.header("access-control-allow-methods", methodsOf(c.req.path).join(", "));
     c.header("access-control-allow-headers", REQUEST_HEADERS);

@@ -37,7 +37,10 @@ export interface Listening {
   stop(graceMs?: number): Promise<void>;
 }
 
-/** Resolves when requests are taken. Rejects when the port cannot be had. */
+/**
+ * Resolves when requests are taken. Rejects when the port cannot be had. Globals stay as Deno made them: the library's own
+ * Response would save 10 of 30 µs a request, but is none to `fetch` and `Deno.serve` in the same process.
+ */
 export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
   const { host, port, timeouts, clock = systemClock } = options;
   const server = createServer({
@@ -46,7 +49,7 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
     connectionsCheckingInterval: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
-  }, getRequestListener(app.fetch, { hostname: host, overrideGlobalObjects: false }));
+  }, getRequestListener(app.fetch, { hostname: host, errorHandler: unreadable, overrideGlobalObjects: false }));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
@@ -69,6 +72,19 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
       });
     },
   };
+}
+
+/** For a request that has no URL (a broken Host header, say) and so never reached the app. */
+function unreadable(): Response {
+  const title = "The request cannot be read";
+  const body = {
+    type: "about:blank",
+    title,
+    status: 400,
+    code: "validation_failed",
+    detail: `${title}: Host or path.`,
+  };
+  return new Response(JSON.stringify(body), { status: 400, headers: { "content-type": "application/problem+json" } });
 }
 
 function reachable(host: string): string {

@@ -184,8 +184,10 @@ interface Outgoing {
   repeat: RepeatableRequest | null;
 }
 
-export function addSends(api: Api, { lines, accept, media, metrics }: Services): void {
+export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics }: Services): void {
   async function send(caller: Caller, { sessionId, items, bulk = false, ttl = DAY_SECONDS, repeat }: Outgoing) {
+    const first = repeat && await firstAnswer(repeat);
+    if (first) return first;
     const line = await lines.forSending(caller.account.id, sessionId ?? null);
     const accepted = await accept({ caller, line, items, bulk, ttlMs: ttl * 1000, idempotency: repeat });
     if (!accepted.repeated) metrics.accepted.add({ kind: bulk ? "bulk" : "single" }, items.length);

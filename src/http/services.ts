@@ -7,6 +7,7 @@ import type { QueueView } from "../line/queue_view.ts";
 import type { ServeMedia } from "../media/serve.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { Accept } from "../message/accept.ts";
+import type { FirstAnswer } from "../message/first_answer.ts";
 import type { History } from "../message/history.ts";
 import type { Cancel } from "../message/cancel.ts";
 import type { Metrics } from "../metrics.ts";
@@ -20,6 +21,7 @@ export interface Services {
   idempotency: Idempotency;
   lines: Lines;
   accept: Accept;
+  firstAnswer: FirstAnswer;
   history: History;
   cancel: Cancel;
   queueView: QueueView;

@@ -1,20 +1,14 @@
 /** One commit of accepted sends in the making: it rests on the ledger as it was read, and is void once that changed. */
 import { keyReused } from "../account/idempotency.ts";
-import { charge, type QuotaLeft, quotaLeft } from "../account/quota.ts";
+import { charge, quotaLeft } from "../account/quota.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Slot } from "../store/kv.ts";
 import type { Accepted, AcceptOptions, SendCommand } from "./accept.ts";
 import { beginDraft, publishDraft, writeDraft } from "./bulk_draft.ts";
-import { EMPTY_LEDGER, extendLedger, type Ledger, messageIds } from "./ledger.ts";
+import { answerOf, type KeptSend, readFirstAnswer } from "./first_answer.ts";
+import { EMPTY_LEDGER, extendLedger, type Ledger } from "./ledger.ts";
 import type { Message } from "./message.ts";
 import { addMessage, fitsOneCommit, type Load, loadOf } from "./message_rows.ts";
-
-/** What is kept under an Idempotency-Key: which messages were the answer, by history number. */
-interface KeptSend {
-  first: number;
-  count: number;
-  remaining: QuotaLeft;
-}
 
 export class AcceptRound {
   readonly #accountId: string;
@@ -46,16 +40,8 @@ export class AcceptRound {
    */
   async keptAnswer(command: SendCommand): Promise<Accepted | null> {
     if (!command.idempotency) return null;
-    const { kv, idempotency } = this.#options;
-    const accountId = this.#accountId;
-    const kept = await idempotency.find<KeptSend>({ accountId, ...command.idempotency });
-    if (kept === null) return null;
-    const numbers = Array.from({ length: kept.count }, (_, i) => kept.first + i);
-    const ids = await messageIds(kv, { accountId, ledger: this.#slot.value ?? EMPTY_LEDGER }, numbers);
-    const slots = await kv.getMany(ids.map((id) => keys.message(id)));
-    const messages = slots.map((slot) => slot.value).filter((message) => message !== null);
-    const bulkId = messages[0]?.bulkId ?? null;
-    return { bulkId, repeated: true, messages: messages.map(answerOf), remaining: kept.remaining };
+    const request = { accountId: this.#accountId, ...command.idempotency };
+    return await readFirstAnswer(this.#options, request, this.#slot.value ?? EMPTY_LEDGER);
   }
 
   /**
@@ -162,9 +148,4 @@ export class AcceptRound {
 /** What the send puts into a commit. */
 export function loadOfCommand(command: SendCommand): Load {
   return loadOf(command.items.map((item) => item.content));
-}
-
-/** The acknowledgement of a send says `queued` whatever became of the message since (spec). */
-function answerOf({ id, jobId, to }: Message): Accepted["messages"][number] {
-  return { id, jobId, to, status: "queued" };
 }

@@ -22,6 +22,7 @@ import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { makeAccept } from "../../src/message/accept.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
+import { makeFirstAnswer } from "../../src/message/first_answer.ts";
 import { makeHistory, recordStatus } from "../../src/message/history.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeRecorder } from "../../src/message/record.ts";
@@ -126,6 +127,7 @@ export class ApiWorld implements ApiStage {
       idempotency,
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.messageAccepted(lineId) }),
+      firstAnswer: makeFirstAnswer({ kv, idempotency }),
       history: makeHistory(kv),
       cancel: makeCancel({ kv, recorder }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
