@@ -4,9 +4,10 @@
  */
 import { Command } from "commander";
 import { api } from "./bench/api.ts";
+import { lines } from "./bench/lines.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
 
-const BENCHES: readonly Bench[] = [api];
+const BENCHES: readonly Bench[] = [lines, api];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")

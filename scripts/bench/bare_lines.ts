@@ -1,0 +1,89 @@
+/** The baseline of the lines: bare Baileys, its keys in memory, every line connected in one process. */
+import { Buffer } from "node:buffer";
+import { join } from "node:path";
+import process from "node:process";
+import {
+  type AuthenticationCreds,
+  BufferJSON,
+  DEFAULT_CONNECTION_CONFIG,
+  makeWASocket,
+  type SignalKeyStore,
+  WA_CERT_DETAILS,
+} from "@whiskeysockets/baileys";
+import pino from "pino";
+import { restingMemory, runAsChild } from "./child.ts";
+import type { Connected } from "./lines.ts";
+import type { NetworkReady } from "./network.ts";
+
+export interface BareLine {
+  creds: AuthenticationCreds;
+  /** By type and id. */
+  keys: Record<string, unknown>;
+}
+
+/** Where the parent leaves the credentials of a line. */
+export function bareLinePath(folder: string, index: number): string {
+  return join(folder, `bare-${index}.json`);
+}
+
+/** As the gateway brings its lines up. */
+const STAGGER_MS = 15;
+
+async function connectAll(url: string, lines: readonly BareLine[]): Promise<void> {
+  const logger = pino({ level: "silent" }) as unknown as typeof DEFAULT_CONNECTION_CONFIG.logger;
+  await Promise.all(lines.map(async ({ creds, keys }, i) => {
+    await new Promise((resolve) => setTimeout(resolve, i * STAGGER_MS));
+    const socket = makeWASocket({
+      auth: { creds, keys: memoryKeys(new Map(Object.entries(keys))) },
+      logger,
+      waWebSocketUrl: url,
+      markOnlineOnConnect: false,
+      syncFullHistory: false,
+      shouldSyncHistoryMessage: () => false,
+    });
+    socket.ev.on("creds.update", (update) => Object.assign(creds, update));
+    await new Promise<void>((resolve, reject) => {
+      socket.ev.on("connection.update", ({ connection, lastDisconnect }) => {
+        if (connection === "open") resolve();
+        if (connection === "close") reject(lastDisconnect?.error ?? new Error("closed"));
+      });
+    });
+  }));
+}
+
+function memoryKeys(rows: Map<string, unknown>): SignalKeyStore {
+  return {
+    get: (type, ids) => {
+      const found = ids.flatMap((id) => rows.has(`${type} ${id}`) ? [[id, rows.get(`${type} ${id}`)]] : []);
+      return Promise.resolve(Object.fromEntries(found));
+    },
+    set: (data) => {
+      for (const [type, values] of Object.entries(data)) {
+        for (const [id, value] of Object.entries(values ?? {})) {
+          if (value === null || value === undefined) rows.delete(`${type} ${id}`);
+          else rows.set(`${type} ${id}`, value);
+        }
+      }
+    },
+  };
+}
+
+if (import.meta.main) {
+  // libsignal prints whole sessions with it.
+  console.info = () => {};
+  await runAsChild<{ network: NetworkReady; folder: string; lines: number }>(async ({ network, folder, lines }) => {
+    WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
+    const mine: BareLine[] = [];
+    // A file a line: the garbage of reading one large one would be room for lines that then seem to cost nothing.
+    for (let i = 0; i < lines; i++) {
+      mine.push(JSON.parse(await Deno.readTextFile(bareLinePath(folder, i)), BufferJSON.reviver));
+    }
+    const began = performance.now();
+    const cpu = process.cpuUsage();
+    await connectAll(network.url, mine);
+    const { user, system } = process.cpuUsage(cpu);
+    const tookMs = performance.now() - began;
+    const ready: Connected = { tookMs, cpuMs: (user + system) / 1000, bytes: await restingMemory() };
+    return { ready };
+  });
+}

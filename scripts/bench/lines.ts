@@ -1,0 +1,120 @@
+/**
+ * Idle lines: memory and connect time a line of the whole gateway, against bare Baileys with its keys in memory, on the
+ * same simulated network and with the very same credentials. Each measurement is the slope between a process with few
+ * lines and one with many, so that what a process costs by itself cancels out.
+ */
+import { openDataFolder } from "../../src/data_folder.ts";
+import { makeLog } from "../../src/log.ts";
+import { systemRuntime } from "../../src/runtime.ts";
+import { keys } from "../../src/store/keys.ts";
+import { Change } from "../../src/store/kv.ts";
+import { BufferJSON } from "@whiskeysockets/baileys";
+import { type BareLine, bareLinePath } from "./bare_lines.ts";
+import { startChild } from "./child.ts";
+import { copyFolder, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
+import { type Bench, medians, type Result } from "./measure.ts";
+import type { NetworkReady } from "./network.ts";
+
+/** Lines of the small process: enough for every code path to have run. */
+const FEW = 10;
+
+/** What a process with connected lines tells. */
+export interface Connected {
+  /** From the beginning until the last line was connected. */
+  tookMs: number;
+  /** Processor time of the process until then. */
+  cpuMs: number;
+  /** Resident when idle and collected, bytes. */
+  bytes: number;
+}
+
+export const lines: Bench = {
+  name: "lines",
+  about: "memory and connect time of an idle line, against bare Baileys with keys in memory",
+  async run({ rounds, lines: many, report }) {
+    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
+    const network = await startChild<NetworkReady>("./network.ts", null);
+    try {
+      const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines: FEW + many } });
+      const few = await folderWith(folder, FEW, root);
+      await exportLines(folder, root);
+      report(`${FEW + many} lines linked`);
+
+      const gateway = (dataDir: string, count: number) =>
+        measure("./gateway_lines.ts", { settings: { ...folder.settings, PALOMA_DATA_DIR: dataDir }, lines: count });
+      const baileys = (count: number) =>
+        measure("./bare_lines.ts", { network: network.ready, folder: root, lines: count });
+      const measured: { subject: Connected; raw: Connected }[] = [];
+      for (let i = 0; i < rounds; i++) {
+        const raw = slope(await baileys(FEW), await baileys(FEW + many), many);
+        const copies = [await copyFolder({ dataDir: few }, root), await copyFolder(folder, root)] as const;
+        const subject = slope(await gateway(copies[0], FEW), await gateway(copies[1], FEW + many), many);
+        measured.push({ subject, raw });
+        report(`round ${i + 1}: gateway ${shown(subject)}; bare Baileys ${shown(raw)}`);
+      }
+      return conclude(measured);
+    } finally {
+      await network.stop();
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+};
+
+async function measure(module: string, argument: unknown): Promise<Connected> {
+  const child = await startChild<Connected>(module, argument);
+  await child.stop();
+  return child.ready;
+}
+
+/** What one more line costs. */
+function slope(few: Connected, all: Connected, many: number): Connected {
+  return {
+    tookMs: (all.tookMs - few.tookMs) / many,
+    cpuMs: (all.cpuMs - few.cpuMs) / many,
+    bytes: (all.bytes - few.bytes) / many,
+  };
+}
+
+function conclude(measured: readonly { subject: Connected; raw: Connected }[]): Result[] {
+  const goal = { atMost: 1.3 };
+  const ratios = (of: keyof Connected) => measured.map(({ subject, raw }) => subject[of] / raw[of]);
+  const detail = `${shown(medians(measured.map(({ subject }) => ({ ...subject }))))} against ${
+    shown(medians(measured.map(({ raw }) => ({ ...raw }))))
+  }`;
+  return [
+    { name: "memory a line / bare Baileys", ratios: ratios("bytes"), goal, detail },
+    { name: "connect time a line / bare Baileys", ratios: ratios("tookMs"), goal, detail: "" },
+    { name: "processor time to connect a line / bare Baileys", ratios: ratios("cpuMs"), goal: null, detail: "" },
+  ];
+}
+
+function shown({ tookMs, cpuMs, bytes }: Connected): string {
+  return `${(bytes / 2 ** 20).toFixed(2)} MiB, ${tookMs.toFixed(1)} ms (${cpuMs.toFixed(1)} ms of processor)`;
+}
+
+/** A copy of the folder in which only the first lines are left. */
+async function folderWith(folder: LinkedFolder, count: number, root: string): Promise<string> {
+  const dataDir = await copyFolder(folder, root);
+  const { kv, close } = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
+  for (const lineId of folder.accounts[0]!.sessionIds.slice(count)) {
+    await kv.commit(new Change().delete(keys.line(lineId)));
+  }
+  close();
+  return dataDir;
+}
+
+/** Writes the credentials and keys of every line for bare Baileys, which keeps them in memory. */
+async function exportLines(folder: LinkedFolder, root: string): Promise<void> {
+  const { dataDir, accounts } = folder;
+  const { kv, seal, close } = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
+  const open = (sealed: Uint8Array) => JSON.parse(new TextDecoder().decode(seal.open(sealed)), BufferJSON.reviver);
+  for (const [i, lineId] of accounts[0]!.sessionIds.entries()) {
+    const line: BareLine = { creds: open((await kv.get(keys.waCreds(lineId))).value!), keys: {} };
+    const prefix = [...keys.waLine(lineId), "key"];
+    for await (const { key: [, , , type, id], value } of kv.list<Uint8Array>({ prefix })) {
+      line.keys[`${type} ${id}`] = open(value);
+    }
+    await Deno.writeTextFile(bareLinePath(root, i), JSON.stringify(line, BufferJSON.replacer));
+  }
+  close();
+}
