@@ -8,7 +8,7 @@ import { wants, type WebhookRow } from "./webhook_rows.ts";
 /** First attempts of one webhook at a time: 240 a second for an endpoint that takes 100 ms. */
 const PLACES = 24;
 /** Events that are read and not written down yet, at most: what one webhook may hold in memory. */
-const WINDOW = 1_000;
+const WINDOW = 512;
 /** Rows of one read; with fewer than this in the queue the next is made. */
 const READ_AHEAD = 128;
 /** So many events that are none of this webhook's may lie between the cursor on disk and the one in memory. */

@@ -97,7 +97,9 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
     if (outcome.kind !== "gone") return;
     const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone" };
     try {
-      webhook = await switchOff(context, target, report) ?? { ...target, active: false };
+      const off = await switchOff(context, target, report) ?? { ...target, active: false };
+      // Unless its owner has changed it meanwhile: then the next attempt tells.
+      if (webhook === target) webhook = off;
     } catch (error) {
       // The next attempt will be answered 410 again.
       log.error({ err: error, webhookId: row.id }, "a webhook could not be switched off");
@@ -115,19 +117,19 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
     parts?.retries.takeUp();
   }
 
-  const unsubscribe = events.subscribe(row.accountId, () => parts?.follower.follow());
-  const loading = retried(load);
-
-  async function retried(work: () => Promise<void>): Promise<void> {
+  async function begin(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        return await work();
+        return await load();
       } catch (error) {
         log.error({ err: error, webhookId: row.id }, "a webhook's work could not be read");
         await sleep(clock, STORE_PAUSE_MS, stopping.signal);
       }
     }
   }
+
+  const unsubscribe = events.subscribe(row.accountId, () => parts?.follower.follow());
+  const beginning = begin();
 
   return {
     wake,
@@ -138,7 +140,7 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
     async stop(graceMs) {
       unsubscribe();
       stopping.abort();
-      await loading;
+      await beginning;
       const cancel = clock.after(graceMs, () => dropping.abort());
       while (attempts.size > 0) await Promise.all(attempts);
       cancel();

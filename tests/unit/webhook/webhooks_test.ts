@@ -284,6 +284,7 @@ Deno.test("delivered ones go with their event, failed ones after thirty days", a
   await s.world.log(textEvent(1), textEvent(2));
   await s.world.until(s.webhook.id, (now) => now.length === 2);
   await s.world.exhaust(s.webhook.id);
+  await s.world.stop();
   await s.clock.advance(8 * DAY_MS);
   await sweepEvents(kv, runtime, { release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events) });
   assert.deepEqual((await s.world.deliveries(s.webhook.id)).map(({ status }) => status), ["failed"]);
