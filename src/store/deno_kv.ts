@@ -93,7 +93,11 @@ function writeNothing(native: Deno.Kv): Promise<void> {
   return native.delete(keys.probe() as Deno.KvKey);
 }
 
-/** The bare engine: values up to 64 KiB, one atomic a commit. Limits of Deno KV itself are TypeErrors. */
+/**
+ * The bare engine: values up to 64 KiB, one atomic a commit. Limits of Deno KV itself are TypeErrors. One of them breaks
+ * the atom: an `add` to a value that is no counter is refused, but what stands before it in the commit is written
+ * (Deno 2.4 and 2.9). The types of `keys.ts` keep `add` to counters.
+ */
 export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, "clock"> }): Kv {
   const { clock } = options.runtime;
   /** Ordered commits go one after another; each waits for the one before. */
