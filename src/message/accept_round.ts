@@ -40,8 +40,7 @@ export class AcceptRound {
    */
   async keptAnswer(command: SendCommand): Promise<Accepted | null> {
     if (!command.idempotency) return null;
-    const request = { accountId: this.#accountId, ...command.idempotency };
-    return await readFirstAnswer(this.#options, request, this.#slot.value ?? EMPTY_LEDGER);
+    return await readFirstAnswer(this.#options, { accountId: this.#accountId, ...command.idempotency });
   }
 
   /**

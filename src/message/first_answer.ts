@@ -4,7 +4,7 @@ import type { QuotaLeft } from "../account/quota.ts";
 import { keys } from "../store/keys.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Accepted } from "./accept.ts";
-import { EMPTY_LEDGER, type Ledger, messageIds } from "./ledger.ts";
+import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
 import type { Message } from "./message.ts";
 
 /** What is kept under the key: which messages were the answer, by history number. */
@@ -26,24 +26,19 @@ export interface FirstAnswerDeps {
 }
 
 export function makeFirstAnswer(deps: FirstAnswerDeps): FirstAnswer {
-  return async (request) => {
-    if (await deps.idempotency.find(request) === null) return null;
-    // Read after the answer, so that the ledger knows its messages.
-    const { value } = await deps.kv.get(keys.ledger(request.accountId));
-    return await readFirstAnswer(deps, request, value ?? EMPTY_LEDGER);
-  };
+  return (request) => readFirstAnswer(deps, request);
 }
 
-/** The same for one who has read the account's ledger. */
 export async function readFirstAnswer(
   { kv, idempotency }: FirstAnswerDeps,
   request: RepeatableRequest,
-  ledger: Ledger,
 ): Promise<Accepted | null> {
   const kept = await idempotency.find<KeptSend>(request);
   if (kept === null) return null;
+  // Read after the answer was found, so that it knows the answer's messages.
+  const { value: ledger } = await kv.get(keys.ledger(request.accountId));
   const numbers = Array.from({ length: kept.count }, (_, i) => kept.first + i);
-  const ids = await messageIds(kv, { accountId: request.accountId, ledger }, numbers);
+  const ids = await messageIds(kv, { accountId: request.accountId, ledger: ledger ?? EMPTY_LEDGER }, numbers);
   const slots = await kv.getMany(ids.map((id) => keys.message(id)));
   const messages = slots.map((slot) => slot.value).filter((message) => message !== null);
   const bulkId = messages[0]?.bulkId ?? null;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Accepted } from "../../../src/message/accept.ts";
 import { keys } from "../../../src/store/keys.ts";
-import { Change, StoreError } from "../../../src/store/kv.ts";
+import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { aBulk, aCaller, aLine, aSend, keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
@@ -138,6 +138,23 @@ Deno.test("one Idempotency-Key in two processes makes one message", () =>
     const send = aSend({ idempotency: { key: "k", fingerprint: "f" } });
     const answers = await Promise.all([world, other, world, other].map(({ accept }) => accept(send)));
     assert.equal(new Set(answers.map(({ messages }) => messages[0]!.id)).size, 1);
+  }));
+
+Deno.test("an answer that another process keeps in the very moment of a repetition is given whole", () =>
+  withSendWorld(async (world) => {
+    const other = sendWorld(world.kv, testRuntime(2));
+    const send = aSend({ idempotency: { key: "k", fingerprint: "f" } });
+    let first: Accepted | null = null;
+    const slow: Kv = {
+      ...world.kv,
+      // Answers are looked up after the ledger was read: the other process is faster by just that.
+      getMany: async (wanted) => {
+        first ??= await other.accept(send);
+        return world.kv.getMany(wanted);
+      },
+    };
+    const second = await sendWorld(slow, testRuntime(3)).accept(send);
+    assert.deepEqual(second, { ...first!, repeated: true });
   }));
 
 Deno.test("a repeated bulk gets the first answer, whatever became of its messages", () =>
