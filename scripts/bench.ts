@@ -4,10 +4,11 @@
  */
 import { Command } from "commander";
 import { api } from "./bench/api.ts";
+import { history } from "./bench/history.ts";
 import { lines } from "./bench/lines.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
 
-const BENCHES: readonly Bench[] = [lines, api];
+const BENCHES: readonly Bench[] = [lines, api, history];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")

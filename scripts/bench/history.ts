@@ -1,0 +1,181 @@
+/**
+ * Pages of a long history, near and deep, with and without a status filter, against one raw `get` of a message in the
+ * same store. Page and `get` take turns, so that both meet the same weather. Depths vary a little from page to page, or
+ * one page would be asked for again and again from a warm cache.
+ */
+import { join } from "node:path";
+import { makeHistory, recordStatus } from "../../src/message/history.ts";
+import { EMPTY_LEDGER, extendLedger, type Ledger } from "../../src/message/ledger.ts";
+import { type Message, MESSAGE_STATUSES, type MessageStatus } from "../../src/message/message.ts";
+import { utcDay } from "../../src/account/quota.ts";
+import { makeLog } from "../../src/log.ts";
+import { type Runtime, systemRuntime } from "../../src/runtime.ts";
+import { type DenoKv, openDenoKv } from "../../src/store/deno_kv.ts";
+import { keys } from "../../src/store/keys.ts";
+import { Change, type Key, type Kv } from "../../src/store/kv.ts";
+import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
+
+const ACCOUNT = "acc_01kf0m3e4v8s2q6w9x1y5z7abc";
+/** As the API has it when nothing is asked for. */
+const LIMIT = 20;
+const DEPTHS = [1, 100, 10_000];
+/** Pages, and gets, of one round at one depth. */
+const SAMPLES = 400;
+const MESSAGES_A_COMMIT = 800;
+const DAYS = 60;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export const history: Bench = {
+  name: "history",
+  about: "p99 of a page of a long history, against one raw get of a message",
+  async run(options) {
+    const folder = await Deno.makeTempDir({ prefix: "paloma-bench-" });
+    const runtime = systemRuntime(makeLog("error"));
+    const kv = await openDenoKv(join(folder, "paloma.db"), { runtime });
+    try {
+      const began = performance.now();
+      await fill(kv, options.messages, runtime);
+      options.report(`${options.messages} messages written in ${((performance.now() - began) / 1000).toFixed(0)} s`);
+      return await compare(kv, options);
+    } finally {
+      kv.close();
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+};
+
+async function compare(kv: DenoKv, { rounds, messages, report }: BenchOptions): Promise<Result[]> {
+  const pages = makeHistory(kv);
+  const results: Result[] = [];
+  for (const status of [null, "sent", "failed"] as const) {
+    const { total } = await pages.page(ACCOUNT, { page: 1, limit: 1, status, from: null, to: null });
+    for (const depth of DEPTHS.filter((depth) => depth * LIMIT <= total)) {
+      const ratios: number[] = [];
+      const details: { pageMs: number; getMs: number }[] = [];
+      for (let round = 0; round < rounds; round++) {
+        const page: number[] = [];
+        const get: number[] = [];
+        for (let i = 0; i < SAMPLES; i++) {
+          const number = Math.max(1, Math.round(depth * (0.9 + Math.random() * 0.1)));
+          const query = { page: number, limit: LIMIT, status, from: null, to: null };
+          page.push(
+            await timed(async () => {
+              const found = await pages.page(ACCOUNT, query);
+              if (found.messages.length !== LIMIT) {
+                throw new Error(`page ${number} has ${found.messages.length} messages`);
+              }
+            }),
+          );
+          const id = messageId(1 + Math.floor(Math.random() * messages));
+          get.push(await timed(() => kv.native.get(keys.message(id) as Deno.KvKey)));
+        }
+        const [pageMs, getMs] = [percentile(page, 99), percentile(get, 99)];
+        ratios.push(pageMs / getMs);
+        details.push({ pageMs, getMs });
+      }
+      const shown = (of: "pageMs" | "getMs") => `${median(details.map((each) => each[of])).toFixed(2)} ms`;
+      results.push({
+        name: `p99 of page ${depth}, ${status ?? "any status"} / raw get`,
+        ratios,
+        goal: { atMost: 20 },
+        detail: `${shown("pageMs")} against ${shown("getMs")}`,
+      });
+      report(`page ${depth}, ${status ?? "any status"}: ${shown("pageMs")} against ${shown("getMs")}`);
+    }
+  }
+  return results;
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+/** Ids in the shape of the gateway's, found again by number. */
+function messageId(number: number): string {
+  return `msg_01kf0m3e4v8s2q6w9x${String(number).padStart(8, "0")}`;
+}
+
+/** Two of three were sent, the rest failed, in no order; the newest wait. */
+function statusOf(number: number, messages: number): MessageStatus {
+  if (number > messages * 0.999) return "queued";
+  return Math.random() < 2 / 3 ? "sent" : "failed";
+}
+
+/** Writes a history by the row builders of the product; counters are added up and written last. */
+async function fill(kv: Kv, count: number, runtime: Runtime): Promise<void> {
+  const counters = new Map<string, { key: Key; amount: bigint }>();
+  let ledger: Ledger = EMPTY_LEDGER;
+  let writing: Promise<unknown> = Promise.resolve();
+  const start = runtime.clock.now() - DAYS * DAY_MS;
+  for (let first = 1; first <= count; first += MESSAGES_A_COMMIT) {
+    const change = new Change();
+    const createdAt = start + Math.floor(first / count * DAYS) * DAY_MS;
+    const batch = Array.from({ length: Math.min(MESSAGES_A_COMMIT, count - first + 1) }, (_, i) => {
+      const number = first + i;
+      return message({ number, status: statusOf(number, count), createdAt, networkId: runtime.ids.network() });
+    });
+    for (const each of batch) change.set(keys.message(each.id), each);
+    const day = utcDay(createdAt);
+    ledger = extendLedger(change, { accountId: ACCOUNT, ledger }, {
+      messages: batch,
+      usage: { day, daily: 0, month: day.slice(0, 7), monthly: 0 },
+    });
+    for (const each of batch) addCounters(counters, each);
+    await writing;
+    writing = kv.commit(change);
+  }
+  await writing;
+  const end = new Change().set(keys.ledger(ACCOUNT), ledger);
+  await kv.commit(end);
+  const sums = [...counters.values()];
+  for (let i = 0; i < sums.length; i += MESSAGES_A_COMMIT) {
+    const change = new Change();
+    for (const { key, amount } of sums.slice(i, i + MESSAGES_A_COMMIT)) change.add(key, amount);
+    await kv.commit(change);
+  }
+}
+
+function addCounters(counters: Map<string, { key: Key; amount: bigint }>, message: Message): void {
+  if (message.status === MESSAGE_STATUSES[0]) return;
+  const moved = new Change();
+  recordStatus(moved, message, "queued");
+  for (const mutation of moved.mutations) {
+    if (mutation.kind !== "add") continue;
+    const name = mutation.key.join("/");
+    const sum = counters.get(name);
+    if (sum) sum.amount += mutation.amount;
+    else counters.set(name, { key: mutation.key, amount: mutation.amount });
+  }
+}
+
+function message(
+  { number, status, createdAt, networkId }: {
+    number: number;
+    status: MessageStatus;
+    createdAt: number;
+    networkId: string;
+  },
+): Message {
+  return {
+    id: messageId(number),
+    jobId: `job_${String(number).padStart(26, "0")}`,
+    accountId: ACCOUNT,
+    sessionId: "ses_01kf0m3e4v8s2q6w9x1y5z7abc",
+    networkId,
+    position: number,
+    historyNumber: number,
+    to: "4915559999999",
+    content: { kind: "text", text: "Your parcel is on its way and arrives tomorrow between 9 and 12." },
+    bulkId: null,
+    status,
+    attempts: status === "queued" ? 0 : 1,
+    error: status === "failed" ? { code: "number_not_registered", message: "The number has no account." } : null,
+    createdAt,
+    expiresAt: createdAt + DAY_MS,
+    sentAt: status === "sent" ? createdAt : null,
+    deliveredAt: null,
+    readAt: null,
+  };
+}
