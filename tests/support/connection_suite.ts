@@ -447,6 +447,19 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     assert.deepEqual(again.events.of("message").map(({ message }) => message.text), words);
   });
 
+  test("what comes while the missed messages are taken in does not overtake them", async (scene) => {
+    const { events } = await scene.login();
+    drop(scene, "drop");
+    await events.until("closed");
+    const words = Array.from({ length: 60 }, (_, i) => `message ${i}`);
+    for (const word of words.slice(0, 40)) await scene.friend.sendMessage({ to: OWNER, text: word });
+    const again = scene.open();
+    await again.events.until("open");
+    for (const word of words.slice(40)) await scene.friend.sendMessage({ to: OWNER, text: word });
+    await again.events.until("message", ({ message }) => message.text === words.at(-1));
+    assert.deepEqual(again.events.of("message").map(({ message }) => message.text), words);
+  });
+
   for (const [fault, kind, code] of CLOSES) {
     test(`${fault} by the network closes with ${kind}`, async (scene) => {
       const { events } = await scene.login();

@@ -217,7 +217,10 @@ export function connectLine(
     const { socket, auth, groups } = live;
     const { ws, ev } = socket;
     ws.on("frame", () => lastFrameAt = clock.now());
-    ws.prependListener("CB:message", (stanza: BinaryNode) => journal.watch(stanza));
+    ws.prependListener("CB:message", (stanza: BinaryNode) => {
+      journal.watch(stanza);
+      takeInTurn(stanza);
+    });
     ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(live, stanza));
     ws.on("CB:notification,type:w:gp2", ({ attrs }: BinaryNode) => attrs.from && groups.forget(attrs.from));
     ev.on("creds.update", () => {
@@ -317,6 +320,14 @@ const LINE_CONFIG: Partial<SocketConfig> = {
 async function unlink({ socket, auth }: Live): Promise<void> {
   const device = { tag: "remove-companion-device", attrs: { jid: ownJids(auth.creds).id, reason: "user_initiated" } };
   await socket.query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [device] });
+}
+
+/**
+ * The library takes messages that were missed one after another, and those that come meanwhile beside them: they would
+ * overtake. Marked as missed, every message waits for its turn, so that a chat keeps its order.
+ */
+function takeInTurn(message: BinaryNode): void {
+  message.attrs.offline ??= "0";
 }
 
 /** Drops the TCP connection under the socket; frames that are still to be written fail. */
