@@ -20,6 +20,8 @@ const { code } = await new Deno.Command(compiler, {
     output,
     "--include",
     join(root, "src", "panel"),
+    "--include",
+    join(root, "src", "http", "docs"),
     join(root, "main.ts"),
   ],
   cwd: root,

@@ -45,7 +45,7 @@ export function createApi(services: Services): Hono<ApiEnv> {
   addEvents(api, services);
   addMedia(api, services);
   addHealth(api, services);
-  addDocs(app);
+  addDocs(app, paths);
   return app;
 }
 

@@ -1,0 +1,76 @@
+/** JSON Schema as the reference shows it: rows of a table, and an example made from the examples of its parts. */
+
+/** The schema behind a reference. */
+export function resolve(document, schema) {
+  if (!schema?.$ref) return schema ?? {};
+  return schema.$ref.slice(2).split("/").reduce((part, name) => part[name], document);
+}
+
+/** `[{ name, type, required, description }]`, members of members as `data.name`. */
+export function rowsOf(document, schema, prefix = "") {
+  const { properties = {}, required = [] } = resolve(document, schema);
+  return Object.entries(properties).flatMap(([name, member]) => {
+    const resolved = resolve(document, member);
+    const row = {
+      name: prefix + name,
+      type: typeOf(document, resolved),
+      required: required.includes(name),
+      description: member.description ?? resolved.description ?? "",
+    };
+    const inner = resolved.type === "array" ? resolve(document, resolved.items) : resolved;
+    const suffix = resolved.type === "array" ? "[]." : ".";
+    return [row, ...rowsOf(document, inner, prefix + name + suffix)];
+  });
+}
+
+/** `string`, `integer, 1 to 100`, `"queued" | "sent"`, `array of Session`. */
+export function typeOf(document, schema) {
+  const resolved = resolve(document, schema);
+  if (resolved.const !== undefined) return JSON.stringify(resolved.const);
+  if (resolved.enum) return resolved.enum.map((value) => JSON.stringify(value)).join(" | ");
+  const alternatives = resolved.anyOf ?? resolved.oneOf;
+  if (alternatives) return alternatives.map((one) => typeOf(document, one)).join(" or ");
+  const type = [resolved.type ?? "any"].flat().join(" or ");
+  if (type === "array") return `array of ${typeOf(document, resolved.items)}`;
+  const { minimum, maximum, minLength, maxLength, format } = resolved;
+  const limits = [
+    format,
+    minimum !== undefined || maximum !== undefined ? `${minimum ?? ""} to ${maximum ?? ""}` : null,
+    maxLength !== undefined ? `${minLength ?? 0} to ${maxLength} characters` : null,
+    resolved.default !== undefined ? `default ${JSON.stringify(resolved.default)}` : null,
+  ].filter(Boolean);
+  return [type, ...limits].join(", ");
+}
+
+/** A value that fits the schema; members that are optional and have no example are left out. */
+export function exampleOf(document, schema) {
+  const resolved = resolve(document, schema);
+  if (schema.example !== undefined) return schema.example;
+  if (resolved.example !== undefined) return resolved.example;
+  if (resolved.const !== undefined) return resolved.const;
+  if (resolved.default !== undefined) return resolved.default;
+  if (resolved.enum) return resolved.enum[0];
+  const alternative = (resolved.anyOf ?? resolved.oneOf)?.[0];
+  if (alternative) return exampleOf(document, alternative);
+  switch ([resolved.type].flat()[0]) {
+    case "object":
+      return Object.fromEntries(
+        Object.entries(resolved.properties ?? {})
+          .filter(([name, member]) => resolved.required?.includes(name) || hasExample(document, member))
+          .map(([name, member]) => [name, exampleOf(document, member)]),
+      );
+    case "array":
+      return [exampleOf(document, resolved.items)];
+    case "integer":
+    case "number":
+      return resolved.minimum ?? 1;
+    case "boolean":
+      return true;
+    default:
+      return "text";
+  }
+}
+
+function hasExample(document, schema) {
+  return schema.example !== undefined || resolve(document, schema).example !== undefined;
+}
