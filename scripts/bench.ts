@@ -7,8 +7,9 @@ import { api } from "./bench/api.ts";
 import { history } from "./bench/history.ts";
 import { lines } from "./bench/lines.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
+import { webhooks } from "./bench/webhooks.ts";
 
-const BENCHES: readonly Bench[] = [lines, api, history];
+const BENCHES: readonly Bench[] = [lines, api, history, webhooks];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")
