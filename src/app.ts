@@ -33,8 +33,8 @@ import { makeRecorder } from "./message/record.ts";
 import { makeMetrics } from "./metrics.ts";
 import { panel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
-import { denoAlarmClock } from "./store/deno_alarm.ts";
 import { keys } from "./store/keys.ts";
+import { timerAlarmClock } from "./store/timer_alarm.ts";
 import { sweeps } from "./sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
@@ -68,10 +68,11 @@ export async function startGateway({ config, runtime }: { config: Config; runtim
     return { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
   };
 
+  const alarms = timerAlarmClock({ runtime });
   const supervisor = new Supervisor({
     kv,
     runtime,
-    alarms: denoAlarmClock(kv.native, { runtime }),
+    alarms,
     recorder,
     files: media,
     fetchFile: makeFetchFile({ kv, runtime, safeFetch, files: media, recorder }),
@@ -127,6 +128,7 @@ export async function startGateway({ config, runtime }: { config: Config; runtim
       stopping.abort();
       await server.stop();
       await Promise.all([supervisor.stop(), dispatcher.stop(), maintenance.stop()]);
+      alarms.close();
       data.close();
       await lock.release();
       runtime.log.info("the gateway has stopped");

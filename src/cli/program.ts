@@ -1,7 +1,12 @@
 /** The command line: which commands there are, and how their outcomes become exit codes (0 done, 1 failed, 2 usage). */
 import { Command, CommanderError } from "commander";
 import { Problem } from "../errors.ts";
+import { AlreadyRunning } from "../gateway_lock.ts";
+import { SecretKeyError } from "../secret_key.ts";
+import { BackupError } from "../store/backup.ts";
 import { StoreError } from "../store/kv.ts";
+import { SchemaTooNew } from "../store/migrate.ts";
+import { SealError } from "../store/seal.ts";
 import { VERSION } from "../version.ts";
 import { addAccountCommand } from "./account.ts";
 import { addBackupCommands } from "./backup.ts";
@@ -12,6 +17,9 @@ import { Exit, print, printError, printResult } from "./output.ts";
 import { addPlanCommand } from "./plan.ts";
 import { addSandboxCommand } from "./sandbox.ts";
 import { addServeCommand } from "./serve.ts";
+
+/** What an operator can mend: told in a sentence. Anything else is a fault of ours, and told with its stack. */
+const EXPECTED = [AlreadyRunning, BackupError, SchemaTooNew, SecretKeyError, SealError];
 
 /** Runs the command line; resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -32,7 +40,8 @@ export async function run(args: readonly string[]): Promise<number> {
       printError(`The data folder cannot be used (${error.code}): ${error.message}`);
       return 1;
     }
-    printError(error instanceof Error ? `${error.name}: ${error.message}` : String(error));
+    if (EXPECTED.some((kind) => error instanceof kind)) printError((error as Error).message);
+    else printError(error instanceof Error ? error.stack ?? error.message : String(error));
     return 1;
   }
 }

@@ -1,10 +1,7 @@
 /** The contract of `src/store/alarm.ts` on every engine, on the real clock: engines keep their own time. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { systemRuntime } from "../../src/runtime.ts";
 import type { AlarmClock } from "../../src/store/alarm.ts";
-import { denoAlarmClock } from "../../src/store/deno_alarm.ts";
-import { openNative } from "../../src/store/deno_kv.ts";
 import { timerAlarmClock } from "../../src/store/timer_alarm.ts";
 import { testRuntime } from "../support/runtime.ts";
 
@@ -21,13 +18,6 @@ const ENGINES: Engine[] = [
     open: () => {
       const alarms = timerAlarmClock({ runtime });
       return Promise.resolve({ alarms, close: alarms.close });
-    },
-  },
-  {
-    name: "alarms on Deno KV's queue",
-    open: async (folder) => {
-      const native = await openNative(join(folder, "alarms.db"), { runtime });
-      return { alarms: denoAlarmClock(native, { runtime }), close: () => native.close() };
     },
   },
 ];
