@@ -1,6 +1,5 @@
 /** One gateway a data folder: two would both keep its lines connected, and throw each other out for ever (440). */
 import { join } from "node:path";
-import { type Clock, settledWithin } from "./runtime.ts";
 import { DatabaseSync } from "node:sqlite";
 
 const FILE = "gateway.lock";
