@@ -71,7 +71,7 @@ export async function copyFolder({ dataDir }: Pick<LinkedFolder, "dataDir">, roo
 }
 
 /** Lines that are linked side by side. */
-const AT_ONCE = 8;
+const AT_ONCE = 6;
 
 let phones = 0;
 
