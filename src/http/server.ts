@@ -86,7 +86,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
   const limitRate = makeLimitRate(clock);
 
   function register(route: Route, handle: (c: ApiContext) => Promise<Response>): void {
-    paths.add(route.method.toUpperCase(), route.path);
+    paths.add(route.method.toUpperCase(), route.path, route.params);
     app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), (c) => {
       c.set("route", route.path);
       return handle(c);

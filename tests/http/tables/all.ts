@@ -1,0 +1,19 @@
+/** The tables, by name; `session` is linked and connected when one begins, and the last one ends it. */
+import type { Case } from "../../support/api_table.ts";
+import { eventCases, messageCases, webhookCases } from "./records.ts";
+import { keyCases, routingCases } from "./routing.ts";
+import { bulkCases, documentCases, fileCases, textCases } from "./sends.ts";
+import { sessionCases } from "./sessions.ts";
+
+export const TABLES: Readonly<Record<string, readonly Case[]>> = {
+  keys: keyCases,
+  routing: [{ name: "a session is listed", ask: () => ["GET", "/v1/sessions"], status: 200 }, ...routingCases],
+  text: textCases,
+  documents: documentCases,
+  files: fileCases,
+  bulk: bulkCases,
+  messages: messageCases,
+  webhooks: webhookCases,
+  events: eventCases,
+  sessions: sessionCases,
+};

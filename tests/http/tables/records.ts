@@ -1,0 +1,176 @@
+/** Requests that read what became of messages, and manage webhooks and events, and what they answer. */
+import { type Case, nobodys, problem, wrong } from "../../support/api_table.ts";
+
+const NO_MESSAGE = nobodys("msg");
+const NO_WEBHOOK = nobodys("whk");
+
+export const messageCases: readonly Case[] = [
+  {
+    name: "history has data and pagination, with the first page of 20 by default",
+    ask: () => ["GET", "/v1/messages/history"],
+    status: 200,
+    contains: [/^\{"data":\[/, /"pagination":\{"page":1,"limit":20,"total":\d+\}\}$/],
+    lacks: ["networkId", "accountId", "fileId"],
+  },
+  {
+    name: "history takes a page, a limit, a status and days",
+    ask: () => ["GET", "/v1/messages/history?page=2&limit=100&status=sent&from=2020-01-01&to=2020-12-31"],
+    status: 200,
+    contains: ['{"data":[],"pagination":{"page":2,"limit":100,"total":0}}'],
+  },
+  {
+    name: "days in the wrong order hold nothing",
+    ask: () => ["GET", "/v1/messages/history?from=2026-02-01&to=2026-01-01"],
+    status: 200,
+    contains: ['"data":[]', '"total":0'],
+  },
+  ...[
+    ["limit=0", "limit"],
+    ["limit=101", "limit"],
+    ["limit=ten", "limit"],
+    ["limit=", "limit"],
+    ["limit=1e1", "limit"],
+    ["page=0", "page"],
+    ["page=-1", "page"],
+    ["status=delivered", "status"],
+    ["from=2026-13-01", "from"],
+    ["from=2026-02-30", "from"],
+    ["to=yesterday", "to"],
+    ["to=2026-01-01T00:00:00Z", "to"],
+  ].map(([query, path]): Case => ({
+    name: `history refuses ${query}`,
+    ask: () => ["GET", `/v1/messages/history?${query}`],
+    status: 400,
+    contains: wrong(path!),
+  })),
+  {
+    name: "the status of a message that nobody has is 404",
+    ask: () => ["GET", `/v1/messages/${NO_MESSAGE}/status`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "cancelling a message that nobody has is 404",
+    ask: () => ["DELETE", `/v1/messages/${NO_MESSAGE}`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "cancelling a bulk that nobody has is 404",
+    ask: () => ["DELETE", `/v1/messages/bulk/${nobodys("blk")}`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+];
+
+export const webhookCases: readonly Case[] = [
+  {
+    name: "a webhook that is created shows its secret",
+    ask: () => ["POST", "/v1/webhooks", {
+      json: { url: "https://example.com/hook", events: ["message.sent", "message.sent"] },
+    }],
+    status: 201,
+    contains: [/^\{"data":\{"id":"whk_\w{26}"/, '"events":["message.sent"]', '"active":true', /"secret":"whsec_[^"]+"/],
+    lacks: ["accountId"],
+  },
+  {
+    name: "events that are left out are all",
+    ask: () => ["POST", "/v1/webhooks", { json: { url: "https://example.com/all", sessionId: null } }],
+    status: 201,
+    contains: ['"message.sent"', '"message.received"', '"session.qr"', '"sessionId":null'],
+  },
+  {
+    name: "the list never shows a secret",
+    ask: () => ["GET", "/v1/webhooks"],
+    status: 200,
+    contains: [/^\{"data":\[\{"id"/],
+    lacks: ["whsec_", '"secret"'],
+  },
+  ...[
+    [{ events: [], url: "https://example.com" }, "events"],
+    [{ events: ["message.read"], url: "https://example.com" }, "events.0"],
+    [{ events: "message.sent", url: "https://example.com" }, "events"],
+    [{}, "url"],
+    [{ url: "example.com/hook" }, "url"],
+    [{ url: "ftp://example.com/hook" }, "url"],
+    [{ url: "https://user:password@example.com/hook" }, "url"],
+    [{ url: "http://169.254.169.254/latest/meta-data" }, "url"],
+    [{ url: "https://[::ffff:10.0.0.1]/" }, "url"],
+  ].map(([json, path]): Case => ({
+    name: `a webhook of ${JSON.stringify(json)} is refused`,
+    ask: () => ["POST", "/v1/webhooks", { json }],
+    status: 400,
+    contains: wrong(path as string),
+    lacks: ["whsec_"],
+  })),
+  {
+    name: "a webhook for a session that nobody has is 404",
+    ask: () => ["POST", "/v1/webhooks", { json: { url: "https://example.com/hook", sessionId: nobodys("ses") } }],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  ...([
+    ["PUT", "", { active: false }],
+    ["DELETE", "", undefined],
+    ["GET", "/deliveries", undefined],
+    ["POST", `/deliveries/${nobodys("dlv")}/redeliver`, undefined],
+    ["POST", "/redeliver", { since: "2026-01-01T00:00:00Z" }],
+    ["POST", "/test", undefined],
+    ["POST", "/rotate-secret", undefined],
+  ] as [string, string, unknown][]).map(([method, path, json]): Case => ({
+    name: `${method} ${path || "/"} of a webhook that nobody has is 404`,
+    ask: () => [method, `/v1/webhooks/${NO_WEBHOOK}${path}`, { json }],
+    status: 404,
+    contains: problem("not_found"),
+  })),
+  {
+    name: "redelivery needs a time",
+    ask: () => ["POST", `/v1/webhooks/${NO_WEBHOOK}/redeliver`, { json: { since: "yesterday" } }],
+    status: 400,
+    contains: wrong("since"),
+  },
+  {
+    name: "a change of nothing that is known still needs a body",
+    ask: () => ["PUT", `/v1/webhooks/${NO_WEBHOOK}`, { json: { active: "no" } }],
+    status: 400,
+    contains: wrong("active"),
+  },
+];
+
+export const eventCases: readonly Case[] = [
+  {
+    name: "the feed lists events with a cursor",
+    ask: () => ["GET", "/v1/events?types=session.connected"],
+    status: 200,
+    contains: [
+      /^\{"data":\[\{"id":"evt_\w+","event":"session\.connected","sessionId":"ses_\w+","sessionName":"[^"]+","createdAt":"[^"]+Z","data":\{"phone":"\d+"\}/,
+      /"next":"evt_\w+"/,
+      '"gap":false',
+    ],
+    lacks: ["accountId", "session.qr"],
+  },
+  {
+    name: "the feed takes a limit",
+    ask: () => ["GET", "/v1/events?limit=1"],
+    status: 200,
+    contains: [/^\{"data":\[\{[^[\]]*\}\],"next":/],
+  },
+  ...[
+    ["types=message.read", "types"],
+    ["types=message.sent,nothing", "types"],
+    ["after=17", "after"],
+    ["limit=0", "limit"],
+    ["limit=1001", "limit"],
+  ].map(([query, path]): Case => ({
+    name: `the feed refuses ${query}`,
+    ask: () => ["GET", `/v1/events?${query}`],
+    status: 400,
+    contains: wrong(path!),
+  })),
+  {
+    name: "the stream refuses a cursor that is none",
+    ask: () => ["GET", "/v1/events/stream", { headers: { "last-event-id": "17" } }],
+    status: 400,
+    contains: problem("validation_failed"),
+  },
+];

@@ -1,0 +1,199 @@
+/** Requests of `/v1/sessions` and what they answer. */
+import { type Case, nobodys, problem, wrong } from "../../support/api_table.ts";
+
+const NOBODY = nobodys("ses");
+const SESSION =
+  /\{"_id":"ses_[0-9a-z]{26}","name":"[^"]+","status":"\w+","phone":("\d+"|null),"lastUsed":"\d{4}-[^"]+Z","createdAt":"\d{4}-[^"]+Z"/;
+
+export const sessionCases: readonly Case[] = [
+  {
+    name: "the list holds each session with the fields of the specification",
+    ask: () => ["GET", "/v1/sessions"],
+    status: 200,
+    contains: [/^\{"data":\[\{/, SESSION, '"status":"connected"'],
+    lacks: ["accountId", "wishNumber", "pairingCode", '"qr"'],
+    headers: { "cache-control": "no-store", "content-type": "application/json" },
+  },
+  {
+    name: "a session is created in an envelope",
+    ask: () => ["POST", "/v1/sessions", { json: { name: "Sales 📞" } }],
+    status: 201,
+    contains: [/^\{"data":\{"_id"/, '"name":"Sales 📞"', '"phone":null'],
+    lacks: ["accountId"],
+  },
+  {
+    name: "a session is created for a pairing code",
+    ask: () => ["POST", "/v1/sessions", { json: { name: "By code", pairingPhone: "34600111222" } }],
+    status: 201,
+    contains: ['"name":"By code"'],
+  },
+  {
+    name: "a session needs a name",
+    ask: () => ["POST", "/v1/sessions", { json: {} }],
+    status: 400,
+    contains: wrong("name", /is required/),
+  },
+  {
+    name: "a name of blanks is none",
+    ask: () => ["POST", "/v1/sessions", { json: { name: "   " } }],
+    status: 400,
+    contains: wrong("name"),
+  },
+  {
+    name: "a name has at most 100 characters",
+    ask: () => ["POST", "/v1/sessions", { json: { name: "x".repeat(101) } }],
+    status: 400,
+    contains: wrong("name"),
+  },
+  {
+    name: "a pairing phone with a plus is refused with advice",
+    ask: () => ["POST", "/v1/sessions", { json: { name: "x", pairingPhone: "+34 600 111 222" } }],
+    status: 400,
+    contains: wrong("pairingPhone", /without \+, spaces/),
+  },
+  {
+    name: "the QR endpoint answers bare",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/qr`],
+    status: 200,
+    contains: [/^\{"status":"connected","qr":null,"pairingCode":null\}$/],
+  },
+  {
+    name: "the status is the session",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/status`],
+    status: 200,
+    contains: [/^\{"data":\{"_id"/, SESSION, '"status":"connected"'],
+  },
+  {
+    name: "a number is checked",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/check-number`, { json: { number: "34600111222" } }],
+    status: 200,
+    contains: [/^\{"data":\{"exists":(true|false),"jid":"34600111222@s\.whatsapp\.net"\}\}$/],
+  },
+  {
+    name: "a number to check has digits only",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/check-number`, { json: { number: "600-111" } }],
+    status: 400,
+    contains: wrong("number"),
+  },
+  {
+    name: "a number to check is required",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/check-number`, { json: {} }],
+    status: 400,
+    contains: wrong("number", /is required/),
+  },
+  {
+    name: "groups are a list",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/groups`],
+    status: 200,
+    contains: [/^\{"data":\[/],
+  },
+  {
+    name: "the queue of a session is a list",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/queue`],
+    status: 200,
+    contains: [/^\{"data":\[/],
+  },
+  {
+    name: "the queue's limit has bounds",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/queue?limit=1001`],
+    status: 400,
+    contains: wrong("limit", /at most 1000/),
+  },
+  {
+    name: "disconnecting pauses the session and answers with it",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/disconnect`],
+    status: 200,
+    contains: [/^\{"data":\{"_id"/, '"status":"disconnected"'],
+  },
+  {
+    name: "groups of a session that is not connected are a conflict",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/groups`],
+    status: 409,
+    contains: problem("session_not_connected"),
+  },
+  {
+    name: "a number is never guessed while the session is not connected",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/check-number`, { json: { number: "34600111222" } }],
+    status: 409,
+    contains: problem("session_not_connected"),
+    lacks: ["exists"],
+  },
+  {
+    name: "a send to a paused session is accepted and waits",
+    ask: (
+      { session },
+    ) => ["POST", "/v1/messages/send/text", { json: { sessionId: session, to: "34600111222", text: "a" } }],
+    status: 202,
+    contains: ['"status":"queued"'],
+  },
+  {
+    name: "what waits shows its position, and no time while nobody knows it",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/queue`],
+    status: 200,
+    contains: ['"position":1', '"estimatedDeparture":null', '"to":"34600111222"'],
+    lacks: ['"text"'],
+  },
+  {
+    name: "reconnecting brings it back without a QR",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/reconnect`],
+    status: 200,
+    contains: ['"status":"connected"'],
+  },
+  ...["qr", "status", "groups", "queue"].map((path): Case => ({
+    name: `${path} of a session that nobody has is 404`,
+    ask: () => ["GET", `/v1/sessions/${NOBODY}/${path}`],
+    status: 404,
+    contains: problem("not_found"),
+  })),
+  ...["reconnect", "disconnect", "logout"].map((path): Case => ({
+    name: `${path} of a session that nobody has is 404`,
+    ask: () => ["POST", `/v1/sessions/${NOBODY}/${path}`],
+    status: 404,
+    contains: problem("not_found"),
+  })),
+  {
+    name: "a text that is no id is 404",
+    ask: () => ["GET", "/v1/sessions/..%2f..%2fetc/qr"],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "deleting a session that nobody has is 404",
+    ask: () => ["DELETE", `/v1/sessions/${NOBODY}`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "logging out unlinks the session",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/logout`],
+    status: 200,
+    contains: ['"status":"logged_out"'],
+  },
+  {
+    name: "a send to a session that is logged out is a conflict",
+    ask: (
+      { session },
+    ) => ["POST", "/v1/messages/send/text", { json: { sessionId: session, to: "34600111222", text: "a" } }],
+    status: 409,
+    contains: problem("session_not_connected"),
+  },
+  {
+    name: "a send without a session is a conflict when none is connected",
+    ask: () => ["POST", "/v1/messages/send/text", { json: { to: "34600111222", text: "a" } }],
+    status: 409,
+    contains: problem("no_connected_session"),
+  },
+  {
+    name: "deleting answers with the session as it was",
+    ask: ({ session }) => ["DELETE", `/v1/sessions/${session}`],
+    status: 200,
+    contains: [/^\{"data":\{"_id"/],
+    headers: { "content-type": "application/json" },
+  },
+  {
+    name: "a deleted session is gone",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/status`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+];
