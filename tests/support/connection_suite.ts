@@ -263,6 +263,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     await scene.friend.sendMessage({ to: OWNER, text: "guess who", hideNumber: true });
     const { message } = await events.until("message");
     assert.equal(message.chat, scene.friend.lid);
+    assert.equal(message.number, FRIEND, "the network tells it when it is asked");
     const outcome = await connection.send({ networkId: "3EB0A4", to: message.chat, body: text("I know you") });
     assert.equal(outcome.kind, "sent");
     assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0A4")).text, "I know you");
@@ -310,6 +311,19 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
         assert.equal(message.number, FRIEND);
         assert.ok(message.participant);
       }
+    }
+  });
+
+  test("the number of a group's member who hides it is known from the list of members", async (scene) => {
+    const { switchboard } = scene.simulated;
+    const participants = [OWNER, FRIEND].map((number) => switchboard.directory.account(number)!);
+    const { events } = await scene.login();
+    for (const addressing of ["lid", "pn"] as const) {
+      const { jid: to } = switchboard.createGroup({ subject: "Team", participants, addressing });
+      await scene.friend.sendMessage({ to, text: `hello by ${addressing}`, hideNumber: true });
+      const { message } = await events.until("message", ({ message }) => message.text === `hello by ${addressing}`);
+      assert.equal(message.participant, scene.friend.lid);
+      assert.equal(message.number, FRIEND);
     }
   });
 

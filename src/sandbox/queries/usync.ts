@@ -48,7 +48,9 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
         return [];
     }
   });
-  return element("user", { jid }, answers);
+  // Who asks by LID for the LID learns which number is behind it.
+  const number = byLid && protocols.includes("lid") ? account.jid : undefined;
+  return element("user", { jid, pn_jid: number }, answers);
 }
 
 function deviceList(account: Account, clock: Clock): BinaryNode {

@@ -29,6 +29,7 @@ import { incomingMedia } from "./incoming_media.ts";
 import { type Journal, makeJournal } from "./journal.ts";
 import type { MediaHost } from "./media_host.ts";
 import { uploadTo } from "./media_upload.ts";
+import { makePhoneOf } from "./numbers.ts";
 import { takeOverPairing } from "./pairing.ts";
 import { quietLogger } from "./quiet_logger.ts";
 import { type OwnJids, receiptsOf } from "./receipts.ts";
@@ -160,7 +161,7 @@ export function connectLine(
     const upload = uploadTo(shared.mediaHost, socket);
     const isOpen = () => loggedIn;
     const sender = makeSender({ socket, recipients, groups, sent, upload, logger, runtime: { clock, log }, isOpen });
-    inbox = openInbox(socket, auth, journal);
+    inbox = openInbox({ socket, auth, groups }, journal);
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
@@ -171,9 +172,8 @@ export function connectLine(
     if (isLinked(auth.creds)) cancelWatch = clock.after(LOGIN_MS, () => finish(closeReason("unavailable")));
   }
 
-  function openInbox(socket: WASocket, auth: AuthState, journal: Journal): Inbox {
+  function openInbox({ socket, auth, groups }: Pick<Live, "socket" | "auth" | "groups">, journal: Journal): Inbox {
     const source = { host: shared.mediaHost, runtime, socket: () => loggedIn ? socket : null };
-    const phoneOf = (lid: string) => socket.signalRepository.lidMapping.getPNForLID(lid);
     return makeInbox({
       journal,
       runtime: { clock, log },
@@ -182,7 +182,7 @@ export function connectLine(
         get me() {
           return ownJids(auth.creds);
         },
-        phoneOf,
+        phoneOf: makePhoneOf({ socket, groups, runtime: { clock, log } }),
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
       },
     });

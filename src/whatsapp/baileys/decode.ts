@@ -15,12 +15,13 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Incoming, IncomingMedia } from "../connection.ts";
 import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
+import type { PhoneOf } from "./numbers.ts";
 import type { OwnJids } from "./receipts.ts";
 
 export interface DecodeContext {
   me: OwnJids;
-  /** The phone-number JID behind a `@lid`, from the mapping store; null when the network never told. */
-  phoneOf(lid: string): Promise<string | null>;
+  /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not tell. */
+  phoneOf: PhoneOf;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
 }
 
@@ -84,17 +85,21 @@ async function envelopeOf(
     chat,
     participant: isJidGroup(chat) ? participant : null,
     fromMe,
-    number: await numberOf(sender, other, context),
+    number: await numberOf(sender, { other, chat }, context),
     pushName: message.pushName ?? null,
     timestamp: Number(message.messageTimestamp ?? 0),
   };
 }
 
-async function numberOf(sender: string, other: string | undefined, context: DecodeContext): Promise<string | null> {
+async function numberOf(
+  sender: string,
+  { other, chat }: { other: string | undefined; chat: string },
+  context: DecodeContext,
+): Promise<string | null> {
   const { me } = context;
   if (me.lid !== undefined && areJidsSameUser(sender, me.lid)) return digitsOf(me.id);
   const known = [sender, other].find((jid) => jid && isPnUser(jid));
-  const phone = known ?? (isLidUser(sender) ? await context.phoneOf(sender) : null);
+  const phone = known ?? (isLidUser(sender) ? await context.phoneOf(sender, chat) : null);
   return phone ? digitsOf(phone) : null;
 }
 
