@@ -1,6 +1,6 @@
 /** `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke. */
 import { eventFlood } from "./chaos/event_flood.ts";
-import { pacedRun } from "./chaos/paced_run.ts";
+import { describePacedRun, pacedRun, type PacedRunOptions } from "./chaos/paced_run.ts";
 
 const which = Deno.args.find((arg) => !arg.startsWith("-")) ?? "all";
 const killsAt = Deno.args.indexOf("--kills");
@@ -16,18 +16,19 @@ function conclude(name: string, result: { broken: string[] }): void {
 
 if (which === "all" || which === "paced") {
   console.log("A paced run of 200 messages on two lines, killed again and again");
-  conclude(
-    "paced",
-    await pacedRun({
-      messages: 200,
-      lines: 2,
-      kills: kills ?? 20,
-      delayMinMs: 300,
-      delayMaxMs: 800,
-      killAfterMs: [500, 3_000],
-      report,
-    }),
-  );
+  const options: PacedRunOptions = {
+    messages: 200,
+    lines: 2,
+    kills: kills ?? 20,
+    delayMinMs: 300,
+    delayMaxMs: 800,
+    killAfterMs: [500, 3_000],
+    report,
+  };
+  const result = await pacedRun(options);
+  console.log();
+  describePacedRun(result, options).forEach(report);
+  conclude("paced", result);
 }
 if (which === "all" || which === "events") {
   console.log("2,000 incoming and 2,000 outgoing messages, killed again and again");

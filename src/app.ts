@@ -38,7 +38,8 @@ import { timerAlarmClock } from "./store/timer_alarm.ts";
 import { sweeps } from "./sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
-import { baileysNetwork } from "./whatsapp/baileys/network.ts";
+import { baileysNetwork, type BaileysNetworkOptions } from "./whatsapp/baileys/network.ts";
+import type { Network } from "./whatsapp/connection.ts";
 
 export interface Gateway {
   /** `http://HOST:PORT/v1`. */
@@ -49,8 +50,16 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
+export interface GatewayOptions {
+  config: Config;
+  runtime: Runtime;
+  /** The engine behind the port to the messaging network; Baileys unless given. */
+  openNetwork?: (options: BaileysNetworkOptions) => Network;
+}
+
 /** Starts a gateway; resolves when it listens and its lines begin to connect. Throws StoreError, AlreadyRunning. */
-export async function startGateway({ config, runtime }: { config: Config; runtime: Runtime }): Promise<Gateway> {
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, runtime, openNetwork = baileysNetwork } = options;
   const lock = await lockGateway(config.dataDir);
   const data = await openDataFolder(config, runtime);
   const { kv, seal, accounts } = data;
@@ -79,7 +88,7 @@ export async function startGateway({ config, runtime }: { config: Config; runtim
     delays,
     events,
     media: makeMediaIngest({ media, links, runtime }),
-    network: baileysNetwork({ runtime, kv, seal, whatsapp: config.whatsapp }),
+    network: openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp }),
   });
   const lines = makeLines({ kv, runtime, accounts, supervisor });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });

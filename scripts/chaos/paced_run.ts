@@ -1,11 +1,12 @@
 /**
- * Promise 1 and 2 under fire: a paced run on several lines while the gateway is killed again and again. A client sends
- * with idempotency keys and repeats what got no answer, as a careful client would. Afterwards the phones and the
- * network's wire log are asked: every message exactly once, in order, under one id, gaps within the plan's bounds.
+ * Promises 1 and 2 under fire: a paced run on several lines while the gateway is killed again and again. A client sends
+ * with idempotency keys and repeats what got no answer, as a careful client would. Afterwards the phone and the network's
+ * wire log are asked: every message exactly once, in order, under one id, gaps within the plan's bounds.
  */
 import { type Json, until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
-import { openStage, type Stage } from "../../tests/support/stage.ts";
+import { type LinkedLine, openStage, type Stage } from "../../tests/support/stage.ts";
+import { type AcceptedText, checkArrivals, checkDepartures, type Gaps, type Outage } from "./paced_checks.ts";
 
 export interface PacedRunOptions {
   messages: number;
@@ -21,125 +22,133 @@ export interface PacedRunOptions {
 export interface PacedRunResult {
   accepted: number;
   kills: number;
-  /** Gaps between departures of one line, without those that a kill interrupted. */
-  gaps: { count: number; minMs: number; maxMs: number };
+  /** Sends that got no answer and were repeated under their idempotency key. */
+  repeatedSends: number;
+  /** Stanzas beyond one a message: sent again under the same id, because the gateway died before the ack. */
+  resends: number;
+  /** Between departures of one line that no kill came between. */
+  gaps: Gaps;
+  /** The same across a kill. */
+  gapsAcrossKills: Gaps;
+  tookMs: number;
   /** Sentences; empty when every promise held. */
   broken: string[];
 }
 
-/** After a restart the line has to boot, connect and may have to wait for its pause: such a gap has no upper bound. */
-interface Outage {
-  from: number;
-  to: number;
-}
+const CUSTOMER = "4917000000001";
 
 export async function pacedRun(options: PacedRunOptions): Promise<PacedRunResult> {
-  const stage = await openStage({
-    plan: { delayMin: `${options.delayMinMs}ms`, delayMax: `${options.delayMaxMs}ms`, sessions: options.lines },
-  });
-  const customer = "4917000000001";
-  await stage.addPhone(customer);
-  const lines = [];
-  for (let i = 0; i < options.lines; i++) lines.push(await stage.linkLine(`49150000000${10 + i}`));
+  const { delayMinMs, delayMaxMs, report } = options;
+  const started = systemClock.now();
+  const stage = await openStage({ plan: { delayMinMs, delayMaxMs, sessions: options.lines, daily: null } });
+  try {
+    await stage.addPhone(CUSTOMER);
+    const lines: LinkedLine[] = [];
+    for (let i = 0; i < options.lines; i++) lines.push(await stage.linkLine(`49150000000${10 + i}`));
+    report(`${lines.length} lines linked, pauses of ${delayMinMs} to ${delayMaxMs} ms, ${options.messages} messages`);
 
-  const sending = sendAll(stage, { lines: lines.map((line) => line.sessionId), customer, messages: options.messages });
+    const sending = sendAll(stage, lines, options.messages);
+    const outages = await killAgainAndAgain(stage, lines, options);
+    const { accepted, repeatedSends } = await sending;
+    for (const { messageId } of accepted) await stage.status(messageId, "sent");
+    const arrived = await until(systemClock, async () => {
+      const inbox = await stage.inbox(CUSTOMER);
+      return inbox.length >= accepted.length ? inbox : null;
+    }, { what: "the last message at the phone", timeoutMs: 120_000 });
+
+    // What answers a phone's retry receipt is no departure of the queue.
+    const wire: Json[] = (await stage.control.call("GET", "/wire")).filter(({ retry }: Json) => !retry);
+    const departures = checkDepartures(wire, { accepted, arrived, outages, bounds: { delayMinMs, delayMaxMs } });
+    const broken = [...checkArrivals(accepted, arrived), ...departures.broken];
+    const { gaps, gapsAcrossKills } = departures;
+    const resends = wire.length - accepted.length;
+    const tookMs = systemClock.now() - started;
+    await stage.end().catch((error) => broken.push(error.message));
+    return {
+      accepted: accepted.length,
+      kills: outages.length,
+      repeatedSends,
+      resends,
+      gaps,
+      gapsAcrossKills,
+      tookMs,
+      broken,
+    };
+  } catch (error) {
+    await stage.abandon();
+    throw error;
+  }
+}
+
+/** For a person at a terminal. */
+export function describePacedRun(result: PacedRunResult, options: PacedRunOptions): string[] {
+  const { accepted, kills, repeatedSends, resends, gaps, gapsAcrossKills, tookMs, broken } = result;
+  const bounds = `allowed ${options.delayMinMs} to ${options.delayMaxMs} ms`;
+  return [
+    `${kills} kills in ${Math.round(tookMs / 1000)} s; ${repeatedSends} requests met a dead gateway and were repeated`,
+    `${accepted} messages accepted, ${accepted} at the phone, each once, under one id and in the order of its line`,
+    `${resends} sent a second time under the same id, for their ack had died with the gateway`,
+    `${gaps.count} gaps without a kill: ${gaps.minMs} to ${gaps.maxMs} ms (${bounds})`,
+    `${gapsAcrossKills.count} gaps across kills: from ${gapsAcrossKills.minMs} ms (at least ${options.delayMinMs} ms)`,
+    broken.length === 0 ? "every promise held" : `${broken.length} PROMISES BROKEN`,
+  ].slice(broken.length === 0 ? 0 : -1);
+}
+
+async function killAgainAndAgain(stage: Stage, lines: LinkedLine[], options: PacedRunOptions): Promise<Outage[]> {
   const outages: Outage[] = [];
   for (let kill = 1; kill <= options.kills; kill++) {
     await sleep(systemClock, systemRandom.between(...options.killAfterMs));
     const from = systemClock.now();
     await stage.gateway.kill();
     await stage.gateway.start();
-    await connected(stage, lines.map((line) => line.sessionId));
-    outages.push({ from, to: systemClock.now() });
-    options.report(`kill ${kill} of ${options.kills}: down and connected again in ${systemClock.now() - from} ms`);
+    const up = systemClock.now();
+    for (const line of lines) await stage.sessionStatus(line, "connected");
+    const to = systemClock.now();
+    outages.push({ from, to });
+    const done = (await stage.inbox(CUSTOMER)).length;
+    options.report(
+      `kill ${String(kill).padStart(2)} of ${options.kills}: serving again after ${up - from} ms, ` +
+        `lines connected after ${to - from} ms, ${done} messages at the phone`,
+    );
   }
-  const accepted = await sending;
-  for (const { messageId } of accepted) await stage.status(messageId, "sent");
-  const arrived = await until(systemClock, async () => {
-    const inbox = await stage.inbox(customer);
-    return inbox.length >= accepted.length ? inbox : null;
-  }, { what: "the last message at the phone", timeoutMs: 120_000 });
-
-  const broken = [...checkArrivals(accepted, arrived)];
-  const gaps: number[] = [];
-  for (const line of lines) {
-    const departures = firstDepartures(await stage.control.call("GET", "/wire"), line.number);
-    departures.slice(1).forEach((time, i) => {
-      const before = departures[i]!;
-      const gap = time - before;
-      if (gap < options.delayMinMs) broken.push(`line ${line.number}: a gap of ${gap} ms`);
-      if (outages.some((outage) => outage.from <= time && before <= outage.to)) return;
-      gaps.push(gap);
-      if (gap > options.delayMaxMs) broken.push(`line ${line.number}: a gap of ${gap} ms`);
-    });
-  }
-  await stage.end(accepted.map(({ text }) => text));
-  return {
-    accepted: accepted.length,
-    kills: outages.length,
-    gaps: { count: gaps.length, minMs: Math.min(...gaps), maxMs: Math.max(...gaps) },
-    broken,
-  };
+  return outages;
 }
 
-interface AcceptedText {
-  sessionId: string;
-  messageId: string;
-  text: string;
-}
-
-/** Sends in turn on each line, one request after another a line, so that acceptance has an order to keep. */
+/** Sends on each line at a time of its own, one request after another, so that acceptance has an order to keep. */
 async function sendAll(
   stage: Stage,
-  { lines, customer, messages }: { lines: string[]; customer: string; messages: number },
-): Promise<AcceptedText[]> {
+  lines: LinkedLine[],
+  messages: number,
+): Promise<{ accepted: AcceptedText[]; repeatedSends: number }> {
   const perLine = Math.ceil(messages / lines.length);
-  const results = await Promise.all(lines.map(async (sessionId, line) => {
+  let repeatedSends = 0;
+  const results = await Promise.all(lines.map(async (line) => {
     const accepted: AcceptedText[] = [];
     for (let i = 0; i < perLine; i++) {
-      const text = `paced run, line ${line}, number ${String(i).padStart(4, "0")}`;
-      const { messageId } = await until(
-        systemClock,
-        () =>
-          stage.request("POST", "/messages/send/text", {
-            headers: { "content-type": "application/json", "idempotency-key": `${sessionId}-${i}` },
-            body: JSON.stringify({ sessionId, to: customer, text }),
-          }).then((response) => response.status === 202 ? response.json() : null, () => null),
-        { what: "a send to be accepted" },
-      );
-      accepted.push({ sessionId, messageId, text });
+      const text = `paced run, line ${line.number}, number ${String(i).padStart(4, "0")}`;
+      stage.secrets.add(text);
+      const { messageId } = await until(systemClock, async () => {
+        const answer = await send(stage, { line, text, key: `${line.sessionId}-${i}` });
+        if (answer === null) repeatedSends++;
+        return answer;
+      }, { what: "a send to be accepted" });
+      accepted.push({ line: line.number, messageId, text });
     }
     return accepted;
   }));
-  return results.flat();
+  return { accepted: results.flat(), repeatedSends };
 }
 
-function connected(stage: Stage, sessionIds: string[]): Promise<true> {
-  return until(systemClock, async () => {
-    const { data } = await stage.api.call("GET", "/sessions");
-    return sessionIds.every((id) => data.find((s: Json) => s._id === id)?.status === "connected") ? true : null;
-  }, { what: "the lines to connect again" });
-}
-
-function* checkArrivals(accepted: AcceptedText[], inbox: Json[]): Iterable<string> {
-  const copies = new Map<string, Json[]>();
-  for (const message of inbox) copies.set(message.text, [...copies.get(message.text) ?? [], message]);
-  for (const { text } of accepted) {
-    const count = copies.get(text)?.length ?? 0;
-    if (count !== 1) yield `"${text}" arrived ${count} times`;
+/** Null when there was no answer, or none that says that it was accepted. */
+async function send(stage: Stage, { line, text, key }: { line: LinkedLine; text: string; key: string }): Promise<Json> {
+  try {
+    const response = await stage.request("POST", "/messages/send/text", {
+      headers: { "content-type": "application/json", "idempotency-key": key },
+      body: JSON.stringify({ sessionId: line.sessionId, to: CUSTOMER, text }),
+    });
+    const body = await response.json();
+    return response.status === 202 ? body : null;
+  } catch {
+    return null;
   }
-  if (inbox.length !== accepted.length) yield `${inbox.length} arrived of ${accepted.length} accepted`;
-  for (const sessionId of new Set(accepted.map((message) => message.sessionId))) {
-    const sent = accepted.filter((message) => message.sessionId === sessionId).map((message) => message.text);
-    const wanted = new Set(sent);
-    const got = inbox.map((message) => message.text).filter((text) => wanted.has(text));
-    if (got.join("\n") !== sent.join("\n")) yield `session ${sessionId}: not in order`;
-  }
-}
-
-/** When each id of the line left for the first time. */
-function firstDepartures(wire: Json[], number: string): number[] {
-  const first = new Map<string, number>();
-  for (const { line, id, time } of wire) if (line === number && !first.has(id)) first.set(id, time);
-  return [...first.values()].sort((a, b) => a - b);
 }

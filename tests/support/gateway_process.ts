@@ -1,83 +1,128 @@
-/** The gateway as a process of its own: started from source, killed without warning, started again on the same data. */
+/** Paloma as a process of its own, started from source: a command run to its end, or a gateway that is killed and restarted. */
 import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
+/** What a process needs of ours. Nothing else is handed down, so that settings of the developer's shell change no test. */
+const INHERITED = ["PATH", "HOME", "TMPDIR", "DENO_DIR", "XDG_CACHE_HOME", "NO_COLOR"];
 
-export interface GatewayProcess {
+export type Environment = Readonly<Record<string, string>>;
+
+export interface RunningGateway {
   /** `http://127.0.0.1:PORT/v1`; the port stays the same over restarts. */
   readonly baseUrl: string;
-  readonly pid: number;
-  /** Everything the process wrote to stderr so far, restarts included. */
+  /** Everything it wrote to the log so far, restarts included. */
   log(): string;
+  /** As SIGTERM does; resolves to the exit code. */
+  stop(): Promise<number>;
+}
+
+export interface GatewayProcess extends RunningGateway {
+  readonly pid: number;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
-  /** SIGTERM; resolves to the exit code. */
-  stop(): Promise<number>;
   /** Starts it again; resolves when it listens. */
   start(): Promise<void>;
 }
 
-/** Runs a command of Paloma to its end. Throws with its stderr when it fails. */
-export async function runCommand(args: readonly string[], env: Record<string, string>): Promise<string> {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", MAIN, ...args],
-    env,
-    stdout: "piped",
-    stderr: "piped",
-  }).output();
-  const decoder = new TextDecoder();
-  if (code !== 0) throw new Error(`paloma ${args.join(" ")} ended with ${code}: ${decoder.decode(stderr)}`);
-  return decoder.decode(stdout);
+export interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
 }
 
-/** Starts a gateway with these settings, on a port of its own choice at first. */
-export async function startGatewayProcess(env: Record<string, string>): Promise<GatewayProcess> {
-  let child: Deno.ChildProcess | null = null;
-  let baseUrl = "";
-  let log = "";
-  let drained: Promise<unknown> = Promise.resolve();
+/** Paloma's command line, to be spawned. */
+export function palomaCommand(args: readonly string[], env: Environment): Deno.Command {
+  const inherited = INHERITED.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", MAIN, ...args],
+    clearEnv: true,
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  });
+}
 
-  async function start(): Promise<void> {
-    child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-check", MAIN, "serve", "--json"],
-      env: { PALOMA_LOG_LEVEL: "trace", ...env, PALOMA_PORT: baseUrl ? new URL(baseUrl).port : "0" },
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    drained = child.stderr.pipeThrough(new TextDecoderStream()).pipeTo(
-      new WritableStream({ write: (text) => void (log += text) }),
-    );
-    const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    while (!text.includes("\n")) {
-      const { value, done } = await reader.read();
-      if (done) throw new Error(`the gateway ended before it listened: ${log.slice(-2000)}`);
-      text += value;
+/** Runs a command to its end, whatever that is. */
+export async function tryCommand(args: readonly string[], env: Environment): Promise<Outcome> {
+  const { code, stdout, stderr } = await palomaCommand(args, env).output();
+  const decoder = new TextDecoder();
+  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+}
+
+/** Runs a command to its end and resolves to its stdout. Throws with its stderr when it fails. */
+export async function runCommand(args: readonly string[], env: Environment): Promise<string> {
+  const { code, stdout, stderr } = await tryCommand(args, env);
+  if (code !== 0) throw new Error(`paloma ${args.join(" ")} ended with ${code}: ${stderr}`);
+  return stdout;
+}
+
+/** A command that stays up, ready: it has printed its first line. */
+export interface Started {
+  readonly pid: number;
+  /** The first line of stdout. */
+  readonly line: string;
+  /** What it wrote to stderr so far. */
+  stderr(): string;
+  /** Sends the signal; resolves to the exit code. */
+  end(signal: Deno.Signal): Promise<number>;
+}
+
+/** Starts a command that stays up. Throws with its stderr when it ends before it is ready. */
+export async function startCommand(args: readonly string[], env: Environment): Promise<Started> {
+  const child = palomaCommand(args, env).spawn();
+  let stderr = "";
+  const drained = child.stderr.pipeThrough(new TextDecoderStream()).pipeTo(
+    new WritableStream({ write: (text) => void (stderr += text) }),
+  );
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let stdout = "";
+  while (!stdout.includes("\n")) {
+    const { value, done } = await reader.read();
+    if (done) {
+      await drained;
+      throw new Error(`paloma ${args.join(" ")} ended with ${(await child.status).code}: ${stderr.slice(-2000)}`);
     }
-    baseUrl = JSON.parse(text.split("\n")[0]!).baseUrl;
-    void reader.cancel();
+    stdout += value;
   }
-
-  async function end(signal: Deno.Signal): Promise<number> {
-    const running = child!;
-    running.kill(signal);
-    const { code } = await running.status;
-    await drained;
-    return code;
-  }
-
-  await start();
+  await reader.cancel();
   return {
-    get baseUrl() {
-      return baseUrl;
+    pid: child.pid,
+    line: stdout.split("\n")[0]!,
+    stderr: () => stderr,
+    async end(signal) {
+      child.kill(signal);
+      const { code } = await child.status;
+      await drained;
+      return code;
     },
+  };
+}
+
+/** Starts a gateway with these settings, on a port of its own choice at first, logging all that it can. */
+export async function startGatewayProcess(env: Environment): Promise<GatewayProcess> {
+  let earlierLog = "";
+  let running = await serve("0");
+  const { baseUrl } = JSON.parse(running.line);
+
+  function serve(port: string): Promise<Started> {
+    return startCommand(["serve", "--json"], { PALOMA_LOG_LEVEL: "trace", ...env, PALOMA_PORT: port });
+  }
+
+  return {
+    baseUrl,
     get pid() {
-      return child!.pid;
+      return running.pid;
     },
-    log: () => log,
-    kill: async () => void await end("SIGKILL"),
-    stop: () => end("SIGTERM"),
-    start,
+    log: () => earlierLog + running.stderr(),
+    kill: async () => void await running.end("SIGKILL"),
+    stop: () => running.end("SIGTERM"),
+    async start() {
+      earlierLog += running.stderr();
+      running = await serve(new URL(baseUrl).port);
+    },
   };
 }

@@ -1,38 +1,106 @@
-/** Searches logs for what must never be in one (promise 6): API keys, message texts, and every key that links a line. */
+/**
+ * Searches logs for what must never be in one (promise 6): API keys, message texts, QRs, codes, and every key that links
+ * a line; as they are, and in each form that a printed object or a library would give them.
+ */
 import { Buffer } from "node:buffer";
+import { join } from "node:path";
 import pino from "pino";
 import { openDataFolder } from "../../src/data_folder.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { keys } from "../../src/store/keys.ts";
 
+/** Text, or bytes. */
+export type Secret = string | Uint8Array;
+
 /** Shorter values would be found by chance. */
 const SHORTEST_KEY_BYTES = 16;
+/** Forms are looked up by this many characters; shorter ones are searched for one by one. */
+const WINDOW = 16;
 
-/** What of the secrets, and of the key material in the data folder, stands in the log: a few characters of each. */
-export async function findLeaks(
-  log: string,
-  { dataDir, secrets }: { dataDir: string; secrets: readonly string[] },
-): Promise<string[]> {
-  const found = secrets.filter((secret) => log.includes(secret) || log.includes(JSON.stringify(secret).slice(1, -1)));
-  for (const secret of await keyMaterial(dataDir)) {
-    const forms = [secret.toString("base64"), secret.toString("hex"), secret.toString("base64url"), secret.join(",")];
-    if (forms.some((form) => log.includes(form))) found.push(secret.toString("hex"));
+/** Which of the secrets stand in the log: the first characters of each. */
+export function findLeaks(log: string, secrets: Iterable<Secret>): string[] {
+  const found = new Set<string>();
+  const raw = new Search(log);
+  const packed = new Search(pack(log));
+  for (const secret of secrets) {
+    const shown = (typeof secret === "string" ? secret : Buffer.from(secret).toString("hex")).slice(0, 8) + "…";
+    if (typeof secret === "string") { for (const form of textForms(secret)) raw.add(form, () => found.add(shown)); }
+    for (const form of byteForms(Buffer.from(secret))) packed.add(form, () => found.add(shown));
   }
-  return found.map((secret) => `${secret.slice(0, 6)}…`);
+  raw.run();
+  packed.run();
+  return [...found];
 }
 
-/** Every private key, session and credential that the data folder holds, opened. */
-export async function keyMaterial(dataDir: string): Promise<Buffer[]> {
-  const runtime = systemRuntime(pino({ level: "silent" }));
-  const data = await openDataFolder({ dataDir, secretKey: null }, runtime);
-  const found = new Map<string, Buffer>();
+/** A text as it is, and inside of JSON, JSON inside of JSON, and an address. */
+function textForms(text: string): Iterable<string> {
+  const inJson = JSON.stringify(text).slice(1, -1);
+  return new Set([text, inJson, JSON.stringify(inJson).slice(1, -1), encodeURIComponent(text)]);
+}
+
+/**
+ * Bytes as hex, as numbers and as base64. Inside of a longer base64 they begin at any of three places in a group of four
+ * characters, and the characters at their edges depend on their neighbours.
+ */
+function* byteForms(bytes: Buffer): Iterable<string> {
+  yield bytes.toString("hex");
+  yield bytes.toString("hex").toUpperCase();
+  yield bytes.join(",");
+  for (const [shift, mixed] of [[0, 0], [1, 2], [2, 3]] as const) {
+    const shifted = Buffer.concat([Buffer.alloc(shift), bytes]);
+    const length = Math.floor(shifted.length * 8 / 6);
+    yield shifted.toString("base64").slice(mixed, length);
+    yield shifted.toString("base64url").slice(mixed, length);
+  }
+}
+
+/**
+ * The log without what printing puts between bytes: `<Buffer 01 02>`, `[1, 2]` over several lines, `{"0":1,"1":2}`. Inside
+ * of a JSON string quotes and line ends are escaped.
+ */
+function pack(log: string): string {
+  return log.replace(/\\+[nrt]|\s+/g, "").replace(/\\*"?\b\d+\\*"?:(?=\d)/g, "");
+}
+
+/** Looks for many strings in one pass. */
+class Search {
+  readonly #text: string;
+  readonly #windows = new Map<string, { form: string; tell: () => void }[]>();
+  readonly #short: { form: string; tell: () => void }[] = [];
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  add(form: string, tell: () => void): void {
+    if (form.length < WINDOW) return void this.#short.push({ form, tell });
+    const window = form.slice(0, WINDOW);
+    this.#windows.set(window, [...this.#windows.get(window) ?? [], { form, tell }]);
+  }
+
+  run(): void {
+    for (const { form, tell } of this.#short) if (this.#text.includes(form)) tell();
+    for (let at = 0; at + WINDOW <= this.#text.length; at++) {
+      for (const { form, tell } of this.#windows.get(this.#text.slice(at, at + WINDOW)) ?? []) {
+        if (this.#text.startsWith(form, at)) tell();
+      }
+    }
+  }
+}
+
+/** The secret key of the data folder, its accounts' keys, and every private key, session and credential, opened. */
+export async function keyMaterial(dataDir: string): Promise<Secret[]> {
+  const data = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const found = new Map<string, Secret>();
+  const add = (secret: Secret) => found.set(Buffer.from(secret).toString("base64"), secret);
   try {
+    add(data.key);
+    add((await Deno.readTextFile(join(dataDir, "secret.key"))).trim());
+    for (const { id } of await data.accounts.list()) add(await data.accounts.apiKey(id));
     for await (const { value: line } of data.kv.list({ prefix: keys.lines() })) {
       for await (const { value, key } of data.kv.list({ prefix: keys.waLine(line.id) })) {
         if (!(value instanceof Uint8Array) || key.includes("sent") || key.includes("device-list")) continue;
-        for (const secret of binaries(new TextDecoder().decode(data.seal.open(value)))) {
-          found.set(secret.toString("base64"), secret);
-        }
+        for (const secret of binaries(new TextDecoder().decode(data.seal.open(value)))) add(secret);
       }
     }
   } finally {

@@ -1,21 +1,24 @@
 /**
- * A whole product to test on: the simulated network in this process, a gateway as a process on it, an account, phones
- * and linked lines. What was sent and every key is remembered, so that the end can search the log for them.
+ * A whole product to test on: the simulated network in this process, a gateway on it, an account, phones and linked
+ * lines. What was sent, shown and made secret is remembered; the end searches the gateway's log for all of it.
  */
 import assert from "node:assert/strict";
-import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
-import { systemClock, systemRuntime } from "../../src/runtime.ts";
-import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import { type GatewayProcess, runCommand, startGatewayProcess } from "./gateway_process.ts";
-import { findLeaks } from "./leaks.ts";
 import pino from "pino";
+import type { PlanChange } from "../../src/account/plan.ts";
+import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { openDataFolder } from "../../src/data_folder.ts";
+import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { type NetworkOptions, type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
+import { type GatewayProcess, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
+import { findLeaks, type Secret } from "./leaks.ts";
+import { Secrets } from "./secrets.ts";
 
 export interface StageOptions {
-  /** The plan of the account; a plan of its own is made when it has bounds. */
-  plan?: { sessions?: number; daily?: number | "none"; monthly?: number | "none"; delayMin: string; delayMax: string };
+  /** Bounds of the account's plan; without them it is on the plan `sandbox`: no quota, no pauses. */
+  plan?: Omit<PlanChange, "name" | "sessions"> & { sessions?: number };
+  /** Settings of the gateway beside those of its place. */
   env?: Record<string, string>;
-  /** The refresh stage of linking; on by default, as on the real network. */
-  refresh?: boolean;
+  network?: Pick<NetworkOptions, "refresh" | "codeLifetimeMs">;
 }
 
 export interface LinkedLine {
@@ -23,31 +26,55 @@ export interface LinkedLine {
   number: string;
 }
 
-export interface Stage {
+export interface Stage<G extends RunningGateway = GatewayProcess> {
   readonly network: SandboxNetwork;
-  readonly gateway: GatewayProcess;
+  readonly gateway: G;
+  readonly dataDir: string;
+  /** The gateway's settings. */
   readonly env: Record<string, string>;
   readonly apiKey: string;
   readonly accountId: string;
   readonly api: Client;
   readonly control: Client;
+  readonly secrets: Secrets;
   addPhone(number: string, name?: string): Promise<void>;
   /** Creates a session and has the phone of that number scan its QR until it is connected. */
   linkLine(number: string): Promise<LinkedLine>;
   /** Calls the API with the key and hands back the response whatever its status. */
   request(method: string, path: string, init?: RequestInit): Promise<Response>;
+  /** Sends a text; resolves to the message's id. */
+  sendText(line: LinkedLine, to: string, text: string): Promise<string>;
   inbox(number: string): Promise<Json[]>;
   /** Waits until the inbox holds a message that matches. */
   arrival(number: string, matches: (message: Json) => boolean): Promise<Json>;
   /** Waits until the message has this status. */
   status(messageId: string, status: string): Promise<Json>;
-  /** Stops everything and fails if the log holds a key or a text. Texts that were sent are given as `secrets`. */
-  end(secrets?: readonly string[]): Promise<void>;
+  session(line: LinkedLine): Promise<Json>;
+  /** Waits until the session has this status. */
+  sessionStatus(line: LinkedLine, status: string): Promise<Json>;
+  /** What waits on the line. */
+  queue(line: LinkedLine): Promise<Json[]>;
+  /** The line's events so far, oldest first. */
+  events(line: LinkedLine): Promise<Json[]>;
+  /** What the gateway's log says of the line, parsed. */
+  logOf(line: LinkedLine): Json[];
+  /** Stops everything and fails if the log holds a key, a text, a QR or a code, or one of `more`. */
+  end(more?: Iterable<Secret>): Promise<void>;
+  /** Stops everything, whatever state it is in: for a test that has failed already. */
+  abandon(): Promise<void>;
 }
 
-export async function openStage(options: StageOptions = {}): Promise<Stage> {
-  const runtime = systemRuntime(pino({ level: "silent" }));
-  const network = await startNetwork({ runtime, controlPort: 0, refresh: options.refresh ?? true });
+/** A stage with the gateway as a process of its own. */
+export function openStage(options: StageOptions = {}): Promise<Stage> {
+  return openStageWith(startGatewayProcess, options);
+}
+
+/** A stage with a gateway that `start` brings up with the settings it is given. */
+export async function openStageWith<G extends RunningGateway>(
+  start: (env: Record<string, string>) => Promise<G>,
+  options: StageOptions = {},
+): Promise<Stage<G>> {
+  const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), ...options.network });
   const dataDir = await Deno.makeTempDir({ prefix: "paloma-stage-" });
   const caFile = await Deno.makeTempFile({ prefix: "paloma-stage-", suffix: ".pem" });
   await Deno.writeTextFile(caFile, network.caPem);
@@ -60,41 +87,46 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     PALOMA_OUTBOUND_ALLOW: "127.0.0.0/8,localhost",
     ...options.env,
   };
-  let plan = "sandbox";
-  if (options.plan) {
-    plan = "staged";
-    const { sessions = 10, daily = "none", monthly = "none", delayMin, delayMax } = options.plan;
-    await runCommand([
-      ...["plan", "set", plan, "--sessions", `${sessions}`, "--daily", `${daily}`, "--monthly", `${monthly}`],
-      ...["--delay-min", delayMin, "--delay-max", delayMax, "--requests-per-minute", "none"],
-    ], env);
-  }
-  const created = JSON.parse(await runCommand(["account", "create", "--name", "stage", "--plan", plan, "--json"], env));
-  const gateway = await startGatewayProcess(env);
-  const api = httpClient(gateway.baseUrl, { "x-api-key": created.apiKey });
-  const control = httpClient(network.controlUrl);
+  const { accountId, apiKey } = await addAccount(dataDir, options.plan);
+  const gateway = await start(env);
+  const secrets = new Secrets();
+  const api = secrets.watch(httpClient(gateway.baseUrl, { "x-api-key": apiKey }));
+  const control = secrets.watch(httpClient(network.controlUrl));
 
-  const stage: Stage = {
+  async function strike(): Promise<void> {
+    await network.close();
+    await Deno.remove(dataDir, { recursive: true });
+    await Deno.remove(caFile);
+  }
+
+  const stage: Stage<G> = {
     network,
     gateway,
+    dataDir,
     env,
-    apiKey: created.apiKey,
-    accountId: created.accountId,
+    apiKey,
+    accountId,
     api,
     control,
+    secrets,
     addPhone: async (number, name = `Phone ${number}`) => void await control.call("POST", "/phones", { number, name }),
     async linkLine(number) {
       await stage.addPhone(number);
       const { data } = await api.call("POST", "/sessions", { name: `line ${number}` });
       await linkByQr(systemClock, { api, control, sessionId: data._id, phone: number });
+      // Now, for a log-out would drop them.
+      await secrets.readFolder(dataDir);
       return { sessionId: data._id, number };
     },
     request: (method, path, init = {}) =>
       fetch(gateway.baseUrl + path, {
         ...init,
         method,
-        headers: { "x-api-key": created.apiKey, ...init.headers as Record<string, string> },
+        headers: { "x-api-key": apiKey, ...init.headers as Record<string, string> },
       }),
+    async sendText({ sessionId }, to, text) {
+      return (await api.call("POST", "/messages/send/text", { sessionId, to, text })).messageId;
+    },
     inbox: (number) => control.call("GET", `/phones/${number}/messages`),
     arrival: (number, matches) =>
       until(systemClock, async () => (await stage.inbox(number)).find(matches), { what: `a message at ${number}` }),
@@ -103,15 +135,61 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
         const answer = await api.call("GET", `/messages/${messageId}/status`);
         return answer.status === status ? answer : null;
       }, { what: `status ${status} of ${messageId}` }),
-    async end(secrets = []) {
+    session: async ({ sessionId }) => (await api.call("GET", `/sessions/${sessionId}/status`)).data,
+    sessionStatus: (line, status) =>
+      until(systemClock, async () => {
+        const session = await stage.session(line);
+        return session.status === status ? session : null;
+      }, { what: `session ${line.number} to be ${status}` }),
+    queue: async ({ sessionId }) => (await api.call("GET", `/sessions/${sessionId}/queue`)).data,
+    events: async ({ sessionId }) => (await api.call("GET", `/events?limit=1000&sessionId=${sessionId}`)).data,
+    logOf: ({ sessionId }) =>
+      gateway.log().split("\n").filter((text) => text.includes(sessionId)).map((text) => JSON.parse(text)),
+    async end(more = []) {
+      for (const secret of more) secrets.add(secret);
       const code = await gateway.stop();
-      const leaks = await findLeaks(gateway.log(), { dataDir, secrets: [created.apiKey, ...secrets] });
-      await network.close();
-      await Deno.remove(dataDir, { recursive: true });
-      await Deno.remove(caFile);
+      await secrets.readFolder(dataDir).finally(strike);
       assert.equal(code, 0, `the gateway ended with ${code}: ${gateway.log().slice(-2000)}`);
-      assert.deepEqual(leaks, [], "the log holds secrets");
+      assert.deepEqual(findLeaks(gateway.log(), secrets), [], "the log holds secrets");
+    },
+    async abandon() {
+      await gateway.stop().catch(() => {});
+      await strike();
     },
   };
   return stage;
+}
+
+/** An account on a plan with these bounds. */
+async function addAccount(dataDir: string, bounds: StageOptions["plan"]) {
+  const data = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  try {
+    const plan = bounds ? "staged" : "sandbox";
+    if (bounds) await data.plans.set({ sessions: 10, requestsPerMinute: null, ...bounds, name: plan });
+    const { account, apiKey } = await data.accounts.create({ name: "stage", plan });
+    return { accountId: account.id, apiKey };
+  } finally {
+    data.close();
+  }
+}
+
+/** A test on a stage of its own; a failure shows the end of the gateway's log. */
+export function onStage(name: string, run: (stage: Stage) => Promise<void>, options: StageOptions = {}): void {
+  Deno.test(name, () => withStage(() => openStage(options), run));
+}
+
+/** Runs on a stage and ends it, searching its log. */
+export async function withStage<G extends RunningGateway>(
+  open: () => Promise<Stage<G>>,
+  run: (stage: Stage<G>) => Promise<void>,
+): Promise<void> {
+  const stage = await open();
+  try {
+    await run(stage);
+  } catch (error) {
+    await stage.abandon();
+    console.error(`The gateway's log ends with:\n${stage.gateway.log().slice(-3000)}`);
+    throw error;
+  }
+  await stage.end();
 }
