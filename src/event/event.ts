@@ -1,4 +1,4 @@
-/** The events of the specification, two beyond it about webhooks, and the record that the log keeps of each. */
+/** The events of the specification, three beyond it, and the record that the log keeps of each. */
 import type { IncomingType } from "../whatsapp/connection.ts";
 
 export const EVENT_NAMES = [
@@ -9,6 +9,7 @@ export const EVENT_NAMES = [
   "session.connected",
   "session.disconnected",
   "session.qr",
+  "message.echo",
   "webhook.failing",
   "webhook.test",
 ] as const;
@@ -58,10 +59,17 @@ export interface MessageReceivedData {
   text: string | null;
   /** Present only when the message carries a file. */
   media?: ReceivedMedia;
-  /** Beyond the specification: sender inside a group, owner's own message, type-specific content. */
+  /** Beyond the specification: sender inside a group, and content of the type that has no field. */
   participant?: string;
-  fromMe?: boolean;
   details?: Record<string, unknown>;
+}
+
+/**
+ * Beyond the specification: what the line's owner wrote on the phone or another device. An event of its own: a client
+ * that answers every `message.received` must not answer the owner's words.
+ */
+export interface MessageEchoData extends MessageReceivedData {
+  fromMe: true;
 }
 
 export interface SessionConnectedData {
@@ -106,6 +114,7 @@ export type EventBody =
   | { event: "session.connected"; data: SessionConnectedData }
   | { event: "session.disconnected"; data: SessionDisconnectedData }
   | { event: "session.qr"; data: SessionQrData }
+  | { event: "message.echo"; data: MessageEchoData }
   | { event: "webhook.failing"; data: WebhookFailingData }
   | { event: "webhook.test"; data: WebhookTestData };
 

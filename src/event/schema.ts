@@ -7,6 +7,7 @@ import { INCOMING_TYPES } from "../whatsapp/connection.ts";
 import type {
   EventBody,
   EventName,
+  MessageEchoData,
   MessageFailedData,
   MessageReceivedData,
   MessageSentData,
@@ -59,7 +60,7 @@ const Media = z.object({
   reason: z.string().optional().describe("Why `url` is null"),
 });
 
-const MessageReceived: z.ZodType<MessageReceivedData> = z.object({
+const received = {
   from: z.string().describe("Chat JID; it may end in @lid when the sender hides the number"),
   number: z.string().nullable().describe("Real number of the sender, digits; null where the network never told it"),
   pushName: z.string().nullable().describe("Public name of the sender"),
@@ -69,8 +70,14 @@ const MessageReceived: z.ZodType<MessageReceivedData> = z.object({
   text: z.string().nullable().describe("Body; caption of media; emoji of a reaction; null for media without caption"),
   media: Media.optional().describe("Present only when the message carries a file"),
   participant: z.string().optional().describe("Sender inside a group"),
-  fromMe: z.boolean().optional().describe("True for a message that the line's owner sent from the phone"),
   details: z.record(z.string(), z.unknown()).optional().describe("Content of the type that has no field of its own"),
+};
+const MessageReceived: z.ZodType<MessageReceivedData> = z.object(received);
+const MessageEcho: z.ZodType<MessageEchoData> = z.object({
+  ...received,
+  from: z.string().describe("JID of the chat in which the owner wrote"),
+  number: z.string().nullable().describe("The line's own number"),
+  fromMe: z.literal(true),
 });
 
 const SessionConnected: z.ZodType<SessionConnectedData> = z.object({
@@ -112,6 +119,11 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
   "session.connected": { version: 1, summary: "The line connected.", data: SessionConnected },
   "session.disconnected": { version: 1, summary: "The line disconnected.", data: SessionDisconnected },
   "session.qr": { version: 1, summary: "A new QR was generated.", data: SessionQr },
+  "message.echo": {
+    version: 1,
+    summary: "Beyond the specification: the line's owner wrote a message on the phone or another device.",
+    data: MessageEcho,
+  },
   "webhook.failing": {
     version: 1,
     summary: "Beyond the specification: three deliveries of another webhook in a row failed, or it was switched off.",

@@ -3,11 +3,11 @@
  *
  * - Order is kept within a chat; chats do not wait for each other, so a slow download delays its own chat alone.
  * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id).
- * - The owner's own messages, sent from the phone, are events with `fromMe: true`; edits and deletes are of type
- *   `unknown` with what they change in `details`; what could not be decrypted is `unknown` with `undecryptable: true`.
+ * - What the owner writes on the phone is an event of its own, `message.echo`; edits and deletes are of type `unknown`
+ *   with what they change in `details`; what could not be decrypted is `unknown` with `undecryptable: true`.
  * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
  */
-import type { MessageReceivedData } from "../event/event.ts";
+import type { EventBody, MessageReceivedData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { keepFile } from "../media/store.ts";
@@ -101,7 +101,10 @@ export class Receiver {
     const change = new Change().checkAbsent(seen).set(seen, now).set(keys.lineUsed(lineId), now);
     if (taken?.file) keepFile(change, taken.file);
     const data = dataOf(message, taken);
-    events.append(change, { event: "message.received", accountId, sessionId: lineId, sessionName, data });
+    const body: EventBody = message.fromMe
+      ? { event: "message.echo", data: { ...data, fromMe: true } }
+      : { event: "message.received", data };
+    events.append(change, { accountId, sessionId: lineId, sessionName, ...body });
     if (await kv.commit(change)) events.committed(accountId);
   }
 
@@ -146,7 +149,6 @@ function dataOf(message: Incoming, taken: Taken): MessageReceivedData {
     text: message.text,
     ...(taken ? { media: taken.media } : {}),
     ...(message.participant === null ? {} : { participant: message.participant }),
-    ...(message.fromMe ? { fromMe: true } : {}),
     ...(Object.keys(details).length > 0 ? { details } : {}),
   };
 }

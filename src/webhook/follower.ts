@@ -119,6 +119,7 @@ function laneOf({ event, sessionId, data }: LoggedEvent): string {
     case "message.failed":
       return data.messageId;
     case "message.received":
+    case "message.echo":
       return `${sessionId} ${data.from}`;
     default:
       return sessionId;

@@ -167,14 +167,19 @@ function ofUnknown(
   });
 }
 
-/** Edits read as the new content, deletions as `unknown`; both name the message that they change. */
+/**
+ * Edits and deletions name the message that they change. Both are `unknown`: who takes every text for an order must not
+ * take a corrected one for a second order.
+ */
 function ofProtocol(message: proto.Message.IProtocolMessage): Content | null {
   if (message.type === ProtocolType.REVOKE) {
     return { type: "unknown", text: null, media: null, details: { deleted: targetOf(message.key) } };
   }
   if (message.type === ProtocolType.MESSAGE_EDIT && message.editedMessage) {
     const content = contentOf(message.editedMessage);
-    return content && { ...content, details: { ...content.details, edited: targetOf(message.key) } };
+    if (!content) return null;
+    const { type: kind, text, details } = content;
+    return { type: "unknown", text, media: null, details: { ...details, kind, edited: targetOf(message.key) } };
   }
   return null;
 }

@@ -10,8 +10,6 @@ import type { ConnectionEvents, Incoming } from "../connection.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
 
-/** Older messages are not reported: whoever waited for them has moved on, and the duplicates' filter forgets too. */
-const MAX_AGE_MS = 14 * 24 * 60 * 60 * 1000;
 /** The sender's device answers a retry within seconds when it is online, and the owner's phone is asked too. */
 const RETRY_ANSWER_MS = 60_000;
 const OFFERS = 5;
@@ -78,10 +76,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
   async function handOver(entry: JournalEntry): Promise<void> {
     if (ended.signal.aborted) return;
     const messages = await read(entry);
-    for (const message of messages) {
-      const isOld = clock.now() - message.timestamp * 1000 > MAX_AGE_MS;
-      if (!isOld && !await offer(message)) return;
-    }
+    for (const message of messages) if (!await offer(message)) return;
     await journal.done(entry);
     if (messages.length > 0) await settleUnread(entry.stanza);
   }

@@ -88,7 +88,6 @@ Deno.test("what goes beyond the specification is there only when there is someth
     incoming(world, {
       chat: "1-2@g.us",
       participant: "3@lid",
-      fromMe: true,
       type: "unknown",
       text: null,
       details: { edit: { messageId: "A" } },
@@ -96,11 +95,27 @@ Deno.test("what goes beyond the specification is there only when there is someth
     }),
   );
   const [event] = await world.events("message.received");
-  const { participant, fromMe, details } = event!.data as unknown as Record<string, unknown>;
-  assert.deepEqual([participant, fromMe, details], ["3@lid", true, {
-    edit: { messageId: "A" },
-    undecryptable: true,
-  }]);
+  const { participant, details } = event!.data as unknown as Record<string, unknown>;
+  assert.deepEqual([participant, details], ["3@lid", { edit: { messageId: "A" }, undecryptable: true }]);
+  await world.supervisor.stop();
+});
+
+Deno.test("what the owner writes on the phone is an echo and not received", async () => {
+  const world = await connectedWorld();
+  const message = incoming(world, { fromMe: true, number: "34600000001" });
+  await world.network.of("ses_1").events.message(message);
+  assert.deepEqual(await received(world), []);
+  const [event] = await world.events("message.echo");
+  assert.deepEqual(event!.data, {
+    from: "34600000009@s.whatsapp.net",
+    number: "34600000001",
+    pushName: "Ana",
+    messageId: message.networkId,
+    timestamp: message.timestamp,
+    type: "conversation",
+    text: "hola",
+    fromMe: true,
+  });
   await world.supervisor.stop();
 });
 

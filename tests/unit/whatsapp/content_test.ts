@@ -144,7 +144,14 @@ const TABLE: [
         },
       },
     },
-  }, { type: "conversation", text: "corrected", details: { edited: named } }],
+  }, { type: "unknown", text: "corrected", details: { kind: "conversation", edited: named } }],
+  ["an edit of an image's caption", {
+    protocolMessage: {
+      type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+      key: target,
+      editedMessage: { imageMessage: { caption: "a better caption", mimetype: "image/png" } },
+    },
+  }, { type: "unknown", text: "a better caption", details: { kind: "imageMessage", edited: named } }],
   ["a deletion", { protocolMessage: { type: proto.Message.ProtocolMessage.Type.REVOKE, key: target } }, {
     type: "unknown",
     text: null,
