@@ -75,16 +75,13 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
 }
 
 /** For a request that has no URL (a broken Host header, say) and so never reached the app. */
-function unreadable(): Response {
-  const title = "The request cannot be read";
-  const body = {
-    type: "about:blank",
-    title,
-    status: 400,
-    code: "validation_failed",
-    detail: `${title}: Host or path.`,
-  };
-  return new Response(JSON.stringify(body), { status: 400, headers: { "content-type": "application/problem+json" } });
+function unreadable(error: unknown): Response {
+  const status = (error as Error | null)?.name === "RequestError" ? 400 : 500;
+  const title = status === 400 ? "The request line or the Host header is not valid" : "Something went wrong on our side";
+  return Response.json({ type: "about:blank", title, status }, {
+    status,
+    headers: { "content-type": "application/problem+json" },
+  });
 }
 
 function reachable(host: string): string {

@@ -87,9 +87,14 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
 
   function register(route: Route, handle: (c: ApiContext) => Promise<Response>): void {
     paths.add(route.method.toUpperCase(), route.path, route.params);
-    app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), (c) => {
+    app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
       c.set("route", route.path);
-      return handle(c);
+      try {
+        return await handle(c);
+      } catch (error) {
+        // Here and not in `onError`, which is not told what is thrown without being an Error.
+        return renderProblem(c, problemOf(error));
+      }
     });
   }
 

@@ -1,0 +1,31 @@
+/** A media store in memory that keeps the promises of the port. */
+import { createHash } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { Problem } from "../../src/errors.ts";
+import type { MediaStore } from "../../src/media/store.ts";
+
+export interface FakeMedia extends MediaStore {
+  readonly files: Map<string, Uint8Array>;
+}
+
+export function fakeMedia(): FakeMedia {
+  const files = new Map<string, Uint8Array>();
+  return {
+    files,
+    async write(content, maxBytes) {
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      for await (const chunk of content) {
+        size += chunk.length;
+        if (size > maxBytes) throw new Problem("payload_too_large", `The file is larger than ${maxBytes} bytes.`);
+        chunks.push(chunk);
+      }
+      const bytes = Buffer.concat(chunks);
+      const id = `med_${files.size + 1}`;
+      files.set(id, bytes);
+      return { id, size, sha256: createHash("sha256").update(bytes).digest("hex") };
+    },
+    path: (fileId) => `/files/${fileId}`,
+    remove: (fileId) => Promise.resolve(void files.delete(fileId)),
+  };
+}
