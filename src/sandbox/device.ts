@@ -160,6 +160,12 @@ export interface InboxItem {
   caption: string | null;
   filename: string | null;
   mimetype: string | null;
+  /** An audio that the app plays as a voice note. */
+  voiceNote: boolean;
+  /** As the message says, before the image is downloaded; null when it does not. */
+  imageSize: { width: number; height: number } | null;
+  /** Whether the message brings a picture to show until the file is downloaded. */
+  hasPreview: boolean;
   /** Of the decrypted file, hex; null without a file, or when it could not be had (`mediaError` says why). */
   sha256: string | null;
   /** Bytes of the decrypted file. */

@@ -6,8 +6,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Json, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { accepted, answerOf, post } from "../support/api_calls.ts";
+import { arrivals } from "../support/arrivals.ts";
 import { IMAGE_SIZE, PAGELESS_PDF, sampleFile } from "../support/sample_files.ts";
-import { openStage, type Stage } from "../support/stage.ts";
+import { openStage, type Stage, withStage } from "../support/stage.ts";
 
 type Kind = "image" | "video" | "audio" | "document";
 
@@ -55,6 +57,10 @@ const SHIPMENTS: readonly Shipment[] = NAMES.map(([filename, kind, mimetype]) =>
   mimetype,
 }));
 
+function shipmentOf(filename: string): Shipment {
+  return SHIPMENTS.find((shipment) => shipment.filename === filename)!;
+}
+
 function expected({ filename, content, caption, kind, mimetype }: Shipment) {
   return {
     type: `${kind}Message`,
@@ -77,7 +83,6 @@ function sha256(content: Uint8Array): string {
 }
 
 const LINE = "4915552000001";
-const SECOND_LINE = "4915552000002";
 const CUSTOMERS = {
   document: "4917552000001",
   form: "4917552000002",
@@ -87,210 +92,120 @@ const CUSTOMERS = {
   other: "4917552000006",
 };
 
-Deno.test("files arrive in the kind of their extension, whichever way they come in", async (t) => {
-  const stage = await openStage();
-  await using files = await serveFiles();
-  for (const number of Object.values(CUSTOMERS)) await stage.addPhone(number);
-  const line = await stage.linkLine(LINE);
+Deno.test("files arrive in the kind of their extension, whichever way they come in", (t) =>
+  withStage(openStage, async (stage) => {
+    await using files = await serveFiles();
+    for (const number of Object.values(CUSTOMERS)) await stage.addPhone(number);
+    const line = await stage.linkLine(LINE);
 
-  await t.step("as base64, with and without a data: prefix", async () => {
-    for (const [i, shipment] of SHIPMENTS.entries()) {
-      const prefix = i % 2 ? `data:${shipment.mimetype};base64,` : "";
-      await accepted(postDocument(stage, CUSTOMERS.document, shipment, prefix));
-    }
-    await assertArrived(stage, CUSTOMERS.document, SHIPMENTS);
-  });
-
-  await t.step("by multipart upload, the caption before the file or after it", async () => {
-    for (const [i, shipment] of SHIPMENTS.entries()) {
-      await accepted(postForm(stage, CUSTOMERS.form, shipment, i % 2 ? "after" : "before"));
-    }
-    await assertArrived(stage, CUSTOMERS.form, SHIPMENTS);
-  });
-
-  await t.step("by address, in one bulk", async () => {
-    const messages = SHIPMENTS.map(({ filename, content, caption }) => {
-      return { to: CUSTOMERS.url, fileUrl: files.offer(filename, content), caption };
+    await t.step("as base64, with and without a data: prefix", async () => {
+      for (const [i, shipment] of SHIPMENTS.entries()) {
+        const prefix = i % 2 ? `data:${shipment.mimetype};base64,` : "";
+        await accepted(postDocument(stage, CUSTOMERS.document, shipment, prefix));
+      }
+      await assertArrived(stage, CUSTOMERS.document, SHIPMENTS);
     });
-    const answer = await stage.api.call("POST", "/messages/send/bulk", { sessionId: line.sessionId, messages });
-    assert.equal(answer.total, SHIPMENTS.length);
-    await assertArrived(stage, CUSTOMERS.url, SHIPMENTS);
-  });
 
-  await t.step("by the endpoint for invoices, always as a PDF; with a Bearer key too", async () => {
-    const invoices = [sampleFile("pdf"), PAGELESS_PDF].map((content, i): Shipment => ({
-      filename: `invoice ${i}.pdf`,
-      content,
-      caption: `Your invoice ${i}`,
-      kind: "document",
-      mimetype: "application/pdf",
-    }));
-    for (const [i, { filename, content, caption }] of invoices.entries()) {
-      const key: Record<string, string> = i === 0
-        ? { "x-api-key": stage.apiKey }
-        : { authorization: `Bearer ${stage.apiKey}` };
-      await accepted(fetch(`${stage.gateway.baseUrl}/message/send/pdf`, {
-        method: "POST",
-        headers: { ...key, "content-type": "application/json" },
-        body: JSON.stringify({ file: content.toString("base64"), number: CUSTOMERS.pdf, message: caption, filename }),
+    await t.step("by multipart upload, the caption before the file or after it", async () => {
+      for (const [i, shipment] of SHIPMENTS.entries()) {
+        await accepted(postForm(stage, CUSTOMERS.form, shipment, i % 2 ? "after" : "before"));
+      }
+      await assertArrived(stage, CUSTOMERS.form, SHIPMENTS);
+    });
+
+    await t.step("by address, in one bulk", async () => {
+      const messages = SHIPMENTS.map(({ filename, content, caption }) => {
+        return { to: CUSTOMERS.url, fileUrl: files.offer(filename, content), caption };
+      });
+      const answer = await stage.api.call("POST", "/messages/send/bulk", { sessionId: line.sessionId, messages });
+      assert.equal(answer.total, SHIPMENTS.length);
+      await assertArrived(stage, CUSTOMERS.url, SHIPMENTS);
+    });
+
+    await t.step("by the endpoint for invoices, always as a PDF; with a Bearer key too", async () => {
+      const invoices = [sampleFile("pdf"), PAGELESS_PDF].map((content, i): Shipment => ({
+        filename: `invoice ${i}.pdf`,
+        content,
+        caption: `Your invoice ${i}`,
+        kind: "document",
+        mimetype: "application/pdf",
       }));
-    }
-    await assertArrived(stage, CUSTOMERS.pdf, invoices);
-  });
+      for (const [i, { filename, content, caption }] of invoices.entries()) {
+        const form: Record<string, string> = i === 0
+          ? {}
+          : { "x-api-key": "", authorization: `Bearer ${stage.apiKey}` };
+        const json = { file: content.toString("base64"), number: CUSTOMERS.pdf, message: caption, filename };
+        await accepted(post(stage, "/message/send/pdf", { json, headers: form }));
+      }
+      await assertArrived(stage, CUSTOMERS.pdf, invoices);
+    });
 
-  await t.step("to a group: text, file, document, PDF and bulk", async () => {
-    const participants = [LINE, CUSTOMERS.group, CUSTOMERS.other];
-    const { id: group } = await stage.control.call("POST", "/groups", { subject: "Customers", participants });
-    const [file, document, byUrl] = SHIPMENTS.filter(({ filename }) =>
-      ["picture.png", "a.csv", "clip.mp4"].includes(filename)
-    );
-    await accepted(postJson(stage, "/messages/send/text", { to: group, text: "to the whole group" }));
-    await accepted(postForm(stage, group, file!, "before"));
-    await accepted(postDocument(stage, group, document!, ""));
-    const pdf = { file: PAGELESS_PDF.toString("base64"), number: group, filename: "group.pdf" };
-    await accepted(postJson(stage, "/message/send/pdf", pdf));
-    const fileUrl = files.offer(byUrl!.filename, byUrl!.content);
-    const messages = [{ to: group, fileUrl, caption: byUrl!.caption }, { to: group, text: "and a text in a bulk" }];
-    await accepted(postJson(stage, "/messages/send/bulk", { sessionId: line.sessionId, messages }));
+    await t.step("to a group: text, file, document, PDF and bulk", async () => {
+      const participants = [LINE, CUSTOMERS.group, CUSTOMERS.other];
+      const { id: group } = await stage.control.call("POST", "/groups", { subject: "Customers", participants });
+      const [file, document, byUrl] = [shipmentOf("picture.png"), shipmentOf("a.csv"), shipmentOf("clip.mp4")];
+      await accepted(post(stage, "/messages/send/text", { json: { to: group, text: "to the whole group" } }));
+      await accepted(postForm(stage, group, file, "before"));
+      await accepted(postDocument(stage, group, document, ""));
+      const pdf = { file: PAGELESS_PDF.toString("base64"), number: group, filename: "group.pdf" };
+      await accepted(post(stage, "/message/send/pdf", { json: pdf }));
+      const fileUrl = files.offer(byUrl.filename, byUrl.content);
+      const messages = [{ to: group, fileUrl, caption: byUrl.caption }, { to: group, text: "and a text in a bulk" }];
+      await accepted(post(stage, "/messages/send/bulk", { json: { sessionId: line.sessionId, messages } }));
 
-    for (const member of [CUSTOMERS.group, CUSTOMERS.other]) {
-      const inbox = await inboxOf(stage, member, 6);
-      assert.deepEqual(
-        inbox.map(({ chat, from }) => ({ chat, from })),
-        inbox.map(() => ({
-          chat: group,
-          from: `${LINE}@s.whatsapp.net`,
-        })),
-      );
-      assert.deepEqual(inbox.map(({ text }) => text).filter(Boolean), ["to the whole group", "and a text in a bulk"]);
-      const inGroup = [file!, document!, byUrl!].map(expected);
-      assert.deepEqual([1, 2, 4].map((i) => found(inbox[i])), inGroup);
-      assert.equal(inbox[3].sha256, sha256(PAGELESS_PDF));
-    }
-  });
+      for (const member of [CUSTOMERS.group, CUSTOMERS.other]) {
+        const inbox = await arrivals(stage, member, { count: 6 });
+        assert.deepEqual(
+          inbox.map(({ chat, from }) => ({ chat, from })),
+          Array(6).fill({ chat: group, from: `${LINE}@s.whatsapp.net` }),
+        );
+        assert.deepEqual(inbox.map(({ text }) => text).filter(Boolean), ["to the whole group", "and a text in a bulk"]);
+        const inGroup = [file, document, byUrl].map(expected);
+        assert.deepEqual([1, 2, 4].map((i) => found(inbox[i])), inGroup);
+        assert.equal(inbox[3].sha256, sha256(PAGELESS_PDF));
+      }
+    });
 
-  await t.step("images say their size and bring a preview; one that is corrupt goes all the same", async () => {
-    const inbox = await stage.inbox(CUSTOMERS.document);
-    for (const { imageSize, type } of inbox) assert.deepEqual(imageSize, type === "imageMessage" ? IMAGE_SIZE : null);
-    const previews = inbox.filter(({ hasPreview }) => hasPreview).map(({ mimetype }) => mimetype);
-    assert.deepEqual([...new Set(previews)].sort(), ["image/jpeg", "image/png"]);
+    await t.step("images say their size and bring a preview; one that is corrupt goes all the same", async () => {
+      const inbox = await stage.inbox(CUSTOMERS.document);
+      for (const { imageSize, type } of inbox) assert.deepEqual(imageSize, type === "imageMessage" ? IMAGE_SIZE : null);
+      const previews = inbox.filter(({ hasPreview }) => hasPreview).map(({ mimetype }) => mimetype);
+      assert.deepEqual([...new Set(previews)].sort(), ["image/jpeg", "image/png"]);
 
-    for (const [i, filename] of ["broken.png", "broken.jpg", "broken.webp", "broken.mp4", "broken.mp3"].entries()) {
-      const content = Buffer.concat([sampleFile(filename.slice(7)).subarray(0, 30), Buffer.alloc(200, i)]);
-      const shipment: Shipment = { filename, content, caption: null, kind: "image", mimetype: "" };
-      await accepted(postDocument(stage, CUSTOMERS.pdf, shipment, ""));
-      const arrived = await stage.arrival(CUSTOMERS.pdf, (message) => message.sha256 === sha256(content));
-      assert.equal(arrived.mediaError, null);
-    }
-  });
+      for (const [i, filename] of ["broken.png", "broken.jpg", "broken.webp", "broken.mp4", "broken.mp3"].entries()) {
+        const content = Buffer.concat([sampleFile(filename.slice(7)).subarray(0, 30), Buffer.alloc(200, i)]);
+        const shipment: Shipment = { filename, content, caption: null, kind: "image", mimetype: "" };
+        await accepted(postDocument(stage, CUSTOMERS.pdf, shipment, ""));
+        const arrived = await stage.arrival(CUSTOMERS.pdf, (message) => message.sha256 === sha256(content));
+        assert.equal(arrived.mediaError, null);
+      }
+    });
 
-  await t.step("nothing of a file stays on the gateway's disk when its message has ended", async () => {
-    assert.deepEqual(await filesUnder(`${stage.env.PALOMA_DATA_DIR}/media`), []);
-  });
-
-  await stage.end(SHIPMENTS.map(({ caption }) => caption!));
-});
-
-Deno.test("texts and recipients of every form arrive, and whoever has no account is told of", async (t) => {
-  const stage = await openStage();
-  const [customer, other] = [CUSTOMERS.document, CUSTOMERS.other];
-  await stage.addPhone(customer);
-  await stage.addPhone(other);
-  const first = await stage.linkLine(LINE);
-  const second = await stage.linkLine(SECOND_LINE);
-
-  await t.step("a number, its JID and its hidden LID reach the same phone", async () => {
-    const { lid } = await stage.control.call("GET", `/phones/${customer}`);
-    const forms = [customer, `${customer}@s.whatsapp.net`, lid.includes("@") ? lid : `${lid}@lid`];
-    for (const to of forms) await accepted(postJson(stage, "/messages/send/text", { to, text: `hello to ${to}` }));
-    const inbox = await inboxOf(stage, customer, 3);
-    assert.deepEqual(inbox.map(({ text }) => text), forms.map((to) => `hello to ${to}`));
-  });
-
-  await t.step("65,536 characters arrive, emoji and lines included; one more is refused", async () => {
-    const line = "Grüße 👋🏽 مرحبا 你好 👨‍👩‍👧‍👦\n";
-    const text = [...line.repeat(4_000)].slice(0, 65_536).join("").replace(/\s$/, "!");
-    await accepted(postJson(stage, "/messages/send/text", { to: customer, text }));
-    const doves = "🕊".repeat(65_536);
-    await accepted(postJson(stage, "/messages/send/text", { to: customer, text: doves }));
-    await stage.arrival(customer, (message) => message.text === text);
-    await stage.arrival(customer, (message) => message.text === doves);
-    const { status, body } = await answer(postJson(stage, "/messages/send/text", { to: customer, text: `${doves}x` }));
-    assert.deepEqual([status, body.code, body.errors[0].path], [400, "validation_failed", "text"]);
-  });
-
-  await t.step("a number without an account ends as failed, with a clear reason, and the next one leaves", async () => {
-    const nobody = "4917559999999";
-    const { messageId } = await accepted(
-      postJson(stage, "/messages/send/text", { to: nobody, text: "is anybody there" }),
-    );
-    await stage.status(messageId, "failed");
-    const { data } = await stage.api.call("GET", "/messages/history?status=failed");
-    assert.deepEqual(data.map(({ messageId, to, error }: Json) => ({ messageId, to, error })), [{
-      messageId,
-      to: nobody,
-      error: { code: "number_not_registered", message: `${nobody} has no account.` },
-    }]);
-    await accepted(postJson(stage, "/messages/send/text", { to: other, text: "the line goes on" }));
-    await stage.arrival(other, (message) => message.text === "the line goes on");
-  });
-
-  await t.step("without a session the oldest connected line sends", async () => {
-    await accepted(postJson(stage, "/messages/send/text", { to: other, text: "by the first line" }));
-    await stage.api.call("POST", `/sessions/${first.sessionId}/disconnect`);
-    await accepted(postJson(stage, "/messages/send/text", { to: other, text: "by the second line" }));
-    const pdf = { file: PAGELESS_PDF.toString("base64"), number: other, filename: "second.pdf" };
-    await accepted(postJson(stage, "/message/send/pdf", pdf));
-    const inbox = (await inboxOf(stage, other, 4)).slice(-3);
-    assert.deepEqual(inbox.map(({ from }) => from), [LINE, SECOND_LINE, SECOND_LINE].map((n) => `${n}@s.whatsapp.net`));
-    await stage.api.call("POST", `/sessions/${second.sessionId}/disconnect`);
-    const refused = await answer(postJson(stage, "/messages/send/text", { to: other, text: "by no line" }));
-    assert.deepEqual([refused.status, refused.body.code], [409, "no_connected_session"]);
-  });
-
-  await stage.end(["hello to", "is anybody there", "by the first line"]);
-});
-
-function postJson(stage: Stage, path: string, body: unknown): Promise<Response> {
-  const headers = { "content-type": "application/json" };
-  return stage.request("POST", path, { headers, body: JSON.stringify(body) });
-}
+    await t.step("nothing of a file stays on the gateway's disk when its message has ended", async () => {
+      await until(systemClock, async () => (await filesUnder(`${stage.dataDir}/media`)).length === 0 ? true : null, {
+        what: "the files to go",
+      });
+    });
+  }));
 
 function postDocument(stage: Stage, to: string, { filename, content, caption }: Shipment, prefix: string) {
   const file = prefix + content.toString("base64");
-  return postJson(stage, "/messages/send/document", { to, file, filename, ...(caption === null ? {} : { caption }) });
+  const json = { to, file, filename, ...(caption === null ? {} : { caption }) };
+  return post(stage, "/messages/send/document", { json });
 }
 
 function postForm(stage: Stage, to: string, { filename, content, caption }: Shipment, place: "before" | "after") {
   const form = new FormData();
+  stage.secrets.read({ caption });
   form.set("to", to);
   if (place === "before") form.set("caption", caption ?? "");
   form.set("file", new File([Uint8Array.from(content)], filename));
   if (place === "after") form.set("caption", caption ?? "");
-  return stage.request("POST", "/messages/send/file", { body: form });
-}
-
-async function answer(request: Promise<Response>): Promise<{ status: number; body: Json }> {
-  const response = await request;
-  return { status: response.status, body: await response.json() };
-}
-
-async function accepted(request: Promise<Response>): Promise<Json> {
-  const { status, body } = await answer(request);
-  assert.equal(status, 202, JSON.stringify(body));
-  return body;
-}
-
-/** The inbox once it holds this many messages; a line keeps its order, so it is in the order of sending. */
-function inboxOf(stage: Stage, number: string, count: number): Promise<Json[]> {
-  return until(systemClock, async () => {
-    const inbox = await stage.inbox(number);
-    return inbox.length >= count ? inbox : null;
-  }, { what: `${count} messages at ${number}`, timeoutMs: 60_000 });
+  return answerOf(stage.request("POST", "/messages/send/file", { body: form }));
 }
 
 async function assertArrived(stage: Stage, number: string, shipments: readonly Shipment[]): Promise<void> {
-  const inbox = await inboxOf(stage, number, shipments.length);
+  const inbox = await arrivals(stage, number, { count: shipments.length });
   assert.deepEqual(inbox.map(found), shipments.map(expected));
 }
 

@@ -10,6 +10,9 @@ export interface Content {
   caption: string | null;
   filename: string | null;
   mimetype: string | null;
+  voiceNote: boolean;
+  imageSize: { width: number; height: number } | null;
+  hasPreview: boolean;
   file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> } | null;
 }
 
@@ -38,13 +41,25 @@ export function readContent(message: proto.IMessage): Content | null {
   const inner = unwrap(message);
   const type = Object.entries(inner).find(([field, value]) => value != null && !ENVELOPE_FIELDS.has(field))?.[0];
   if (!type) return null;
-  const content: Content = { type, text: textOf(inner), caption: null, filename: null, mimetype: null, file: null };
+  const { width, height } = inner.imageMessage ?? {};
+  const content: Content = {
+    type,
+    text: textOf(inner),
+    caption: null,
+    filename: null,
+    mimetype: null,
+    voiceNote: inner.audioMessage?.ptt ?? false,
+    imageSize: width && height ? { width, height } : null,
+    hasPreview: false,
+    file: null,
+  };
   for (const [field, kind] of FILE_FIELDS) {
     const media = inner[field];
     if (!media) continue;
     content.mimetype = media.mimetype ?? null;
     content.caption = ("caption" in media && media.caption) || null;
     content.filename = ("fileName" in media && media.fileName) || null;
+    content.hasPreview = "jpegThumbnail" in media && (media.jpegThumbnail?.length ?? 0) > 0;
     if (media.mediaKey && media.fileSha256 && media.fileEncSha256 && media.directPath) {
       const { mediaKey, fileSha256, fileEncSha256, directPath } = media;
       const fileLength = Number(media.fileLength ?? 0);

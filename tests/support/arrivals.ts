@@ -1,0 +1,20 @@
+/** Waiting for a number of messages at a simulated phone. */
+import { type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import type { RunningGateway } from "./gateway_process.ts";
+import type { Stage } from "./stage.ts";
+
+/**
+ * The phone's inbox once it holds this many messages, oldest first. A line keeps its order: what one line sent is in the
+ * order of sending.
+ */
+export function arrivals(
+  stage: Pick<Stage<RunningGateway>, "inbox">,
+  number: string,
+  { count, timeoutMs = 60_000 }: { count: number; timeoutMs?: number },
+): Promise<Json[]> {
+  return until(systemClock, async () => {
+    const inbox = await stage.inbox(number);
+    return inbox.length >= count ? inbox : null;
+  }, { what: `${count} messages at ${number}`, timeoutMs });
+}
