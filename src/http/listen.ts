@@ -77,7 +77,9 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
 /** For a request that has no URL (a broken Host header, say) and so never reached the app. */
 function unreadable(error: unknown): Response {
   const status = (error as Error | null)?.name === "RequestError" ? 400 : 500;
-  const title = status === 400 ? "The request line or the Host header is not valid" : "Something went wrong on our side";
+  const title = status === 400
+    ? "The request line or the Host header is not valid"
+    : "Something went wrong on our side";
   return Response.json({ type: "about:blank", title, status }, {
     status,
     headers: { "content-type": "application/problem+json" },

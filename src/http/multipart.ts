@@ -29,6 +29,7 @@ export async function readFormUpload<Fields>(
   const parser = makeParser(request);
   const fields: Record<string, string> = {};
   let filename = "";
+  let content: Readable | null = null;
   let writing: Promise<StoredFile> | null = null;
   /** Why we stopped it; null while only the parser itself may complain. */
   let refusal: unknown = null;
@@ -43,13 +44,14 @@ export async function readFormUpload<Fields>(
     else Object.defineProperty(fields, name, { value, enumerable: true });
   });
   parser.on("fieldsLimit", () => refuse(invalid("body", `has more than ${MAX_FIELDS} fields`)));
-  parser.on("file", (name, content, givenName) => {
+  parser.on("file", (name, stream, givenName) => {
     let cutOff: unknown = null;
-    content.on("error", (error) => cutOff = error);
+    stream.on("error", (error) => cutOff = error);
     if (name !== part) return refuse(invalid(name, `is a file; the part of the file is named "${part}"`));
     if (writing) return refuse(invalid(name, "is given twice"));
     filename = givenName ?? "";
-    writing = write(media, { content: content as Readable, maxBytes });
+    content = stream as Readable;
+    writing = write(media, { content, maxBytes });
     writing.catch((error) => error === cutOff ? parser.destroy(error) : refuse(error));
   });
 
@@ -60,6 +62,8 @@ export async function readFormUpload<Fields>(
     if (file.size === 0) throw invalid(part, "is empty");
     return { fields: validate(schema, { ...fields, [part]: "" }), file, filename };
   } catch (error) {
+    // The parser leaves the stream of a file open when it is stopped, and the writer would wait for more.
+    (content as Readable | null)?.destroy(error as Error);
     const written = await (writing as Promise<StoredFile> | null)?.catch(() => null);
     if (written) await media.remove(written.fileId);
     if (refusal) throw refusal;

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { IDEMPOTENCY_MS } from "../../src/account/idempotency.ts";
+import { expectAnswer, problem } from "../support/api_table.ts";
+import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
+
+const TO = "34600111222";
+const KEYED = { "idempotency-key": "order-1042" };
+
+async function total(world: ApiWorld): Promise<number> {
+  return (await (await world.call("GET", "/v1/messages/history")).json()).pagination.total;
+}
+
+function picture(name: string, content: string, fields: Record<string, string> = { to: TO }): CallOptions {
+  const body = new FormData();
+  for (const [field, value] of Object.entries(fields)) body.set(field, value);
+  body.set("file", new File([content], name));
+  return { body, headers: KEYED };
+}
+
+/** Each way to send, twice the same and once another. */
+const SENDS: [path: string, same: () => CallOptions, other: () => CallOptions][] = [
+  ["/v1/messages/send/text", () => ({ json: { to: TO, text: "a" } }), () => ({ json: { to: TO, text: "b" } })],
+  [
+    "/v1/messages/send/bulk",
+    () => ({ json: { messages: [{ to: TO, text: "a" }, { to: TO, text: "b" }] } }),
+    () => ({ json: { messages: [{ to: TO, text: "a" }] } }),
+  ],
+  [
+    "/v1/messages/send/document",
+    () => ({ json: { to: TO, file: btoa("hello"), filename: "a.txt" } }),
+    () => ({ json: { to: TO, file: btoa("hullo"), filename: "a.txt" } }),
+  ],
+  [
+    "/v1/message/send/pdf",
+    () => ({ json: { number: TO, file: btoa("%PDF"), message: "x", filename: "a.pdf" } }),
+    () => ({ json: { number: TO, file: btoa("%PDF"), message: "y", filename: "a.pdf" } }),
+  ],
+  ["/v1/messages/send/file", () => picture("a.png", "abc"), () => picture("a.png", "abd")],
+];
+
+for (const [path, same, other] of SENDS) {
+  Deno.test(`the same key and body give the first answer, another body is refused: ${path}`, () =>
+    withApi(async (world) => {
+      await world.linkedSession();
+      const post = (options: CallOptions) =>
+        world.call("POST", path, { ...options, headers: { ...options.headers, ...KEYED } });
+      const first = await expectAnswer(await post(same()), { status: 202 });
+      const accepted = await total(world);
+      assert.equal(await expectAnswer(await post(same()), { status: 202 }), first);
+      await expectAnswer(await post(other()), { status: 422, contains: problem("idempotency_key_reused") });
+      assert.equal(await total(world), accepted);
+      await expectAnswer(await post({ ...same(), headers: { "idempotency-key": "another" } }), { status: 202 });
+      assert.deepEqual(await world.files(), [], "files of repetitions were left behind");
+    }));
+
+  Deno.test(`fifty at once with one key are one: ${path}`, () =>
+    withApi(async (world) => {
+      await world.linkedSession();
+      const one = await world.call("POST", path, { ...same(), headers: { "idempotency-key": "alone" } });
+      assert.equal(one.status, 202, await one.text());
+      const accepted = await total(world);
+      const answers = await Promise.all(Array.from({ length: 50 }, () => {
+        const options = same();
+        return world.call("POST", path, { ...options, headers: { ...options.headers, ...KEYED } });
+      }));
+      const texts = new Set(await Promise.all(answers.map((answer) => expectAnswer(answer, { status: 202 }))));
+      assert.equal(texts.size, 1);
+      assert.equal(await total(world), 2 * accepted);
+    }));
+}
+
+Deno.test("a repeated send gets its answer although its session is gone", () =>
+  withApi(async (world) => {
+    const session = await world.linkedSession();
+    const post = () =>
+      world.call("POST", "/v1/messages/send/text", { json: { sessionId: session, to: TO, text: "a" }, headers: KEYED });
+    const first = await expectAnswer(await post(), { status: 202 });
+    await world.call("POST", `/v1/sessions/${session}/logout`);
+    assert.equal(await expectAnswer(await post(), { status: 202 }), first);
+    await world.call("DELETE", `/v1/sessions/${session}`);
+    assert.equal(await expectAnswer(await post(), { status: 202 }), first);
+  }));
+
+Deno.test("fifty sessions at once under one key are one session", () =>
+  withApi(async (world) => {
+    const create = () => world.call("POST", "/v1/sessions", { json: { name: "x" }, headers: KEYED });
+    const answers = await Promise.all(Array.from({ length: 50 }, create));
+    const texts = new Set(await Promise.all(answers.map((answer) => expectAnswer(answer, { status: 201 }))));
+    assert.equal(texts.size, 1);
+    assert.equal((await (await world.call("GET", "/v1/sessions")).json()).data.length, 1);
+  }));
+
+Deno.test("one key is for one request, whatever its path", () =>
+  withApi(async (world) => {
+    await world.linkedSession();
+    const webhook = { json: { url: "https://example.com" }, headers: KEYED };
+    const first = await expectAnswer(await world.call("POST", "/v1/webhooks", webhook), { status: 201 });
+    assert.equal(await expectAnswer(await world.call("POST", "/v1/webhooks", webhook), { status: 201 }), first);
+    const text = { json: { to: TO, text: "a" }, headers: KEYED };
+    const reused = { status: 422, contains: problem("idempotency_key_reused") };
+    await expectAnswer(await world.call("POST", "/v1/messages/send/text", text), reused);
+    await expectAnswer(await world.call("POST", "/v1/sessions", { json: { name: "x" }, headers: KEYED }), reused);
+    const { apiKey: key } = await world.accounts.create({ name: "other", plan: "tested" });
+    await expectAnswer(await world.call("POST", "/v1/webhooks", { ...webhook, key }), { status: 201 });
+  }));
+
+Deno.test("a refusal is not kept", () =>
+  withApi(async (world) => {
+    const post = (text: string) =>
+      world.call("POST", "/v1/messages/send/text", { json: { to: TO, text }, headers: KEYED });
+    await expectAnswer(await post(""), { status: 400 });
+    await expectAnswer(await post("a"), { status: 409, contains: problem("no_connected_session") });
+    await world.linkedSession();
+    await expectAnswer(await post("a"), { status: 202 });
+  }));
+
+Deno.test("a key is free again after 24 hours", () =>
+  withApi(async (world) => {
+    await world.linkedSession();
+    const post = (text: string) =>
+      world.call("POST", "/v1/messages/send/text", { json: { to: TO, text }, headers: KEYED });
+    await expectAnswer(await post("a"), { status: 202 });
+    await world.runtime.clock.advance(IDEMPOTENCY_MS - 1);
+    await expectAnswer(await post("b"), { status: 422 });
+    await world.runtime.clock.advance(1);
+    await expectAnswer(await post("b"), { status: 202 });
+  }));
