@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
 import { Problem } from "../../src/errors.ts";
+import { repairCiphers } from "../../src/repair_ciphers.ts";
 import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import type { InboxItem, Phone } from "../../src/sandbox/device.ts";
 import { type OpenNetwork, startNetwork } from "../../src/sandbox/network.ts";
@@ -57,6 +58,7 @@ export async function withScene(
   play: (scene: Scene) => Promise<void>,
   options: SceneOptions = {},
 ): Promise<void> {
+  repairCiphers();
   const folder = await Deno.makeTempDir({ prefix: "paloma-connection-" });
   const log = pino({ level: "silent" });
   const simulated = await startNetwork({ runtime: systemRuntime(log), ...options });

@@ -160,7 +160,7 @@ export function connectLine(
     const recipients = makeRecipients({ socket, kv, lineId, runtime });
     const upload = uploadTo(shared.mediaHost, socket);
     const isOpen = () => loggedIn;
-    const sender = makeSender({ socket, recipients, groups, sent, upload, logger, runtime: { clock, log }, isOpen });
+    const sender = makeSender({ socket, recipients, groups, sent, upload, runtime: { ...runtime, log }, isOpen });
     inbox = openInbox({ socket, auth, groups }, journal);
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
@@ -224,7 +224,7 @@ export function connectLine(
     ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(live, stanza));
     ws.on("CB:notification,type:w:gp2", ({ attrs }: BinaryNode) => attrs.from && groups.forget(attrs.from));
     ev.on("creds.update", () => {
-      auth.saveCreds().catch((error) => log.error({ error: error.name }, "credentials could not be saved"));
+      auth.saveCreds().catch((error) => over || log.error({ error: error.name }, "credentials could not be saved"));
     });
     ev.on("connection.update", ({ connection, lastDisconnect }) => {
       if (over) return;

@@ -1,35 +1,49 @@
-/** An outgoing body as the content that the library sends: files as streams from disk, never as addresses. */
-import { createReadStream } from "node:fs";
-import type { AnyMessageContent } from "@whiskeysockets/baileys";
+/**
+ * An outgoing body as the network's message. Built here and not by the library, whose own way reads files by address,
+ * fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder when it is killed.
+ */
+import { proto } from "@whiskeysockets/baileys";
+import type { Runtime } from "../../runtime.ts";
 import type { OutgoingBody } from "../connection.ts";
 import { fileFacts } from "./file_facts.ts";
+import { encryptFile } from "./media_encrypt.ts";
+import type { Upload } from "./media_upload.ts";
 
 /** What phones play as a voice note; any other audio arrives as a file to play. */
 const VOICE = /^(audio|application)\/ogg\b/;
 const VOICE_MIMETYPE = "audio/ogg; codecs=opus";
+/** Receivers derive what goes with a message (a report, a reaction) from its secret, as all clients of today send it. */
+const SECRET_BYTES = 32;
 
-/**
- * Builds the content. Opens the file when the content is used; facts about it (size of an image, pages, thumbnail) are
- * looked up and left out where it does not tell them.
- */
-export async function encode(body: OutgoingBody): Promise<AnyMessageContent> {
-  // `null` keeps the library from fetching addresses that it finds in the text.
-  if (body.kind === "text") return { text: body.text, linkPreview: null };
-  const { path, filename, mimetype } = body;
+export interface EncodeTools {
+  upload: Upload;
+  runtime: Pick<Runtime, "clock" | "random">;
+}
+
+/** Encrypts and uploads the body's file. Throws when it can't be read, and UploadFailed. */
+export async function encode(body: OutgoingBody, tools: EncodeTools): Promise<proto.IMessage> {
+  const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
+  return proto.Message.fromObject({ ...await contentOf(body, tools), messageContextInfo });
+}
+
+async function contentOf(body: OutgoingBody, { upload, runtime }: EncodeTools): Promise<proto.IMessage> {
+  if (body.kind === "text") return { extendedTextMessage: { text: body.text } };
+  const { kind, path, filename, mimetype } = body;
   const facts = await fileFacts(body);
-  const media = { stream: createReadStream(path) };
-  const caption = body.caption ? { caption: body.caption } : {};
-  switch (body.kind) {
+  const encrypted = await encryptFile(path, kind, runtime.random);
+  const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
+  const place = await upload(encrypted, kind);
+  const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
+  const file = { ...place, mediaKey, fileSha256, fileEncSha256, fileLength, mediaKeyTimestamp, mimetype, ...facts };
+  const caption = body.caption || undefined;
+  switch (kind) {
     case "image":
-      // Null where none could be made: with undefined the library would try by itself.
-      return { image: media, mimetype, ...caption, ...facts } as AnyMessageContent;
+      return { imageMessage: { ...file, caption } };
     case "video":
-      return { video: media, mimetype, ...caption, ...facts } as AnyMessageContent;
-    case "audio": {
-      const ptt = VOICE.test(mimetype);
-      return { audio: media, ptt, mimetype: ptt ? VOICE_MIMETYPE : mimetype, ...facts } as AnyMessageContent;
-    }
+      return { videoMessage: { ...file, caption } };
+    case "audio":
+      return { audioMessage: VOICE.test(mimetype) ? { ...file, ptt: true, mimetype: VOICE_MIMETYPE } : file };
     case "document":
-      return { document: media, fileName: filename, mimetype, ...caption, ...facts } as AnyMessageContent;
+      return { documentMessage: { ...file, fileName: filename, title: filename, caption } };
   }
 }

@@ -13,18 +13,14 @@ const IMAGE_HEAD_BYTES = 256 * 1024;
 /** Larger PDFs go without a page count. */
 const PDF_BYTES = 8 * 1024 * 1024;
 
-/**
- * Fields for the message. Null, not undefined, where the file does not tell: with undefined the library would look for
- * itself, by programs that may not be there. Throws only when the file can't be read.
- */
+/** Fields for the message, as far as the file tells them. Throws only when the file can't be read. */
 export async function fileFacts(body: FileBody): Promise<Record<string, unknown>> {
   switch (body.kind) {
     case "image":
       return await imageFacts(body);
     case "video":
-      return { jpegThumbnail: null, ...await lengthOf(body) };
     case "audio":
-      return { seconds: null, waveform: null, ...await lengthOf(body) };
+      return await lengthOf(body);
     case "document":
       return body.mimetype === "application/pdf" && body.size <= PDF_BYTES
         ? pageFacts(await readFile(body.path, "latin1"))
@@ -35,7 +31,8 @@ export async function fileFacts(body: FileBody): Promise<Record<string, unknown>
 async function imageFacts({ path, size }: FileBody): Promise<Record<string, unknown>> {
   const bytes = await readHead(path, size <= WHOLE_IMAGE_BYTES ? size : IMAGE_HEAD_BYTES);
   const dimensions = imageSize(bytes);
-  return { jpegThumbnail: dimensions && thumbnail(bytes, dimensions), ...dimensions };
+  const jpegThumbnail = dimensions && thumbnail(bytes, dimensions);
+  return { ...dimensions, ...(jpegThumbnail ? { jpegThumbnail } : {}) };
 }
 
 async function readHead(path: string, length: number): Promise<Uint8Array> {

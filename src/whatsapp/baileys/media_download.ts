@@ -11,7 +11,7 @@ import type { MediaContent, MediaKind } from "./content.ts";
 import type { MediaHost } from "./media_host.ts";
 
 /** The ciphertext ends with the first bytes of its HMAC. */
-const MAC_BYTES = 10;
+export const MAC_BYTES = 10;
 /** Statuses that say the file is not there any more, as against a host that has trouble. */
 const GONE = new Set([403, 404, 410]);
 

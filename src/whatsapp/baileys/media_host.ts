@@ -2,9 +2,11 @@
  * HTTP to the network's media hosts, by node:https: the library's own requests go by `fetch`, which in Deno takes no
  * certificate authority per request. Never follows a redirect and never leaves the hosts that are named here.
  */
-import { createReadStream, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { Agent, request as httpsRequest } from "node:https";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { DEF_MEDIA_HOST, DEFAULT_ORIGIN } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
 
@@ -18,8 +20,11 @@ export interface MediaHost {
   addressOf(file: { directPath?: string | null; url?: string | null }): URL | null;
   /** Throws when the host can't be reached; any status is an answer. The caller reads or destroys the answer. */
   get(url: URL, signal: AbortSignal): Promise<IncomingMessage>;
-  /** Posts a file of `size` bytes. */
-  post(url: URL, file: { path: string; size: number }): Promise<{ status: number; body: string }>;
+  /** Posts `length` bytes. */
+  post(
+    url: URL,
+    file: { content: AsyncIterable<Uint8Array>; length: number },
+  ): Promise<{ status: number; body: string }>;
 }
 
 /** Throws when the CA file can't be read: a mistake in the settings, to be told at start. */
@@ -56,16 +61,15 @@ export function makeMediaHost(config: Pick<WhatsAppConfig, "mediaUrl" | "ca">): 
       });
     },
 
-    post(url, { path, size }) {
+    post(url, { content, length }) {
       return new Promise((resolve, reject) => {
-        const headers = { "Content-Type": "application/octet-stream", "Content-Length": String(size) };
+        const headers = { "Content-Type": "application/octet-stream", "Content-Length": String(length) };
         const request = open(url, { method: "POST", headers });
         request.on("error", reject).on("response", (response: IncomingMessage) => {
           readText(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
         });
-        const file = createReadStream(path);
-        file.on("error", (error) => request.destroy(error));
-        file.pipe(request);
+        // Ends the request when the content fails, and the content when the request does.
+        pipeline(Readable.from(content), request).catch(reject);
       });
     },
   };

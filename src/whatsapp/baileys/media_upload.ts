@@ -1,28 +1,37 @@
 /** Uploading an encrypted file to the hosts that the network names. */
-import { stat } from "node:fs/promises";
-import {
-  encodeBase64EncodedStringForUpload,
-  MEDIA_PATH_MAP,
-  type WAMediaUploadFunction,
-  type WASocket,
-} from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import { MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
+import type { FileKind } from "../../message/content.ts";
+import type { EncryptedFile } from "./media_encrypt.ts";
 import type { MediaHost } from "./media_host.ts";
 
-/** The upload function that the library asks for. It throws when no host took the file. */
-export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaConn">): WAMediaUploadFunction {
-  return async (path, { mediaType, fileEncSha256B64 }) => {
-    const { size } = await stat(path);
-    const token = encodeBase64EncodedStringForUpload(fileEncSha256B64);
+/** Where an uploaded file lies, as its message says it. */
+export interface MediaPlace {
+  url: string;
+  directPath: string;
+}
+
+/** No host took the file; trying again may work. */
+export class UploadFailed extends Error {
+  override name = "UploadFailed";
+}
+
+export type Upload = (file: EncryptedFile, kind: FileKind) => Promise<MediaPlace>;
+
+/** Uploads go by the socket's permit. Throws UploadFailed. */
+export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaConn">): Upload {
+  return async (file, kind) => {
+    const token = Buffer.from(file.fileEncSha256).toString("base64url");
     let failure = "the network named no media host";
     // A second round asks for new hosts and a new permit: the ones at hand may have run out.
     for (const renew of [false, true]) {
       const { hosts, auth } = await socket.refreshMediaConn(renew);
       for (const { hostname } of hosts) {
-        const url = new URL(`https://${hostname}${MEDIA_PATH_MAP[mediaType]}/${token}`);
+        const url = new URL(`https://${hostname}${MEDIA_PATH_MAP[kind]}/${token}`);
         url.searchParams.set("auth", auth);
         url.searchParams.set("token", token);
         try {
-          const { status, body } = await host.post(url, { path, size });
+          const { status, body } = await host.post(url, { content: file.content(), length: file.encryptedLength });
           const place = status === 200 ? placeIn(body) : null;
           if (place) return place;
           failure = `the media host answered ${status}`;
@@ -31,14 +40,14 @@ export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaCo
         }
       }
     }
-    throw new Error(`upload failed: ${failure}`);
+    throw new UploadFailed(failure);
   };
 }
 
-function placeIn(body: string): { mediaUrl: string; directPath: string } | null {
+function placeIn(body: string): MediaPlace | null {
   try {
     const { url, direct_path: directPath } = JSON.parse(body) as { url?: string; direct_path?: string };
-    return directPath ? { mediaUrl: url ?? "", directPath } : null;
+    return directPath ? { url: url ?? "", directPath } : null;
   } catch {
     return null;
   }

@@ -4,16 +4,7 @@
  * The steps up to the frame may fail without harm; then the message surely did not leave. Once the library was told to
  * relay it, only the network's ack counts.
  */
-import {
-  type BinaryNode,
-  generateWAMessage,
-  isJidGroup,
-  jidNormalizedUser,
-  type proto,
-  type SocketConfig,
-  type WAMediaUploadFunction,
-  type WASocket,
-} from "@whiskeysockets/baileys";
+import { type BinaryNode, isJidGroup, jidNormalizedUser, type proto, type WASocket } from "@whiskeysockets/baileys";
 import { Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { StoreError } from "../../store/kv.ts";
@@ -21,6 +12,7 @@ import type { Outgoing, SendOutcome } from "../connection.ts";
 import { within } from "./deadline.ts";
 import { encode } from "./encode.ts";
 import type { Groups } from "./groups.ts";
+import { type Upload, UploadFailed } from "./media_upload.ts";
 import type { Recipients } from "./recipients.ts";
 import type { SentStore } from "./sent_store.ts";
 
@@ -36,9 +28,8 @@ export interface SenderOptions {
   recipients: Recipients;
   groups: Groups;
   sent: SentStore;
-  upload: WAMediaUploadFunction;
-  logger: SocketConfig["logger"];
-  runtime: Pick<Runtime, "clock" | "log">;
+  upload: Upload;
+  runtime: Pick<Runtime, "clock" | "random" | "log">;
   isOpen: () => boolean;
 }
 
@@ -52,7 +43,7 @@ export interface Sender {
 type Ack = { error: number | null } | "lost";
 
 export function makeSender(options: SenderOptions): Sender {
-  const { socket, recipients, groups, sent, upload, logger, runtime, isOpen } = options;
+  const { socket, recipients, groups, sent, upload, runtime, isOpen } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
@@ -69,16 +60,6 @@ export function makeSender(options: SenderOptions): Sender {
 
   async function recipientOf(to: string): Promise<string | null> {
     return /^\d+$/.test(to) ? await recipients.jidOf(to) : isJidGroup(to) ? to : jidNormalizedUser(to);
-  }
-
-  async function build(jid: string, message: Outgoing): Promise<proto.IMessage> {
-    const { message: content } = await generateWAMessage(jid, await encode(message.body), {
-      messageId: message.networkId,
-      userJid: socket.authState.creds.me!.id,
-      upload,
-      logger,
-    });
-    return content!;
   }
 
   async function relay(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
@@ -119,7 +100,7 @@ export function makeSender(options: SenderOptions): Sender {
           return { kind: "refused", code: "number_not_registered", detail: `${message.to} has no account.` };
         }
         if (isJidGroup(jid)) await groups.metadata(jid);
-        const content = await build(jid, message);
+        const content = await encode(message.body, { upload, runtime });
         await sent.keep(message.networkId, content);
         if (!isOpen()) return offline();
         return await relay(jid, message, content);
@@ -170,6 +151,6 @@ function describe(error: unknown): string {
   if (error instanceof StoreError) return "The storage could not be used.";
   const code = queryError(error);
   if (code !== null) return `The network answered a query with error ${code}.`;
-  if (error instanceof Error && error.message.startsWith("upload failed")) return "The file could not be uploaded.";
+  if (error instanceof UploadFailed) return "The file could not be uploaded.";
   return "The message could not be prepared.";
 }

@@ -1,0 +1,66 @@
+/**
+ * Encrypting a file for upload. It is read and encrypted twice, once for the hashes that the upload's address needs and
+ * once on its way out, so nothing is written to disk and a kill leaves no copy behind.
+ */
+import type { Buffer } from "node:buffer";
+import { createCipheriv, createHash, createHmac } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { getMediaKeys } from "@whiskeysockets/baileys";
+import type { FileKind } from "../../message/content.ts";
+import type { Random } from "../../runtime.ts";
+import { MAC_BYTES } from "./media_download.ts";
+
+const KEY_BYTES = 32;
+
+export interface EncryptedFile {
+  mediaKey: Uint8Array;
+  /** Of the file as it is, and of what is uploaded. */
+  fileSha256: Uint8Array;
+  fileEncSha256: Uint8Array;
+  fileLength: number;
+  encryptedLength: number;
+  /** What is uploaded, from its beginning, as often as it is asked for. */
+  content(): AsyncIterable<Uint8Array>;
+}
+
+/** Throws when the file can't be read. */
+export async function encryptFile(path: string, kind: FileKind, random: Random): Promise<EncryptedFile> {
+  const mediaKey = random.bytes(KEY_BYTES);
+  const { iv, cipherKey, macKey } = await getMediaKeys(mediaKey, kind);
+  const plain = createHash("sha256");
+  const encrypted = createHash("sha256");
+  let fileLength = 0;
+  let encryptedLength = 0;
+
+  async function* content(seen: (chunk: Uint8Array) => void = () => {}): AsyncGenerator<Uint8Array> {
+    const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
+    const mac = createHmac("sha256", macKey!).update(iv);
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      seen(chunk);
+      const bytes = cipher.update(chunk);
+      mac.update(bytes);
+      yield bytes;
+    }
+    const last = cipher.final();
+    mac.update(last);
+    yield last;
+    yield mac.digest().subarray(0, MAC_BYTES);
+  }
+
+  const count = (chunk: Uint8Array) => {
+    plain.update(chunk);
+    fileLength += chunk.length;
+  };
+  for await (const bytes of content(count)) {
+    encrypted.update(bytes);
+    encryptedLength += bytes.length;
+  }
+  return {
+    mediaKey,
+    fileSha256: plain.digest(),
+    fileEncSha256: encrypted.digest(),
+    fileLength,
+    encryptedLength,
+    content: () => content(),
+  };
+}
