@@ -22,7 +22,7 @@ if (which === "all" || which === "paced") {
     kills: kills ?? 20,
     delayMinMs: 300,
     delayMaxMs: 800,
-    killAfterMs: [500, 3_000],
+    killAfterMs: [300, 2_000],
     report,
   };
   const result = await pacedRun(options);

@@ -36,6 +36,10 @@ export interface PacedRunResult {
 }
 
 const CUSTOMER = "4917000000001";
+/** Accepted at once, so that a line always has something to send and its longest pause can be judged. */
+const HEAD_START = 10;
+/** Before every second kill the network holds its acks, so that messages are on their way when the gateway dies. */
+const HOLD_ACKS_MS = 900;
 
 export async function pacedRun(options: PacedRunOptions): Promise<PacedRunResult> {
   const { delayMinMs, delayMaxMs, report } = options;
@@ -47,7 +51,7 @@ export async function pacedRun(options: PacedRunOptions): Promise<PacedRunResult
     for (let i = 0; i < options.lines; i++) lines.push(await stage.linkLine(`49150000000${10 + i}`));
     report(`${lines.length} lines linked, pauses of ${delayMinMs} to ${delayMaxMs} ms, ${options.messages} messages`);
 
-    const sending = sendAll(stage, lines, options.messages);
+    const sending = sendAll(stage, lines, options);
     const outages = await killAgainAndAgain(stage, lines, options);
     const { accepted, repeatedSends } = await sending;
     for (const { messageId } of accepted) await stage.status(messageId, "sent");
@@ -87,7 +91,7 @@ export function describePacedRun(result: PacedRunResult, options: PacedRunOption
   return [
     `${kills} kills in ${Math.round(tookMs / 1000)} s; ${repeatedSends} requests met a dead gateway and were repeated`,
     `${accepted} messages accepted, ${accepted} at the phone, each once, under one id and in the order of its line`,
-    `${resends} sent a second time under the same id, for their ack had died with the gateway`,
+    `${resends} of them were sent again, under the same id: ack and receipt had both been lost with the gateway`,
     `${gaps.count} gaps without a kill: ${gaps.minMs} to ${gaps.maxMs} ms (${bounds})`,
     `${gapsAcrossKills.count} gaps across kills: from ${gapsAcrossKills.minMs} ms (at least ${options.delayMinMs} ms)`,
     broken.length === 0 ? "every promise held" : `${broken.length} PROMISES BROKEN`,
@@ -98,6 +102,7 @@ async function killAgainAndAgain(stage: Stage, lines: LinkedLine[], options: Pac
   const outages: Outage[] = [];
   for (let kill = 1; kill <= options.kills; kill++) {
     await sleep(systemClock, systemRandom.between(...options.killAfterMs));
+    if (kill % 2 === 0) await holdAcks(stage, lines);
     const from = systemClock.now();
     await stage.gateway.kill();
     await stage.gateway.start();
@@ -114,11 +119,21 @@ async function killAgainAndAgain(stage: Stage, lines: LinkedLine[], options: Pac
   return outages;
 }
 
-/** Sends on each line at a time of its own, one request after another, so that acceptance has an order to keep. */
+async function holdAcks({ control }: Stage, lines: LinkedLine[]): Promise<void> {
+  for (const { number: line } of lines) {
+    await control.call("POST", "/faults", { line, kind: "hold_acks", seconds: HOLD_ACKS_MS / 1000 });
+  }
+  await sleep(systemClock, systemRandom.between(HOLD_ACKS_MS / 2, HOLD_ACKS_MS));
+}
+
+/**
+ * Sends on each line, one request after another, so that acceptance has an order to keep; a little faster than the line
+ * sends, so that some requests meet a gateway that was killed.
+ */
 async function sendAll(
   stage: Stage,
   lines: LinkedLine[],
-  messages: number,
+  { messages, delayMaxMs }: PacedRunOptions,
 ): Promise<{ accepted: AcceptedText[]; repeatedSends: number }> {
   const perLine = Math.ceil(messages / lines.length);
   let repeatedSends = 0;
@@ -127,6 +142,7 @@ async function sendAll(
     for (let i = 0; i < perLine; i++) {
       const text = `paced run, line ${line.number}, number ${String(i).padStart(4, "0")}`;
       stage.secrets.add(text);
+      if (i >= HEAD_START) await sleep(systemClock, systemRandom.between(0, delayMaxMs));
       const { messageId } = await until(systemClock, async () => {
         const answer = await send(stage, { line, text, key: `${line.sessionId}-${i}` });
         if (answer === null) repeatedSends++;

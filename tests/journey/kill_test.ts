@@ -1,0 +1,16 @@
+/** A short run of `deno task chaos paced`, which kills twenty times. */
+import assert from "node:assert/strict";
+import { pacedRun } from "../../scripts/chaos/paced_run.ts";
+
+Deno.test("through three kills every message arrives once, in order, under one id, with its pause", async () => {
+  const { accepted, kills, broken } = await pacedRun({
+    messages: 40,
+    lines: 2,
+    kills: 3,
+    delayMinMs: 150,
+    delayMaxMs: 750,
+    killAfterMs: [200, 1_000],
+    report: () => {},
+  });
+  assert.deepEqual({ accepted, kills, broken }, { accepted: 40, kills: 3, broken: [] });
+});
