@@ -170,6 +170,8 @@ export class Runner {
     const messages = await this.#queue.first(ENDING_AT_ONCE);
     const ended = await Promise.all(messages.map((message) => this.#deps.recorder.dropped(message.id, error)));
     if (messages.length === 0) return Infinity;
+    const { lineId } = this.#line;
+    this.#deps.runtime.log.warn({ lineId, count: messages.length, code: error.code }, "messages of a line were failed");
     return ended.some(Boolean) ? 0 : TROUBLE_PAUSE_MS;
   }
 
@@ -181,6 +183,7 @@ export class Runner {
     if (!dispatched) return 0; // cancelled in this very moment
     const outcome = await this.#send(connection, dispatched);
     const answeredAt = clock.now();
+    this.#log(dispatched, outcome);
     const departed = this.#keepPacing(afterDeparture(handedOverAt, answeredAt, { delays, random }));
     const used: Alongside = (change) => departed(change.set(keys.lineUsed(this.#line.lineId), answeredAt));
     const last = dispatched.attempts >= MAX_ATTEMPTS;
@@ -217,6 +220,16 @@ export class Runner {
         this.#retryAt = answeredAt + TROUBLE_PAUSE_MS;
         return 0;
     }
+  }
+
+  /** What an operator needs to know of an attempt: ids, codes and reasons, no text and no number (promise 6). */
+  #log({ id: messageId, networkId, attempts }: Message, outcome: SendOutcome): void {
+    const { log } = this.#deps.runtime;
+    const { kind } = outcome;
+    const fields = { lineId: this.#line.lineId, messageId, networkId, attempts, outcome: kind };
+    if (kind === "sent" || kind === "hold") log.debug(fields, "an attempt to send ended");
+    else if (kind === "refused") log.warn({ ...fields, code: outcome.code }, "a message was refused");
+    else log.warn({ ...fields, reason: outcome.detail }, "an attempt to send failed");
   }
 
   /** Hands the message over; an answer that never comes, and a connection that throws, are outcomes too. */

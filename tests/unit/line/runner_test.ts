@@ -79,6 +79,26 @@ Deno.test("a final refusal fails the message at its first attempt, and the next 
   await world.supervisor.stop();
 });
 
+Deno.test("the log says what came of each attempt, and neither the text nor the number", async () => {
+  const world = await connectedWorld();
+  const answers: SendOutcome[] = [
+    { kind: "refused", code: "number_not_registered", detail: "34600000002 has no account." },
+    { kind: "retry", detail: "The file could not be uploaded." },
+  ];
+  world.network.outcome = () => answers.shift() ?? { kind: "sent", chat: "x" };
+  const refused = await world.accept();
+  const retried = await world.accept();
+  await world.clock.advance(5_000);
+  const attempts = world.runtime.lines.filter((line) => "outcome" in line);
+  assert.deepEqual(attempts.map((l) => [l.level, l.messageId, l.attempts, l.outcome, l.code ?? l.reason]), [
+    [40, refused.id, 1, "refused", "number_not_registered"],
+    [40, retried.id, 1, "retry", "The file could not be uploaded."],
+    [20, retried.id, 2, "sent", undefined],
+  ]);
+  assert.ok(!JSON.stringify(world.runtime.lines).includes("34600000002"));
+  await world.supervisor.stop();
+});
+
 Deno.test("passing trouble is tried three times with growing pauses, then fails", async () => {
   const world = await connectedWorld();
   world.network.outcome = () => ({ kind: "retry", detail: "upload failed" });
