@@ -14,7 +14,10 @@ import {
   type SocketConfig,
 } from "@whiskeysockets/baileys";
 import pino from "pino";
+import { repairCiphers } from "../../src/repair_ciphers.ts";
 import { quietLogger } from "../../src/whatsapp/baileys/quiet_logger.ts";
+
+repairCiphers();
 
 type Repository = ReturnType<SocketConfig["makeSignalRepository"]>;
 

@@ -22,6 +22,7 @@ import { keys } from "../../store/keys.ts";
 import { Change, type Kv, StoreError } from "../../store/kv.ts";
 import type { AuthState } from "./auth_state.ts";
 import { expireAfter } from "./expiry.ts";
+import { isolate, makeAlone } from "./isolation.ts";
 
 /** A decrypted part of a message stanza, not yet handed over. Most stanzas have one part. */
 export interface JournalEntry {
@@ -133,15 +134,16 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
     const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository(state, logger, pnToLid);
     // The library hands over its store with transactions, whatever the type says.
     const store = state.keys as SignalKeyStoreWithTransaction;
+    const alone = makeAlone(store, repository.lidMapping);
     return {
-      ...repository,
+      ...isolate(repository, alone),
       decryptMessage: (message) =>
-        decryptAndKeep(message.ciphertext, (work) => store.transaction(work, message.jid), {
+        decryptAndKeep(message.ciphertext, (work) => alone(message.jid, work), {
           store,
           decrypt: () => repository.decryptMessage(message),
         }),
       decryptGroupMessage: (message) =>
-        decryptAndKeep(message.msg, (work) => store.transaction(work, message.group), {
+        decryptAndKeep(message.msg, (work) => alone(message.group, work), {
           store,
           decrypt: () => repository.decryptGroupMessage(message),
         }),

@@ -5,6 +5,7 @@
 import type { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";
+import { access } from "node:fs/promises";
 import { getMediaKeys } from "@whiskeysockets/baileys";
 import type { FileKind } from "../../message/content.ts";
 import type { Random } from "../../runtime.ts";
@@ -25,6 +26,7 @@ export interface EncryptedFile {
 
 /** Throws when the file can't be read. */
 export async function encryptFile(path: string, kind: FileKind, random: Random): Promise<EncryptedFile> {
+  await access(path);
   const mediaKey = random.bytes(KEY_BYTES);
   const { iv, cipherKey, macKey } = await getMediaKeys(mediaKey, kind);
   const plain = createHash("sha256");

@@ -5,11 +5,14 @@ import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getMediaKeys, type WAMessage } from "@whiskeysockets/baileys";
+import { repairCiphers } from "../../../src/repair_ciphers.ts";
 import { incomingMedia } from "../../../src/whatsapp/baileys/incoming_media.ts";
 import { downloadMedia, MediaGone } from "../../../src/whatsapp/baileys/media_download.ts";
 import { makeMediaHost } from "../../../src/whatsapp/baileys/media_host.ts";
 import { MediaUnavailable } from "../../../src/whatsapp/connection.ts";
 import { ManualClock } from "../../support/runtime.ts";
+
+repairCiphers();
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(10_000));
 

@@ -1,0 +1,48 @@
+/**
+ * Each change of a Signal session alone and on disk at once, whatever transaction the library is in (promises 1 and 4).
+ *
+ * The library encrypts inside of one long transaction that it commits after the frame was written. What came in from the
+ * same peer meanwhile changed the same session, and one of the two changes was lost; and a kill after the frame forgot
+ * that its key was used. Either way a later message was encrypted with a used key: receivers take that for a repetition
+ * and drop it, although the server acknowledged it.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  isPnUser,
+  jidDecode,
+  type SignalKeyStoreWithTransaction,
+  type SignalRepositoryWithLIDStore,
+} from "@whiskeysockets/baileys";
+
+/** Runs `work` in a transaction of its own, one at a time for each peer or group. */
+export type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
+
+/** To be called outside of any transaction: its works run where it was called. */
+export function makeAlone(
+  store: Pick<SignalKeyStoreWithTransaction, "transaction">,
+  lidMapping: Pick<SignalRepositoryWithLIDStore["lidMapping"], "getLIDForPN">,
+): Alone {
+  // The library knows its transaction by the asynchronous context; this leads out of it.
+  const outside = AsyncLocalStorage.snapshot();
+  /** A peer's number and LID share sessions, which lie under the LID once it is known. */
+  async function ownerOf(jid: string): Promise<string> {
+    const lid = isPnUser(jid) ? await lidMapping.getLIDForPN(jid).catch(() => null) : null;
+    const { user, server } = jidDecode(lid ?? jid)!;
+    return `${user}@${server}`;
+  }
+  return (jid, work) => outside(async () => await store.transaction(work, `alone/${await ownerOf(jid)}`));
+}
+
+/** The repository with everything that changes a session or our sender keys run alone. Decryption is the journal's. */
+export function isolate(repository: SignalRepositoryWithLIDStore, alone: Alone): SignalRepositoryWithLIDStore {
+  return {
+    ...repository,
+    encryptMessage: (message) => alone(message.jid, () => repository.encryptMessage(message)),
+    encryptGroupMessage: (message) => alone(message.group, () => repository.encryptGroupMessage(message)),
+    injectE2ESession: (keys) => alone(keys.jid, () => repository.injectE2ESession(keys)),
+    migrateSession: (from, to) => alone(to, () => repository.migrateSession(from, to)),
+    async deleteSession(jids) {
+      for (const jid of jids) await alone(jid, () => repository.deleteSession([jid]));
+    },
+  };
+}
