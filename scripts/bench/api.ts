@@ -101,7 +101,7 @@ function conclude(measured: readonly Round[]): Result[] {
       detail: `${of("empty")} against ${of("raw")}`,
     },
     {
-      name: "accepted a second, 8 accounts / raw commit a request",
+      name: `accepted a second, ${ACCOUNTS} accounts / raw commit a request`,
       ratios: rate("accounts", "raw"),
       goal,
       detail: of("accounts"),
