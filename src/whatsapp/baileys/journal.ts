@@ -154,6 +154,11 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
     watch(node) {
       if (!isKept(node.attrs.from) || !Array.isArray(node.content)) return;
       const stanza = stanzaId(node.attrs);
+      if (isWithheld(node.content)) {
+        keepUndecrypted({ stanza, attrs: { ...node.attrs } }).catch((error) => {
+          runtime.log.warn({ error: error.name }, "a message that the network withheld was not noted");
+        });
+      }
       for (const { tag, content } of node.content) {
         if (tag !== "enc" || !(content instanceof Uint8Array)) continue;
         const digest = createHash("sha256").update(content).digest("base64url").slice(0, 16);
@@ -193,6 +198,11 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
 /** Names a message stanza: the same for each delivery of it, and for the sender's second attempt. */
 export function stanzaId(attrs: Record<string, string>): string {
   return [attrs.from, attrs.participant ?? "", attrs.id].join("|");
+}
+
+/** The network names a message without its content, as one to be seen once on the phone: the phone may send it on. */
+function isWithheld(content: BinaryNode[]): boolean {
+  return content.some(({ tag }) => tag === "unavailable") && !content.some(({ tag }) => tag === "enc");
 }
 
 /** Status posts and channels are no messages to the line. */

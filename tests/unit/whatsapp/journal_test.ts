@@ -192,6 +192,16 @@ Deno.test("group messages are kept with their sender key's ratchet, and told aga
     assert.equal(await (await boot(kv)).receive(again(node)), "to all");
   }));
 
+Deno.test("a message that the network withholds is remembered like one that does not decrypt", () =>
+  withLine(async (kv) => {
+    const line = await boot(kv);
+    const content = [{ tag: "unavailable", attrs: { type: "view_once" } }];
+    line.journal.watch({ tag: "message", attrs: { id: "V1", from: FRIEND, t: "1700000000" }, content });
+    await line.auth.close();
+    const { undecrypted } = await (await boot(kv)).journal.leftovers();
+    assert.deepEqual(undecrypted.map(({ attrs }) => attrs.id), ["V1"]);
+  }));
+
 Deno.test("status posts and channels are not kept", () =>
   withLine(async (kv, send) => {
     const line = await boot(kv);
