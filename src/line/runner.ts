@@ -95,7 +95,12 @@ export class Runner {
     await this.#running;
   }
 
-  /** Something may have changed: a message was accepted, a receipt came, an alarm rang. */
+  /** A message was accepted. While the line is offline it waits like the rest: a look at the queue would be in vain. */
+  accepted(): void {
+    if (this.#flow.kind !== "waiting") this.wake();
+  }
+
+  /** Something may have changed: a receipt came, an alarm rang. */
   wake(): void {
     this.#woken = true;
     this.#wakeUp?.();

@@ -56,7 +56,7 @@ export class Supervisor {
 
   /** A message was accepted for the line. Call it after the commit. */
   messageAccepted(lineId: string): void {
-    this.#keepers.get(lineId)?.runner.wake();
+    this.#keepers.get(lineId)?.runner.accepted();
   }
 
   /** The line's connection, while it is logged in. */
