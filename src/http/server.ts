@@ -159,7 +159,10 @@ function plainAnswer(answer: Answer | Response): Answer {
 }
 
 function send(c: ApiContext, answer: Answer | Response): Response {
-  if (answer instanceof Response) return answer;
+  if (answer instanceof Response) {
+    answer.headers.set("x-request-id", c.get("requestId"));
+    return answer;
+  }
   for (const [name, value] of Object.entries(answer.headers ?? {})) c.header(name, value);
   c.header("cache-control", "no-store");
   return c.json(answer.body as object, answer.status);

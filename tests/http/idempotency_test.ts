@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { IDEMPOTENCY_MS } from "../../src/account/idempotency.ts";
 import { expectAnswer, problem } from "../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
 
@@ -112,16 +111,4 @@ Deno.test("a refusal is not kept", () =>
     await expectAnswer(await post("a"), { status: 409, contains: problem("no_connected_session") });
     await world.linkedSession();
     await expectAnswer(await post("a"), { status: 202 });
-  }));
-
-Deno.test("a key is free again after 24 hours", () =>
-  withApi(async (world) => {
-    await world.linkedSession();
-    const post = (text: string) =>
-      world.call("POST", "/v1/messages/send/text", { json: { to: TO, text }, headers: KEYED });
-    await expectAnswer(await post("a"), { status: 202 });
-    await world.runtime.clock.advance(IDEMPOTENCY_MS - 1);
-    await expectAnswer(await post("b"), { status: 422 });
-    await world.runtime.clock.advance(1);
-    await expectAnswer(await post("b"), { status: 202 });
   }));

@@ -1,0 +1,138 @@
+/** The server on a real socket: clients that are slow, broken or never end. */
+import assert from "node:assert/strict";
+import { Hono } from "@hono/hono";
+import { listen, type Listening } from "../../src/http/listen.ts";
+import type { ApiEnv } from "../../src/http/context.ts";
+import { withApi } from "../support/api_world.ts";
+
+const TIMEOUTS = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
+/** Deno 2.4's node:http is not Node's: it has no such time-outs, and keeps what it refuses open (see listen.ts). */
+const [major = 0, minor = 0] = Deno.version.deno.split(".").map(Number);
+const ignore = major === 2 && minor < 6;
+
+async function withServer(app: Hono<ApiEnv>, run: (server: Listening) => Promise<void>): Promise<void> {
+  const server = await listen(app, { host: "127.0.0.1", port: 0, timeouts: TIMEOUTS });
+  try {
+    await run(server);
+  } finally {
+    await server.stop(0);
+  }
+}
+
+/** Writes the pieces, one every 50 ms, and resolves to everything that came back before the server hung up. */
+async function converse(port: number, pieces: string[]): Promise<string> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  let ended = false;
+  const writing = (async () => {
+    for (const piece of pieces) {
+      if (ended) return;
+      await connection.write(new TextEncoder().encode(piece));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  })().catch(() => {});
+  let text = "";
+  const buffer = new Uint8Array(4096);
+  try {
+    for (let n = await connection.read(buffer); n !== null; n = await connection.read(buffer)) {
+      text += new TextDecoder().decode(buffer.subarray(0, n));
+    }
+  } catch {
+    // A reset is an end too.
+  }
+  ended = true;
+  await writing;
+  return text;
+}
+
+Deno.test(
+  "a client that is silent, or drips its headers or its body, is hung up on",
+  { ignore },
+  () =>
+    withApi((world) =>
+      withServer(world.app, async ({ port }) => {
+        const head = `POST /v1/messages/send/text HTTP/1.1\r\nhost: x\r\nx-api-key: ${world.apiKey}\r\n` +
+          "content-type: application/json\r\ncontent-length: 1000\r\n\r\n";
+        const slow: Record<string, string[]> = {
+          silent: [],
+          headers: ["POST /v1/sessions HTTP/1.1\r\n", ...Array(100).fill("a: b\r\n")],
+          body: [head, ...Array(100).fill("x")],
+          "a body that stops": [head, "{"],
+        };
+        for (const [name, pieces] of Object.entries(slow)) {
+          assert.match(await converse(port, pieces), /^HTTP\/1\.1 408 /, name);
+        }
+      })
+    ),
+);
+
+Deno.test(
+  "what is no HTTP is refused, and the next client is served",
+  { ignore },
+  () =>
+    withApi((world) =>
+      withServer(world.app, async ({ port, url }) => {
+        const answers: [string, RegExp][] = [
+          ["\x00\x01garbage\r\n\r\n", /^HTTP\/1\.1 400 /],
+          [`GET / HTTP/1.1\r\nhost: x\r\ny: ${"z".repeat(40_000)}\r\n\r\n`, /^(HTTP\/1\.1 431 |$)/],
+          ["GET / HTTP/1.1\r\nhost: a b c\r\nconnection: close\r\n\r\n", /^HTTP\/1\.1 400 [\s\S]*problem\+json/],
+        ];
+        for (const [request, expected] of answers) assert.match(await converse(port, [request]), expected);
+        const response = await fetch(`${url}/healthz`);
+        assert.deepEqual(await response.json(), { status: "ok" });
+      })
+    ),
+);
+
+Deno.test("an upload that is refused early does not hold the connection", () =>
+  withApi((world) =>
+    withServer(world.app, async ({ url }) => {
+      const response = await fetch(`${url}/v1/messages/send/text`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: new Uint8Array(3 * 1024 * 1024),
+      });
+      assert.equal(response.status, 401);
+      assert.equal((await response.json()).code, "api_key_missing");
+    })
+  ));
+
+Deno.test("the address of the client comes from the connection", () =>
+  withApi((world) =>
+    withServer(world.app, async ({ url }) => {
+      const ask = async () => {
+        const response = await fetch(`${url}/v1/sessions`, { headers: { "x-api-key": world.apiKey } });
+        await response.body?.cancel();
+        return response.status;
+      };
+      await world.accounts.update(world.account.id, { allowedIps: ["127.0.0.1"] });
+      assert.equal(await ask(), 200);
+      await world.accounts.update(world.account.id, { allowedIps: ["192.0.2.1"] });
+      assert.equal(await ask(), 403);
+    })
+  ));
+
+Deno.test("a stop lets a request end and takes no new one", async () => {
+  const app = new Hono<ApiEnv>();
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  app.get("/slow", async (c) => {
+    begun.resolve();
+    await goOn.promise;
+    return c.text("done");
+  });
+  const server = await listen(app, { host: "127.0.0.1", port: 0 });
+  const answer = fetch(`${server.url}/slow`);
+  await begun.promise;
+  const stopped = server.stop();
+  await assert.rejects(Deno.connect({ hostname: "127.0.0.1", port: server.port }));
+  goOn.resolve();
+  assert.equal(await (await answer).text(), "done");
+  await stopped;
+});
+
+Deno.test("a port that is taken is said at once", async () => {
+  const app = new Hono<ApiEnv>();
+  await withServer(app, async ({ port }) => {
+    await assert.rejects(listen(app, { host: "127.0.0.1", port }), /EADDRINUSE|in use/);
+  });
+});
