@@ -4,10 +4,10 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { accepted, answerOf, post } from "../support/api_calls.ts";
 import { arrivals } from "../support/arrivals.ts";
+import { noFileLeft } from "../support/media_folder.ts";
 import { IMAGE_SIZE, PAGELESS_PDF, sampleFile } from "../support/sample_files.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 
@@ -182,9 +182,7 @@ Deno.test("files arrive in the kind of their extension, whichever way they come 
     });
 
     await t.step("nothing of a file stays on the gateway's disk when its message has ended", async () => {
-      await until(systemClock, async () => (await filesUnder(`${stage.dataDir}/media`)).length === 0 ? true : null, {
-        what: "the files to go",
-      });
+      await noFileLeft(stage);
     });
   }));
 
@@ -207,14 +205,6 @@ function postForm(stage: Stage, to: string, { filename, content, caption }: Ship
 async function assertArrived(stage: Stage, number: string, shipments: readonly Shipment[]): Promise<void> {
   const inbox = await arrivals(stage, number, { count: shipments.length });
   assert.deepEqual(inbox.map(found), shipments.map(expected));
-}
-
-async function filesUnder(folder: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    found.push(...(isDirectory ? await filesUnder(`${folder}/${name}`) : [`${folder}/${name}`]));
-  }
-  return found;
 }
 
 /** A web server that knows no types, only names. */
