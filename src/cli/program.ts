@@ -2,6 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { Problem } from "../errors.ts";
 import { AlreadyRunning } from "../gateway_lock.ts";
+import { CannotListen } from "../http/listen.ts";
 import { SecretKeyError } from "../secret_key.ts";
 import { BackupError } from "../store/backup.ts";
 import { StoreError } from "../store/kv.ts";
@@ -19,7 +20,7 @@ import { addSandboxCommand } from "./sandbox.ts";
 import { addServeCommand } from "./serve.ts";
 
 /** What an operator can mend: told in a sentence. Anything else is a fault of ours, and told with its stack. */
-const EXPECTED = [AlreadyRunning, BackupError, SchemaTooNew, SecretKeyError, SealError];
+const EXPECTED = [AlreadyRunning, BackupError, CannotListen, SchemaTooNew, SecretKeyError, SealError];
 
 /** Runs the command line; resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {

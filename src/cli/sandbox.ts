@@ -2,14 +2,14 @@
 import { join } from "node:path";
 import { tmpdir } from "node:os";
 import type { Command } from "commander";
-import { startGateway } from "../app.ts";
+import { type Gateway, startGateway } from "../app.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
 import { makeLog, quietConsole } from "../log.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
 import { httpClient, linkByQr } from "./client.ts";
 import { runDemo } from "./demo.ts";
-import { print, printResult } from "./output.ts";
+import { Exit, print, printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 
@@ -36,20 +36,18 @@ async function networkOnly(options: SandboxOptions): Promise<void> {
   const config = configOf(options as Record<string, unknown>);
   const runtime = systemRuntime(makeLog(quieter(config, options)));
   quietConsole(runtime.log);
-  const network = await startNetwork({ runtime, controlPort: config.sandboxPort });
-  const caFile = await writeCa(network.caPem);
-  const settings = environmentOf(network, caFile);
-  printResult(options, { controlUrl: network.controlUrl, settings }, () =>
-    [
-      "A simulated WhatsApp network is running. For a gateway of your own:",
-      "",
-      ...Object.entries(settings).map(([name, value]) => `  export ${name}=${value}`),
-      "",
-      `Control API: ${network.controlUrl}      Ctrl-C ends it.`,
-    ].join("\n"));
-  await untilAsked();
-  await network.close();
-  await Deno.remove(caFile);
+  await withNetwork(config, runtime, async (network, caFile) => {
+    const settings = environmentOf(network, caFile);
+    printResult(options, { controlUrl: network.controlUrl, settings }, () =>
+      [
+        "A simulated WhatsApp network is running. For a gateway of your own:",
+        "",
+        ...Object.entries(settings).map(([name, value]) => `  export ${name}=${value}`),
+        "",
+        `Control API: ${network.controlUrl}      Ctrl-C ends it.`,
+      ].join("\n"));
+    await untilAsked();
+  });
 }
 
 async function sandbox(options: SandboxOptions): Promise<void> {
@@ -57,44 +55,74 @@ async function sandbox(options: SandboxOptions): Promise<void> {
   const runtime = systemRuntime(makeLog(quieter(base, options)));
   quietConsole(runtime.log);
   const started = runtime.clock.now();
-  const network = await startNetwork({ runtime, controlPort: base.sandboxPort });
-  const caFile = await writeCa(network.caPem);
   const given = options.dataDir ?? Deno.env.get("PALOMA_DATA_DIR");
-  const dataDir = given ?? await Deno.makeTempDir({ prefix: "paloma-sandbox-" });
-  const config: Config = {
-    ...base,
-    dataDir,
-    outboundAllow: [...base.outboundAllow, "127.0.0.0/8", "::1", "localhost"],
-    whatsapp: whatsappOf(network, caFile),
-  };
-  const gateway = await startGateway({ config, runtime });
-  try {
-    const ready = await prepare(runtime, { gateway, network });
-    const api = httpClient(gateway.baseUrl, { "x-api-key": ready.apiKey });
-    const control = httpClient(network.controlUrl);
-    const { scans } = await linkByQr(runtime.clock, { api, control, sessionId: ready.sessionId, phone: LINE });
-    const result = {
-      baseUrl: gateway.baseUrl,
-      controlUrl: network.controlUrl,
-      panelUrl: gateway.panelUrl,
-      ...ready,
-      line: LINE,
+  await withNetwork(base, runtime, async (network, caFile) => {
+    const dataDir = given ?? await Deno.makeTempDir({ prefix: "paloma-sandbox-" });
+    const config: Config = {
+      ...base,
+      dataDir,
+      outboundAllow: [...base.outboundAllow, "127.0.0.0/8", "::1", "localhost"],
+      whatsapp: whatsappOf(network, caFile),
     };
-    const tookMs = runtime.clock.now() - started;
-    if (options.demo) {
-      print(`Paloma sandbox: line ${LINE} linked by QR (${scans} scans) in ${tookMs} ms, over the real protocol`);
-      await runDemo({ clock: runtime.clock, api, control, sessionId: ready.sessionId, line: LINE, customer: CUSTOMER });
-      print(`All of it in ${((runtime.clock.now() - started) / 1000).toFixed(1)} s, without a phone.`);
-      return;
+    try {
+      const gateway = await startGateway({ config, runtime });
+      try {
+        await show(options, { gateway, network, runtime, started });
+      } finally {
+        await gateway.stop();
+      }
+    } finally {
+      if (!given) await Deno.remove(dataDir, { recursive: true });
     }
-    printResult(options, result, () => welcome(result, tookMs));
-    await untilAsked();
+  });
+}
+
+/** Runs on a network of its own, which is gone afterwards with its CA file. */
+async function withNetwork(
+  { sandboxPort }: Config,
+  runtime: Runtime,
+  run: (network: SandboxNetwork, caFile: string) => Promise<void>,
+): Promise<void> {
+  const network = await startNetwork({ runtime, controlPort: sandboxPort }).catch((error) => {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    throw new Exit(1, `127.0.0.1:${sandboxPort} is in use: choose another with PALOMA_SANDBOX_PORT`);
+  });
+  const caFile = await writeCa(network.caPem);
+  try {
+    await run(network, caFile);
   } finally {
-    await gateway.stop();
     await network.close();
     await Deno.remove(caFile);
-    if (!given) await Deno.remove(dataDir, { recursive: true });
   }
+}
+
+interface Running {
+  gateway: Gateway;
+  network: SandboxNetwork;
+  runtime: Runtime;
+  /** Unix ms. */
+  started: number;
+}
+
+/** Links the line; then the demo, or staying up until asked to end. */
+async function show(options: SandboxOptions, { gateway, network, runtime, started }: Running): Promise<void> {
+  const { clock } = runtime;
+  const ready = await prepare(gateway, network);
+  const { sessionId } = ready;
+  const api = httpClient(gateway.baseUrl, { "x-api-key": ready.apiKey });
+  const control = httpClient(network.controlUrl);
+  const { scans } = await linkByQr(clock, { api, control, sessionId, phone: LINE });
+  const tookMs = clock.now() - started;
+  if (options.demo) {
+    print(`Paloma sandbox: line ${LINE} linked by QR (${scans} scans) in ${tookMs} ms, over the real protocol`);
+    await runDemo({ clock, api, control, sessionId, line: LINE, customer: CUSTOMER });
+    print(`All of it in ${((clock.now() - started) / 1000).toFixed(1)} s, without a phone.`);
+    return;
+  }
+  const { baseUrl, panelUrl } = gateway;
+  const result = { baseUrl, controlUrl: network.controlUrl, panelUrl, ...ready, line: LINE };
+  printResult(options, result, () => welcome(result, tookMs));
+  await untilAsked();
 }
 
 /** On a terminal the sandbox speaks for itself; its log starts at warnings unless a level was asked for. */
@@ -123,16 +151,14 @@ function environmentOf(network: SandboxNetwork, caFile: string): Record<string, 
 
 /** An account, the phones, and a session that waits for its QR to be scanned. */
 async function prepare(
-  runtime: Runtime,
-  { gateway, network }: { gateway: Awaited<ReturnType<typeof startGateway>>; network: SandboxNetwork },
+  gateway: Gateway,
+  network: SandboxNetwork,
 ): Promise<{ apiKey: string; accountId: string; sessionId: string }> {
   const { account, apiKey } = await gateway.accounts.create({ name: "sandbox", plan: "sandbox" });
-  const control = httpClient(network.controlUrl);
-  await control.call("POST", "/phones", { number: LINE, name: "Sandbox Shop" });
-  await control.call("POST", "/phones", { number: CUSTOMER, name: "Ana Customer" });
+  network.addPhone(LINE, { name: "Sandbox Shop" });
+  network.addPhone(CUSTOMER, { name: "Ana Customer" });
   const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
   const { data } = await api.call("POST", "/sessions", { name: "sandbox line" });
-  runtime.log.info({ sessionId: data._id }, "sandbox session created");
   return { apiKey, accountId: account.id, sessionId: data._id };
 }
 

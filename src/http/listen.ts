@@ -37,8 +37,20 @@ export interface Listening {
   stop(graceMs?: number): Promise<void>;
 }
 
+/** The address cannot be had: something else listens there, it is not this machine's, or the port needs more rights. */
+export class CannotListen extends Error {
+  override name = "CannotListen";
+
+  constructor(address: string, cause: Error & { code?: string }) {
+    const why = cause.code === "EADDRINUSE"
+      ? "is in use: stop what listens there, or choose another with PALOMA_PORT"
+      : `cannot be listened on: ${cause.message}`;
+    super(`${address} ${why}`, { cause });
+  }
+}
+
 /**
- * Resolves when requests are taken. Rejects when the port cannot be had. Globals stay as Deno made them: the library's own
+ * Resolves when requests are taken. Throws CannotListen. Globals stay as Deno made them: the library's own
  * Response would save 10 of 30 µs a request, but is none to `fetch` and `Deno.serve` in the same process.
  */
 export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
@@ -51,9 +63,10 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
     maxHeaderSize: MAX_HEADER_BYTES,
   }, getRequestListener(app.fetch, { hostname: host, errorHandler: unreadable, overrideGlobalObjects: false }));
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    const fail = (error: Error) => reject(new CannotListen(`${host}:${port}`, error));
+    server.once("error", fail);
     server.listen(port, host, () => {
-      server.off("error", reject);
+      server.off("error", fail);
       resolve();
     });
   });
