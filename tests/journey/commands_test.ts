@@ -1,0 +1,114 @@
+/** Commands beside a running gateway on the same data: what they change is in force within 3 s, a new key at once. */
+import assert from "node:assert/strict";
+import { httpClient, type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { onStage, type Stage } from "../support/stage.ts";
+
+/** DESIGN.md, Settled details. */
+const IN_FORCE_WITHIN_MS = 3_000;
+
+const run = async ({ env }: Stage, ...args: string[]): Promise<Json> =>
+  JSON.parse(await runCommand([...args, "--json"], env));
+
+/** The status and code with which the gateway answers the key now. */
+async function answer({ gateway }: Stage, key: string, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(`${gateway.baseUrl}/sessions`, { headers: { "x-api-key": key, ...headers } });
+  const body = await response.json();
+  return `${response.status}${body.code ? ` ${body.code}` : ""}`;
+}
+
+async function becomes(stage: Stage, key: string, expected: string): Promise<void> {
+  await until(systemClock, async () => await answer(stage, key) === expected || null, {
+    what: `the key to be answered with ${expected}`,
+    timeoutMs: IN_FORCE_WITHIN_MS,
+  });
+}
+
+onStage("accounts are made, limited, stopped and let go on while the gateway runs", async (stage) => {
+  const made = await run(stage, "account", "create", "--name", "acme", "--plan", "free");
+  assert.deepEqual(Object.keys(made), ["accountId", "name", "plan", "apiKey"]);
+  const { accountId: id, apiKey } = made;
+  stage.secrets.add(apiKey);
+  assert.equal(await answer(stage, apiKey), "200");
+
+  for (
+    const [command, expected] of [
+      [["account", "deactivate", id], "401 account_deactivated"],
+      [["account", "activate", id], "200"],
+      [["account", "expire", id], "403 subscription_expired"],
+      [["account", "expire", id, "--at", "never"], "200"],
+      [["account", "restrict", id, "--allowed-ips", "10.0.0.0/8"], "403 ip_not_allowed"],
+      [["account", "restrict", id, "--allowed-ips", "10.0.0.0/8,127.0.0.1"], "200"],
+      [["account", "restrict", id, "--allowed-ips", "", "--allowed-domains", "acme.example"], "403 domain_not_allowed"],
+    ] as const
+  ) {
+    await run(stage, ...command);
+    await becomes(stage, apiKey, expected);
+  }
+  assert.equal(await answer(stage, apiKey, { origin: "https://shop.acme.example" }), "200");
+  await run(stage, "account", "restrict", id, "--allowed-domains", "");
+  await becomes(stage, apiKey, "200");
+
+  const listed: Json[] = await run(stage, "account", "list");
+  assert.deepEqual(listed.map(({ name }) => name).sort(), ["acme", "stage"]);
+  assert.ok(!JSON.stringify(listed).includes(apiKey), "the list shows a key");
+  assert.equal((await run(stage, "account", "show", id)).apiKey, apiKey);
+});
+
+onStage("a rotated key stops at once, and the new one works at once", async (stage) => {
+  assert.equal(await answer(stage, stage.apiKey), "200");
+  const { apiKey } = await run(stage, "account", "rotate-key", stage.accountId);
+  stage.secrets.add(apiKey);
+  assert.equal(await answer(stage, stage.apiKey), "401 api_key_invalid");
+  assert.equal(await answer(stage, apiKey), "200");
+});
+
+onStage("a plan that is edited, and another plan, are in force for the next request", async (stage) => {
+  const { accountId, apiKey } = await run(stage, "account", "create", "--name", "small", "--plan", "free");
+  stage.secrets.add(apiKey);
+  const api = httpClient(stage.gateway.baseUrl, { "x-api-key": apiKey });
+  const create = () => api.call("POST", "/sessions", { name: "one more" });
+  await create();
+  await assert.rejects(create, /403.*session_limit_reached/);
+  const pauses = ["--delay-min", "1s", "--delay-max", "2s"];
+  await run(stage, "plan", "set", "team", "--sessions", "2", "--daily", "500", ...pauses);
+  await run(stage, "account", "set-plan", accountId, "team");
+  await until(systemClock, () => create().catch(() => null), {
+    what: "a second session",
+    timeoutMs: IN_FORCE_WITHIN_MS,
+  });
+  await assert.rejects(create, /403.*session_limit_reached/);
+  await run(stage, "plan", "set", "team", "--sessions", "3", ...pauses);
+  await until(systemClock, () => create().catch(() => null), {
+    what: "a third session",
+    timeoutMs: IN_FORCE_WITHIN_MS,
+  });
+  const team = (await run(stage, "plan", "list")).find(({ name }: Json) => name === "team");
+  assert.deepEqual([team.sessions, team.daily, team.delayMinMs, team.delayMaxMs], [3, 500, 1_000, 2_000]);
+});
+
+onStage(
+  "a command that asks for nonsense says so, changes nothing, and tells failure from wrong usage",
+  async (stage) => {
+    const before = await run(stage, "account", "list");
+    for (
+      const [args, expected, says] of [
+        [["account", "show", "acc_nobody"], 1, /There is no account acc_nobody/],
+        [["account", "set-plan", stage.accountId, "gold"], 2, /gold/],
+        [["account", "expire", stage.accountId, "--at", "soon"], 2, /"soon" is not a date/],
+        [["account", "restrict", stage.accountId], 2, /--allowed-ips, --allowed-domains/],
+        [["account", "restrict", stage.accountId, "--allowed-ips", "300.1.1.1"], 2, /300\.1\.1\.1/],
+        [["plan", "set", "odd", "--sessions", "1", "--delay-min", "9s", "--delay-max", "1s"], 2, /longer than/],
+        [["plan", "set", "odd", "--sessions", "many", "--delay-min", "1s", "--delay-max", "2s"], 2, /"many"/],
+      ] as const
+    ) {
+      const { code, stdout, stderr } = await tryCommand(args, stage.env);
+      assert.equal(code, expected, `${args.join(" ")}: ${stderr}`);
+      assert.equal(stdout, "");
+      assert.match(stderr, says);
+    }
+    assert.deepEqual(await run(stage, "account", "list"), before);
+    assert.ok((await run(stage, "plan", "list")).every(({ name }: Json) => name !== "odd"));
+  },
+);

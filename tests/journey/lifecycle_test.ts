@@ -1,0 +1,139 @@
+/** A line's life as its owner leads it: pause, reconnect, log out, delete, and the gateway's own restart. */
+import assert from "node:assert/strict";
+import { type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+
+const LINE = "4915100000001";
+const ANA = "4917000000001";
+
+const act = async ({ api }: Stage, { sessionId }: LinkedLine, action: string): Promise<Json> =>
+  (await api.call("POST", `/sessions/${sessionId}/${action}`)).data;
+
+const devicesOf = async ({ control }: Stage, number: string): Promise<Json[]> =>
+  (await control.call("GET", `/phones/${number}`)).devices;
+
+/** How many QRs the line has shown in its life. */
+const qrsOf = async (stage: Stage, line: LinkedLine): Promise<number> =>
+  (await stage.events(line)).filter(({ event }) => event === "session.qr").length;
+
+onStage(
+  "a paused line keeps its link; what is sent meanwhile leaves when it is reconnected, without a QR",
+  async (stage) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    const [device] = await devicesOf(stage, LINE);
+
+    const paused = await act(stage, line, "disconnect");
+    assert.deepEqual([paused.status, paused.reason], ["disconnected", "The owner disconnected it."]);
+    const messageId = await stage.sendText(line, ANA, "written while the line was paused");
+    const [waiting] = await stage.queue(line);
+    assert.deepEqual([waiting.messageId, waiting.status, waiting.estimatedDeparture], [messageId, "queued", null]);
+    assert.deepEqual(await stage.inbox(ANA), []);
+
+    assert.equal((await act(stage, line, "reconnect")).status, "connected");
+    await stage.status(messageId, "sent");
+    await stage.arrival(ANA, ({ text }) => text === "written while the line was paused");
+    assert.deepEqual(await devicesOf(stage, LINE), [device]);
+    assert.equal(await qrsOf(stage, line), 2);
+  },
+);
+
+onStage("a message that could not leave in its time fails as expired, and those behind it live on", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  await act(stage, line, "disconnect");
+  const { messageId } = await stage.api.call("POST", "/messages/send/text", {
+    sessionId: line.sessionId,
+    to: ANA,
+    text: "only worth something within a second",
+    ttl: 1,
+  });
+  const next = await stage.sendText(line, ANA, "worth something tomorrow too");
+  await stage.status(messageId, "failed");
+  const { data: [failed] } = await stage.api.call("GET", "/messages/history?status=failed");
+  assert.deepEqual([failed.messageId, failed.error.code], [messageId, "expired"]);
+  assert.deepEqual((await stage.queue(line)).map((message) => message.messageId), [next]);
+  await act(stage, line, "reconnect");
+  await stage.status(next, "sent");
+  assert.deepEqual((await stage.inbox(ANA)).map(({ text }) => text), ["worth something tomorrow too"]);
+});
+
+onStage("a log-out unlinks the device on the phone; a reconnect shows a new QR, which links again", async (stage) => {
+  const { api, control } = stage;
+  const line = await stage.linkLine(LINE);
+  assert.equal((await devicesOf(stage, LINE)).length, 1);
+
+  const out = await act(stage, line, "logout");
+  assert.deepEqual([out.status, out.reason, out.phone], ["logged_out", "The owner logged it out.", LINE]);
+  assert.deepEqual(await devicesOf(stage, LINE), []);
+  assert.deepEqual(await api.call("GET", `/sessions/${line.sessionId}/qr`), {
+    status: "logged_out",
+    qr: null,
+    pairingCode: null,
+  });
+
+  assert.equal((await act(stage, line, "reconnect")).status, "qr");
+  assert.ok((await qrsOf(stage, line)) > 2, "no new QR");
+  await linkByQr(systemClock, { api, control, sessionId: line.sessionId, phone: LINE });
+  assert.equal((await devicesOf(stage, LINE)).length, 1);
+});
+
+onStage("a deleted session is unlinked on the phone, its messages fail, and its place is free", async (stage) => {
+  const { api } = stage;
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  await act(stage, line, "disconnect");
+  const messageId = await stage.sendText(line, ANA, "never to leave this gateway");
+
+  // A paused line comes up once more, so that the phone does not go on listing a dead device.
+  assert.equal((await api.call("DELETE", `/sessions/${line.sessionId}`)).data._id, line.sessionId);
+  assert.equal((await stage.request("GET", `/sessions/${line.sessionId}/status`)).status, 404);
+  assert.deepEqual((await api.call("GET", "/sessions")).data, []);
+  await stage.status(messageId, "failed");
+  await until(systemClock, async () => (await devicesOf(stage, LINE)).length === 0 || null, {
+    what: "the phone to forget the device",
+  });
+  const { data: [failed] } = await api.call("GET", "/messages/history?status=failed");
+  assert.equal(failed.error.code, "session_deleted");
+  assert.equal(
+    (await stage.request("POST", "/sessions", {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ name: "the next one" }),
+    })).status,
+    201,
+  );
+}, { plan: { sessions: 1, daily: null, delayMinMs: 0, delayMaxMs: 0 } });
+
+onStage("after a restart of the gateway every line is back without a QR, a paused one stays paused", async (stage) => {
+  await stage.addPhone(ANA);
+  const numbers = [LINE, "4915100000002", "4915100000003"];
+  const [first, second, third] = await Promise.all(numbers.map((number) => stage.linkLine(number)));
+  await act(stage, third!, "disconnect");
+  const messageId = await stage.sendText(third!, ANA, "waits through the restart");
+
+  assert.equal(await stage.gateway.stop(), 0);
+  await stage.gateway.start();
+  await Promise.all([first!, second!].map((line) => stage.sessionStatus(line, "connected")));
+  assert.equal((await stage.session(third!)).status, "disconnected");
+  await stage.status(await stage.sendText(second!, ANA, "sent after the restart"), "sent");
+  assert.equal((await stage.api.call("GET", `/messages/${messageId}/status`)).status, "queued");
+
+  await act(stage, third!, "reconnect");
+  await stage.status(messageId, "sent");
+  for (const line of [first!, second!, third!]) assert.equal(await qrsOf(stage, line), 2);
+});
+
+onStage(
+  "a line that is dropped while it is being linked goes on, and the API always shows a QR that works",
+  async (stage) => {
+    const { api, control } = stage;
+    await stage.addPhone(LINE);
+    const { data } = await api.call("POST", "/sessions", { name: "Interrupted" });
+    await until(systemClock, async () => (await api.call("GET", `/sessions/${data._id}/qr`)).qr, { what: "a QR" });
+    await stage.gateway.kill();
+    await stage.gateway.start();
+    await linkByQr(systemClock, { api, control, sessionId: data._id, phone: LINE });
+    assert.equal((await devicesOf(stage, LINE)).length, 1);
+  },
+);

@@ -1,0 +1,102 @@
+/** The gateway as a process: how it starts, refuses to start, and ends. */
+import assert from "node:assert/strict";
+import { startCommand, tryCommand } from "../support/gateway_process.ts";
+import { onStage } from "../support/stage.ts";
+
+/** "Within a few seconds", on a machine that runs other tests beside it. */
+const STOPS_WITHIN_MS = 8_000;
+
+async function inFolder(run: (dataDir: string) => Promise<void>): Promise<void> {
+  const dataDir = await Deno.makeTempDir({ prefix: "paloma-process-" });
+  try {
+    await run(dataDir);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
+
+onStage("a second gateway on the same data folder is refused, and the first does not notice", async (stage) => {
+  const line = await stage.linkLine("4915100000001");
+  const { code, stdout, stderr } = await tryCommand(["serve"], { ...stage.env, PALOMA_PORT: "0" });
+  assert.equal(code, 1);
+  assert.equal(stdout, "");
+  assert.match(
+    stderr,
+    /another gateway already runs on the data folder .*stop it first, or give this one its own folder/,
+  );
+  assert.equal((await stage.session(line)).status, "connected");
+  assert.equal((await stage.events(line)).filter(({ event }) => event === "session.disconnected").length, 0);
+});
+
+onStage("SIGTERM ends the gateway with 0 within seconds, although a message waits for its ack", async (stage) => {
+  await stage.addPhone("4917000000001");
+  const line = await stage.linkLine("4915100000001");
+  await stage.control.call("POST", "/faults", { line: line.number, kind: "hold_acks", seconds: 60 });
+  const messageId = await stage.sendText(line, "4917000000001", "on its way when the gateway stops");
+  const { id } = await stage.arrival("4917000000001", ({ text }) => text === "on its way when the gateway stops");
+  const asked = Date.now();
+  assert.equal(await stage.gateway.stop(), 0);
+  assert.ok(Date.now() - asked < STOPS_WITHIN_MS, `it took ${Date.now() - asked} ms`);
+
+  await stage.gateway.start();
+  await stage.status(messageId, "sent");
+  const arrived = (await stage.inbox("4917000000001")).map((message) => [message.id, message.copies]);
+  assert.deepEqual(arrived, [[id, 1]]);
+});
+
+Deno.test("settings that cannot be used are reported together, with exit 2", () =>
+  inFolder(async (dataDir) => {
+    const { code, stdout, stderr } = await tryCommand(["serve", "--log-level", "loud"], {
+      PALOMA_DATA_DIR: `${dataDir}/never-made`,
+      PALOMA_PORT: "80x",
+      PALOMA_TRUSTED_PROXIES: "10.0.0.0/8, nowhere",
+      PALOMA_WHATSAPP_ROOT_KEY: "abc",
+      PALOMA_WHATSAPP_VERSION: "latest",
+    });
+    assert.equal(code, 2);
+    assert.equal(stdout, "");
+    for (const name of ["PORT", "LOG_LEVEL", "TRUSTED_PROXIES", "WHATSAPP_ROOT_KEY", "WHATSAPP_VERSION"]) {
+      assert.match(stderr, new RegExp(`^  PALOMA_${name}: `, "m"));
+    }
+    assert.match(stderr, /"nowhere" is neither an address nor a CIDR/);
+    await assert.rejects(Deno.stat(`${dataDir}/never-made`), Deno.errors.NotFound);
+  }));
+
+Deno.test("an unknown flag or command is wrong usage: exit 2, and a hint", async () => {
+  for (const args of [["serve", "--prot", "80"], ["sevre"], ["account", "create"]]) {
+    const { code, stdout, stderr } = await tryCommand(args, {});
+    assert.equal(code, 2, args.join(" "));
+    assert.equal(stdout, "");
+    assert.match(stderr, /--help/, args.join(" "));
+  }
+});
+
+Deno.test("without a flag or PALOMA_PORT the gateway listens on PORT", () =>
+  inFolder(async (dataDir) => {
+    const port = freePort();
+    const gateway = await startCommand(["--json"], { PALOMA_DATA_DIR: dataDir, PORT: String(port) });
+    try {
+      assert.deepEqual(JSON.parse(gateway.line), {
+        baseUrl: `http://127.0.0.1:${port}/v1`,
+        panelUrl: `http://127.0.0.1:${port}/panel`,
+      });
+      const health = await tryCommand(["healthcheck"], { PALOMA_DATA_DIR: dataDir, PORT: String(port) });
+      assert.equal(health.code, 0, health.stderr);
+      const taken = await tryCommand(["serve"], { PALOMA_DATA_DIR: `${dataDir}/other`, PORT: String(port) });
+      assert.equal(taken.code, 1);
+      assert.equal(
+        taken.stderr.trim(),
+        `127.0.0.1:${port} is in use: stop what listens there, or choose another with PALOMA_PORT`,
+      );
+    } finally {
+      assert.equal(await gateway.end("SIGINT"), 0);
+    }
+  }));
+
+/** A port that was free a moment ago. */
+function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  listener.close();
+  return port;
+}

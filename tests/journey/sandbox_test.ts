@@ -1,0 +1,104 @@
+/** `paloma sandbox`: what it prints, that it stays up, that its network serves a gateway of its own, and its demo. */
+import assert from "node:assert/strict";
+import { httpClient, linkByQr, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { runCommand, startCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
+import { findLeaks } from "../support/leaks.ts";
+import { Secrets } from "../support/secrets.ts";
+
+const ANYWHERE = { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0", PALOMA_LOG_LEVEL: "trace" };
+
+Deno.test("sandbox --json prints one line with the keys that scripts rely on, stays up, and leaves nothing behind", async () => {
+  const temporary = await Deno.makeTempDir({ prefix: "paloma-sandbox-test-" });
+  const sandbox = await startCommand(["sandbox", "--json"], { ...ANYWHERE, TMPDIR: temporary });
+  const secrets = new Secrets();
+  try {
+    const ready = JSON.parse(sandbox.line);
+    assert.deepEqual(Object.keys(ready), [
+      "baseUrl",
+      "controlUrl",
+      "panelUrl",
+      "apiKey",
+      "accountId",
+      "sessionId",
+      "line",
+    ]);
+    secrets.read(ready);
+    const api = secrets.watch(httpClient(ready.baseUrl, { "x-api-key": ready.apiKey }));
+    const control = secrets.watch(httpClient(ready.controlUrl));
+    const { data: [session] } = await api.call("GET", "/sessions");
+    assert.deepEqual([session._id, session.status, session.phone], [ready.sessionId, "connected", ready.line]);
+
+    await control.call("POST", "/phones", { number: "4917000000001" });
+    const { messageId } = await api.call("POST", "/messages/send/text", {
+      to: "4917000000001",
+      text: "Hello from the sandbox",
+    });
+    await until(
+      systemClock,
+      async () => (await api.call("GET", `/messages/${messageId}/status`)).status === "sent" || null,
+      { what: "the status sent" },
+    );
+    const [message] = await control.call("GET", "/phones/4917000000001/messages");
+    assert.equal(message.text, "Hello from the sandbox");
+    assert.equal((await fetch(ready.panelUrl)).status, 200);
+  } finally {
+    assert.equal(await sandbox.end("SIGTERM"), 0);
+  }
+  assert.deepEqual(findLeaks(sandbox.stderr(), secrets), []);
+  assert.deepEqual([...Deno.readDirSync(temporary)].map(({ name }) => name), []);
+  await Deno.remove(temporary, { recursive: true });
+});
+
+Deno.test("sandbox --network-only --json prints the settings with which a gateway of one's own links and sends", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "paloma-own-" });
+  const alone = await startCommand(["sandbox", "--network-only", "--json"], ANYWHERE);
+  try {
+    const { controlUrl, settings, ...more } = JSON.parse(alone.line);
+    assert.deepEqual(more, {});
+    const env = { ...settings, PALOMA_DATA_DIR: dataDir };
+    const { apiKey } = JSON.parse(await runCommand(["account", "create", "--name", "own", "--json"], env));
+    const gateway = await startGatewayProcess(env);
+    try {
+      const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
+      const control = httpClient(controlUrl);
+      for (const number of ["4915100000001", "4917000000001"]) await control.call("POST", "/phones", { number });
+      const { data } = await api.call("POST", "/sessions", { name: "own" });
+      await linkByQr(systemClock, { api, control, sessionId: data._id, phone: "4915100000001" });
+      await api.call("POST", "/messages/send/text", { to: "4917000000001", text: "From a gateway of one's own" });
+      await until(systemClock, async () => (await control.call("GET", "/phones/4917000000001/messages"))[0], {
+        what: "the message",
+      });
+    } finally {
+      assert.equal(await gateway.stop(), 0);
+    }
+  } finally {
+    assert.equal(await alone.end("SIGTERM"), 0);
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+Deno.test("sandbox says which of its ports is in use, and leaves nothing behind", async () => {
+  const TMPDIR = await Deno.makeTempDir({ prefix: "paloma-sandbox-test-" });
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  for (const name of ["PALOMA_PORT", "PALOMA_SANDBOX_PORT"]) {
+    const { code, stderr } = await tryCommand(["sandbox"], {
+      PALOMA_PORT: "0",
+      PALOMA_SANDBOX_PORT: "0",
+      TMPDIR,
+      [name]: `${port}`,
+    });
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`^127\\.0\\.0\\.1:${port} is in use: .*${name}$`, "m"));
+  }
+  assert.deepEqual([...Deno.readDirSync(TMPDIR)].map(({ name }) => name), []);
+  await Deno.remove(TMPDIR);
+});
+
+Deno.test("sandbox --demo shows a text, a PDF, a bulk, an answer and its webhook, and ends with 0", async () => {
+  const said = await runCommand(["sandbox", "--demo"], { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" });
+  for (const step of ["linked by QR (2 scans)", "✓ text", "✓ PDF", "✓ bulk", "✓ answer", "signature verified"]) {
+    assert.ok(said.includes(step), `${step} is missing in:\n${said}`);
+  }
+});
