@@ -21,7 +21,7 @@ if (which === "all" || which === "paced") {
     lines: 2,
     kills: kills ?? 20,
     delayMinMs: 300,
-    delayMaxMs: 800,
+    delayMaxMs: 1_300,
     killAfterMs: [300, 2_000],
     report,
   };

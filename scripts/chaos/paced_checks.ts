@@ -6,6 +6,8 @@ export interface AcceptedText {
   line: string;
   messageId: string;
   text: string;
+  /** When its 202 was there, Unix ms. */
+  at: number;
 }
 
 /** From a kill to the moment at which the lines were seen connected again. */
@@ -20,8 +22,8 @@ export interface Gaps {
   maxMs: number;
 }
 
-/** A departure that is due when the lines are back may wait for the queue to be looked at, no longer. */
-const RESUMED_WITHIN_MS = 2_000;
+/** A message that is due when it is accepted, or when the lines are back, leaves within this time. */
+const AT_ONCE_MS = 2_000;
 
 /** Every text at the phone exactly once, delivered once by the network, and in the order in which its line accepted it. */
 export function* checkArrivals(accepted: AcceptedText[], inbox: Json[]): Iterable<string> {
@@ -56,17 +58,17 @@ export function checkDepartures(wire: Json[], { accepted, arrived, outages, boun
     const departures = wire.filter((entry) => entry.line === line);
     const ids = [...new Set(departures.map(({ id }) => id))];
     const wanted = sent.map(({ text }) => idOf.get(text));
+    const acceptedAt = new Map(sent.map(({ text, at }) => [idOf.get(text), at]));
     if (ids.join() !== wanted.join()) {
       broken.push(`line ${line}: the ids on the wire are not those at the phone, in order`);
     }
-    departures.slice(1).forEach(({ time }, i) => {
+    departures.slice(1).forEach(({ id, time }, i) => {
       const before: number = departures[i]!.time;
       const gap = time - before;
       const outage = outages.findLast(({ from, to }) => from <= time && before <= to);
       (outage ? across : between).push(gap);
-      const latest = outage
-        ? Math.max(before + bounds.delayMaxMs, outage.to + RESUMED_WITHIN_MS)
-        : before + bounds.delayMaxMs;
+      const waitedFor = Math.max(acceptedAt.get(id) ?? 0, outage?.to ?? 0);
+      const latest = Math.max(before + bounds.delayMaxMs, waitedFor + AT_ONCE_MS);
       if (gap < bounds.delayMinMs || time > latest) {
         broken.push(`line ${line}: a gap of ${gap} ms${outage ? " across a kill" : ""}`);
       }

@@ -149,7 +149,7 @@ async function sendAll(
         return send(stage, { line, text, key: `${line.sessionId}-${i}` });
       }, { what: "a send to be accepted" });
       if (attempts > 1) repeatedSends++;
-      accepted.push({ line: line.number, messageId, text });
+      accepted.push({ line: line.number, messageId, text, at: systemClock.now() });
     }
     return accepted;
   }));

@@ -7,8 +7,8 @@ Deno.test("through three kills every message arrives once, in order, under one i
     messages: 40,
     lines: 2,
     kills: 3,
-    delayMinMs: 150,
-    delayMaxMs: 750,
+    delayMinMs: 100,
+    delayMaxMs: 1_300,
     killAfterMs: [200, 1_000],
     report: () => {},
   });
