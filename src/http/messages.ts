@@ -67,38 +67,35 @@ const listHistory = route({
   problems: [],
 });
 
+const CancelledBulk = z.object({
+  bulkId: idOf("bulk", "blk"),
+  cancelled: z.int().openapi({ description: "How many messages were cancelled" }),
+  messageIds: z.array(idOf("message", "msg")),
+}).openapi("CancelledBulk");
+
 const cancelMessage = route({
   ...base,
   method: "delete",
   path: "/v1/messages/{id}",
   operationId: "cancelMessage",
-  summary: "Cancel a queued message",
-  description: "Its status becomes `failed` with error code `cancelled`. What was handed to the network stays.",
-  params: idParams("message", "msg"),
-  answers: { 200: { description: "The message", schema: z.object({ data: HistoryItem }) } },
-  problems: ["not_found", "not_cancellable"],
-});
-
-const cancelBulk = route({
-  ...base,
-  method: "delete",
-  path: "/v1/messages/bulk/{id}",
-  operationId: "cancelBulk",
-  summary: "Cancel what is left of a bulk",
-  params: idParams("bulk", "blk"),
+  summary: "Cancel a queued message, or what is left of a bulk",
+  description: "The status of each becomes `failed` with error code `cancelled`. What was handed to the network stays.",
+  params: z.object({
+    id: z.string().regex(/^(msg|blk)_[0-9a-z]{26}$/).openapi({
+      description: "Id of the message, or of the bulk",
+      example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
+    }),
+  }),
   answers: {
     200: {
-      description: "What was cancelled",
-      schema: z.object({
-        data: z.object({ bulkId: idOf("bulk", "blk"), cancelled: z.int(), messageIds: z.array(idOf("message", "msg")) })
-          .openapi("CancelledBulk"),
-      }),
+      description: "The message, or what was cancelled of the bulk",
+      schema: z.object({ data: z.union([HistoryItem, CancelledBulk]) }),
     },
   },
   problems: ["not_found", "not_cancellable"],
 });
 
-export const messageRoutes = [getStatus, listHistory, cancelMessage, cancelBulk];
+export const messageRoutes = [getStatus, listHistory, cancelMessage];
 
 export function addMessages(api: Api, { history, cancel }: Pick<Services, "history" | "cancel">): void {
   api.on(getStatus, async ({ caller, params }) => {
@@ -111,16 +108,11 @@ export function addMessages(api: Api, { history, cancel }: Pick<Services, "histo
     return ok({ data: messages.map(itemOf), pagination: { page, limit, total } });
   });
 
-  api.on(cancelMessage, async ({ caller, params }) => {
-    const [message] = await cancel(caller.account.id, params.id);
-    return ok({ data: itemOf(message!) });
-  });
-
-  api.on(cancelBulk, async ({ caller, params }) => {
-    const cancelled = await cancel(caller.account.id, params.id);
-    return ok({
-      data: { bulkId: params.id, cancelled: cancelled.length, messageIds: cancelled.map((message) => message.id) },
-    });
+  api.on(cancelMessage, async ({ caller, params: { id } }) => {
+    const cancelled = await cancel(caller.account.id, id);
+    if (id.startsWith("msg_")) return ok({ data: itemOf(cancelled[0]!) });
+    const messageIds = cancelled.map((message) => message.id);
+    return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
   });
 }
 

@@ -234,11 +234,11 @@ Deno.test("ten thousand items are one 202, and a queue that can be cancelled as 
     assert.equal(total, 10_000);
     const queue = await (await world.call("GET", `/v1/sessions/${session}/queue?limit=2`)).json();
     assert.deepEqual(queue.data.map((row: { position: number }) => row.position), [1, 2]);
-    await expectAnswer(await world.call("DELETE", `/v1/messages/bulk/${bulkId}`), {
+    await expectAnswer(await world.call("DELETE", `/v1/messages/${bulkId}`), {
       status: 200,
       contains: [`"bulkId":"${bulkId}","cancelled":10000`],
     });
-    await expectAnswer(await world.call("DELETE", `/v1/messages/bulk/${bulkId}`), {
+    await expectAnswer(await world.call("DELETE", `/v1/messages/${bulkId}`), {
       status: 409,
       contains: problem("not_cancellable"),
     });

@@ -57,7 +57,7 @@ export const messageCases: readonly Case[] = [
   },
   {
     name: "cancelling a bulk that nobody has is 404",
-    ask: () => ["DELETE", `/v1/messages/bulk/${nobodys("blk")}`],
+    ask: () => ["DELETE", `/v1/messages/${nobodys("blk")}`],
     status: 404,
     contains: problem("not_found"),
   },
