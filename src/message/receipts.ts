@@ -35,20 +35,22 @@ export async function keepReceipt(
     const slot = await kv.get(keys.message(messageId));
     const before = await kv.getMany([keyOf(receipt.status), keyOf("read")]);
     if (!slot.value || before.some((said) => said.value !== null)) return { change, result: null };
+    // The network tells whole seconds, by its own clock: nothing is delivered before it is sent.
+    const at = Math.max(receipt.at, slot.value.sentAt ?? slot.value.createdAt);
     const next: Message = {
       ...slot.value,
-      deliveredAt: slot.value.deliveredAt ?? receipt.at,
-      readAt: receipt.status === "read" ? slot.value.readAt ?? receipt.at : slot.value.readAt,
+      deliveredAt: slot.value.deliveredAt ?? at,
+      readAt: receipt.status === "read" ? slot.value.readAt ?? at : slot.value.readAt,
     };
     change.check(slot).checkAbsent(keyOf(receipt.status));
-    change.set(keys.message(messageId), next).set(keyOf(receipt.status), receipt.at);
+    change.set(keys.message(messageId), next).set(keyOf(receipt.status), at);
     if (next.status === "sent" || next.status === "failed") {
       const sessionName = (await kv.get(keys.line(lineId))).value?.name ?? "";
       events.append(change, {
         accountId: next.accountId,
         sessionId: lineId,
         sessionName,
-        ...statusBody(next, receipt),
+        ...statusBody(next, { ...receipt, at }),
       });
     }
     return { change, result: next };

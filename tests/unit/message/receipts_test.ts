@@ -43,6 +43,18 @@ Deno.test("delivered and read are reported once each, with their times on the me
   await world.supervisor.stop();
 });
 
+Deno.test("a receipt in whole seconds is not from before the message was sent", async () => {
+  const world = await connectedWorld();
+  const { id, networkId } = await world.accept();
+  await world.clock.advance(1_000);
+  const { sentAt } = await world.message(id);
+  await hears(world, networkId, { at: sentAt! - 900 });
+  assert.equal((await world.message(id)).deliveredAt, sentAt);
+  const [status] = await world.events("message.status");
+  assert.equal((status!.data as MessageStatusData).at, new Date(sentAt!).toISOString());
+  await world.supervisor.stop();
+});
+
 Deno.test("in a group each participant is reported once, and the message has the time of the first", async () => {
   const world = await connectedWorld();
   const { id, networkId } = await world.accept("ses_1", { to: "1-2@g.us" });
