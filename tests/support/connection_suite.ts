@@ -404,6 +404,26 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     assert.equal(message.text, "from my phone");
   });
 
+  test("a peer who writes while being written to reads everything, at once", async (scene) => {
+    const { connection, events } = await scene.login();
+    const numbers = Array.from({ length: 60 }, (_, i) => i);
+    const writing = (async () => {
+      for (const i of numbers) await scene.friend.sendMessage({ to: OWNER, text: `from the friend ${i}` });
+    })();
+    for (const i of numbers) {
+      const sent = await connection.send({ networkId: `3EB0AA${i}`, to: FRIEND, body: text(`to the friend ${i}`) });
+      assert.equal(sent.kind, "sent");
+    }
+    await writing;
+    for (const i of numbers) await scene.arrival(scene.friend, ({ text }) => text === `to the friend ${i}`);
+    await events.until("message", ({ message }) => message.text === "from the friend 59");
+    assert.deepEqual(
+      events.of("message").map(({ message }) => message.text),
+      numbers.map((i) => `from the friend ${i}`),
+    );
+    assert.equal(scene.simulated.switchboard.wire.entries(OWNER).length, 60, "nothing had to be encrypted again");
+  });
+
   test("a stanza that is delivered twice is one message", async (scene) => {
     const { events } = await scene.login();
     scene.simulated.switchboard.faults.duplicate(OWNER, 1);

@@ -12,6 +12,7 @@ import {
   type SignalKeyStore,
   type SignalKeyStoreWithTransaction,
   type SocketConfig,
+  unpadRandomMax16,
 } from "@whiskeysockets/baileys";
 import pino from "pino";
 import { repairCiphers } from "../../src/repair_ciphers.ts";
@@ -30,10 +31,14 @@ export function withTransactions(store: SignalKeyStore): SignalKeyStoreWithTrans
 
 export interface SignalPeer {
   readonly jid: string;
+  readonly creds: AuthenticationCreds;
+  readonly keys: SignalKeyStoreWithTransaction;
   readonly repository: Repository;
   /** Starts a session with the owner of these keys, at the cost of a pre-key of theirs. */
   meet(other: { jid: string; creds: AuthenticationCreds; keys: SignalKeyStore }): Promise<void>;
   encrypt(jid: string, text: string): Promise<{ type: "pkmsg" | "msg"; ciphertext: Uint8Array }>;
+  /** The text of what a peer encrypted for this one. Throws what the library throws. */
+  decrypt(jid: string, message: { type: "pkmsg" | "msg"; ciphertext: Uint8Array }): Promise<string>;
 }
 
 export function signalPeer(jid: string): SignalPeer {
@@ -42,6 +47,8 @@ export function signalPeer(jid: string): SignalPeer {
   const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds, keys }, quiet);
   return {
     jid,
+    creds,
+    keys,
     repository,
     async meet(other) {
       const preKey = Curve.generateKeyPair();
@@ -63,6 +70,10 @@ export function signalPeer(jid: string): SignalPeer {
     },
     encrypt: (jid, text) =>
       repository.encryptMessage({ jid, data: encodeWAMessage(proto.Message.fromObject({ conversation: text })) }),
+    async decrypt(jid, message) {
+      const plaintext = await repository.decryptMessage({ jid, ...message });
+      return proto.Message.decode(unpadRandomMax16(plaintext)).conversation ?? "";
+    },
   };
 }
 

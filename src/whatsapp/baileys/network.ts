@@ -10,6 +10,7 @@ import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./quiet_libsignal.ts";
+import { repairLibsignal } from "./repair_libsignal.ts";
 import { containStrayRejections } from "./stray_rejections.ts";
 import { webVersion } from "./web_version.ts";
 
@@ -29,6 +30,7 @@ export interface BaileysNetworkOptions {
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, refreshHandled = true } = options;
   silenceLibsignal();
+  repairLibsignal();
   containStrayRejections(runtime.log);
   if (whatsapp.rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(whatsapp.rootKey, "hex");
   const shared = {
