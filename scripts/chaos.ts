@@ -1,5 +1,5 @@
 /** `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke. */
-import { eventFlood } from "./chaos/event_flood.ts";
+import { describeEventFlood, eventFlood } from "./chaos/event_flood.ts";
 import { describePacedRun, pacedRun, type PacedRunOptions } from "./chaos/paced_run.ts";
 
 const which = Deno.args.find((arg) => !arg.startsWith("-")) ?? "all";
@@ -32,6 +32,9 @@ if (which === "all" || which === "paced") {
 }
 if (which === "all" || which === "events") {
   console.log("2,000 incoming and 2,000 outgoing messages, killed again and again");
-  conclude("events", await eventFlood({ messages: 2_000, kills: kills ?? 100, killAfterMs: [200, 1_500], report }));
+  const result = await eventFlood({ messages: 2_000, kills: kills ?? 100, killAfterMs: [200, 2_000], report });
+  console.log();
+  describeEventFlood(result).forEach(report);
+  conclude("events", result);
 }
 Deno.exit(broken === 0 ? 0 : 1);

@@ -1,159 +1,217 @@
 /**
  * Promise 4 under fire: messages flow in and out while the gateway is killed at random. Every event must reach the
- * webhook at least once, copies share their id, and the feed lists each once, in order per chat.
+ * webhook at least once, copies with the same id and bytes, and the feed must list each once, in order per chat.
  */
+import { Buffer } from "node:buffer";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Json, until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
-import { openStage, type Stage } from "../../tests/support/stage.ts";
+import { type LinkedLine, openStage, type Stage } from "../../tests/support/stage.ts";
+import { type Accepted, checkFeed, checkPhones, checkWebhook, type Posted, type Written } from "./event_checks.ts";
 
 export interface EventFloodOptions {
-  /** That many incoming and that many outgoing. */
+  /** That many incoming and that many outgoing, spread over the kills. */
   messages: number;
   kills: number;
+  /** Bounds of the random time between a start and the next kill. */
   killAfterMs: [number, number];
   report: (line: string) => void;
 }
 
 export interface EventFloodResult {
-  delivered: number;
-  copies: number;
-  feed: number;
+  incoming: number;
+  outgoing: number;
   kills: number;
+  /** Events in the feed, and how many of them the webhook wanted. */
+  events: number;
+  watched: number;
+  /** Requests at the webhook beyond one an event. */
+  copies: number;
+  tookMs: number;
+  /** Sentences; empty when every promise held. */
   broken: string[];
 }
 
+const LINE = "4915000000010";
+const CUSTOMERS = ["4917000000001", "4917000000002", "4917000000003", "4917000000004"];
+const WATCHED = ["message.sent", "message.status", "message.received"];
+/** So long may take what is left when the last kill is over. */
+const CATCH_UP_MS = 240_000;
+
 export async function eventFlood(options: EventFloodOptions): Promise<EventFloodResult> {
+  const started = systemClock.now();
   const stage = await openStage();
   const receiver = await receive();
-  const line = await stage.linkLine("4915000000010");
-  const customers = ["4917000000001", "4917000000002", "4917000000003", "4917000000004"];
-  for (const customer of customers) await stage.addPhone(customer);
-  await stage.api.call("POST", "/webhooks", { url: receiver.url, events: ["message.sent", "message.received"] });
+  try {
+    for (const customer of CUSTOMERS) await stage.addPhone(customer);
+    const line = await stage.linkLine(LINE);
+    const participants = [...CUSTOMERS, LINE];
+    const { id: group } = await stage.control.call("POST", "/groups", { subject: "Everybody", participants });
+    await stage.api.call("POST", "/webhooks", { url: receiver.url, events: WATCHED });
 
-  const outgoing = sendOut(stage, { sessionId: line.sessionId, to: customers[0]!, count: options.messages });
-  const incoming = sendIn(stage, { line: line.number, from: customers, count: options.messages });
-  let flowing = true;
-  const flow = Promise.all([outgoing, incoming]).finally(() => flowing = false);
-  let kills = 0;
-  while (kills < options.kills) {
-    await sleep(systemClock, systemRandom.between(...options.killAfterMs));
-    await stage.gateway.kill();
-    await stage.gateway.start();
-    kills++;
-    if (kills % 10 === 0) {
-      options.report(`${kills} kills, ${receiver.ids.size} events received${flowing ? "" : ", all sent"}`);
-    }
-  }
-  const [sentIds, texts] = await flow;
+    const progress = { kills: 0 };
+    const flow = Promise.all([
+      writeIn(stage, { ...options, group, mayWrite: pace(options, progress) }),
+      sendOut(stage, line, { ...options, mayWrite: pace(options, progress) }),
+    ]);
+    await killAgainAndAgain(stage, { ...options, progress, received: () => receiver.posted.length });
+    const [written, accepted] = await flow;
+    const feed = await settledFeed(stage, { written, accepted });
+    const watched = feed.filter(({ event }) => WATCHED.includes(event));
+    await until(systemClock, () => {
+      const ids = new Set(receiver.posted.map(({ id }) => id));
+      return Promise.resolve(watched.every(({ id }) => ids.has(id)) || null);
+    }, { what: "the webhook to have every event", timeoutMs: CATCH_UP_MS });
 
-  const feed = await until(systemClock, async () => {
-    const events = await readFeed(stage);
-    return count(events, "message.sent") >= sentIds.length && count(events, "message.received") >= texts.length
-      ? events
-      : null;
-  }, { what: "the feed to hold every event", timeoutMs: 180_000 });
-  await until(
-    systemClock,
-    () => Promise.resolve(feed.every((event) => receiver.ids.has(event.id) || !WATCHED.has(event.event)) || null),
-    { what: "the webhook to have every event", timeoutMs: 180_000 },
-  );
-
-  const broken: string[] = [];
-  const ids = feed.map((event) => event.id);
-  if (new Set(ids).size !== ids.length) broken.push("the feed lists an event twice");
-  const sent = feed.filter((event) => event.event === "message.sent").map((event) => event.data.messageId);
-  if (sent.join() !== sentIds.join()) broken.push(`message.sent: ${sent.length} of ${sentIds.length}, or not in order`);
-  for (const customer of customers) {
-    const got = feed.filter((e) => e.event === "message.received" && e.data.number === customer).map((e) =>
-      e.data.text
-    );
-    const wanted = texts.filter((text) => text.startsWith(customer));
-    if (got.join("\n") !== wanted.join("\n")) {
-      broken.push(
-        `from ${customer}: ${got.length} of ${wanted.length}, ${new Set(got).size} different, or not in order`,
-      );
-    }
+    const inboxes = new Map<string, Json[]>();
+    for (const customer of CUSTOMERS) inboxes.set(customer, await stage.inbox(customer));
+    const broken = [
+      ...checkFeed(feed, { written, accepted }),
+      ...checkWebhook(watched, receiver.posted),
+      ...checkPhones(inboxes, accepted),
+    ];
+    receiver.close();
+    await stage.end().catch((error) => broken.push(error.message));
+    return {
+      incoming: written.length,
+      outgoing: accepted.length,
+      kills: progress.kills,
+      events: feed.length,
+      watched: watched.length,
+      copies: receiver.posted.length - watched.length,
+      tookMs: systemClock.now() - started,
+      broken,
+    };
+  } catch (error) {
+    receiver.close();
+    await stage.abandon();
+    throw error;
   }
-  for (const [id, bodies] of receiver.ids) {
-    if (new Set(bodies).size !== 1) broken.push(`copies of ${id} differ`);
-  }
-  const delivered = [...receiver.ids.values()].reduce((sum, bodies) => sum + bodies.length, 0);
-  receiver.close();
-  await stage.end([...texts]);
-  return { delivered: receiver.ids.size, copies: delivered - receiver.ids.size, feed: feed.length, kills, broken };
 }
 
-const WATCHED = new Set(["message.sent", "message.received"]);
-
-function count(events: Json[], name: string): number {
-  return events.filter((event) => event.event === name).length;
+/** For a person at a terminal. */
+export function describeEventFlood(result: EventFloodResult): string[] {
+  const { incoming, outgoing, kills, events, watched, copies, tookMs, broken } = result;
+  return [
+    `${kills} kills in ${Math.round(tookMs / 1000)} s, while ${incoming} messages came in and ${outgoing} went out`,
+    `${events} events in the feed, each once, in order per chat`,
+    `${watched} of them at the webhook; ${copies} came again, under the same id, with the same bytes`,
+    `${outgoing} messages at the phones, each once, in order`,
+    "every promise held",
+  ].slice(0, broken.length === 0 ? undefined : 1).concat(broken.length === 0 ? [] : `${broken.length} PROMISES BROKEN`);
 }
 
+/** Waits until so many kills are done that the `i`th message is due: some flow between any two kills. */
+function pace({ messages, kills }: EventFloodOptions, progress: { kills: number }) {
+  return async (i: number) => {
+    while (progress.kills < kills && i >= messages * (progress.kills + 1) / kills) await sleep(systemClock, 20);
+    await sleep(systemClock, systemRandom.between(0, 60));
+  };
+}
+
+type MayWrite = ReturnType<typeof pace>;
+
+async function killAgainAndAgain(
+  { gateway }: Stage,
+  { kills, killAfterMs, report, progress, received }: EventFloodOptions & {
+    progress: { kills: number };
+    received: () => number;
+  },
+): Promise<void> {
+  while (progress.kills < kills) {
+    await sleep(systemClock, systemRandom.between(...killAfterMs));
+    await gateway.kill();
+    await gateway.start();
+    progress.kills++;
+    if (progress.kills % 10 === 0) report(`${progress.kills} kills, ${received()} requests at the webhook`);
+  }
+}
+
+/** Sends one text after another; a request without an answer is repeated under its idempotency key. */
 async function sendOut(
   stage: Stage,
-  { sessionId, to, count }: { sessionId: string; to: string; count: number },
-): Promise<string[]> {
-  const ids: string[] = [];
-  for (let i = 0; i < count; i++) {
+  { sessionId }: LinkedLine,
+  { messages, mayWrite }: EventFloodOptions & { mayWrite: MayWrite },
+): Promise<Accepted[]> {
+  const accepted: Accepted[] = [];
+  for (let i = 0; i < messages; i++) {
+    await mayWrite(i);
+    const to = CUSTOMERS[i % CUSTOMERS.length]!;
+    const text = `outgoing flood message ${i}`;
+    stage.secrets.add(text);
     const { messageId } = await until(
       systemClock,
       () =>
         stage.request("POST", "/messages/send/text", {
           headers: { "content-type": "application/json", "idempotency-key": `out-${i}` },
-          body: JSON.stringify({ sessionId, to, text: `outgoing flood message ${i}` }),
-        }).then((response) => response.status === 202 ? response.json() : null, () => null),
+          body: JSON.stringify({ sessionId, to, text }),
+        }).then(async (response) => response.status === 202 ? await response.json() : null).catch(() => null),
       { what: "a send to be accepted" },
     );
-    ids.push(messageId);
+    accepted.push({ messageId, to, text });
   }
-  return ids;
+  return accepted;
 }
 
-async function sendIn(
+/** Customers write to the line, every fifth message to the group. */
+async function writeIn(
   stage: Stage,
-  { line, from, count }: { line: string; from: string[]; count: number },
-): Promise<string[]> {
-  const texts: string[] = [];
-  for (let i = 0; i < count; i++) {
-    const sender = from[i % from.length]!;
-    const text = `${sender} incoming flood message ${i}`;
-    await stage.control.call("POST", `/phones/${sender}/messages`, { to: line, text });
-    texts.push(text);
-    if (i % 20 === 19) await sleep(systemClock, 100);
+  { messages, group, mayWrite }: EventFloodOptions & { group: string; mayWrite: MayWrite },
+): Promise<Written[]> {
+  const written: Written[] = [];
+  for (let i = 0; i < messages; i++) {
+    await mayWrite(i);
+    const number = CUSTOMERS[i % CUSTOMERS.length]!;
+    const text = `incoming flood message ${i}`;
+    const inGroup = i % 5 === 4;
+    const to = inGroup ? group : LINE;
+    const { id } = await stage.control.call("POST", `/phones/${number}/messages`, { to, text });
+    written.push({ id, number, text, chat: inGroup ? group : `${number}@s.whatsapp.net` });
   }
-  return texts;
+  return written;
 }
 
-async function readFeed(stage: Stage): Promise<Json[]> {
+/** The whole feed, once every message is in it as received or as delivered. */
+async function settledFeed(
+  stage: Stage,
+  { written, accepted }: { written: Written[]; accepted: Accepted[] },
+): Promise<Json[]> {
   const events: Json[] = [];
-  let after: string | null = null;
+  const count = (fits: (event: Json) => boolean) => events.filter(fits).length;
+  let after = "";
+  const end = systemClock.now() + CATCH_UP_MS;
   for (;;) {
-    const page: Json = await stage.api.call("GET", `/events?limit=500${after ? `&after=${after}` : ""}`);
-    events.push(...page.data);
-    if (page.data.length === 0 || page.next === null || page.next === after) return events;
-    after = page.next;
+    const { data, next } = await stage.api.call("GET", `/events?limit=1000${after}`);
+    events.push(...data);
+    if (next !== null) after = `&after=${next}`;
+    if (data.length > 0) continue;
+    const done = count(({ event }) => event === "message.received") >= written.length &&
+      count(({ data }) => data.status === "delivered") >= accepted.length;
+    // What is missing then is said by the checks.
+    if (done || systemClock.now() > end) return events;
+    await sleep(systemClock, 200);
   }
 }
 
-/** A receiver that keeps every body by event id. */
+/** A receiver that keeps every request. */
 async function receive() {
-  const ids = new Map<string, string[]>();
+  const posted: Posted[] = [];
   const server = createServer((request, response) => {
-    const parts: string[] = [];
-    request.setEncoding("utf8");
-    request.on("data", (part: string) => parts.push(part));
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => parts.push(part));
     request.on("end", () => {
-      const id = String(request.headers["webhook-id"]);
-      ids.set(id, [...ids.get(id) ?? [], parts.join("")]);
+      posted.push({ id: String(request.headers["webhook-id"]), body: Buffer.concat(parts).toString("utf8") });
       response.end();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    ids,
-    close: () => server.close(),
+    posted,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
   };
 }

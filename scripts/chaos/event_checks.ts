@@ -1,0 +1,89 @@
+/** What a flood of events must have left behind: in the feed, at the webhook, and at the phones. */
+import type { Json } from "../../src/cli/client.ts";
+
+/** A message that a phone wrote. */
+export interface Written {
+  id: string;
+  number: string;
+  chat: string;
+  text: string;
+}
+
+/** A message that the gateway accepted. */
+export interface Accepted {
+  messageId: string;
+  to: string;
+  text: string;
+}
+
+/** A request at the webhook. */
+export interface Posted {
+  id: string;
+  body: string;
+}
+
+/** Each event once; what was sent in the order of acceptance, delivered once; what came in in the order of its chat. */
+export function* checkFeed(
+  feed: Json[],
+  { written, accepted }: { written: Written[]; accepted: Accepted[] },
+): Iterable<string> {
+  const ids = feed.map(({ id }) => id);
+  if (ids.some((id, i) => i > 0 && id <= ids[i - 1])) yield "the feed is not in the order of its ids, each once";
+
+  const sent = feed.filter(({ event }) => event === "message.sent").map(({ data }) => data.messageId);
+  yield* compare("message.sent", sent, accepted.map(({ messageId }) => messageId));
+  const delivered = feed.filter(({ data }) => data.status === "delivered").map(({ data }) => data.messageId);
+  yield* compare("delivered", delivered.sort(), accepted.map(({ messageId }) => messageId).sort());
+
+  const received = feed.filter(({ event }) => event === "message.received");
+  for (const [chat, messages] of Map.groupBy(written, ({ chat }) => chat)) {
+    const got = received.filter(({ data }) => data.from === chat);
+    const describe = (id: string, number: string, text: string) => `${id} ${number} ${text}`;
+    yield* compare(
+      `chat ${chat}`,
+      got.map(({ data }) => describe(data.messageId, data.number, data.text)),
+      messages.map(({ id, number, text }) => describe(id, number, text)),
+    );
+  }
+  if (received.length !== written.length) yield `${received.length} events for ${written.length} messages that came in`;
+}
+
+/** Each event at least once, copies with the same bytes, as the feed shows it; first copies in the order of the chat. */
+export function* checkWebhook(events: Json[], posted: Posted[]): Iterable<string> {
+  const known = new Map(events.map((event) => [event.id, event]));
+  const bodies = new Map<string, string>();
+  for (const { id, body } of posted) {
+    const { event, sessionId, sessionName, data } = known.get(id) ?? {};
+    if (!event) yield `${id} was posted and is not in the feed`;
+    else if (body !== JSON.stringify({ event, sessionId, sessionName, data })) yield `${id}: not what the feed shows`;
+    if (!bodies.has(id)) bodies.set(id, body);
+    else if (bodies.get(id) !== body) yield `copies of ${id} differ`;
+  }
+  for (const { id } of events) if (!bodies.has(id)) yield `${id} never came`;
+  const chats = Map.groupBy(bodies.keys(), (id) => known.get(id)?.data.from);
+  chats.delete(undefined);
+  for (const [chat, ids] of chats) {
+    if (ids.some((id, i) => i > 0 && id < ids[i - 1]!)) yield `chat ${chat}: not in order at the webhook`;
+  }
+}
+
+/** Every accepted text at its phone exactly once, in order. */
+export function* checkPhones(inboxes: Map<string, Json[]>, accepted: Accepted[]): Iterable<string> {
+  for (const [number, inbox] of inboxes) {
+    const got = inbox.filter(({ chat, fromMe }) => !fromMe && !chat.endsWith("@g.us"));
+    const wanted = accepted.filter(({ to }) => to === number);
+    yield* compare(`phone ${number}`, got.map(({ text }) => text), wanted.map(({ text }) => text));
+    for (const { text, copies } of got) if (copies !== 1) yield `"${text}" was delivered ${copies} times`;
+  }
+}
+
+/** Says what is missing, what is too much, and the first that stands in another place. */
+function* compare(what: string, got: string[], wanted: string[]): Iterable<string> {
+  const missing = wanted.filter((one) => !got.includes(one));
+  const extra = got.filter((one, i) => !wanted.includes(one) || got.indexOf(one) < i);
+  if (missing.length > 0) yield `${what}: ${missing.length} missing, the first is ${missing[0]}`;
+  if (extra.length > 0) yield `${what}: ${extra.length} too many, the first is ${extra[0]}`;
+  if (missing.length > 0 || extra.length > 0) return;
+  const first = got.findIndex((one, i) => one !== wanted[i]);
+  if (first >= 0) yield `${what}: in another order, from place ${first} on: ${got[first]} for ${wanted[first]}`;
+}
