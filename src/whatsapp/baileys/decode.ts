@@ -9,6 +9,7 @@ import {
   isPnUser,
   jidDecode,
   jidNormalizedUser,
+  normalizeMessageContent,
   proto,
   unpadRandomMax16,
   type WAMessage,
@@ -51,6 +52,7 @@ export async function decodeUndecryptable(attrs: Record<string, string>, context
 export async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
   if (!message.message) return null;
   cleanMessage(message, context.me.id, context.me.lid ?? "");
+  turnTarget(message, context.me);
   const content = contentOf(message.message);
   if (!content) return null;
   const { type, text, media, details } = content;
@@ -62,6 +64,16 @@ export async function toIncoming(message: WAMessage, context: DecodeContext): Pr
     details,
     undecryptable: false,
   };
+}
+
+/** What an edit or a deletion is about, from the line's side; the library does it for reactions and votes. */
+function turnTarget({ key: { fromMe, participant }, message }: WAMessage, me: OwnJids): void {
+  const target = normalizeMessageContent(message)?.protocolMessage?.key;
+  if (!target || fromMe) return;
+  const isOurs = (jid: string) => areJidsSameUser(jid, me.id) || (me.lid !== undefined && areJidsSameUser(jid, me.lid));
+  // "Mine" is the sender's; else, as when an admin deletes, the author is named.
+  if (target.fromMe) target.participant ||= participant;
+  target.fromMe = !target.fromMe && isOurs(target.participant || target.remoteJid || "");
 }
 
 function messageOf(attrs: Record<string, string>, me: OwnJids): WAMessage {

@@ -106,6 +106,46 @@ Deno.test("a reaction's target is told from the line's side", async () => {
   assert.deepEqual(incoming.details?.target, { messageId: "X", fromMe: true });
 });
 
+const TARGETS: [
+  title: string,
+  attrs: Record<string, string>,
+  key: proto.IMessageKey,
+  expected: Record<string, unknown>,
+][] = [
+  ["the sender's own message", FROM_FRIEND, { fromMe: true }, { fromMe: false }],
+  ["the sender's own message in a group", { from: "1@g.us", participant: "222:1@lid" }, { fromMe: true }, {
+    fromMe: false,
+    participant: "222@lid",
+  }],
+  ["the line's message in a group, by an admin", { from: "1@g.us", participant: "222:1@lid" }, {
+    fromMe: false,
+    participant: "900@lid",
+  }, { fromMe: true, participant: "900@lid" }],
+  ["another member's message, by an admin", { from: "1@g.us", participant: "222:1@lid" }, {
+    fromMe: false,
+    participant: "333@lid",
+  }, { fromMe: false, participant: "333@lid" }],
+];
+
+for (const [title, attrs, key, expected] of TARGETS) {
+  Deno.test(`a deletion of ${title} is told from the line's side`, async () => {
+    const deletion = { type: proto.Message.ProtocolMessage.Type.REVOKE, key: { id: "X", remoteJid: "1@g.us", ...key } };
+    const incoming = await one(attrs, { protocolMessage: deletion });
+    assert.deepEqual(incoming.details?.deleted, { messageId: "X", ...expected });
+  });
+}
+
+Deno.test("an edit of what the owner wrote is the owner's", async () => {
+  const edit = {
+    type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+    key: { id: "X", remoteJid: "222@lid", fromMe: true },
+    editedMessage: { conversation: "better" },
+  };
+  const incoming = await one({ from: "900@lid", recipient: "222@lid" }, { protocolMessage: edit });
+  assert.equal(incoming.fromMe, true);
+  assert.deepEqual(incoming.details?.edited, { messageId: "X", fromMe: true });
+});
+
 Deno.test("a part that holds nothing for people gives no message", async () => {
   const share = { senderKeyDistributionMessage: { groupId: "1@g.us" } };
   assert.deepEqual(await decode(part(FROM_FRIEND, share), context), []);

@@ -1,0 +1,258 @@
+/** What a client hears of its line: what became of what it sent, and every type of message that comes in. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { INCOMING_TYPES } from "../../src/whatsapp/connection.ts";
+import { onStage, type Stage } from "../support/stage.ts";
+import { type Delivered, subscribe, type Subscriber } from "../support/subscriber.ts";
+
+const LINE = "4915200000001";
+const ANA = "4917000000001";
+const BEN = "4917000000002";
+const ANA_JID = `${ANA}@s.whatsapp.net`;
+
+onStage("a sent message is reported as sent, delivered and read", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  const client = await subscribe(stage, { events: ["message.sent", "message.status"] });
+  const messageId = await stage.sendText(line, ANA, "Your table is ready 🍽️");
+  const { id } = await stage.arrival(ANA, ({ text }) => text === "Your table is ready 🍽️");
+  const sent = await client.event("message.sent", ({ event }) => event === "message.sent");
+  assert.equal(sent.sessionId, line.sessionId);
+  assert.equal(sent.sessionName, `line ${LINE}`);
+  const { jobId, sentAt, ...rest } = sent.data;
+  assert.deepEqual(rest, { messageId, networkId: id, to: ANA });
+  assert.match(jobId, /^job_/);
+  assert.equal((await stage.status(messageId, "sent")).sentAt, sentAt);
+
+  await stage.control.call("POST", `/phones/${ANA}/read`, { id });
+  await client.event("read", ({ data }) => data.status === "read");
+  const told = client.delivered();
+  assert.deepEqual(told.map(({ event, data }) => [event, data.status]), [
+    ["message.sent", undefined],
+    ["message.status", "delivered"],
+    ["message.status", "read"],
+  ]);
+  for (const { data } of told.slice(1)) {
+    const { status: _, at, ...about } = data;
+    assert.deepEqual(about, { messageId, networkId: id, participant: null });
+    assert.ok(Date.parse(at) >= Date.parse(sentAt) - 1_000, "in the order of time, to the network's second");
+  }
+  await client.end();
+});
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const KEY = { remoteJid: `${LINE}@s.whatsapp.net`, id: "3EB0FFFFFFFFFFFFFFFFFF", fromMe: false };
+
+interface Expected {
+  type: string;
+  text: string | null;
+  details?: unknown;
+  file?: { mimetype: string; filename: RegExp };
+}
+
+/** What a phone sends, and what the client is to read. */
+const TABLE: [title: string, sends: Record<string, unknown>, expected: Expected][] = [
+  ["a text", { text: 'Hello 👋🏽 \u0000 \u2028 "quoted" \\' }, {
+    type: "conversation",
+    text: 'Hello 👋🏽 \u0000 \u2028 "quoted" \\',
+  }],
+  ["a text with a lone surrogate, which no JSON reader likes", { text: "a\ud83d b" }, {
+    type: "conversation",
+    text: "a\ufffd b",
+  }],
+  ["a text as long as can be", { text: "ü".repeat(65_536) }, { type: "conversation", text: "ü".repeat(65_536) }],
+  [
+    "a link",
+    { message: { extendedTextMessage: { text: "see https://a.example", matchedText: "https://a.example" } } },
+    {
+      type: "extendedTextMessage",
+      text: "see https://a.example",
+      details: { link: "https://a.example" },
+    },
+  ],
+  ["an image with a caption", { file: PNG, kind: "image", mimetype: "image/png", caption: "the menu" }, {
+    type: "imageMessage",
+    text: "the menu",
+    file: { mimetype: "image/png", filename: /^image-\d{8}-\d{6}\.png$/ },
+  }],
+  ["an image without one", { file: PNG, kind: "image", mimetype: "image/png" }, {
+    type: "imageMessage",
+    text: null,
+    file: { mimetype: "image/png", filename: /^image-.*\.png$/ },
+  }],
+  ["a video with a caption", { file: PNG, kind: "video", mimetype: "video/mp4", caption: "look" }, {
+    type: "videoMessage",
+    text: "look",
+    file: { mimetype: "video/mp4", filename: /^video-.*\.mp4$/ },
+  }],
+  ["a voice note", { file: PNG, kind: "audio", mimetype: "audio/ogg; codecs=opus" }, {
+    type: "audioMessage",
+    text: null,
+    details: { voice: true },
+    file: { mimetype: "audio/ogg; codecs=opus", filename: /^audio-.*\.ogg$/ },
+  }],
+  ["a document with a caption", {
+    file: PNG,
+    kind: "document",
+    mimetype: "application/pdf",
+    filename: "Rechnung Nr. 7 – März.pdf",
+    caption: "due",
+  }, {
+    type: "documentMessage",
+    text: "due",
+    details: { title: "Rechnung Nr. 7 – März.pdf" },
+    file: { mimetype: "application/pdf", filename: /^Rechnung Nr\. 7 – März\.pdf$/ },
+  }],
+  ["a document without one", { file: PNG, kind: "document", filename: "a.bin" }, {
+    type: "documentMessage",
+    text: null,
+    details: { title: "a.bin" },
+    file: { mimetype: "application/octet-stream", filename: /^a\.bin$/ },
+  }],
+  ["a sticker", { file: PNG, kind: "sticker" }, {
+    type: "stickerMessage",
+    text: null,
+    file: { mimetype: "image/webp", filename: /^sticker-.*\.webp$/ },
+  }],
+  ["a reaction", { message: { reactionMessage: { key: { ...KEY, fromMe: true }, text: "❤️" } } }, {
+    type: "reactionMessage",
+    text: "❤️",
+    details: { target: { messageId: KEY.id, fromMe: false } },
+  }],
+  ["a location", {
+    message: { locationMessage: { degreesLatitude: 52.5, degreesLongitude: 13.25, name: "Café", address: "Weg 1" } },
+  }, {
+    type: "locationMessage",
+    text: "Café",
+    details: { latitude: 52.5, longitude: 13.25, name: "Café", address: "Weg 1" },
+  }],
+  ["a live location", { message: { liveLocationMessage: { degreesLatitude: 1.5, degreesLongitude: -2.5 } } }, {
+    type: "liveLocationMessage",
+    text: null,
+    details: { latitude: 1.5, longitude: -2.5 },
+  }],
+  ["a contact", { message: { contactMessage: { displayName: "Carla", vcard: "BEGIN:VCARD\nEND:VCARD" } } }, {
+    type: "contactMessage",
+    text: "Carla",
+    details: { contacts: [{ name: "Carla", vcard: "BEGIN:VCARD\nEND:VCARD" }] },
+  }],
+  ["contacts", {
+    message: { contactsArrayMessage: { displayName: "2", contacts: [{ displayName: "A", vcard: "x" }] } },
+  }, { type: "contactsArrayMessage", text: "2", details: { contacts: [{ name: "A", vcard: "x" }] } }],
+  ["a poll", {
+    message: {
+      pollCreationMessage: {
+        name: "When?",
+        options: [{ optionName: "now" }, { optionName: "1" }],
+        selectableOptionsCount: 1,
+      },
+    },
+  }, { type: "pollCreationMessage", text: "When?", details: { options: ["now", "1"], selectable: 1 } }],
+  ["a chosen button", { message: { buttonsResponseMessage: { selectedButtonId: "2", selectedDisplayText: "Yes" } } }, {
+    type: "buttonsResponseMessage",
+    text: "Yes",
+    details: { selectedId: "2" },
+  }],
+  ["a chosen row", {
+    message: { listResponseMessage: { title: "Row", singleSelectReply: { selectedRowId: "10" } } },
+  }, { type: "listResponseMessage", text: "Row", details: { selectedId: "10" } }],
+  ["anything else", { message: { groupInviteMessage: { groupJid: "1@g.us", inviteCode: "x", caption: "join" } } }, {
+    type: "unknown",
+    text: "join",
+    details: { kind: "groupInviteMessage" },
+  }],
+];
+
+onStage("each of the fifteen types, and any other, arrives as the specification says", async (stage) => {
+  await stage.addPhone(ANA, "Ana 🌻");
+  const line = await stage.linkLine(LINE);
+  const client = await subscribe(stage, { events: ["message.received"] });
+  const startedAt = Math.floor(Date.now() / 1000);
+  for (const [title, sends, expected] of TABLE) {
+    const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, ...sends });
+    const { data, sessionId } = await client.event(title, ({ data }) => data.messageId === id);
+    assert.equal(sessionId, line.sessionId);
+    const { media, timestamp, ...fields } = data;
+    const { file, ...wanted } = expected;
+    assert.deepEqual(fields, { from: ANA_JID, number: ANA, pushName: "Ana 🌻", messageId: id, ...wanted }, title);
+    assert.ok(Number.isInteger(timestamp) && timestamp >= startedAt && timestamp <= Date.now() / 1000 + 1, title);
+    assert.equal(media === undefined, file === undefined, `${title}: media is there only with a file`);
+    if (!file) continue;
+    assert.deepEqual(Object.keys(media).sort(), ["filename", "mimetype", "size", "url"]);
+    assert.equal(media.mimetype, file.mimetype);
+    assert.equal(media.size, bytesOf(PNG).length);
+    assert.match(media.filename, file.filename);
+    const downloaded = new Uint8Array(await (await fetch(media.url)).arrayBuffer());
+    assert.equal(sha256(downloaded), sha256(bytesOf(PNG)), title);
+  }
+  const types = new Set(client.delivered().map(({ data }) => data.type));
+  assert.deepEqual([...INCOMING_TYPES, "unknown"].filter((type) => !types.has(type)), [], "every type came");
+  await client.end();
+});
+
+onStage("groups, the owner's own words, edits, deletions and reactions that are taken back", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  await stage.addPhone(BEN, "Ben");
+  await stage.linkLine(LINE);
+  const { id: group } = await stage.control.call("POST", "/groups", {
+    subject: "Team",
+    participants: [BEN, ANA, LINE],
+  });
+  const client = await subscribe(stage);
+
+  const hello = await says(stage, ANA, { to: group, text: "hello all" });
+  const inGroup = await heard(client, hello);
+  assert.equal(inGroup.event, "message.received");
+  assert.equal(inGroup.data.from, group);
+  assert.equal(inGroup.data.number, ANA, "whoever wrote in the group");
+  assert.equal(inGroup.data.pushName, "Ana");
+  assert.match(inGroup.data.participant, /@lid$/);
+
+  // A client that answers all that it receives must not answer its own people.
+  const own = await heard(client, await says(stage, LINE, { to: ANA, text: "written on the shop's phone" }));
+  assert.equal(own.event, "message.echo");
+  const { timestamp: _, messageId: __, ...echo } = own.data;
+  assert.deepEqual(echo, {
+    from: ANA_JID,
+    number: LINE,
+    pushName: `Phone ${LINE}`,
+    type: "conversation",
+    text: "written on the shop's phone",
+    fromMe: true,
+  });
+
+  const first = await says(stage, ANA, { to: LINE, text: "two pizzas" });
+  const key = { ...KEY, id: first, fromMe: true };
+  const about = { messageId: first, fromMe: false };
+  const edit = { protocolMessage: { key, type: "MESSAGE_EDIT", editedMessage: { conversation: "three pizzas" } } };
+  const edited = await heard(client, await says(stage, ANA, { to: LINE, message: edit }));
+  assert.equal(edited.event, "message.received");
+  assert.deepEqual([edited.data.type, edited.data.text, edited.data.details], ["unknown", "three pizzas", {
+    kind: "conversation",
+    edited: about,
+  }]);
+  const deletion = { protocolMessage: { key, type: "REVOKE" } };
+  const deleted = await heard(client, await says(stage, ANA, { to: LINE, message: deletion }));
+  assert.deepEqual([deleted.data.type, deleted.data.text, deleted.data.details], ["unknown", null, { deleted: about }]);
+  const takenBack = { reactionMessage: { key: { ...key, fromMe: false }, text: "" } };
+  const removed = await heard(client, await says(stage, ANA, { to: LINE, message: takenBack }));
+  assert.deepEqual([removed.data.type, removed.data.text], ["reactionMessage", null]);
+  assert.equal(removed.data.details.removed, true);
+  await client.end();
+});
+
+async function says(stage: Stage, from: string, message: Record<string, unknown>): Promise<string> {
+  return (await stage.control.call("POST", `/phones/${from}/messages`, message)).id;
+}
+
+function heard(client: Subscriber, messageId: string): Promise<Delivered> {
+  return client.event(messageId, ({ data }) => data.messageId === messageId);
+}
+
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
