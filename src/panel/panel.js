@@ -47,6 +47,25 @@ function rowOf(session) {
   return row;
 }
 
+/** What an owner can do to a line in each status; the first names what `reconnect` then means. */
+const ACTIONS = {
+  initializing: ["Reconnect", "delete"],
+  qr: ["New QR", "delete"],
+  pairing: ["New code", "delete"],
+  connected: ["Reconnect", "disconnect", "logout", "delete"],
+  disconnected: ["Reconnect", "logout", "delete"],
+  logged_out: ["Link again", "delete"],
+};
+
+function offer(row, status) {
+  const [reconnect, ...others] = ACTIONS[status];
+  for (const button of row.querySelectorAll("[data-action]")) {
+    const { action } = button.dataset;
+    if (action === "reconnect") button.textContent = reconnect;
+    else button.hidden = !others.includes(action);
+  }
+}
+
 async function show(session) {
   const row = rowOf(session);
   find(".name", row).textContent = session.name;
@@ -54,12 +73,15 @@ async function show(session) {
   const status = find(".status", row);
   status.textContent = session.status.replace("_", " ");
   status.dataset.status = session.status;
+  find(".reason", row).textContent = session.reason ?? "";
+  offer(row, session.status);
   const linking = session.status === "qr" || session.status === "pairing";
   find(".link", row).hidden = !linking;
   if (!linking) return;
   const { qr, pairingCode } = await call("GET", `/sessions/${session._id}/qr`);
+  find(".by-qr", row).hidden = !qr;
+  find(".by-code", row).hidden = !pairingCode;
   const image = find("img", row);
-  image.hidden = !qr;
   if (qr && image.src !== qr) image.src = qr;
   find(".code", row).textContent = pairingCode ?? "";
 }
@@ -72,6 +94,7 @@ async function refresh() {
     row.remove();
     rows.delete(id);
   }
+  find("#none").hidden = data.length > 0;
   await Promise.all(data.map(show));
 }
 
