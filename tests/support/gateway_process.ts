@@ -30,25 +30,39 @@ export interface Outcome {
   stderr: string;
 }
 
-/** Paloma's command line, to be spawned. */
-export function palomaCommand(args: readonly string[], env: Environment): Deno.Command {
-  const inherited = INHERITED.flatMap((name) => {
-    const value = Deno.env.get(name);
-    return value === undefined ? [] : [[name, value]];
-  });
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", MAIN, ...args],
+/** Runs a program in this environment and no other. */
+function program(path: string, args: readonly string[], env: Environment): Deno.Command {
+  return new Deno.Command(path, {
+    args: [...args],
     clearEnv: true,
-    env: { ...Object.fromEntries(inherited), ...env },
+    env: { ...env },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
   });
 }
 
-/** Runs a command to its end, whatever that is. */
-export async function tryCommand(args: readonly string[], env: Environment): Promise<Outcome> {
-  const { code, stdout, stderr } = await palomaCommand(args, env).output();
+/** Paloma from source: what comes before its arguments, and its environment with what Deno needs of ours. */
+function fromSource(args: readonly string[], env: Environment): [string, string[], Environment] {
+  const inherited = INHERITED.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  return [
+    Deno.execPath(),
+    ["run", "-A", "--no-check", MAIN, ...args],
+    { ...Object.fromEntries(inherited), ...env },
+  ];
+}
+
+/** Runs a command of Paloma to its end, whatever that is. */
+export function tryCommand(args: readonly string[], env: Environment): Promise<Outcome> {
+  return tryProgram(...fromSource(args, env));
+}
+
+/** Runs any program to its end, whatever that is. */
+export async function tryProgram(path: string, args: readonly string[], env: Environment): Promise<Outcome> {
+  const { code, stdout, stderr } = await program(path, args, env).output();
   const decoder = new TextDecoder();
   return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
 }
@@ -71,9 +85,14 @@ export interface Started {
   end(signal: Deno.Signal): Promise<number>;
 }
 
-/** Starts a command that stays up. Throws with its stderr when it ends before it is ready. */
-export async function startCommand(args: readonly string[], env: Environment): Promise<Started> {
-  const child = palomaCommand(args, env).spawn();
+/** Starts a command of Paloma that stays up. Throws with its stderr when it ends before it is ready. */
+export function startCommand(args: readonly string[], env: Environment): Promise<Started> {
+  return startProgram(...fromSource(args, env));
+}
+
+/** Starts any program that says on a first line that it is ready, and stays up. */
+export async function startProgram(path: string, args: readonly string[], env: Environment): Promise<Started> {
+  const child = program(path, args, env).spawn();
   let stderr = "";
   const drained = child.stderr.pipeThrough(new TextDecoderStream()).pipeTo(
     new WritableStream({ write: (text) => void (stderr += text) }),
@@ -84,7 +103,7 @@ export async function startCommand(args: readonly string[], env: Environment): P
     const { value, done } = await reader.read();
     if (done) {
       await drained;
-      throw new Error(`paloma ${args.join(" ")} ended with ${(await child.status).code}: ${stderr.slice(-2000)}`);
+      throw new Error(`${args.join(" ")} ended with ${(await child.status).code}: ${stderr.slice(-2000)}`);
     }
     stdout += value;
   }

@@ -1,0 +1,60 @@
+/** The compiled executable where there is no Deno, no source and no cache: its demo, and the pages it has to carry. */
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { startProgram, tryProgram } from "../support/gateway_process.ts";
+
+const EXECUTABLE = Deno.env.get("PALOMA_EXECUTABLE") ?? fileURLToPath(new URL("../../dist/paloma", import.meta.url));
+const DEMO_WITHIN_MS = 120_000;
+
+/** A test with the executable in an empty place; skipped, and saying so, where it was not built. */
+function withExecutable(name: string, run: (env: Record<string, string>) => Promise<void>): void {
+  if (!exists(EXECUTABLE)) {
+    Deno.test({ name: `${name} (skipped: not built; deno task compile, or PALOMA_EXECUTABLE)`, ignore: true, fn() {} });
+    return;
+  }
+  Deno.test(name, async () => {
+    const home = await Deno.makeTempDir({ prefix: "paloma-executable-" });
+    try {
+      await run({ HOME: home, TMPDIR: home, PATH: "/usr/bin:/bin", PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" });
+    } finally {
+      await Deno.remove(home, { recursive: true });
+    }
+  });
+}
+
+withExecutable("the executable runs its demo where there is no Deno", async (env) => {
+  const started = Date.now();
+  const { code, stdout, stderr } = await tryProgram(EXECUTABLE, ["sandbox", "--demo"], env);
+  assert.equal(code, 0, stderr);
+  for (const step of ["linked by QR (2 scans)", "✓ text", "✓ PDF", "✓ bulk", "✓ answer", "signature verified"]) {
+    assert.ok(stdout.includes(step), `${step} is missing in:\n${stdout}`);
+  }
+  assert.ok(Date.now() - started < DEMO_WITHIN_MS);
+});
+
+withExecutable("the executable carries panel and reference with all that they load", async (env) => {
+  const sandbox = await startProgram(EXECUTABLE, ["sandbox", "--json"], env);
+  try {
+    const { baseUrl } = JSON.parse(sandbox.line);
+    for (const page of ["/panel", "/docs"]) {
+      const response = await fetch(new URL(page, baseUrl));
+      assert.equal(response.status, 200, page);
+      for (const [, file] of (await response.text()).matchAll(/(?:src|href)="(\/[^"]+\.(?:js|css))"/g)) {
+        const part = await fetch(new URL(file!, baseUrl));
+        assert.equal(part.status, 200, `${file}`);
+        await part.body?.cancel();
+      }
+    }
+    assert.equal((await (await fetch(new URL("/openapi.json", baseUrl))).json()).openapi, "3.1.0");
+  } finally {
+    assert.equal(await sandbox.end("SIGTERM"), 0);
+  }
+});
+
+function exists(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
+}
