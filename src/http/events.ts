@@ -13,7 +13,7 @@ const HEARTBEAT_MS = 15_000;
 const STREAM_PAGE = 100;
 
 const filters = {
-  after: z.string().max(100).optional().openapi({
+  after: z.string().regex(/^evt_[0-9A-Za-z_-]{1,64}$/, "is not the id of an event").optional().openapi({
     description: "Id of the last event seen; left out: from the oldest kept",
   }),
   types: z.string().max(1000).optional().transform(namesOf).openapi({

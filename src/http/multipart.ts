@@ -31,13 +31,15 @@ export async function readFormUpload<Fields>(
   let filename = "";
   let content: Readable | null = null;
   let writing: Promise<StoredFile> | null = null;
-  /** Why we stopped it; null while only the parser itself may complain. */
+  /** Why it was stopped; null while only the parser itself complains. */
   let refusal: unknown = null;
   const refuse = (reason: unknown) => {
     refusal ??= reason;
     parser.destroy(reason as Error);
   };
 
+  // The pipeline below hears of it; after its end nobody would, and an error unheard ends the process.
+  parser.on("error", () => {});
   parser.on("field", (name, value, nameCut, valueCut) => {
     if (nameCut || valueCut) refuse(invalid(name, `has more than ${MAX_FIELD_BYTES} bytes`));
     else if (Object.hasOwn(fields, name)) refuse(invalid(name, "is given twice"));
@@ -45,14 +47,13 @@ export async function readFormUpload<Fields>(
   });
   parser.on("fieldsLimit", () => refuse(invalid("body", `has more than ${MAX_FIELDS} fields`)));
   parser.on("file", (name, stream, givenName) => {
-    let cutOff: unknown = null;
-    stream.on("error", (error) => cutOff = error);
+    stream.on("error", () => {});
     if (name !== part) return refuse(invalid(name, `is a file; the part of the file is named "${part}"`));
     if (writing) return refuse(invalid(name, "is given twice"));
     filename = givenName ?? "";
     content = stream as Readable;
     writing = write(media, { content, maxBytes });
-    writing.catch((error) => error === cutOff ? parser.destroy(error) : refuse(error));
+    writing.catch(refuse);
   });
 
   try {
@@ -84,8 +85,17 @@ async function write(
   media: MediaStore,
   { content, maxBytes }: { content: Readable; maxBytes: number },
 ): Promise<StoredFile> {
-  const { id: fileId, size, sha256 } = await media.write(ReadableStream.from(content), maxBytes);
+  const { id: fileId, size, sha256 } = await media.write(ReadableStream.from(piecesOf(content)), maxBytes);
   return { fileId, size, sha256 };
+}
+
+/** What the parser complains about while a file is read is the client's doing, not the store's. */
+async function* piecesOf(content: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content;
+  } catch (cause) {
+    throw notForm(cause);
+  }
 }
 
 function notForm(cause: unknown): Problem {

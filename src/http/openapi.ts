@@ -110,7 +110,6 @@ function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
     headers: z.object({
       "idempotency-key": z.string().regex(/^[\x21-\x7e]{1,255}$/).optional().openapi({
         description: "Makes it safe to repeat the request: the same key and body give the first answer for 24 hours",
-        example: "order-1042",
       }),
     }),
   };

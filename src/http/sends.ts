@@ -39,15 +39,17 @@ const ttl = z.int().min(1).max(MAX_TTL_SECONDS).optional().openapi({
   description: "Seconds that the message may wait before it ends as failed (`expired`); 24 hours if left out",
   example: DAY_SECONDS,
 });
-const filename = z.string().min(1).max(255).openapi({
+/** Something to be seen after the last slash. */
+const FILE_NAME = /[^/\\.\s\p{Cc}][^/\\]*$/u;
+const filename = z.string().min(1).max(255).regex(FILE_NAME, "must be a file name").openapi({
   description: "Name with extension",
   example: "invoice-1042.pdf",
 });
 const base64 = z.string().openapi({
   description: "Base64; the prefix `data:<mime>;base64,` is accepted. At most 35 MiB decoded",
   format: "byte",
-  minLength: 4,
-  example: "JVBERi0xLjQKJcOkw7zDtsOf…",
+  minLength: 2,
+  example: "JVBERi0xLjQKJSVFT0YK",
 });
 
 const TextMessage = z.object({ sessionId, to: Recipient, text: Text.openapi({ example: "Hello 👋" }), ttl })
@@ -75,6 +77,12 @@ const FileMessage = z.object({
   file: z.string().openapi({ format: "binary", description: "Any file type, at most 100 MiB" }),
 }).openapi("FileMessage");
 
+/** What `superRefine` checks, as JSON Schema says it. */
+const ITEM_RULES = {
+  oneOf: [{ required: ["to", "text"] }, { required: ["to", "fileUrl"] }],
+  dependentRequired: { caption: ["fileUrl"] },
+} as object;
+
 const BulkItem = z.object({
   to: Recipient,
   text: Text.optional(),
@@ -89,7 +97,7 @@ const BulkItem = z.object({
   } else if (text !== undefined && caption !== undefined) {
     context.addIssue({ code: "custom", path: ["caption"], message: "accompanies a file, not a text" });
   }
-}).openapi("BulkItem");
+}).openapi("BulkItem", ITEM_RULES);
 
 const BulkMessage = z.object({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ttl }).openapi(
   "BulkMessage",
@@ -231,7 +239,7 @@ export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics 
     const upload = await readJsonUpload(c.req.raw, options);
     const { fields: { sessionId, to, filename, caption, ttl }, file } = upload;
     return await sendUploaded(upload, () => {
-      const content = fileContent(file, { filename: nameOf(filename), caption });
+      const content = fileContent(file, { filename: safeFilename(filename) ?? "file", caption });
       return send(caller, { sessionId, items: [{ to, content }], ttl, repeat: repeatOf(c, { caller, upload }) });
     });
   });
@@ -242,7 +250,7 @@ export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics 
     const { fields: { number: to, message, filename }, file } = upload;
     return await sendUploaded(upload, () => {
       const pdf = { kind: "document", mimetype: "application/pdf" } as const;
-      const content = { ...pdf, file, filename: nameOf(filename), caption: message || null };
+      const content = { ...pdf, file, filename: safeFilename(filename) ?? "file", caption: message || null };
       return send(caller, { items: [{ to, content }], repeat: repeatOf(c, { caller, upload }) });
     });
   });
@@ -292,11 +300,4 @@ function fileContent(
   { filename, caption }: { filename: string; caption: string | undefined },
 ): OutgoingContent {
   return { ...fileKind(filename), file, filename, caption: caption || null };
-}
-
-/** The name alone. Throws Problem validation_failed when nothing of it can be shown. */
-function nameOf(filename: string): string {
-  const name = safeFilename(filename);
-  if (name === null) throw invalid("filename", "must be a file name");
-  return name;
 }

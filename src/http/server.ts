@@ -3,8 +3,7 @@
  * parameters, body, `Idempotency-Key`, handler. Whatever goes wrong on the way is rendered in one place.
  */
 import { Hono, type MiddlewareHandler } from "@hono/hono";
-import type { z } from "@hono/zod-openapi";
-import { notFound, Problem } from "../errors.ts";
+import { Problem } from "../errors.ts";
 import { makeAuthenticate } from "./auth.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body.ts";
 import { makeClientAddress } from "./client_address.ts";
@@ -73,7 +72,7 @@ function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
 function noRoute(c: ApiContext, paths: PathIndex): Problem {
   const methods = paths.methodsOf(c.req.path);
   if (methods.length === 0) {
-    return new Problem("not_found", "There is nothing at this path; /docs lists what there is.");
+    return new Problem("not_found", "There is nothing here; /docs lists what there is.");
   }
   c.header("allow", methods.join(", "));
   return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
@@ -105,7 +104,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
         const caller = await authenticate(c, route.access === "key_or_bearer" ? "bearer" : "header");
         c.set("caller", caller);
         limitRate(c, caller);
-        const parameters = readParameters(c, route);
+        const parameters = readParameters(c, route, paths);
         const accountId = caller.account.id;
         const bytes = await readBody(c, route);
         const body = route.body && validate(route.body, parseJson(bytes));
@@ -118,25 +117,22 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
 
     onOpen(route, handle) {
       register(route, async (c) => {
-        const parameters = readParameters(c, route);
+        const parameters = readParameters(c, route, paths);
         return send(c, await handle({ c, ...parameters } as Parameters<typeof handle>[0]));
       });
     },
   };
 }
 
-function readParameters(c: ApiContext, route: Route): Pick<ApiRequest<unknown, unknown, unknown>, "params" | "query"> {
-  return {
-    params: route.params && readPath(route.params, c.req.param()),
-    query: route.query && validate(route.query, c.req.query()),
-  };
-}
-
-/** A path that cannot be anybody's is 404, like an id that nobody has. */
-function readPath(schema: z.ZodType, values: unknown): unknown {
-  const result = schema.safeParse(values);
-  if (!result.success) throw notFound("resource");
-  return result.data;
+/** A path whose parameters cannot be anybody's is no path of this route. */
+function readParameters(
+  c: ApiContext,
+  route: Route,
+  paths: PathIndex,
+): Pick<ApiRequest<unknown, unknown, unknown>, "params" | "query"> {
+  const params = route.params?.safeParse(c.req.param());
+  if (params?.success === false) throw noRoute(c, paths);
+  return { params: params?.data, query: route.query && validate(route.query, c.req.query()) };
 }
 
 /** The body's bytes; none for a route that takes no body, and for an upload, whose handler reads it. */

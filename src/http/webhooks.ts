@@ -25,8 +25,13 @@ const WebhookWithSecret = z.object({
   secret: z.string().openapi({ description: "Verifies signatures; shown in this response only", example: "whsec_…" }),
 }).openapi("WebhookWithSecret");
 
+const deliveryId = z.string().regex(/^dlv_[0-9a-z]{11,80}$/, "is not the id of a delivery").openapi({
+  description: "Id of the delivery",
+  example: "dlv_0000000000421y5z7abcde",
+});
+
 const DeliveryRecord = z.object({
-  id: idOf("delivery", "dlv"),
+  id: deliveryId,
   eventId: z.string().openapi({ example: "evt_0000000000000042" }),
   event: z.enum(EVENT_NAMES),
   status: z.enum(DELIVERY_STATUSES),
@@ -112,7 +117,7 @@ const listDeliveries = route({
   description: "Newest event first.",
   query: z.object({
     status: z.enum(DELIVERY_STATUSES).optional(),
-    before: z.string().max(100).optional().openapi({ description: "`next` of the page before" }),
+    before: deliveryId.optional().openapi({ description: "`next` of the page before" }),
     limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
   }),
   answers: {
@@ -134,7 +139,7 @@ const redeliver = route({
   path: "/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
   operationId: "redeliver",
   summary: "Deliver one event again",
-  params: params.extend({ deliveryId: idOf("delivery", "dlv") }),
+  params: params.extend({ deliveryId }),
   answers: { 200: { description: "The delivery", schema: z.object({ data: DeliveryRecord }) } },
 });
 
@@ -144,7 +149,9 @@ const redeliverSince = route({
   path: "/v1/webhooks/{id}/redeliver",
   operationId: "redeliverSince",
   summary: "Deliver everything since a time again",
-  body: z.object({ since: Timestamp }).openapi("RedeliverSince"),
+  body: z.object({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) }).openapi(
+    "RedeliverSince",
+  ),
   answers: {
     200: {
       description: "How many deliveries were scheduled",

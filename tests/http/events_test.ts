@@ -181,9 +181,21 @@ Deno.test("a webhook's life: created, changed, tested, rotated, its log read, re
     assert.notEqual(rotated.secret, created.secret);
     assert.ok(rotated.previousSecretUntil > rotated.updatedAt);
     await expectAnswer(await world.call("POST", `${at}/test`), { status: 200, contains: [/"eventId":"evt_\w+"/] });
-    await expectAnswer(await world.call("GET", `${at}/deliveries?limit=5`), {
+    await expectAnswer(await world.call("PUT", at, { json: { active: true } }), { status: 200 });
+    await world.runtime.clock.advance(1_000);
+    const { data: log } = JSON.parse(
+      await expectAnswer(await world.call("GET", `${at}/deliveries?limit=5&status=pending`), {
+        status: 200,
+        contains: ['"event":"webhook.test"', '"error":"there is no network here"', /"next":/],
+      }),
+    );
+    await expectAnswer(await world.call("POST", `${at}/deliveries/${log[0].id}/redeliver`), {
       status: 200,
-      contains: [/^\{"data":\[/, /"next":/],
+      contains: [`"id":"${log[0].id}"`, `"eventId":"${log[0].eventId}"`],
+    });
+    await expectAnswer(await world.call("GET", `${at}/deliveries?before=${log[0].id}`), {
+      status: 200,
+      contains: ['"data":[]'],
     });
     await expectAnswer(await world.call("POST", `${at}/redeliver`, { json: { since: "2026-01-15T00:00:00Z" } }), {
       status: 200,

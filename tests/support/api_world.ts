@@ -8,7 +8,8 @@ import { makeAccounts } from "../../src/account/accounts.ts";
 import { makeIdempotency } from "../../src/account/idempotency.ts";
 import { DEFAULT_PLANS, makePlans, type Plan } from "../../src/account/plan.ts";
 import { readAllowList } from "../../src/egress/address.ts";
-import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
+import { EgressError } from "../../src/egress/egress_error.ts";
+import { makeSafeFetch, type SafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/event_log.ts";
 import type { ApiEnv } from "../../src/http/context.ts";
@@ -116,7 +117,10 @@ export class ApiWorld implements ApiStage {
       media: { take: () => Promise.resolve(null) },
       network: this.network,
     });
-    const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName });
+    const safeFetch: SafeFetch = {
+      ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),
+      fetch: () => Promise.reject(new EgressError("unreachable", "there is no network here")),
+    };
     const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor });
     const idempotency = makeIdempotency({ kv, clock: runtime.clock });

@@ -28,7 +28,7 @@ export function typeOf(document, schema) {
   const resolved = resolve(document, schema);
   if (resolved.const !== undefined) return JSON.stringify(resolved.const);
   if (resolved.enum) return resolved.enum.map((value) => JSON.stringify(value)).join(" | ");
-  const alternatives = resolved.anyOf ?? resolved.oneOf;
+  const alternatives = alternativesOf(resolved);
   if (alternatives) return alternatives.map((one) => typeOf(document, one)).join(" or ");
   const type = [resolved.type ?? "any"].flat().join(" or ");
   if (type === "array") return `array of ${typeOf(document, resolved.items)}`;
@@ -50,7 +50,7 @@ export function exampleOf(document, schema) {
   if (resolved.const !== undefined) return resolved.const;
   if (resolved.default !== undefined) return resolved.default;
   if (resolved.enum) return resolved.enum[0];
-  const alternative = (resolved.anyOf ?? resolved.oneOf)?.[0];
+  const alternative = alternativesOf(resolved)?.[0];
   if (alternative) return exampleOf(document, alternative);
   switch ([resolved.type].flat()[0]) {
     case "object":
@@ -73,4 +73,9 @@ export function exampleOf(document, schema) {
 
 function hasExample(document, schema) {
   return schema.example !== undefined || resolve(document, schema).example !== undefined;
+}
+
+/** Whole schemas of which one holds; rules beside properties only restrict them. */
+function alternativesOf({ properties, anyOf, oneOf }) {
+  return properties ? undefined : anyOf ?? oneOf;
 }
