@@ -7,7 +7,6 @@ import type { Accepted, QuotaLeft } from "../message/accept.ts";
 import type { OutgoingContent, StoredFile } from "../message/content.ts";
 import { remoteContent } from "../message/fetch_file.ts";
 import { fileKind } from "../message/file_kind.ts";
-import { invalid } from "../errors.ts";
 import { MIB } from "./body.ts";
 import type { ApiContext } from "./context.ts";
 import { repeatable } from "./idempotency.ts";
