@@ -49,6 +49,22 @@ Deno.test("every example fits its schema", () => {
   }
 });
 
+Deno.test("every pattern is one that other languages can read, and its example fits it", () => {
+  let seen = 0;
+  JSON.stringify(openApiDocument(), (_, value) => {
+    if (typeof value?.pattern !== "string") return value;
+    seen++;
+    assert.doesNotMatch(
+      value.pattern,
+      /\\[pP]\{|\/[a-z]+$/,
+      "flags are lost, and not every engine knows Unicode properties",
+    );
+    if (value.example !== undefined) assert.match(String(value.example), new RegExp(value.pattern));
+    return value;
+  });
+  assert.ok(seen > 20);
+});
+
 Deno.test("every error of the catalogue is documented where it can happen", () => {
   const documented = new Set(ROUTES.flatMap(codesOf));
   const nowhere = Object.keys(CATALOGUE).filter((code) => !documented.has(code as ProblemCode));
