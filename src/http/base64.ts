@@ -33,7 +33,7 @@ export class Base64Decoder {
   end(): Uint8Array<ArrayBuffer> {
     const start = this.#start ? this.#decode(this.#start) : new Uint8Array();
     if (this.#group.length === 1) throw this.#wrong("is cut off");
-    return new Uint8Array(Buffer.concat([start, Buffer.from(this.#group, "base64")]));
+    return Buffer.concat([start, Buffer.from(this.#group, "base64")]);
   }
 
   /** What follows the prefix; null as long as more is needed to tell. */
@@ -48,16 +48,22 @@ export class Base64Decoder {
   }
 
   #decode(characters: string): Uint8Array<ArrayBuffer> {
-    const [body = "", ...padding] = characters.split("=");
-    if ((this.#padding > 0 && body !== "") || padding.join("") !== "" || this.#padding + padding.length > 2) {
-      throw this.#wrong("is padded in the wrong place");
-    }
-    this.#padding += padding.length;
-    if (!/^[A-Za-z0-9+/]*$/.test(body)) throw this.#wrong("has characters that are not base64");
+    const body = this.#withoutPadding(characters);
+    if (/[^A-Za-z0-9+/]/.test(body)) throw this.#wrong("has characters that are not base64");
     const known = this.#group + body;
     const whole = known.length - known.length % 4;
     this.#group = known.slice(whole);
-    return new Uint8Array(Buffer.from(known.slice(0, whole), "base64"));
+    return Buffer.from(known.slice(0, whole), "base64");
+  }
+
+  #withoutPadding(characters: string): string {
+    const start = characters.indexOf("=");
+    if (this.#padding > 0 && start !== 0 && characters !== "") throw this.#wrong("is padded in the wrong place");
+    if (start < 0) return characters;
+    const padding = characters.slice(start);
+    this.#padding += padding.length;
+    if (!/^=*$/.test(padding) || this.#padding > 2) throw this.#wrong("is padded in the wrong place");
+    return characters.slice(0, start);
   }
 
   #wrong(message: string): Problem {
