@@ -69,7 +69,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
   const links = makeMediaLinks(() => config.publicUrl ?? server.url, data.key);
   const events = makeEventLog(kv, runtime);
-  const idempotency = makeIdempotency({ kv, clock: runtime.clock });
+  const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
   const recorder = makeRecorder({ kv, events, recordStatus, files: media, runtime });
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
   const delays = async (accountId: string): Promise<Delays> => {

@@ -7,6 +7,7 @@ import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type KeyOf, type Kv } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/shared_reads.ts";
 
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
@@ -24,7 +25,8 @@ export interface RepeatableRequest {
 
 export interface KeptAnswer {
   fingerprint: string;
-  answer: unknown;
+  /** JSON, sealed: the answer may hold a webhook's secret (promise 6). */
+  answer: Uint8Array<ArrayBuffer>;
   keptAt: number;
 }
 
@@ -32,8 +34,8 @@ export interface Idempotency {
   /** The first answer, or null. Throws Problem idempotency_key_reused when it was given to another body. */
   find<T>(request: RepeatableRequest): Promise<T | null>;
   /**
-   * Keeps the answer in the change that does the work. The change must rest on a check that every rival of the same
-   * key shares, or be run by `once`.
+   * Keeps the answer, which must survive JSON, in the change that does the work. The change must rest on a check that
+   * every rival of the same key shares, or be run by `once`.
    */
   keep(change: Change, request: RepeatableRequest, answer: unknown): void;
   /**
@@ -43,8 +45,7 @@ export interface Idempotency {
   once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T>;
 }
 
-export function makeIdempotency(options: { kv: Kv; clock: Clock }): Idempotency {
-  const { kv, clock } = options;
+export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; seal: Seal }): Idempotency {
   const sharedGet = shareReads(kv);
   const running = new Map<string, Promise<unknown>>();
 
@@ -53,11 +54,12 @@ export function makeIdempotency(options: { kv: Kv; clock: Clock }): Idempotency 
       const { value } = await sharedGet(rowOf(request));
       if (value === null || isOver(value, clock.now())) return null;
       if (value.fingerprint !== request.fingerprint) throw keyReused();
-      return value.answer as T;
+      return JSON.parse(new TextDecoder().decode(seal.open(value.answer))) as T;
     },
 
     keep(change, request, answer) {
-      change.set(rowOf(request), { fingerprint: request.fingerprint, answer, keptAt: clock.now() });
+      const sealed = seal.seal(new TextEncoder().encode(JSON.stringify(answer)));
+      change.set(rowOf(request), { fingerprint: request.fingerprint, answer: sealed, keptAt: clock.now() });
     },
 
     async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {

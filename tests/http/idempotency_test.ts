@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { keys } from "../../src/store/keys.ts";
 import { expectAnswer, problem } from "../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
 
@@ -111,4 +113,16 @@ Deno.test("a refusal is not kept", () =>
     await expectAnswer(await post("a"), { status: 409, contains: problem("no_connected_session") });
     await world.linkedSession();
     await expectAnswer(await post("a"), { status: 202 });
+  }));
+
+Deno.test("an answer that is kept holds no secret that can be read from the disk", () =>
+  withApi(async (world) => {
+    const answer = await world.call("POST", "/v1/webhooks", { json: { url: "https://example.com" }, headers: KEYED });
+    const { data } = JSON.parse(await expectAnswer(answer, { status: 201 }));
+    let kept = 0;
+    for await (const { value } of world.kv.list({ prefix: keys.answers() })) {
+      kept++;
+      assert.ok(!Buffer.from(value.answer).includes(data.secret));
+    }
+    assert.equal(kept, 1);
   }));

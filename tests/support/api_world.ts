@@ -123,7 +123,7 @@ export class ApiWorld implements ApiStage {
     };
     const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor });
-    const idempotency = makeIdempotency({ kv, clock: runtime.clock });
+    const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
     this.services = {
       runtime,
       metrics: makeMetrics(),

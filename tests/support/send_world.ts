@@ -26,11 +26,12 @@ export interface SendWorld {
 export function sendWorld(kv: Kv, runtime: TestRuntime): SendWorld {
   const plans = makePlans(kv);
   const woken: string[] = [];
-  const idempotency = makeIdempotency({ kv, clock: runtime.clock });
+  const seal = makeSeal(sealKey("a secret for tests"), runtime.random);
+  const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
   return {
     runtime,
     kv,
-    accounts: makeAccounts({ kv, plans, runtime, seal: makeSeal(sealKey("a secret for tests"), runtime.random) }),
+    accounts: makeAccounts({ kv, plans, runtime, seal }),
     idempotency,
     accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => woken.push(lineId) }),
     history: makeHistory(kv),

@@ -305,6 +305,18 @@ export const fileCases: readonly Case[] = [
     contains: wrong("file", /twice/),
   },
   {
+    name: "a field that is given twice is refused",
+    ask: () => ["POST", "/v1/messages/send/file", form([["to", TO], ["to", TO], ["file", picture()]])],
+    status: 400,
+    contains: wrong("to", /twice/),
+  },
+  {
+    name: "fields of a form that nobody asked for do not matter, twice neither",
+    ask: () => ["POST", "/v1/messages/send/file", form([["x", "1"], ["x", "2"], ["to", TO], ["file", picture()]])],
+    status: 202,
+    contains: [ACK],
+  },
+  {
     name: "the recipient of a file is required",
     ask: () => ["POST", "/v1/messages/send/file", form([["file", picture()]])],
     status: 400,
