@@ -12,12 +12,15 @@ const HEARTBEAT_MS = 15_000;
 /** Events read for a stream at a time. */
 const STREAM_PAGE = 100;
 
+const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
+
 const filters = {
   after: z.string().regex(/^evt_[0-9A-Za-z_-]{1,64}$/, "is not the id of an event").optional().openapi({
     description: "Id of the last event seen; left out: from the oldest kept",
   }),
   types: z.string().max(1000).optional().transform(namesOf).openapi({
     type: "string",
+    pattern: `^\\s*$|^${ANY_NAME}(,${ANY_NAME})*$`,
     description: `Event names, separated by commas; left out: all. Of: ${EVENT_NAMES.join(", ")}`,
     example: "message.sent,message.received",
   }),

@@ -28,6 +28,7 @@ export async function readFormUpload<Fields>(
 ): Promise<FormUpload<Fields>> {
   const parser = makeParser(request);
   const fields: Record<string, string> = {};
+  const twice = new Set<string>();
   let filename = "";
   let content: Readable | null = null;
   let writing: Promise<StoredFile> | null = null;
@@ -42,7 +43,7 @@ export async function readFormUpload<Fields>(
   parser.on("error", () => {});
   parser.on("field", (name, value, nameCut, valueCut) => {
     if (nameCut || valueCut) refuse(invalid(name, `has more than ${MAX_FIELD_BYTES} bytes`));
-    else if (Object.hasOwn(fields, name)) refuse(invalid(name, "is given twice"));
+    else if (Object.hasOwn(fields, name)) twice.add(name);
     else Object.defineProperty(fields, name, { value, enumerable: true });
   });
   parser.on("fieldsLimit", () => refuse(invalid("body", `has more than ${MAX_FIELDS} fields`)));
@@ -61,7 +62,10 @@ export async function readFormUpload<Fields>(
     const file = await (writing as Promise<StoredFile> | null);
     if (!file) throw invalid(part, "is required, as a part with a file name");
     if (file.size === 0) throw invalid(part, "is empty");
-    return { fields: validate(schema, { ...fields, [part]: "" }), file, filename };
+    const known = validate(schema, { ...fields, [part]: "" });
+    // Fields that nobody asked for may come as often as they like.
+    for (const name of twice) if (Object.hasOwn(known as object, name)) throw invalid(name, "is given twice");
+    return { fields: known, file, filename };
   } catch (error) {
     // The parser leaves the stream of a file open when it is stopped, and the writer would wait for more.
     (content as Readable | null)?.destroy(error as Error);
