@@ -4,11 +4,18 @@
 export const KEY = "YOUR_API_KEY";
 
 /**
- * `request` is `{ method, url, headers, json, form }`: `json` a value or undefined, `form` fields of a multipart upload,
- * where a file is `{ file: "name.pdf" }`.
+ * @typedef {object} SampleRequest
+ * @property {string} method
+ * @property {string} url
+ * @property {Record<string, string>} headers
+ * @property {unknown} [json] The body, if it is JSON.
+ * @property {Record<string, any>} [form] Fields of a multipart upload, where a file is `{ file: "name.pdf" }`.
  */
+
+/** @type {Record<"curl" | "JavaScript" | "Python" | "PHP", (request: SampleRequest) => string>} */
 export const SAMPLES = { curl, JavaScript: javascript, Python: python, PHP: php };
 
+/** @param {SampleRequest} request */
 function curl({ method, url, headers, json, form }) {
   const parts = [`curl -X ${method} ${shell(url)}`];
   for (const [name, value] of Object.entries(headers)) parts.push(`-H ${shell(`${name}: ${value}`)}`);
@@ -19,6 +26,7 @@ function curl({ method, url, headers, json, form }) {
   return parts.join(" \\\n  ");
 }
 
+/** @param {SampleRequest} request */
 function javascript({ method, url, headers, json, form }) {
   const lines = [];
   if (form) {
@@ -41,6 +49,7 @@ function javascript({ method, url, headers, json, form }) {
   return lines.join("\n");
 }
 
+/** @param {SampleRequest} request */
 function python({ method, url, headers, json, form }) {
   const lines = ["import requests", "", `response = requests.request(`, `    ${JSON.stringify(method)},`];
   lines.push(`    ${JSON.stringify(url)},`, `    headers=${pythonValue(headers)},`);
@@ -56,6 +65,7 @@ function python({ method, url, headers, json, form }) {
   return [...lines, ")", "print(response.status_code, response.json())"].join("\n");
 }
 
+/** @param {SampleRequest} request */
 function php({ method, url, headers, json, form }) {
   const sent = Object.entries({ ...headers, ...(json === undefined ? {} : { "content-type": "application/json" }) });
   const lines = ["<?php", `$request = curl_init(${phpValue(url)});`, "curl_setopt_array($request, ["];

@@ -1,5 +1,7 @@
 /** JSON Schema as the reference shows it: rows of a table, and an example made from the examples of its parts. */
 
+const BY_FORMAT = { "date-time": "2026-01-15T12:00:00.000Z", date: "2026-01-15", uri: "https://example.com/" };
+
 /** The schema behind a reference. */
 export function resolve(document, schema) {
   if (!schema?.$ref) return schema ?? {};
@@ -67,7 +69,7 @@ export function exampleOf(document, schema) {
     case "boolean":
       return true;
     default:
-      return "text";
+      return BY_FORMAT[resolved.format] ?? "text";
   }
 }
 
