@@ -21,8 +21,13 @@ export interface Case {
   headers?: Readonly<Record<string, string | RegExp | null>>;
 }
 
+/** What runs a case by its name: a test context, or something like one. */
+export interface Steps {
+  step(name: string, run: () => Promise<void>): Promise<unknown>;
+}
+
 /** Runs each case as a step of the test. */
-export async function runTable(t: Deno.TestContext, given: Given, cases: readonly Case[]): Promise<void> {
+export async function runTable(t: Steps, given: Given, cases: readonly Case[]): Promise<void> {
   for (const entry of cases) {
     await t.step(entry.name, async () => {
       const response = await given.stage.call(...entry.ask(given));
