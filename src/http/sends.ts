@@ -2,11 +2,13 @@
 import { z } from "@hono/zod-openapi";
 import type { RepeatableRequest } from "../account/idempotency.ts";
 import type { Caller } from "../account/account.ts";
+import { Problem } from "../errors.ts";
 import { safeFilename } from "../media/filename.ts";
 import type { Accepted, QuotaLeft } from "../message/accept.ts";
 import type { OutgoingContent, StoredFile } from "../message/content.ts";
 import { remoteContent } from "../message/fetch_file.ts";
 import { fileKind } from "../message/file_kind.ts";
+import { StoreError } from "../store/kv.ts";
 import { MIB } from "./body.ts";
 import type { ApiContext } from "./context.ts";
 import { repeatable } from "./idempotency.ts";
@@ -74,7 +76,7 @@ const FileMessage = z.object({
     minimum: 1,
     maximum: MAX_TTL_SECONDS,
   }),
-  file: z.string().openapi({ format: "binary", description: "Any file type, at most 100 MiB" }),
+  file: z.string().openapi({ format: "binary", minLength: 1, description: "Any file type, at most 100 MiB" }),
 }).openapi("FileMessage");
 
 /** What `superRefine` checks, as JSON Schema says it. */
@@ -202,14 +204,16 @@ export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics 
     return accepted;
   }
 
-  /** Gives the uploaded file to a message; when none was accepted now, nobody needs the file. */
+  /** Gives the uploaded file to a message, or removes it when no message was accepted now. */
   async function sendUploaded({ file }: Pick<Upload<unknown>, "file">, work: () => Promise<Accepted>): Promise<Answer> {
-    let accepted: Accepted | null = null;
     try {
-      accepted = await work();
+      const accepted = await work();
+      if (accepted.repeated) await media.remove(file.fileId);
       return acknowledged(accepted);
-    } finally {
-      if (accepted?.repeated !== false) await media.remove(file.fileId);
+    } catch (error) {
+      // Only where it is sure that no commit names the file; otherwise the sweep finds out.
+      if (isRefusal(error)) await media.remove(file.fileId);
+      throw error;
     }
   }
 
@@ -271,6 +275,11 @@ export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics 
     const body = { bulkId: accepted.bulkId, total: rows.length, status: "queued", messages: rows };
     return { status: 202, body, headers: quotaHeadersOf(accepted.remaining) };
   });
+}
+
+/** Whether nothing was written, surely: after `unavailable`, and after a surprise, nobody knows (`store/kv.ts`). */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Problem || (error instanceof StoreError && error.code !== "unavailable");
 }
 
 /** The 202 of a single send. */

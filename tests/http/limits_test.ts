@@ -86,6 +86,7 @@ Deno.test("what the floors below throw is rendered by its code, and a surprise t
   const failures: [error: unknown, status: number, code: string, headers?: Record<string, string>][] = [
     [new StoreError("locked", "database is locked"), 503, "storage_unavailable", { "retry-after": "5" }],
     [new StoreError("full", "no space"), 503, "storage_unavailable", { "retry-after": "5" }],
+    [new StoreError("unavailable", "no answer"), 503, "storage_unavailable", { "retry-after": "5" }],
     [new Problem("network_error", "The network said no."), 502, "network_error"],
     [new Problem("network_timeout", "It did not answer."), 504, "network_timeout"],
     [new TypeError("password=hunter2 at /secret/path.ts:1:1"), 500, "internal_error"],
@@ -105,7 +106,9 @@ Deno.test("what the floors below throw is rendered by its code, and a surprise t
       assert.equal(logged?.status, status);
       const upload = { json: { to: "34600111222", file: btoa("hello"), filename: "a.pdf" } };
       assert.equal((await world.call("POST", "/v1/messages/send/document", upload)).status, status);
-      assert.deepEqual(await world.files(), [], "the upload was left behind");
+      // Where the commit may have been written, a message may need the file.
+      const unknown = code === "internal_error" || (error instanceof StoreError && error.code === "unavailable");
+      assert.equal((await world.files()).length, unknown ? 1 : 0, String(error));
     }, { services: { accept } });
   }
 });
