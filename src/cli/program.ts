@@ -13,6 +13,7 @@ import { addAccountCommand } from "./account.ts";
 import { addBackupCommands } from "./backup.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
+import { addListenCommand } from "./listen.ts";
 import { addOpenapiCommand } from "./openapi.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
 import { addPlanCommand } from "./plan.ts";
@@ -61,6 +62,7 @@ function program(): Command {
   addAccountCommand(root);
   addPlanCommand(root);
   addBackupCommands(root);
+  addListenCommand(root);
   addDoctorCommand(root);
   addOpenapiCommand(root);
   addHealthcheckCommand(root);

@@ -52,6 +52,13 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
 
+    async newest(accountId) {
+      for await (const { value } of kv.list({ prefix: keys.events(accountId) }, { limit: 1, reverse: true })) {
+        return value.id;
+      }
+      return null;
+    },
+
     subscribe(accountId, wake) {
       const wakes = listeners.get(accountId) ?? new Set();
       listeners.set(accountId, wakes);

@@ -33,6 +33,8 @@ export interface EventLog {
   committed(accountId: string): void;
   /** Events after the cursor, oldest first. Throws Problem validation_failed for a cursor that is no event id. */
   read(accountId: string, query: EventQuery): Promise<EventPage>;
+  /** Id of the newest event; null when there is none. */
+  newest(accountId: string): Promise<string | null>;
   /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
   subscribe(accountId: string, wake: () => void): () => void;
 }

@@ -15,8 +15,8 @@ const STREAM_PAGE = 100;
 const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
 
 const filters = {
-  after: z.string().regex(/^evt_[0-9A-Za-z_-]{1,64}$/, "is not the id of an event").optional().openapi({
-    description: "Id of the last event seen; left out: from the oldest kept",
+  after: z.string().regex(/^(now|evt_[0-9A-Za-z_-]{1,64})$/, "is not the id of an event").optional().openapi({
+    description: "Id of the last event seen, or `now`; left out: from the oldest kept",
   }),
   types: z.string().max(1000).optional().transform(namesOf).openapi({
     type: "string",
@@ -67,15 +67,20 @@ export const eventRoutes = [listEvents, streamEvents];
 
 export function addEvents(api: Api, services: Pick<Services, "events" | "runtime" | "stopping">): void {
   const { events } = services;
-  api.on(listEvents, async ({ caller, query: { after = null, types, sessionId = null, limit } }) => {
+  const cursorOf = (accountId: string, after: string | null) => after === "now" ? events.newest(accountId) : after;
+
+  api.on(listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {
+    const after = await cursorOf(caller.account.id, asked);
     const page = await events.read(caller.account.id, { after, types, sessionId, limit });
-    return ok({ data: page.events.map(feedEventOf), next: page.next, gap: page.gap });
+    // Whoever begins now is given a cursor, though nothing lies after it.
+    const next = page.next ?? (asked === "now" ? after : null);
+    return ok({ data: page.events.map(feedEventOf), next, gap: page.gap });
   });
 
   api.on(streamEvents, async ({ c, caller, query: { after, types, sessionId = null } }) => {
-    const cursor = c.req.header("last-event-id") || after || null;
-    const query = { after: cursor, types, sessionId, limit: STREAM_PAGE };
     const accountId = caller.account.id;
+    const cursor = await cursorOf(accountId, c.req.header("last-event-id") || after || null);
+    const query = { after: cursor, types, sessionId, limit: STREAM_PAGE };
     // A cursor that is none is refused now, while the answer can still be a problem.
     await events.read(accountId, { ...query, limit: 1 });
     c.header("content-type", "text/event-stream; charset=utf-8");

@@ -52,6 +52,17 @@ Deno.test("the feed is filtered by type and session", () =>
     assert.deepEqual(await phones("sessionId=ses_nobody"), []);
   }));
 
+Deno.test("whoever begins now gets a cursor and what comes after it", () =>
+  withApi(async (world) => {
+    assert.deepEqual((await feed(world, "after=now")).next, null, "there is nothing yet to be after");
+    await world.log(connected("1"), connected("2"));
+    const start = await feed(world, "after=now");
+    assert.deepEqual(start.data, []);
+    await world.log(connected("3"));
+    const page = await feed(world, `after=${start.next}`);
+    assert.deepEqual(page.data.map(({ data }) => data.phone), ["3"]);
+  }));
+
 /** Reads a stream event by event. */
 class Stream {
   readonly #reader: ReadableStreamDefaultReader<string>;

@@ -55,6 +55,11 @@ function fromSource(args: readonly string[], env: Environment): [string, string[
   ];
 }
 
+/** A command of Paloma, to be spawned by a test that reads along. */
+export function palomaCommand(args: readonly string[], env: Environment): Deno.Command {
+  return program(...fromSource(args, env));
+}
+
 /** Runs a command of Paloma to its end, whatever that is. */
 export function tryCommand(args: readonly string[], env: Environment): Promise<Outcome> {
   return tryProgram(...fromSource(args, env));

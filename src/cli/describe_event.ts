@@ -1,0 +1,42 @@
+/** An event in one line for a person at a terminal. */
+import type { Json } from "./client.ts";
+
+const LONGEST_TEXT = 200;
+
+/** What happened, without the time; strangers' words can neither break the line nor steer the terminal. */
+export function describeEvent({ event, sessionName, data }: Json): string {
+  return [event.padEnd(20), oneLine(sessionName), "·", oneLine(summary(event, data))].join(" ");
+}
+
+function summary(event: string, data: Json): string {
+  switch (event) {
+    case "message.received":
+    case "message.echo": {
+      const who = event === "message.echo" ? `to ${data.from}` : `from ${data.number ?? data.from}`;
+      const where = data.from.endsWith("@g.us") && event === "message.received" ? ` in ${data.from}` : "";
+      const file = data.media ? ` [${data.media.filename}, ${data.media.size} bytes]` : "";
+      return `${who}${where}, ${data.type}${data.text === null ? "" : `: ${data.text}`}${file}`;
+    }
+    case "message.sent":
+      return `${data.messageId} to ${data.to}`;
+    case "message.status":
+      return `${data.messageId} ${data.status}${data.participant ? ` by ${data.participant}` : ""}`;
+    case "message.failed":
+      return `${data.messageId} to ${data.to}: ${data.error.code}, ${data.error.message}`;
+    case "session.connected":
+      return `as ${data.phone}`;
+    case "session.disconnected":
+      return `${data.status}: ${data.reason}`;
+    case "session.qr":
+      return "a new QR to scan";
+    case "webhook.failing":
+      return `${data.url}: ${data.lastError}${data.active ? "" : ", switched off"}`;
+    default:
+      return JSON.stringify(data);
+  }
+}
+
+function oneLine(text: string): string {
+  const shown = text.replace(/[\s\p{Cc}\p{Cf}]+/gu, " ");
+  return shown.length > LONGEST_TEXT ? shown.slice(0, LONGEST_TEXT).toWellFormed() + "…" : shown;
+}

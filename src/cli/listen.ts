@@ -1,0 +1,111 @@
+/** `paloma listen`: during development, what happens on a terminal, from the stream or through a real webhook. */
+import type { Command } from "commander";
+import { type Clock, systemClock } from "../runtime.ts";
+import { httpClient, type Json } from "./client.ts";
+import { describeEvent } from "./describe_event.ts";
+import { followEvents } from "./event_stream.ts";
+import { Exit, print, printError } from "./output.ts";
+import { untilAsked } from "./signals.ts";
+import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
+
+interface ListenOptions {
+  url: string;
+  key?: string;
+  events?: string;
+  session?: string;
+  after: string;
+  webhook?: boolean;
+  port: string;
+  forward?: string;
+  json?: boolean;
+}
+
+export function addListenCommand(root: Command): void {
+  root.command("listen")
+    .description("print events as they happen; with --webhook through a real webhook, checking its signatures")
+    .option("--url <url>", "base address of the API", "http://127.0.0.1:8080/v1")
+    .option("--key <key>", "API key [PALOMA_API_KEY]")
+    .option("--events <names>", "event names, separated by commas (all)")
+    .option("--session <id>", "one session (all)")
+    .option("--after <cursor>", "id of the last event seen, `now`, or `start` for the oldest that is kept", "now")
+    .option("--webhook", "register a webhook for as long as this runs, and check the signatures of each request")
+    .option("--port <port>", "where the webhook listens on 127.0.0.1 (any)", "0")
+    .option("--forward <url>", "with --webhook: hand each request on as it came, and answer as that endpoint does")
+    .option("--json", "one line of JSON an event")
+    .action((options: ListenOptions) => {
+      const key = options.key ?? Deno.env.get("PALOMA_API_KEY");
+      if (!key) throw new Exit(2, "An API key is needed: --key, or PALOMA_API_KEY in the environment.");
+      if (options.forward && !options.webhook) throw new Exit(2, "--forward goes with --webhook.");
+      if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) throw new Exit(2, "--port is no port.");
+      const asked = { ...options, key, url: options.url.replace(/\/+$/, "") };
+      return options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock);
+    });
+}
+
+type Asked = ListenOptions & { key: string };
+
+async function listenToStream({ url, key, events, session, after, json }: Asked, clock: Clock): Promise<void> {
+  const ended = new AbortController();
+  void untilAsked().then(() => ended.abort());
+  const stream = followEvents({
+    clock,
+    baseUrl: url,
+    apiKey: key,
+    types: events ?? null,
+    sessionId: session ?? null,
+    after: after === "start" ? null : after,
+    signal: ended.signal,
+    opened: () => printError(`Listening to ${url}. Ctrl-C ends it.`),
+    broke: (reason, pauseMs) => printError(`The stream broke (${reason}); going on in ${pauseMs / 1000} s.`),
+  });
+  for await (const event of stream) {
+    print(json ? JSON.stringify(event) : `${timeOf(event.createdAt)} ${describeEvent(event)}`);
+  }
+}
+
+async function listenByWebhook({ url, key, events, session, port, forward, json }: Asked): Promise<void> {
+  let wrong = 0;
+  const webhook = await openTemporaryWebhook({
+    api: httpClient(url, { "x-api-key": key }),
+    events: events?.split(",").map((name) => name.trim()) ?? null,
+    sessionId: session ?? null,
+    port: Number(port),
+    forward: forward ?? null,
+    received(request) {
+      if (!request.signature || !request.standardSignature) wrong++;
+      print(json ? jsonOf(request) : lineOf(request));
+    },
+  }).catch((error) => {
+    if (!(error instanceof Exit) || !error.message.includes("validation_failed")) throw error;
+    throw new Exit(1, `${error.message}\nThe gateway calls this machine only with PALOMA_OUTBOUND_ALLOW=127.0.0.1.`);
+  });
+  printError(`Webhook ${webhook.id} listens on ${webhook.url}. Ctrl-C removes it.`);
+  await untilAsked();
+  await webhook.end();
+  if (wrong > 0) throw new Exit(1, `${wrong} requests had a wrong signature.`);
+}
+
+function jsonOf({ id, body, signature, standardSignature, forwarded }: WebhookRequest): string {
+  return JSON.stringify({ id, ...parsed(body), verified: { signature, standardSignature }, forwarded });
+}
+
+function lineOf({ body, signature, standardSignature, forwarded }: WebhookRequest): string {
+  const mark = (right: boolean) => right ? "✓" : "✗";
+  const marks = `${mark(signature)} x-webhook-signature ${mark(standardSignature)} webhook-signature`;
+  const event = parsed(body);
+  const told = event.event ? describeEvent(event) : "no event";
+  return `${marks}${forwarded === null ? "" : ` → ${forwarded}`}  ${told}`;
+}
+
+function parsed(body: string): Json {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return {};
+  }
+}
+
+/** The time of day, UTC, of an ISO timestamp. */
+function timeOf(timestamp: string): string {
+  return timestamp.slice(11, 19);
+}

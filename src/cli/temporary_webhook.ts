@@ -1,0 +1,128 @@
+/**
+ * A webhook for the time of development: a receiver on loopback that checks the signatures of each request as a client
+ * would, and may hand it on as it came to an endpoint that is being written.
+ */
+import { Buffer } from "node:buffer";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Client } from "./client.ts";
+import { Exit } from "./output.ts";
+
+/** The gateway gives an endpoint 10 s. */
+const FORWARD_MS = 9_000;
+/** Headers that belong to one connection and not to the request. */
+const OF_THE_CONNECTION = new Set(["host", "connection", "content-length", "transfer-encoding", "keep-alive"]);
+
+export interface WebhookRequest {
+  /** `webhook-id`. */
+  id: string;
+  body: string;
+  /** Whether `x-webhook-signature` and `webhook-signature` are right. */
+  signature: boolean;
+  standardSignature: boolean;
+  /** Status of the endpoint that it was handed on to; null without one, 502 when that could not be reached. */
+  forwarded: number | null;
+}
+
+export interface TemporaryWebhookOptions {
+  api: Client;
+  events: string[] | null;
+  sessionId: string | null;
+  /** 0: any. */
+  port: number;
+  forward: string | null;
+  received(request: WebhookRequest): void;
+}
+
+export interface TemporaryWebhook {
+  readonly id: string;
+  readonly url: string;
+  /** Removes the webhook and stops listening. Throws Exit 1 when the gateway does not remove it. */
+  end(): Promise<void>;
+}
+
+/** Listens and registers. Throws Exit 1 when the port is taken or the gateway refuses. */
+export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Promise<TemporaryWebhook> {
+  const { api, events, sessionId, port, forward, received } = options;
+  let secret = "";
+
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const body = Buffer.concat(parts);
+    const header = (name: string) => String(request.headers[name] ?? "");
+    const forwarded = forward === null ? null : await handOn(forward, { request, body });
+    response.writeHead(forwarded ?? 200).end();
+    received({
+      id: header("webhook-id"),
+      body: body.toString("utf8"),
+      signature: isSame(createHmac("sha256", secret).update(body).digest("hex"), header("x-webhook-signature")),
+      standardSignature: header("webhook-signature").split(" ").some((one) =>
+        isSame(standardSignature(secret, { id: header("webhook-id"), at: header("webhook-timestamp"), body }), one)
+      ),
+      forwarded,
+    });
+  }
+
+  const server = createServer((request, response) => {
+    take(request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", () => reject(new Exit(1, `Port ${port} cannot be listened on.`)));
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  try {
+    const subscription = { url, ...(events ? { events } : {}), ...(sessionId ? { sessionId } : {}) };
+    const { data } = await api.call("POST", "/webhooks", subscription);
+    secret = data.secret;
+    return {
+      id: data.id,
+      url,
+      async end() {
+        try {
+          await api.call("DELETE", `/webhooks/${data.id}`);
+        } finally {
+          close();
+        }
+      },
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** Resolves to the endpoint's status. */
+async function handOn(url: string, { request, body }: { request: IncomingMessage; body: Buffer }): Promise<number> {
+  const headers = Object.entries(request.headers).filter(([name]) => !OF_THE_CONNECTION.has(name));
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: headers.map(([name, value]): [string, string] => [name, String(value)]),
+      body: new Uint8Array(body),
+      redirect: "manual",
+      signal: AbortSignal.timeout(FORWARD_MS),
+    });
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    return 502;
+  }
+}
+
+/** https://www.standardwebhooks.com: id, time and body, keyed with the decoded secret. */
+function standardSignature(secret: string, { id, at, body }: { id: string; at: string; body: Buffer }): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  return `v1,${createHmac("sha256", key).update(`${id}.${at}.`).update(body).digest("base64")}`;
+}
+
+function isSame(expected: string, given: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(given)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,164 @@
+/** `paloma listen`, as a developer runs it beside a gateway. */
+import assert from "node:assert/strict";
+import { type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
+import { answering, Receiver } from "../support/receiver.ts";
+import { onStage, type Stage } from "../support/stage.ts";
+
+const LINE = "4915200000005";
+const ANA = "4917000000001";
+
+/** A running `paloma listen`. */
+class Listening {
+  readonly lines: string[] = [];
+  #child: Deno.ChildProcess;
+  #stderr = "";
+  #read: Promise<unknown>;
+
+  constructor({ gateway, apiKey }: Stage, args: readonly string[]) {
+    const env = { PALOMA_API_KEY: apiKey };
+    this.#child = palomaCommand(["listen", "--url", gateway.baseUrl, ...args], env).spawn();
+    const text = () => new TextDecoderStream();
+    let rest = "";
+    this.#read = Promise.all([
+      this.#child.stdout.pipeThrough(text()).pipeTo(
+        new WritableStream({
+          write: (part) => {
+            const parts = (rest + part).split("\n");
+            rest = parts.pop()!;
+            this.lines.push(...parts);
+          },
+        }),
+      ),
+      this.#child.stderr.pipeThrough(text()).pipeTo(
+        new WritableStream({ write: (part) => void (this.#stderr += part) }),
+      ),
+    ]);
+  }
+
+  /** Waits until it has said this on stderr. */
+  async says(words: RegExp): Promise<string> {
+    return await until(systemClock, () => Promise.resolve(words.exec(this.#stderr)?.[0] ?? null), {
+      what: `${words} in: ${this.#stderr}`,
+    });
+  }
+
+  /** Waits for an event on stdout. */
+  async event(what: string, fits: (event: Json) => boolean): Promise<Json> {
+    return await until(systemClock, () => Promise.resolve(this.lines.map((line) => JSON.parse(line)).find(fits)), {
+      what,
+    });
+  }
+
+  /** Ends it as Ctrl-C does; resolves to its exit code. */
+  async end(): Promise<number> {
+    this.#child.kill("SIGINT");
+    const { code } = await this.#child.status;
+    await this.#read;
+    return code;
+  }
+}
+
+function writes({ control }: Stage, text: string): Promise<Json> {
+  return control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text });
+}
+
+onStage("events are printed as they come, and after a break none is missing", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  const line = await stage.linkLine(LINE);
+  const listening = new Listening(stage, ["--json", "--events", "message.received"]);
+  await listening.says(/Listening to/);
+  const first = await writes(stage, "hello listener");
+  const { id, event, data } = await listening.event("the first", ({ data }) => data.messageId === first.id);
+  assert.match(id, /^evt_/);
+  assert.deepEqual([event, data.text, data.number], ["message.received", "hello listener", ANA]);
+
+  await stage.gateway.kill();
+  await listening.says(/The stream broke/);
+  const missed = await writes(stage, "did you miss me?");
+  await stage.gateway.start();
+  await stage.sessionStatus(line, "connected");
+  const last = await writes(stage, "and the last");
+  await listening.event("the last", ({ data }) => data.messageId === last.id);
+  const ids = listening.lines.map((line) => JSON.parse(line).data.messageId);
+  assert.deepEqual(ids, [first.id, missed.id, last.id], "each once, in order");
+  assert.equal(await listening.end(), 0);
+});
+
+onStage("for a person it is one line an event, whatever strangers write", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  await stage.linkLine(LINE);
+  await writes(stage, "two\nlines \u001b[31mred\u202Ereversed");
+  await until(systemClock, async () => {
+    const { data } = await stage.api.call("GET", "/events?types=message.received");
+    return data.length > 0 ? true : null;
+  }, { what: "the event" });
+  const listening = new Listening(stage, ["--after", "start"]);
+  const line = await until(systemClock, () => Promise.resolve(listening.lines.find((line) => line.includes("two"))), {
+    what: "the line",
+  });
+  assert.match(
+    line,
+    /^\d\d:\d\d:\d\d message\.received +line \d+ · from 4917000000001, conversation: two lines \[31mred reversed$/,
+  );
+  assert.ok(listening.lines.some((line) => / session\.connected +line \d+ · as 4915200000005$/.test(line)));
+  assert.equal(await listening.end(), 0);
+});
+
+onStage(
+  "through a webhook each request is checked, handed on, and the webhook leaves with the command",
+  async (stage) => {
+    await stage.addPhone(ANA, "Ana");
+    await stage.linkLine(LINE);
+    const endpoint = await Receiver.start(answering(503));
+    const listening = new Listening(stage, ["--webhook", "--json", "--forward", endpoint.url]);
+    const url = (await listening.says(/http:\/\/127\.0\.0\.1:\d+\//))!;
+    const written = await writes(stage, "through the webhook");
+    const seen = await listening.event("the request", ({ data }) => data?.messageId === written.id);
+    assert.deepEqual(seen.verified, { signature: true, standardSignature: true });
+    assert.equal(seen.forwarded, 503);
+    assert.equal(seen.data.text, "through the webhook");
+
+    const handedOn = endpoint.requests.find(({ headers }) => headers["webhook-id"] === seen.id)!;
+    assert.match(String(handedOn.headers["x-webhook-signature"]), /^[0-9a-f]{64}$/);
+    const { id, event, verified: _, forwarded: __, ...rest } = seen;
+    assert.deepEqual(JSON.parse(handedOn.body), { event, ...rest }, "as it came");
+    const { data: [webhook] } = await stage.api.call("GET", "/webhooks");
+    const { data: [delivery] } = await stage.api.call("GET", `/webhooks/${webhook.id}/deliveries?limit=1`);
+    assert.deepEqual([delivery.eventId, delivery.status, delivery.attempts[0].status], [id, "pending", 503]);
+
+    const forged = await fetch(url, { method: "POST", headers: { "x-webhook-signature": "00" }, body: "{}" });
+    assert.equal(forged.status, 503);
+    const refused = await listening.event("the forged one", ({ verified }) => !verified.signature);
+    assert.equal(refused.verified.standardSignature, false);
+    assert.equal(await listening.end(), 1, "a wrong signature is a failure");
+    assert.deepEqual((await stage.api.call("GET", "/webhooks")).data, []);
+    await endpoint.close();
+  },
+);
+
+onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
+  const url = ["--url", gateway.baseUrl];
+  const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
+    [url, {}, 2, /An API key is needed/],
+    [[...url, "--forward", "http://127.0.0.1:1/"], { PALOMA_API_KEY: apiKey }, 2, /goes with --webhook/],
+    [[...url, "--port", "70000"], { PALOMA_API_KEY: apiKey }, 2, /is no port/],
+    [[...url, "--key", "pk_wrong"], {}, 1, /answered 401/],
+    [[...url, "--events", "message.nonsense"], { PALOMA_API_KEY: apiKey }, 1, /answered 400/],
+    [["--url", "http://127.0.0.1:1/v1"], { PALOMA_API_KEY: apiKey }, 1, /cannot be reached/],
+    [
+      [...url, "--webhook", "--session", "ses_00000000000000000000000000"],
+      { PALOMA_API_KEY: apiKey },
+      1,
+      /answered 404/,
+    ],
+  ];
+  const outcomes = await Promise.all(cases.map(([args, env]) => tryCommand(["listen", ...args], env)));
+  for (const [i, { code, stdout, stderr }] of outcomes.entries()) {
+    const [args, , expected, says] = cases[i]!;
+    assert.equal(code, expected, `${args.join(" ")}: ${stderr}`);
+    assert.match(stderr, says);
+    assert.equal(stdout, "");
+  }
+});
