@@ -1,0 +1,193 @@
+/** Webhooks on the whole product: who hangs delays nobody, what failed comes again, and a restart loses nothing. */
+import assert from "node:assert/strict";
+import { type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { answering, Receiver } from "../support/receiver.ts";
+import { onStage, type Stage } from "../support/stage.ts";
+import { referenceCheck, standardCheck, subscribe } from "../support/subscriber.ts";
+
+const LINE = "4915200000006";
+const ANA = "4917000000001";
+
+async function writes({ control }: Stage, text: string): Promise<string> {
+  return (await control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text })).id;
+}
+
+async function deliveries({ api }: Stage, webhookId: string): Promise<Json[]> {
+  return (await api.call("GET", `/webhooks/${webhookId}/deliveries?limit=100`)).data;
+}
+
+onStage("an endpoint that hangs never delays a healthy neighbour", async (stage) => {
+  await stage.addPhone(ANA);
+  await stage.linkLine(LINE);
+  const hanging = await subscribe(stage, { events: ["message.received"], answer: () => {} });
+  const dripping = await subscribe(stage, {
+    events: ["message.received"],
+    answer: (response) => void response.writeHead(200).write("."),
+  });
+  const healthy = await subscribe(stage, { events: ["message.received"] });
+  const late: number[] = [];
+  for (let i = 0; i < 40; i++) {
+    const id = await writes(stage, `for a healthy endpoint ${i}`);
+    const sent = performance.now();
+    const { request } = await healthy.event("the event", ({ data }) => data.messageId === id);
+    late.push(request.at - sent);
+  }
+  late.sort((a, b) => a - b);
+  assert.ok(late[37]! < 2_000, `of 40 the third slowest took ${late[37]} ms`);
+  for (const { receiver } of [hanging, dripping]) assert.equal(receiver.requests.length, 1, "one chat, one at a time");
+  for (const client of [healthy, hanging, dripping]) await client.end();
+});
+
+onStage("an endpoint that is gone is switched off; switched on again, it gets what waited", async (stage) => {
+  await stage.addPhone(ANA);
+  await stage.linkLine(LINE);
+  const client = await subscribe(stage, { events: ["message.received"], answer: answering(410) });
+  const watcher = await subscribe(stage, { events: ["webhook.failing"] });
+  const first = await writes(stage, "to an endpoint that is gone");
+  const { data } = await watcher.event("webhook.failing", ({ event }) => event === "webhook.failing");
+  assert.equal(data.webhookId, client.webhookId);
+  assert.equal(data.active, false);
+  const listed = (await stage.api.call("GET", "/webhooks")).data.find(({ id }: Json) => id === client.webhookId);
+  assert.equal(listed.active, false);
+  assert.match(listed.switchedOff, /410/);
+
+  const waiting = [await writes(stage, "while it is off, 1"), await writes(stage, "while it is off, 2")];
+  await until(systemClock, async () => {
+    const { data } = await stage.api.call("GET", "/events?types=message.received");
+    return data.length === 3 ? true : null;
+  }, { what: "the events" });
+  assert.deepEqual(client.delivered().map(({ data }) => data.messageId), [first], "asked once, and then left alone");
+  client.receiver.answer = answering(200);
+  const { data: changed } = await stage.api.call("PUT", `/webhooks/${client.webhookId}`, { active: true });
+  assert.deepEqual([changed.active, changed.switchedOff], [true, null]);
+  const told = await client.count(3);
+  assert.deepEqual(told.map(({ data }) => data.messageId), [first, ...waiting]);
+  await client.end();
+  await watcher.end();
+});
+
+onStage(
+  "the log shows each attempt; one delivery or all since a time go out again, under the same id",
+  async (stage) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    const client = await subscribe(stage, { events: ["message.received"] });
+    const ids = [];
+    for (const i of [1, 2, 3]) ids.push(await writes(stage, `to be logged ${i}`));
+    const told = await client.count(3);
+    const log = await until(systemClock, async () => {
+      const log = await deliveries(stage, client.webhookId);
+      return log.filter(({ status }) => status === "delivered").length === 3 ? log : null;
+    }, { what: "the log" });
+    for (const [i, delivery] of log.toReversed().entries()) {
+      const { id, attempts: [attempt, ...more], createdAt, ...rest } = delivery;
+      assert.match(id, /^dlv_/);
+      assert.deepEqual(rest, {
+        eventId: told[i]!.id,
+        event: "message.received",
+        status: "delivered",
+        nextAttemptAt: null,
+      });
+      assert.deepEqual(more, []);
+      assert.deepEqual(Object.keys(attempt).sort(), ["at", "durationMs", "error", "status"]);
+      assert.deepEqual([attempt.status, attempt.error], [200, null]);
+      assert.ok(attempt.durationMs >= 0 && Date.parse(attempt.at) <= Date.now() && Date.parse(createdAt) <= Date.now());
+    }
+
+    const path = `/webhooks/${client.webhookId}`;
+    await stage.api.call("POST", `${path}/deliveries/${log[0].id}/redeliver`);
+    await until(systemClock, () => Promise.resolve(client.delivered().length === 4 || null), {
+      what: "the redelivery",
+    });
+    assert.deepEqual(client.delivered()[3]!.request.body, told[2]!.request.body);
+    assert.equal(client.delivered()[3]!.id, told[2]!.id);
+
+    const since = (await stage.api.call("GET", "/events?types=message.received")).data[1].createdAt;
+    const { data: { scheduled } } = await stage.api.call("POST", `${path}/redeliver`, { since });
+    assert.ok(scheduled >= 2, "what came at that time or later");
+    await until(systemClock, () => Promise.resolve(client.delivered().length === 4 + scheduled || null), {
+      what: "the redeliveries",
+    });
+    assert.equal(new Set(client.delivered().map(({ id }) => id)).size, 3);
+
+    const { data: { eventId } } = await stage.api.call("POST", `${path}/test`);
+    const test = await client.event("the test", ({ id }) => id === eventId);
+    assert.equal(test.event, "webhook.test");
+    assert.equal(test.sessionId, line.sessionId);
+    assert.equal(test.data.webhookId, client.webhookId);
+    await client.end();
+  },
+);
+
+onStage("while a secret is rotated, requests are signed with both", async (stage) => {
+  await stage.addPhone(ANA);
+  await stage.linkLine(LINE);
+  const client = await subscribe(stage, { events: ["message.received"] });
+  const [old] = client.secrets;
+  const { data } = await stage.api.call("POST", `/webhooks/${client.webhookId}/rotate-secret`);
+  client.secrets.unshift(data.secret);
+  assert.notEqual(data.secret, old);
+  assert.ok(Date.parse(data.previousSecretUntil) > Date.now() + 23 * 3_600_000);
+  const id = await writes(stage, "signed twice");
+  const { request } = await client.event("the message", ({ data }) => data.messageId === id);
+  const body = JSON.parse(request.body);
+  assert.ok(referenceCheck(body, request.headers["x-webhook-signature"], data.secret));
+  assert.ok(referenceCheck(body, request.headers["x-webhook-signature-previous"], old!));
+  for (const secret of client.secrets) assert.ok(standardCheck(request.body, request.headers, secret));
+  await client.end();
+});
+
+onStage("what fails before a kill is tried again after it, and nothing is missing", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  const client = await subscribe(stage, { events: ["message.received"], answer: answering(503) });
+  const before = [await writes(stage, "before the kill 1"), await writes(stage, "before the kill 2")];
+  await until(systemClock, async () => {
+    const log = await deliveries(stage, client.webhookId);
+    return log.filter(({ status }) => status === "pending").length === 2 ? true : null;
+  }, { what: "both to have failed once" });
+  await stage.gateway.kill();
+  client.receiver.answer = answering(200);
+  await stage.gateway.start();
+  await stage.sessionStatus(line, "connected");
+  const after = await writes(stage, "after the kill");
+  const told = await client.count(3);
+  assert.deepEqual(told.map(({ data }) => data.messageId).sort(), [...before, after].sort());
+  const log = await until(systemClock, async () => {
+    const log = await deliveries(stage, client.webhookId);
+    return log.every(({ status }) => status === "delivered") ? log : null;
+  }, { what: "all to be delivered" });
+  assert.deepEqual(log.map(({ attempts }) => attempts.map(({ status }: Json) => status)), [[200], [503, 200], [
+    503,
+    200,
+  ]]);
+  await client.end();
+});
+
+onStage("a target that nobody answers at is tried again, and 301 is no success", async (stage) => {
+  await stage.addPhone(ANA);
+  await stage.linkLine(LINE);
+  const elsewhere = await Receiver.start();
+  const moved = await subscribe(stage, {
+    events: ["message.received"],
+    answer: answering(301, { location: elsewhere.url }),
+  });
+  const closed = await subscribe(stage, { events: ["message.received"] });
+  await closed.end();
+  await writes(stage, "to nobody");
+  for (const [webhookId, status, error] of [[moved.webhookId, 301, /301/], [closed.webhookId, null, /./]] as const) {
+    const [delivery] = await until(systemClock, async () => {
+      const log = await deliveries(stage, webhookId);
+      return log.length > 0 ? log : null;
+    }, { what: "an attempt" });
+    assert.equal(delivery.status, "pending");
+    assert.equal(delivery.attempts[0].status, status);
+    assert.match(delivery.attempts[0].error, error);
+    const inMs = Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.attempts[0].at);
+    assert.ok(inMs > 4_000 && inMs < 7_000, `the next attempt in ${inMs} ms`);
+  }
+  assert.equal(elsewhere.requests.length, 0);
+  await elsewhere.close();
+  await moved.end();
+});

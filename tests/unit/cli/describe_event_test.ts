@@ -1,0 +1,45 @@
+/** Events in one line for a person. */
+import assert from "node:assert/strict";
+import { describeEvent } from "../../../src/cli/describe_event.ts";
+
+const received = { from: "49@s.whatsapp.net", number: "49", type: "conversation", text: "hi" };
+
+const TABLE: [event: string, data: Record<string, unknown>, line: string][] = [
+  ["message.received", received, "message.received     Front · from 49, conversation: hi"],
+  ["message.received", { ...received, number: null, from: "1@lid" }, "from 1@lid, conversation: hi"],
+  ["message.received", { ...received, from: "1@g.us" }, "from 49 in 1@g.us, conversation: hi"],
+  [
+    "message.received",
+    { ...received, type: "imageMessage", text: null, media: { filename: "a.png", size: 3 } },
+    "from 49, imageMessage [a.png, 3 bytes]",
+  ],
+  ["message.echo", received, "to 49@s.whatsapp.net, conversation: hi"],
+  ["message.sent", { messageId: "msg_1", to: "49" }, "message.sent         Front · msg_1 to 49"],
+  ["message.status", { messageId: "msg_1", status: "read", participant: null }, "msg_1 read"],
+  ["message.status", { messageId: "msg_1", status: "read", participant: "1@lid" }, "msg_1 read by 1@lid"],
+  [
+    "message.failed",
+    { messageId: "msg_1", to: "49", error: { code: "expired", message: "Too late." } },
+    "msg_1 to 49: expired, Too late.",
+  ],
+  ["session.connected", { phone: "49" }, "as 49"],
+  ["session.disconnected", { status: "logged_out", reason: "The link is gone." }, "logged_out: The link is gone."],
+  ["session.qr", { qr: "data:image/png;base64,AA==" }, "a new QR to scan"],
+  ["webhook.failing", { url: "https://a.b/", lastError: "410", active: false }, "https://a.b/: 410, switched off"],
+  ["webhook.test", { webhookId: "whk_1" }, '{"webhookId":"whk_1"}'],
+];
+
+for (const [event, data, line] of TABLE) {
+  Deno.test(`${event} reads as "${line}"`, () => {
+    const described = describeEvent({ event, sessionName: "Front", data });
+    assert.ok(described.startsWith(event));
+    assert.ok(described.endsWith(line), described);
+  });
+}
+
+Deno.test("neither names nor texts of strangers break the line, steer the terminal or fill it", () => {
+  const hostile = "a\r\nb\u001b[2Jc\u202ed\u2028e " + "x".repeat(1_000);
+  const line = describeEvent({ event: "message.received", sessionName: hostile, data: { ...received, text: hostile } });
+  assert.doesNotMatch(line, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  assert.ok(line.length < 500);
+});
