@@ -1,0 +1,18 @@
+/** The guide to events leaves none out. */
+import assert from "node:assert/strict";
+import { EVENT_NAMES } from "../../../src/event/event.ts";
+import { EVENT_SCHEMAS } from "../../../src/event/schema.ts";
+import { INCOMING_TYPES } from "../../../src/whatsapp/connection.ts";
+import type { z } from "zod";
+
+const GUIDE = Deno.readTextFileSync(new URL("../../../docs/events.md", import.meta.url));
+
+Deno.test("the guide names every event, every field of its data, and every type of message", () => {
+  for (const name of EVENT_NAMES) {
+    assert.ok(GUIDE.includes(`\`${name}\``), name);
+    const fields = Object.keys((EVENT_SCHEMAS[name].data as unknown as z.ZodObject).shape);
+    assert.ok(fields.length > 0);
+    for (const field of fields) assert.match(GUIDE, new RegExp(`\\b${field}\\b`), `${field} of ${name}`);
+  }
+  for (const type of INCOMING_TYPES) assert.ok(GUIDE.includes(`\`${type}\``), type);
+});
