@@ -3,7 +3,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { systemRandom } from "../../src/runtime.ts";
-import { onStage, type Stage } from "../support/stage.ts";
+import { startGatewayHere } from "../support/gateway_here.ts";
+import type { RunningGateway } from "../support/gateway_process.ts";
+import { LeapClock } from "../support/leap_clock.ts";
+import { onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
 import { type Delivered, subscribe, type Subscriber } from "../support/subscriber.ts";
 
 const LINE = "4915200000002";
@@ -105,6 +108,25 @@ onStage("a link that is forged, altered or of another file is refused, and lives
   await client.end();
 });
 
+Deno.test("a link works for 24 hours to the second", async () => {
+  const clock = new LeapClock();
+  await withStage(() => openStageWith((env) => startGatewayHere(env, { clock })), async (stage) => {
+    await stage.addPhone(ANA);
+    await stage.linkLine(LINE);
+    const client = await subscribe(stage, { events: ["message.received"] });
+    const { data } = await sendFile(stage, client, { kind: "image", bytes: Buffer.from("a day's picture") });
+    const expires = Number(new URL(data.media.url).searchParams.get("expires")) * 1000;
+    // Some seconds before, as real time passes too; the unit tests hold the very second.
+    clock.leap(expires - clock.now() - 5_000);
+    assert.equal(await (await fetch(data.media.url)).text(), "a day's picture");
+    clock.leap(expires - clock.now());
+    const late = await fetch(data.media.url);
+    assert.equal(late.status, 404);
+    await late.body?.cancel();
+    await client.receiver.close();
+  });
+});
+
 onStage(
   "a file that the network has lost is uploaded again, and one that nobody has holds nothing up",
   async (stage) => {
@@ -137,7 +159,7 @@ onStage(
 );
 
 async function sendFile(
-  stage: Stage,
+  stage: Stage<RunningGateway>,
   client: Subscriber,
   { bytes, ...file }: { kind: string; bytes: Uint8Array; mimetype?: string; filename?: string },
 ): Promise<Delivered> {
@@ -145,7 +167,7 @@ async function sendFile(
   return await client.event(`the ${file.kind}`, ({ data }) => data.messageId === id);
 }
 
-function writes(stage: Stage, message: Record<string, unknown>): Promise<{ id: string }> {
+function writes(stage: Stage<RunningGateway>, message: Record<string, unknown>): Promise<{ id: string }> {
   return stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, ...message });
 }
 

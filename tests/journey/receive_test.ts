@@ -40,6 +40,28 @@ onStage("a sent message is reported as sent, delivered and read", async (stage) 
   await client.end();
 });
 
+onStage("in a group each member who received or read a message is told once", async (stage) => {
+  await stage.addPhone(ANA);
+  await stage.addPhone(BEN);
+  const line = await stage.linkLine(LINE);
+  const { id: to } = await stage.control.call("POST", "/groups", { subject: "Team", participants: [LINE, ANA, BEN] });
+  const client = await subscribe(stage, { events: ["message.status"] });
+  const messageId = await stage.sendText(line, to, "to everybody in the team");
+  const lids: string[] = [];
+  for (const number of [ANA, BEN]) {
+    lids.push((await stage.control.call("GET", `/phones/${number}`)).lid);
+    const { id } = await stage.arrival(number, ({ text }) => text === "to everybody in the team");
+    for (let twice = 0; twice < 2; twice++) await stage.control.call("POST", `/phones/${number}/read`, { id });
+  }
+  const told = await client.count(4);
+  assert.ok(told.every(({ data }) => data.messageId === messageId));
+  for (const lid of lids) {
+    const statuses = told.filter(({ data }) => data.participant === lid).map(({ data }) => data.status);
+    assert.deepEqual(statuses, ["delivered", "read"]);
+  }
+  await client.end();
+});
+
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const KEY = { remoteJid: `${LINE}@s.whatsapp.net`, id: "3EB0FFFFFFFFFFFFFFFFFF", fromMe: false };
 

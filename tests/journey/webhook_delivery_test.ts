@@ -39,6 +39,22 @@ onStage("an endpoint that hangs never delays a healthy neighbour", async (stage)
   for (const client of [healthy, hanging, dripping]) await client.end();
 });
 
+onStage("a webhook of one session hears that session alone, beside one for all", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  const other = await stage.linkLine("4915200000016");
+  const scoped = await subscribe(stage, { events: ["message.received"], sessionId: line.sessionId });
+  const global = await subscribe(stage, { events: ["message.received"] });
+  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: other.number, text: "to the other line" });
+  const mine = await writes(stage, "to the line itself");
+  const heard = (await global.count(2)).map(({ sessionId }) => sessionId).sort();
+  assert.deepEqual(heard, [line.sessionId, other.sessionId].sort());
+  await scoped.event("the message", ({ data }) => data.messageId === mine);
+  assert.equal(scoped.delivered().length, 1);
+  await scoped.end();
+  await global.end();
+});
+
 onStage("an endpoint that is gone is switched off; switched on again, it gets what waited", async (stage) => {
   await stage.addPhone(ANA);
   await stage.linkLine(LINE);
