@@ -6,7 +6,6 @@
  * full-width) are made plain by the URL parser before they are vetted. Redirects are followed only where asked, and each
  * hop is vetted like the first. What was sent is never sent a second time.
  */
-import { lookup } from "node:dns/promises";
 import ipaddr from "ipaddr.js";
 import type { Clock } from "../runtime.ts";
 import { type AllowList, isPublicAddress } from "./address.ts";
@@ -15,6 +14,7 @@ import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import { exchange, type PlainResponse } from "./http1.ts";
 import { IdleConnections, type ReusableConnection } from "./idle_connections.ts";
+import { makeResolve, type Resolve } from "./resolve.ts";
 
 export type Scheme = "http:" | "https:";
 
@@ -48,9 +48,6 @@ export interface SafeFetch {
   vet(url: string, schemes: readonly Scheme[]): Promise<void>;
 }
 
-/** Every address of a name; rejects when there is none. */
-export type Resolve = (hostname: string) => Promise<string[]>;
-
 export interface SafeFetchOptions {
   clock: Clock;
   allow: AllowList;
@@ -74,7 +71,7 @@ const BAD_PORTS = new Set([
   6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-export function makeSafeFetch({ clock, allow, resolve = systemResolve, caCerts = [] }: SafeFetchOptions): SafeFetch {
+export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts = [] }: SafeFetchOptions): SafeFetch {
   const idle = new IdleConnections(clock);
 
   /** The addresses that may be connected to for this URL. */
@@ -190,12 +187,6 @@ function readUrl(text: string, base?: URL): URL {
   }
   if (url.username || url.password) throw new EgressError("forbidden_url", "the URL must not carry credentials");
   return url;
-}
-
-async function systemResolve(hostname: string): Promise<string[]> {
-  const answers = await lookup(hostname, { all: true });
-  // IPv4 first: a machine without IPv6 then needs no second try.
-  return answers.sort((a, b) => a.family - b.family).map(({ address }) => address);
 }
 
 /** Caps the body, and ties the connection to it: cancelled or failed, it is closed. */

@@ -1,6 +1,7 @@
 /** Event log, webhooks and their workers on a store in memory and a manual clock, with real requests on loopback. */
 import { readAllowList } from "../../src/egress/address.ts";
-import { makeSafeFetch, type Resolve } from "../../src/egress/safe_fetch.ts";
+import type { Resolve } from "../../src/egress/resolve.ts";
+import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/event_log.ts";
 import type { EventLog } from "../../src/event/log.ts";
