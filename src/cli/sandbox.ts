@@ -1,6 +1,4 @@
 /** `paloma sandbox`: a simulated WhatsApp network on loopback, the gateway on it, an account and a linked line. */
-import { join } from "node:path";
-import { tmpdir } from "node:os";
 import type { Command } from "commander";
 import { type Gateway, startGateway } from "../app.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
@@ -38,6 +36,7 @@ async function networkOnly(options: SandboxOptions): Promise<void> {
   quietConsole(runtime.log);
   await withNetwork(config, runtime, async (network, caFile) => {
     const settings = environmentOf(network, caFile);
+    const asked = untilAsked();
     printResult(options, { controlUrl: network.controlUrl, settings }, () =>
       [
         "A simulated WhatsApp network is running. For a gateway of your own:",
@@ -46,7 +45,7 @@ async function networkOnly(options: SandboxOptions): Promise<void> {
         "",
         `Control API: ${network.controlUrl}      Ctrl-C ends it.`,
       ].join("\n"));
-    await untilAsked();
+    await asked;
   });
 }
 
@@ -121,8 +120,9 @@ async function show(options: SandboxOptions, { gateway, network, runtime, starte
   }
   const { baseUrl, panelUrl } = gateway;
   const result = { baseUrl, controlUrl: network.controlUrl, panelUrl, ...ready, line: LINE };
+  const asked = untilAsked();
   printResult(options, result, () => welcome(result, tookMs));
-  await untilAsked();
+  await asked;
 }
 
 /** On a terminal the sandbox speaks for itself; its log starts at warnings unless a level was asked for. */
@@ -131,8 +131,8 @@ function quieter(config: Config, options: SandboxOptions): Config["logLevel"] {
 }
 
 async function writeCa(pem: string): Promise<string> {
-  const path = join(tmpdir(), `paloma-sandbox-${crypto.randomUUID()}.pem`);
-  await Deno.writeTextFile(path, pem, { mode: 0o600, createNew: true });
+  const path = await Deno.makeTempFile({ prefix: "paloma-sandbox-", suffix: ".pem" });
+  await Deno.writeTextFile(path, pem);
   return path;
 }
 

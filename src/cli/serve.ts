@@ -14,13 +14,15 @@ export function addServeCommand(root: Command): void {
       const config = configOf(options);
       const runtime = systemRuntime(makeLog(config.logLevel));
       quietConsole(runtime.log);
+      // From now on, so that a signal during the start ends it in order too.
+      const asked = untilAsked();
       const gateway = await startGateway({ config, runtime });
       printResult(
         options,
         { baseUrl: gateway.baseUrl, panelUrl: gateway.panelUrl },
         () => `Paloma listens on ${gateway.baseUrl}   reference: ${gateway.baseUrl.replace(/\/v1$/, "/docs")}`,
       );
-      await untilAsked();
+      await asked;
       await gateway.stop();
     });
 }
