@@ -31,7 +31,7 @@ export interface WhatsAppConfig {
   version: string | null;
 }
 
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** One setting: its environment name is also its flag (`PALOMA_DATA_DIR`, `--data-dir`). */

@@ -6,12 +6,13 @@ import { makePlans, type Plans } from "./account/plan.ts";
 import type { Config } from "./config.ts";
 import type { Runtime } from "./runtime.ts";
 import { secretKey } from "./secret_key.ts";
-import { type DenoKv, openDenoKv } from "./store/deno_kv.ts";
+import type { ChunkedKv } from "./store/chunk.ts";
+import { openDenoKv } from "./store/deno_kv.ts";
 import { migrate } from "./store/migrate.ts";
 import { makeSeal, type Seal, sealKey } from "./store/seal.ts";
 
 export interface DataFolder {
-  kv: DenoKv;
+  kv: ChunkedKv;
   seal: Seal;
   /** The 32 bytes that encryption at rest and link signatures rest on. */
   key: Uint8Array;

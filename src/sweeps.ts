@@ -6,7 +6,7 @@ import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "./media/disk.ts";
 import { sweepMedia, sweepOrphans } from "./media/sweep.ts";
 import type { Runtime } from "./runtime.ts";
-import type { DenoKv } from "./store/deno_kv.ts";
+import type { ChunkedKv } from "./store/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "./webhook/sweep.ts";
 import { sweepWhatsApp } from "./whatsapp/baileys/expiry.ts";
 
@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 export interface SweepContext {
-  kv: DenoKv;
+  kv: ChunkedKv;
   runtime: Runtime;
   media: DiskMediaStore;
 }

@@ -10,7 +10,7 @@ import { type Message, MESSAGE_STATUSES, type MessageStatus } from "../../src/me
 import { utcDay } from "../../src/account/quota.ts";
 import { makeLog } from "../../src/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
-import { type DenoKv, openDenoKv } from "../../src/store/deno_kv.ts";
+import { openDenoKv, openNative } from "../../src/store/deno_kv.ts";
 import { keys } from "../../src/store/keys.ts";
 import { Change, type Key, type Kv } from "../../src/store/kv.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
@@ -32,20 +32,26 @@ export const history: Bench = {
   async run(options) {
     const folder = await Deno.makeTempDir({ prefix: "paloma-bench-" });
     const runtime = systemRuntime(makeLog("error"));
-    const kv = await openDenoKv(join(folder, "paloma.db"), { runtime });
+    const path = join(folder, "paloma.db");
+    const kv = await openDenoKv(path, { runtime });
+    const native = await openNative(path, { runtime });
     try {
       const began = performance.now();
       await fill(kv, options.messages, runtime);
       options.report(`${options.messages} messages written in ${((performance.now() - began) / 1000).toFixed(0)} s`);
-      return await compare(kv, options);
+      return await compare({ kv, native }, options);
     } finally {
+      native.close();
       kv.close();
       await Deno.remove(folder, { recursive: true });
     }
   },
 };
 
-async function compare(kv: DenoKv, { rounds, messages, report }: BenchOptions): Promise<Result[]> {
+async function compare(
+  { kv, native }: { kv: Kv; native: Deno.Kv },
+  { rounds, messages, report }: BenchOptions,
+): Promise<Result[]> {
   const pages = makeHistory(kv);
   const results: Result[] = [];
   for (const status of [null, "sent", "failed"] as const) {
@@ -68,7 +74,7 @@ async function compare(kv: DenoKv, { rounds, messages, report }: BenchOptions): 
             }),
           );
           const id = messageId(1 + Math.floor(Math.random() * messages));
-          get.push(await timed(() => kv.native.get(keys.message(id) as Deno.KvKey)));
+          get.push(await timed(() => native.get(keys.message(id) as Deno.KvKey)));
         }
         const [pageMs, getMs] = [percentile(page.slice(WARM), 99), percentile(get.slice(WARM), 99)];
         ratios.push(pageMs / getMs);

@@ -45,7 +45,7 @@ export function percentile(values: readonly number[], percent: number): number {
 }
 
 /** Whether the median meets the goal; null without one. */
-export function isMet({ ratios, goal }: Result): boolean | null {
+function isMet({ ratios, goal }: Result): boolean | null {
   if (goal === null) return null;
   const ratio = median(ratios);
   return "atMost" in goal ? ratio <= goal.atMost : ratio >= goal.atLeast;

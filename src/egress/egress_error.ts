@@ -1,5 +1,5 @@
 /** Why a request to an address that a user named did not work. */
-export const EGRESS_ERRORS = [
+const EGRESS_ERRORS = [
   "forbidden_url",
   "forbidden_address",
   "unresolved",

@@ -6,9 +6,9 @@ import type { LoggedEvent } from "./event.ts";
 import { orderOf } from "./event_log.ts";
 
 /** Seven days: a client that is down over a long weekend still catches up. */
-export const EVENT_KEEP_MS = 7 * 24 * 3_600_000;
+const EVENT_KEEP_MS = 7 * 24 * 3_600_000;
 /** At most so many an account, about 500 MB: the oldest go first. */
-export const EVENT_KEEP_COUNT = 500_000;
+const EVENT_KEEP_COUNT = 500_000;
 /** Events removed in one commit. */
 const BATCH = 200;
 

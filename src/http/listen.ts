@@ -10,11 +10,11 @@ import { type Clock, systemClock } from "../runtime.ts";
 import type { ApiEnv } from "./context.ts";
 
 /** A client on a slow line has its headers through long before. */
-export const HEADERS_TIMEOUT_MS = 15_000;
+const HEADERS_TIMEOUT_MS = 15_000;
 /** For the whole request: 100 MiB at 3 Mbit/s. */
-export const REQUEST_TIMEOUT_MS = 300_000;
+const REQUEST_TIMEOUT_MS = 300_000;
 /** Between requests; longer than proxies keep theirs, so that they close first. */
-export const KEEP_ALIVE_MS = 75_000;
+const KEEP_ALIVE_MS = 75_000;
 const CHECK_EVERY_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** What is on its way when the gateway stops may take this long to end. */

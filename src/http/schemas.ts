@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import type { IdPrefix } from "../runtime.ts";
 
 /** Most characters of a text or a caption. */
-export const MAX_TEXT = 65_536;
+const MAX_TEXT = 65_536;
 
 export const Timestamp = z.iso.datetime().openapi({ description: "ISO 8601 UTC", example: "2026-01-15T12:00:00.000Z" });
 

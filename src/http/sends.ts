@@ -1,10 +1,11 @@
 /** Sending: text, files in three ways, and many at once (spec, "Sending messages"). */
 import { z } from "@hono/zod-openapi";
-import type { RepeatableRequest } from "../account/idempotency.ts";
 import type { Caller } from "../account/account.ts";
+import type { RepeatableRequest } from "../account/idempotency.ts";
+import type { QuotaLeft } from "../account/quota.ts";
 import { Problem } from "../errors.ts";
 import { safeFilename } from "../media/filename.ts";
-import type { Accepted, QuotaLeft } from "../message/accept.ts";
+import type { Accepted } from "../message/accept.ts";
 import type { OutgoingContent, StoredFile } from "../message/content.ts";
 import { remoteContent } from "../message/fetch_file.ts";
 import { fileKind } from "../message/file_kind.ts";

@@ -260,7 +260,7 @@ export function addSessions(api: Api, { lines, queueView }: Pick<Services, "line
 }
 
 /** A line as the API shows it. */
-export function sessionOf(line: Line): z.infer<typeof Session> {
+function sessionOf(line: Line): z.infer<typeof Session> {
   const { id, name, status, phone, lastUsed, createdAt, reason } = line;
   return { _id: id, name, status, phone, lastUsed: isoTime(lastUsed), createdAt: isoTime(createdAt), reason };
 }

@@ -46,7 +46,7 @@ export type Flow =
   | { kind: "ended"; error: MessageError };
 
 /** Attempts of one message: the first and two more (promise 3). */
-export const MAX_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 /** A message in whose company the process died this often is given up, or its line would never move again. */
 const MAX_ATTEMPTS_WITH_CRASHES = 10;
 /** Pauses before a second and a third attempt after passing trouble (upload, key query, a network that is busy). */

@@ -6,7 +6,7 @@ import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaStore } from "./store.ts";
 
 /** What an upload may have, a fetched file may have too. */
-export const FETCH_MAX_BYTES = 100 * 1024 ** 2;
+const FETCH_MAX_BYTES = 100 * 1024 ** 2;
 /** For the whole file, redirects included. */
 export const FETCH_TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 5;

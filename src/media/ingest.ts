@@ -24,7 +24,7 @@ export interface MediaIngest {
 /** What the API takes from others, it takes from the network too. */
 export const RECEIVED_MAX_BYTES = 100 * 1024 ** 2;
 /** Links live 24 h (spec, Limits). */
-export const MEDIA_LINK_MS = 24 * 3_600_000;
+const MEDIA_LINK_MS = 24 * 3_600_000;
 /** For all tries together: a message must not wait for its file for ever. */
 export const DOWNLOAD_TIMEOUT_MS = 120_000;
 /** Pauses between tries, where the network and not the file is the trouble. */

@@ -6,11 +6,11 @@ import type { DiskMediaStore } from "./disk.ts";
 import type { FileRecord } from "./store.ts";
 
 /** All files together; past it the oldest received ones go, even before their 24 h. */
-export const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;
+const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;
 /** A file without a row is left alone for so long: it may belong to a restore, or to another process. */
-export const ORPHAN_AGE_MS = 3_600_000;
+const ORPHAN_AGE_MS = 3_600_000;
 /** The same for a file that this process wrote: a bulk may fetch files for hours before its commit names them. */
-export const EXPECTED_AGE_MS = 24 * 3_600_000;
+const EXPECTED_AGE_MS = 24 * 3_600_000;
 
 export interface SweepMediaContext {
   kv: Kv;

@@ -2,7 +2,6 @@
 import type { Caller } from "../account/account.ts";
 import type { Idempotency } from "../account/idempotency.ts";
 import type { QuotaLeft } from "../account/quota.ts";
-import type { Line } from "../line/line.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { AcceptLane } from "./accept_lane.ts";
@@ -11,7 +10,8 @@ import type { Message } from "./message.ts";
 
 export interface SendCommand {
   caller: Caller;
-  line: Line;
+  /** The line that it goes out on. */
+  line: { id: string };
   /** One for a single send; up to 10,000 for a bulk, accepted all or none. */
   items: readonly { to: string; content: OutgoingContent }[];
   bulk: boolean;
@@ -30,8 +30,6 @@ export interface Accepted {
   /** What is left after this send; null where the plan sets no limit. */
   remaining: QuotaLeft;
 }
-
-export type { QuotaLeft };
 
 /** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused; StoreError. */
 export type Accept = (command: SendCommand) => Promise<Accepted>;

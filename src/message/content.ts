@@ -1,6 +1,5 @@
-/** What can be sent, and in which kind a file arrives (spec, "Sending messages"). */
-
-export type FileKind = "image" | "video" | "audio" | "document";
+/** What can be sent (spec, "Sending messages"). */
+import type { FileKind } from "../whatsapp/connection.ts";
 
 /** A file that lies in the media store until the message ends. */
 export interface StoredFile {

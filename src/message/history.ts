@@ -25,13 +25,11 @@ export interface History {
   get(accountId: string, messageId: string): Promise<Message>;
 }
 
-/** Adds to the change what the indexes need when a message takes its first status or moves to another. */
-export type RecordStatus = (change: Change, message: Message, previous: MessageStatus | null) => void;
+/** Adds to the change what the indexes need when a message moves from one status to another. */
+export type RecordStatus = (change: Change, message: Message, from: MessageStatus) => void;
 
-export const recordStatus: RecordStatus = (change, message, previous) => {
-  // A new message is `queued`, which is what the index takes every message for.
-  moveStatus(change, message, { from: previous ?? "queued", to: message.status });
-};
+export const recordStatus: RecordStatus = (change, message, from) =>
+  moveStatus(change, message, { from, to: message.status });
 
 export function makeHistory(kv: Kv): History {
   const ended = new EndedStretches();

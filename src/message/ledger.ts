@@ -30,7 +30,7 @@ export const BLOCK_SIZE = 30;
 export const EMPTY_LEDGER: Ledger = { usage: NO_USAGE, messages: 0, lastPosition: 0, openBlock: [] };
 
 /** Which block holds the history number. */
-export function blockOf(historyNumber: number): number {
+function blockOf(historyNumber: number): number {
   return Math.floor((historyNumber - 1) / BLOCK_SIZE);
 }
 

@@ -8,11 +8,9 @@ export const STREAM_FAULTS = ["drop", "replace", "logout", "restart", "unavailab
 export const TIMED_FAULTS = ["silence", "hold_acks"] as const;
 /** Concerns the next messages. */
 export const COUNTED_FAULTS = ["nack", "duplicate"] as const;
-export const FAULT_KINDS = [...STREAM_FAULTS, ...TIMED_FAULTS, ...COUNTED_FAULTS] as const;
 
 export type StreamFault = (typeof STREAM_FAULTS)[number];
 export type TimedFault = (typeof TIMED_FAULTS)[number];
-export type FaultKind = (typeof FAULT_KINDS)[number];
 
 interface LineFaults {
   /** Stream faults that wait for a connection. */

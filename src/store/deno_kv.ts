@@ -31,19 +31,12 @@ const OPENING_MS = 6_000;
 /** `order` strings are this wide; decimal digits, so that they sort as the numbers do. */
 const ORDER_DIGITS = 16;
 
-/** A `Kv` on Deno KV; `native` is there for the alarm clock, which shares the connection. */
-export interface DenoKv extends ChunkedKv {
-  readonly native: Deno.Kv;
-}
-
 /**
  * Opens (and makes) the store at `path`, readable by its owner only.
  * Throws StoreError, `locked` when another process holds the file.
  */
-export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<DenoKv> {
-  const native = await openNative(path, options);
-  const kv = withChunks(withGroupCommit(denoKvEngine(native, options)), options);
-  return Object.assign(kv, { native });
+export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
+  return withChunks(withGroupCommit(denoKvEngine(await openNative(path, options), options)), options);
 }
 
 /** Opens the file alone, without the layers of `openDenoKv`. */

@@ -15,7 +15,7 @@ export interface Migration {
 }
 
 /** Every step since version 1, in order. */
-export const MIGRATIONS: readonly Migration[] = [];
+const MIGRATIONS: readonly Migration[] = [];
 
 export interface MigrateOptions {
   runtime: Pick<Runtime, "log">;

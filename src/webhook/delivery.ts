@@ -8,13 +8,13 @@ import { signatureHeaders } from "./sign.ts";
 import type { DeliveryAttempt } from "./webhooks.ts";
 
 /** For the whole exchange (spec, Limits). */
-export const DELIVERY_TIMEOUT_MS = 10_000;
+const DELIVERY_TIMEOUT_MS = 10_000;
 /** Pauses before the second, third and fourth attempt (spec: up to 3 retries, exponential). */
-export const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
+const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
 /** Each pause is this much shorter or longer, so that a receiver that comes back is not met by all at once. */
 const JITTER = 0.1;
 /** A receiver may ask for more patience than the schedule has, but not for ever. */
-export const RETRY_AFTER_MAX_MS = 3_600_000;
+const RETRY_AFTER_MAX_MS = 3_600_000;
 /** Nobody reads the answer: so much may come before the connection is closed. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 

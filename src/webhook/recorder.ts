@@ -16,9 +16,9 @@ import { deliveryId, type WebhookProgress, type WebhookRow } from "./webhook_row
 import type { Delivery } from "./webhooks.ts";
 
 /** `webhook.failing` is logged when so many deliveries in a row have used up their attempts … */
-export const FAILING_AFTER = 3;
+const FAILING_AFTER = 3;
 /** … and again at most so often while it goes on. */
-export const FAILING_AGAIN_MS = 3_600_000;
+const FAILING_AGAIN_MS = 3_600_000;
 /** Results in one commit; each is at most five mutations. */
 const BATCH = 100;
 /** A result carries so many attempts at most: the newest, over all redeliveries. */

@@ -8,7 +8,7 @@ import { deliveryId, wants, type WebhookProgress, type WebhookRow } from "./webh
 import type { Delivery } from "./webhooks.ts";
 
 /** Failed deliveries stay for 30 days; delivered ones go together with their event. */
-export const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
+const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
 /** Rows removed in one commit. */
 const BATCH = 400;
 

@@ -16,9 +16,9 @@ import { publicWebhook, type WebhookRow } from "./webhook_rows.ts";
 import type { Webhooks } from "./webhooks.ts";
 
 /** Each is a worker and a cursor; a client that needs more wants one webhook and a fan-out of its own. */
-export const WEBHOOKS_PER_ACCOUNT = 100;
+const WEBHOOKS_PER_ACCOUNT = 100;
 /** How long the previous secret goes on signing after a rotation. */
-export const SECRET_OVERLAP_MS = 24 * 3_600_000;
+const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
 /** What webhooks need to know of sessions: the given one, else the account's oldest; null when there is none. */
 export type FindSession = (accountId: string, sessionId: string | null) => Promise<{ id: string; name: string } | null>;

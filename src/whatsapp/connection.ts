@@ -4,7 +4,6 @@
  * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, once; after that every
  * call answers at once as if offline. The network never throws into the caller's events. Outcomes are values.
  */
-import type { FileKind } from "../message/content.ts";
 
 /** Opens connections and keeps what links a line (credentials, signal keys) between them. */
 export interface Network {
@@ -76,6 +75,9 @@ export interface Connection {
   /** Closes the socket, keeps the link. */
   close(): Promise<void>;
 }
+
+/** As what a file arrives. */
+export type FileKind = "image" | "video" | "audio" | "document";
 
 export type OutgoingBody =
   | { kind: "text"; text: string }

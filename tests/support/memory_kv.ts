@@ -96,7 +96,8 @@ function idOf(key: Key): string {
   return JSON.stringify(key, (_, part) => typeof part === "bigint" ? `${part}n` : part);
 }
 
-const RANK: Readonly<Record<string, number>> = { object: 0, string: 1, number: 2, bigint: 3, boolean: 4 };
+/** Bytes, strings, bigints, numbers, booleans: the order of the native engine. */
+const RANK: Readonly<Record<string, number>> = { object: 0, string: 1, bigint: 2, number: 3, boolean: 4 };
 
 function compareParts(a: KeyPart, b: KeyPart): number {
   const rank = RANK[typeof a]! - RANK[typeof b]!;

@@ -49,7 +49,7 @@ export async function decodeUndecryptable(attrs: Record<string, string>, context
 }
 
 /** Reads a message of the library's. Null when it holds nothing for people. */
-export async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
+async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
   if (!message.message) return null;
   cleanMessage(message, context.me.id, context.me.lid ?? "");
   turnTarget(message, context.me);

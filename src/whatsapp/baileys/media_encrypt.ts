@@ -7,7 +7,7 @@ import { createCipheriv, createHash, createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
 import { getMediaKeys } from "@whiskeysockets/baileys";
-import type { FileKind } from "../../message/content.ts";
+import type { FileKind } from "../connection.ts";
 import type { Random } from "../../runtime.ts";
 import { MAC_BYTES } from "./media_download.ts";
 

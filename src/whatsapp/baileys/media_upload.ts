@@ -1,7 +1,7 @@
 /** Uploading an encrypted file to the hosts that the network names. */
 import { Buffer } from "node:buffer";
 import { MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
-import type { FileKind } from "../../message/content.ts";
+import type { FileKind } from "../connection.ts";
 import type { EncryptedFile } from "./media_encrypt.ts";
 import type { MediaHost } from "./media_host.ts";
 
