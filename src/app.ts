@@ -11,10 +11,11 @@ import { openDataFolder } from "./data_folder.ts";
 import { readAllowList } from "./egress/address.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
 import { makeEventLog } from "./event/event_log.ts";
+import { addGauges } from "./gauges.ts";
 import { listen } from "./http/listen.ts";
 import { createApi } from "./http/server.ts";
 import { makeLines } from "./line/lines.ts";
-import type { Delays } from "./line/pacing.ts";
+import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
 import { Supervisor } from "./line/supervisor.ts";
 import { lockGateway } from "./gateway_lock.ts";
@@ -29,6 +30,7 @@ import { makeCancel } from "./message/cancel.ts";
 import { makeFetchFile } from "./message/fetch_file.ts";
 import { makeFirstAnswer } from "./message/first_answer.ts";
 import { makeHistory, recordStatus } from "./message/history.ts";
+import { makeQueuedCount } from "./message/queued_count.ts";
 import { makeRecorder } from "./message/record.ts";
 import { makeMetrics } from "./metrics.ts";
 import { panel } from "./panel/panel.ts";
@@ -72,10 +74,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
   const recorder = makeRecorder({ kv, events, recordStatus, files: media, runtime });
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
-  const delays = async (accountId: string): Promise<Delays> => {
-    const plan = (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!;
-    return { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
-  };
+  const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
   const alarms = timerAlarmClock({ runtime });
   const supervisor = new Supervisor({
@@ -93,9 +92,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const lines = makeLines({ kv, runtime, accounts, supervisor });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });
 
+  const metrics = makeMetrics();
+  addGauges(metrics, { kv, lines: supervisor, queuedCount: makeQueuedCount(kv) });
+
   const api = createApi({
     runtime,
-    metrics: makeMetrics(),
+    metrics,
     accounts,
     idempotency,
     lines,

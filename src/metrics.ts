@@ -1,4 +1,7 @@
-/** Counters of what the gateway does, in the text format of Prometheus. Labels are few and bounded: no ids, no paths. */
+/**
+ * Counters of what the gateway does and gauges of what there is, in the text format of Prometheus. Labels are few and
+ * bounded: no ids, no paths.
+ */
 
 export interface Counter<Labels extends string = never> {
   add(labels: Readonly<Record<Labels, string>>, amount?: number): void;
@@ -12,8 +15,10 @@ export interface Metrics {
   requests: Counter<"method" | "route" | "status">;
   requestSeconds: Histogram;
   accepted: Counter<"kind">;
-  /** A value that is read when somebody asks. */
+  /** A value that is read when somebody asks; one that cannot be read then is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** The same with a value for each value of a label. */
+  gaugeBy(label: string, gauge: { name: string; help: string; read: () => Readonly<Record<string, number>> }): void;
   /** The whole text, for `GET /metrics`. */
   render(): Promise<string>;
 }
@@ -32,9 +37,15 @@ export function makeMetrics(): Metrics {
     gauge(name, help, read) {
       families.push(async () => [...head(name, help, "gauge"), `${name} ${await read()}`]);
     },
+    gaugeBy(label, { name, help, read }) {
+      families.push(() => [
+        ...head(name, help, "gauge"),
+        ...Object.entries(read()).map(([value, n]) => `${name}{${label}="${escape(value)}"} ${n}`),
+      ]);
+    },
     async render() {
-      const families_ = await Promise.all(families.map((family) => family()));
-      return families_.flat().join("\n") + "\n";
+      const texts = await Promise.all(families.map((family) => Promise.try(family).catch(() => [])));
+      return texts.flat().join("\n") + "\n";
     },
   };
 }

@@ -6,6 +6,7 @@ import { expireMessages } from "../message/expiry.ts";
 import { keys } from "../store/keys.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import { type KeeperDeps, LineKeeper } from "./keeper.ts";
+import { LINE_STATUSES, type LineStatus } from "./line.ts";
 import { ALARM_PREFIX } from "./runner.ts";
 
 /** A wish from another process is found within this time. */
@@ -22,6 +23,7 @@ export class Supervisor {
   #cancelSweep: () => void = () => {};
   #sweeping: Promise<void> = Promise.resolve();
   #sweeps = 0;
+  #counts = noLines();
   #started = false;
   #stopped: Promise<void> | null = null;
 
@@ -62,6 +64,11 @@ export class Supervisor {
   /** The line's connection, while it is logged in. */
   connection(lineId: string): Connection | null {
     return this.#keepers.get(lineId)?.connection ?? null;
+  }
+
+  /** How many lines have each status, as the last sweep found them. */
+  countByStatus(): Readonly<Record<LineStatus, number>> {
+    return this.#counts;
   }
 
   /** Calls `look` after each change of the line, also its end; returns the function that unsubscribes. */
@@ -109,12 +116,15 @@ export class Supervisor {
   /** Finds lines that are new or gone, wishes that nobody told of, messages whose time is over, alarms that were lost. */
   async #sweep(): Promise<void> {
     const found = new Set<string>();
+    const counts = noLines();
     let begun = 0;
     for await (const { value: line } of this.#deps.kv.list({ prefix: keys.lines() })) {
       found.add(line.id);
+      counts[line.status]++;
       if (!this.#keepers.has(line.id)) this.#keeperOf(line, STAGGER_MS * begun++);
       else if (line.takenWish !== line.wishNumber) this.#keepers.get(line.id)?.look();
     }
+    this.#counts = counts;
     for (const [lineId, keeper] of this.#keepers) if (!found.has(lineId)) await this.#release(lineId, keeper);
     await expireMessages(this.#deps);
     if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) { for (const { runner } of this.#keepers.values()) runner.wake(); }
@@ -127,4 +137,8 @@ export class Supervisor {
     await keeper.stop();
     this.#changed(lineId);
   }
+}
+
+function noLines(): Record<LineStatus, number> {
+  return Object.fromEntries(LINE_STATUSES.map((status) => [status, 0])) as Record<LineStatus, number>;
 }

@@ -93,6 +93,7 @@ export const keys = {
   receiptsOf: (messageId: string) => prefix<number>("receipt", messageId),
   /** An account's ledger: quota counts and the end of its history, rewritten by every accept. */
   ledger: (accountId: string) => key<Ledger>("ledger", accountId),
+  ledgers: () => prefix<Ledger>("ledger"),
   /** Message ids of 30 consecutive history numbers; written when they are full. */
   historyBlock: (accountId: string, block: number) => key<string[]>("history_block", accountId, block),
   /** The first history number of a UTC day (`YYYY-MM-DD`) on which anything was accepted. */
@@ -127,6 +128,7 @@ export const keys = {
   /** An attempt that is waited for, by the time it is due (Unix ms); the value is its number in its series, from 1. */
   dueAttempt: (webhookId: string, dueAt: number, order: string) => key<number>("due_attempt", webhookId, dueAt, order),
   dueAttempts: (webhookId: string) => prefix<number>("due_attempt", webhookId),
+  allDueAttempts: () => prefix<number>("due_attempt"),
   // media/
   /** A file on disk: what it is and until when. */
   file: (fileId: string) => key<FileRecord>("file", fileId),
@@ -148,5 +150,3 @@ export const keys = {
   waExpiry: (day: number, lineId: string, kind: string, id: string) => key<Key>("wa_expiry", day, lineId, kind, id),
   waExpiries: () => prefix<Key>("wa_expiry"),
 };
-
-export { key, prefix };
