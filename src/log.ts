@@ -2,6 +2,7 @@
  * The log: pino to stderr, readable on a terminal, JSON otherwise. Nobody hands it secrets (promise 6); the redaction
  * below is the second belt, and `quietConsole` keeps out what libraries print past it.
  */
+import process from "node:process";
 import pino from "pino";
 import pretty from "pino-pretty";
 import type { LogLevel } from "./config.ts";
@@ -75,8 +76,8 @@ function terminal(): pino.DestinationStream {
 const METHODS = ["debug", "dir", "error", "info", "log", "table", "trace", "warn"] as const;
 
 /**
- * Silences `console` for the whole process; returns what undoes it. Only that something was printed is logged, at
- * debug: libsignal prints whole session records with their private keys ("Closing session:").
+ * Silences `console` and the runtime's warnings for the whole process; returns what undoes it. Only that something was
+ * printed is logged, at debug: libsignal prints whole session records with their private keys ("Closing session:").
  */
 export function quietConsole(log: Log): () => void {
   const originals = METHODS.map((method) => console[method]);
@@ -84,5 +85,12 @@ export function quietConsole(log: Log): () => void {
     console[method] = (...printed: unknown[]) =>
       log.debug({ method, values: printed.length }, "a library printed something, which is left out");
   }
-  return () => METHODS.forEach((method, i) => console[method] = originals[i]!);
+  const printers = process.listeners("warning");
+  const warned = ({ name, code }: Error & { code?: string }) => log.debug({ name, code }, "a library was warned");
+  process.removeAllListeners("warning").on("warning", warned);
+  return () => {
+    METHODS.forEach((method, i) => console[method] = originals[i]!);
+    process.off("warning", warned);
+    for (const print of printers) process.on("warning", print);
+  };
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import process from "node:process";
 import { makeLog, quietConsole } from "../../src/log.ts";
 
 /** A log into memory. */
@@ -34,6 +35,22 @@ Deno.test("what libsignal prints of a session never reaches the log or the termi
   } finally {
     console.info = info;
   }
+});
+
+Deno.test("a warning of the runtime is a line of the log, and nothing is printed", async () => {
+  const { log, text } = memoryLog();
+  const before = process.listeners("warning");
+  const undo = quietConsole(log);
+  try {
+    const warned = new Promise((resolve) => process.once("warning", resolve));
+    process.emitWarning(PLANTED, { type: "DeprecationWarning", code: "DEP0181" });
+    await warned;
+  } finally {
+    undo();
+  }
+  assert.match(text(), /"name":"DeprecationWarning","code":"DEP0181","msg":"a library was warned"/);
+  assert.ok(!text().includes(PLANTED));
+  assert.deepEqual(process.listeners("warning"), before);
 });
 
 Deno.test("fields that hold secrets or words are blotted out at every depth, others are kept", () => {
