@@ -5,7 +5,7 @@
  * once. So the plaintext is written in the very transaction that stores the advanced ratchet, before the library sees
  * it. A row goes when its message was handed over; what is left is handed over after the next login. A stanza that the
  * network delivers again, its ratchet spent, is answered from the journal, so it never becomes a retry loop.
- * See docs/decisions/0020-message-journal.md.
+ * See docs/decisions/0007-message-journal.md.
  */
 import { createHash } from "node:crypto";
 import type {

@@ -1,6 +1,6 @@
 /**
  * Small previews of images. A camera's JPEG brings its own; other images are scaled down only while that takes tenths of
- * a second, since decoding in JavaScript holds up every line of the process (docs/decisions/0021-thumbnails.md).
+ * a second, since decoding in JavaScript holds up every line of the process (docs/decisions/0008-thumbnails.md).
  */
 import { Buffer } from "node:buffer";
 import jpeg from "jpeg-js";
