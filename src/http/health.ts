@@ -33,7 +33,7 @@ const metricsRoute = route({
   ...base,
   path: "/metrics",
   operationId: "getMetrics",
-  summary: "Counters for Prometheus",
+  summary: "Counters and gauges for Prometheus",
   answers: { 200: { description: "Text format 0.0.4", schema: null, contentType: "text/plain" } },
 });
 
