@@ -33,7 +33,7 @@ import { makeHistory, recordStatus } from "./message/history.ts";
 import { makeQueuedCount } from "./message/queued_count.ts";
 import { makeRecorder } from "./message/record.ts";
 import { makeMetrics } from "./metrics.ts";
-import { panel } from "./panel/panel.ts";
+import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
 import { keys } from "./store/keys.ts";
 import { timerAlarmClock } from "./store/timer_alarm.ts";
@@ -123,7 +123,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     probe: async () => void await kv.get(keys.schemaVersion()),
     stopping: stopping.signal,
   });
-  api.route("/panel", panel());
+  addPanel(api);
 
   const server = await listen(api, config);
   await dispatcher.start();

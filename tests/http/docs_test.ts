@@ -31,6 +31,7 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       "/docs/dom.js",
       "/docs/samples.js",
       "/docs/schema.js",
+      "/docs/theme.css",
       "/docs/try_it.js",
       "/openapi.json",
     ]);

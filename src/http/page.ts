@@ -1,0 +1,37 @@
+/** Pages of static files that load nothing from anywhere else: the reference, and the panel. */
+import { join } from "node:path";
+import type { Hono } from "@hono/hono";
+import type { ApiEnv } from "./context.ts";
+
+export interface Page {
+  /** Where `index.html` stands; the other files stand below. */
+  path: string;
+  folder: string;
+  /** Names of the files beside `index.html`: style sheets and scripts. */
+  files: readonly string[];
+}
+
+/** No script, style or connection from anywhere but here: an API key is typed into these pages. */
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'none'; " +
+    "base-uri 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-cache",
+};
+
+const TYPES: Readonly<Record<string, string>> = { html: "text/html", css: "text/css", js: "text/javascript" };
+
+/** Serves the page; returns the paths that it has. */
+export function addPage(app: Hono<ApiEnv>, { path: route, folder, files }: Page): string[] {
+  const names = new Map([[route, "index.html"], ...files.map((name) => [`${route}/${name}`, name] as const)]);
+  for (const [path, name] of names) {
+    const type = `${TYPES[name.split(".").at(-1)!]}; charset=utf-8`;
+    app.get(path, async (c) => {
+      c.set("route", route);
+      return c.body(await Deno.readFile(join(folder, name)), 200, { ...HEADERS, "content-type": type });
+    });
+  }
+  return [...names.keys()];
+}
