@@ -30,7 +30,7 @@ inBrowser(
       const text = "Sent from the reference's own form";
       await operation.locator("textarea").fill(JSON.stringify({ to: "4917000000001", text }));
       await operation.getByRole("button", { name: "Send" }).click();
-      await operation.getByText(/^202 /).waitFor();
+      await operation.locator("pre").filter({ hasText: /^202 / }).waitFor();
       await stage.arrival("4917000000001", (message) => message.text === text);
       stage.secrets.add(text);
       assertQuiet();

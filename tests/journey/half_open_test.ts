@@ -32,7 +32,7 @@ onStage(
 
     await stage.status(await stage.sendText(sending!, ANA, "the first of this chat"), "sent");
 
-    const silentFrom = Date.now();
+    const silentFrom = systemClock.now();
     for (const { number } of [idle!, sending!]) {
       await control.call("POST", "/faults", { line: number, kind: "silence", seconds: SILENT_SECONDS });
     }

@@ -1,5 +1,6 @@
 /** The gateway as a process: how it starts, refuses to start, and ends. */
 import assert from "node:assert/strict";
+import { systemClock } from "../../src/runtime.ts";
 import { startCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage } from "../support/stage.ts";
 
@@ -34,9 +35,9 @@ onStage("SIGTERM ends the gateway with 0 within seconds, although a message wait
   await stage.control.call("POST", "/faults", { line: line.number, kind: "hold_acks", seconds: 60 });
   const messageId = await stage.sendText(line, "4917000000001", "on its way when the gateway stops");
   const { id } = await stage.arrival("4917000000001", ({ text }) => text === "on its way when the gateway stops");
-  const asked = Date.now();
+  const asked = systemClock.now();
   assert.equal(await stage.gateway.stop(), 0);
-  assert.ok(Date.now() - asked < STOPS_WITHIN_MS, `it took ${Date.now() - asked} ms`);
+  assert.ok(systemClock.now() - asked < STOPS_WITHIN_MS, `it took ${systemClock.now() - asked} ms`);
 
   await stage.gateway.start();
   await stage.status(messageId, "sent");
