@@ -4,7 +4,7 @@
  * The library encrypts inside of one long transaction that it commits after the frame was written. What came in from the
  * same peer meanwhile changed the same session, and one of the two changes was lost; and a kill after the frame forgot
  * that its key was used. Either way a later message was encrypted with a used key: receivers take that for a repetition
- * and drop it, although the server acknowledged it.
+ * and drop it, although the server acknowledged it. See docs/decisions/0009-signal-sessions.md.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
