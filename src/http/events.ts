@@ -132,7 +132,10 @@ function eventStream(
     async pull(controller) {
       while (!ended) {
         woken = false;
-        const page = await events.read(accountId, { ...query, after });
+        const page = await events.read(accountId, { ...query, after }).catch((error) => {
+          end();
+          throw error;
+        });
         after = page.next ?? after;
         if (page.events.length > 0) {
           return controller.enqueue(encoder.encode(page.events.map(feedEventOf).map(sse).join("")));

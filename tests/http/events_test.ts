@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { NewEvent } from "../../src/event/event.ts";
+import { StoreError } from "../../src/store/kv.ts";
 import { expectAnswer } from "../support/api_table.ts";
 import { type ApiWorld, withApi } from "../support/api_world.ts";
 
@@ -149,22 +150,42 @@ Deno.test("a stream ends when the gateway stops", () =>
     assert.equal(await waiting, null);
   }));
 
+/** How many listen to the event log, from now on. */
+function countListeners({ services: { events } }: ApiWorld): () => number {
+  const listeners = new Set<symbol>();
+  const { subscribe } = events;
+  events.subscribe = (accountId, wake) => {
+    const listener = Symbol();
+    listeners.add(listener);
+    const unsubscribe = subscribe(accountId, wake);
+    return () => {
+      listeners.delete(listener);
+      unsubscribe();
+    };
+  };
+  return () => listeners.size;
+}
+
 Deno.test("a stream that was left listens no more", () =>
   withApi(async (world) => {
-    let listeners = 0;
-    const { subscribe } = world.services.events;
-    world.services.events.subscribe = (accountId, wake) => {
-      listeners++;
-      const unsubscribe = subscribe(accountId, wake);
-      return () => {
-        listeners--;
-        unsubscribe();
-      };
-    };
+    const listeners = countListeners(world);
     const stream = await open(world);
-    assert.equal(listeners, 1);
+    assert.equal(listeners(), 1);
     await stream.close();
-    assert.equal(listeners, 0);
+    assert.equal(listeners(), 0);
+  }));
+
+Deno.test("a stream breaks when the store does, and listens no more", () =>
+  withApi(async (world) => {
+    const listeners = countListeners(world);
+    const stream = await open(world);
+    const waiting = stream.next();
+    world.kv.trouble = new StoreError("locked", "another process holds it");
+    await world.runtime.clock.advance(15_000);
+    assert.equal(await waiting, ": keep-alive");
+    await assert.rejects(stream.next(), StoreError);
+    assert.equal(listeners(), 0);
+    world.kv.trouble = null;
   }));
 
 Deno.test("a webhook's life: created, changed, tested, rotated, its log read, removed", () =>
