@@ -1,4 +1,4 @@
-/** Settings: flag, else environment, else default; every problem reported together (DESIGN.md, Settings). */
+/** Settings: flag, else environment, else default; every problem reported together. */
 import { join } from "node:path";
 import ipaddr from "ipaddr.js";
 

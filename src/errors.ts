@@ -1,5 +1,5 @@
 /**
- * The catalogue of errors that a client can meet, each with its HTTP status and title (DESIGN.md, HTTP).
+ * The catalogue of errors that a client can meet, each with its HTTP status and title.
  * Code below `http/` throws `Problem`; only `http/server.ts` renders it, as RFC 9457 problem+json.
  */
 export const CATALOGUE = {

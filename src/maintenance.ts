@@ -1,4 +1,4 @@
-/** Sweeps: what removes rows and files whose time is over. Nothing in the store expires by itself (FACTS, Deno KV). */
+/** Sweeps: what removes rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
 import type { Runtime } from "./runtime.ts";
 
 export interface Sweep {

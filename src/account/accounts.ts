@@ -11,7 +11,7 @@ import { hashApiKey, isApiKeyShaped, makeApiKey, sameHash } from "./api_key.ts";
 import type { Plans } from "./plan.ts";
 import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
 
-/** How long an account and its plan are believed: within it changes by another process reach this one (DESIGN: 3 s). */
+/** How long an account and its plan are believed: within it changes by another process reach this one. */
 const CACHE_MS = 1_000;
 
 /** The latest time a JavaScript date can hold. */

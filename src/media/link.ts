@@ -1,4 +1,4 @@
-/** Links to files that need no key: `/media/{id}?expires=…&signature=…` (DESIGN, Settled details). */
+/** Links to files that need no key: `/media/{id}?expires=…&signature=…`. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Buffer } from "node:buffer";
 

@@ -1,4 +1,4 @@
-/** Taking back what is still queued: one message, or what is left of a bulk (DESIGN, Settled details). */
+/** Taking back what is still queued: one message, or what is left of a bulk. */
 import { notFound, Problem } from "../errors.ts";
 import { keys } from "../store/keys.ts";
 import type { Kv } from "../store/kv.ts";

@@ -28,7 +28,7 @@ export async function keepReceipt(
   receipt: Receipt,
 ): Promise<boolean> {
   const messageId = (await kv.get(keys.messageOfNetworkId(lineId, receipt.networkId))).value;
-  if (messageId === null) return false; // sent from the owner's phone, or swept long ago
+  if (messageId === null) return false; // sent from the owner's phone
   const keyOf = (status: Receipt["status"]) => keys.receipt(messageId, status, receipt.participant ?? "");
   const message = await retryOnConflict<Message | null>(kv, async () => {
     const change = new Change();

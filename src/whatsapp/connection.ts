@@ -48,7 +48,7 @@ export interface OwnIdentity {
   pushName: string | null;
 }
 
-/** Why a connection ended (FACTS.md, close codes). `code` is the network's number where it gave one. */
+/** Why a connection ended. `code` is the network's number where it gave one. */
 export interface CloseReason {
   kind:
     | "asked" // close() or logout() was called

@@ -6,7 +6,7 @@ import { answerOf, type ApiAnswer, post, refused } from "../support/api_calls.ts
 import { runCommand } from "../support/gateway_process.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 
-/** Within this, changes by command reach a running gateway (DESIGN: 3 s), and a request that asks. */
+/** Within this, changes by command reach a running gateway, and a request that asks. */
 const CHANGE_MS = 4_000;
 const PROXIES = { env: { PALOMA_TRUSTED_PROXIES: "127.0.0.0/8,10.0.0.0/8" } };
 

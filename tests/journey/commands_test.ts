@@ -5,7 +5,7 @@ import { systemClock } from "../../src/runtime.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 
-/** DESIGN.md, Settled details. */
+/** Changes by command reach a running gateway within this time. */
 const IN_FORCE_WITHIN_MS = 3_000;
 
 const run = async ({ env }: Stage, ...args: string[]): Promise<Json> =>

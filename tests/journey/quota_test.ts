@@ -9,7 +9,7 @@ import { openStage, type Stage, withStage } from "../support/stage.ts";
 const LINE = "4915554000001";
 const CUSTOMER = "4917554000001";
 const PLAN = { delayMinMs: 0, delayMaxMs: 0, daily: 100, monthly: 1_000 };
-/** Within this, changes by command reach a running gateway (DESIGN: 3 s), and a request that asks. */
+/** Within this, changes by command reach a running gateway, and a request that asks. */
 const CHANGE_MS = 4_000;
 
 Deno.test("a quota counts exactly, however many ask at once", (t) =>

@@ -51,7 +51,7 @@ export async function expectAnswer(response: Response, expected: Omit<Case, "nam
   return text;
 }
 
-/** What every error has (DESIGN, HTTP). */
+/** What every error has. */
 function expectProblem(response: Response, text: string): void {
   assert.equal(response.headers.get("content-type"), "application/problem+json");
   const problem = JSON.parse(text);

@@ -1,4 +1,4 @@
-/** Why a connection ended, from what the library says (FACTS: close codes). */
+/** Why a connection ended, from what the library says: the network's close codes. */
 import type { CloseReason } from "../connection.ts";
 
 /** What a Boom carries, without the package that makes it. */

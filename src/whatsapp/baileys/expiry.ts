@@ -21,7 +21,7 @@ export function expireAfter(change: Change, { row, lineId, kind, id, days, now }
   return change.set(keys.waExpiry(day, lineId, kind, id), row);
 }
 
-/** Drops what has ended: stanzas seen, messages sent. Returns how many rows. For `maintenance.ts`, once a day or so. */
+/** Drops what has ended: stanzas seen, messages sent. Returns how many rows. */
 export async function sweepWhatsApp(kv: Kv, now: number): Promise<number> {
   const today = Math.floor(now / DAY_MS);
   let swept = 0;

@@ -1,4 +1,4 @@
-/** Close codes, as FACTS.md lists them. */
+/** Close codes, as the network uses them. */
 import assert from "node:assert/strict";
 import { reasonOf } from "../../../src/whatsapp/baileys/close_reason.ts";
 
