@@ -76,7 +76,7 @@ const AT_ONCE = 6;
 let phones = 0;
 
 /** The number of a phone that was not there before. */
-export async function newPhone(control: Client): Promise<string> {
+async function newPhone(control: Client): Promise<string> {
   const number = String(4915550000000 + ++phones);
   await control.call("POST", "/phones", { number });
   return number;

@@ -6,7 +6,7 @@ import { type Api, created, ok, route } from "./route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, queryInt, Timestamp } from "./schemas.ts";
 import type { Services } from "./services.ts";
 
-export const Session = z.object({
+const Session = z.object({
   _id: idOf("session", "ses"),
   name: z.string().openapi({ example: "Support line" }),
   status: z.enum(LINE_STATUSES),

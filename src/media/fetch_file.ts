@@ -8,7 +8,7 @@ import type { MediaStore } from "./store.ts";
 /** What an upload may have, a fetched file may have too. */
 const FETCH_MAX_BYTES = 100 * 1024 ** 2;
 /** For the whole file, redirects included. */
-export const FETCH_TIMEOUT_MS = 60_000;
+const FETCH_TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 5;
 /** Of servers that may answer otherwise in a while. */
 const PASSING_STATUSES = new Set([408, 425, 429, 500, 502, 503, 504]);

@@ -93,7 +93,7 @@ async function drain(body: ReadableStream<Uint8Array>): Promise<void> {
 }
 
 /** Seconds or a date (RFC 9110, 10.2.3); null when the header is missing or says nothing. */
-export function retryAfterMs(header: string | null, now: number): number | null {
+function retryAfterMs(header: string | null, now: number): number | null {
   if (header === null) return null;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
   return Number.isFinite(ms) && ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : null;

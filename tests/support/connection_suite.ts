@@ -126,7 +126,7 @@ export function text(body: string): OutgoingBody {
 }
 
 /** Writes bytes and describes them as a body to send. */
-export async function fileBody(
+async function fileBody(
   folder: string,
   file: {
     kind: "image" | "video" | "audio" | "document";
@@ -142,7 +142,7 @@ export async function fileBody(
   return { kind, path, size: bytes.length, filename, mimetype, caption };
 }
 
-export function sha256(bytes: Uint8Array): string {
+function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 

@@ -22,7 +22,7 @@ export interface Departure {
   at: number;
 }
 
-export const ME: OwnIdentity = { phone: "34600000001", lid: "1@lid", pushName: "Me" };
+const ME: OwnIdentity = { phone: "34600000001", lid: "1@lid", pushName: "Me" };
 
 export class FakeNetwork implements Network {
   readonly departures: Departure[] = [];

@@ -74,7 +74,7 @@ function read(request: Received): Delivered {
 }
 
 /** Both checks; throws when one fails for every secret. */
-export function verify({ body, headers }: Received, secrets: readonly string[]): void {
+function verify({ body, headers }: Received, secrets: readonly string[]): void {
   assert.equal(headers["content-type"], "application/json");
   assert.ok(secrets.some((secret) => referenceCheck(JSON.parse(body), headers["x-webhook-signature"], secret)), body);
   assert.ok(secrets.some((secret) => standardCheck(body, headers, secret)), body);

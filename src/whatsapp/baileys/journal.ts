@@ -196,7 +196,7 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
 }
 
 /** Names a message stanza: the same for each delivery of it, and for the sender's second attempt. */
-export function stanzaId(attrs: Record<string, string>): string {
+function stanzaId(attrs: Record<string, string>): string {
   return [attrs.from, attrs.participant ?? "", attrs.id].join("|");
 }
 
