@@ -109,16 +109,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     media,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,
-    webhooks: makeWebhooks({
-      kv,
-      events,
-      safeFetch,
-      seal,
-      runtime,
-      dispatcher,
-      findSession: async (accountId, sessionId) =>
-        (await lines.list(accountId)).find(({ id }) => sessionId === null || id === sessionId) ?? null,
-    }),
+    webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
     trustedProxies: config.trustedProxies,
     probe: async () => void await kv.get(keys.schemaVersion()),
     stopping: stopping.signal,

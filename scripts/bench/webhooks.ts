@@ -140,8 +140,8 @@ async function openDurable(stage: Stage) {
   const events = makeEventLog(kv, runtime);
   const safeFetch = client(stage);
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });
-  const findSession = () => Promise.resolve(SESSION);
-  const hooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, findSession });
+  const sessions = { list: () => Promise.resolve([SESSION]) };
+  const hooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions });
   const { url } = stage.receiver.ready;
   const { webhook } = await hooks.create(ACCOUNT, { url, events: ["message.received"], sessionId: null });
   return {

@@ -147,13 +147,8 @@ export type PhoneMessage =
     | { message: Record<string, unknown> }
   );
 
-export interface InboxItem {
-  id: string;
-  /** Sender without device, `<number>@s.whatsapp.net` where the number is known. */
-  from: string;
-  /** The group, or the other side of a 1:1 chat. */
-  chat: string;
-  fromMe: boolean;
+/** What is in a message, apart from its file. */
+export interface MessageContent {
   /** Name of the protobuf field: `conversation`, `documentMessage`, … */
   type: string;
   text: string | null;
@@ -166,6 +161,15 @@ export interface InboxItem {
   imageSize: { width: number; height: number } | null;
   /** Whether the message brings a picture to show until the file is downloaded. */
   hasPreview: boolean;
+}
+
+export interface InboxItem extends MessageContent {
+  id: string;
+  /** Sender without device, `<number>@s.whatsapp.net` where the number is known. */
+  from: string;
+  /** The group, or the other side of a 1:1 chat. */
+  chat: string;
+  fromMe: boolean;
   /** Of the decrypted file, hex; null without a file, or when it could not be had (`mediaError` says why). */
   sha256: string | null;
   /** Bytes of the decrypted file. */

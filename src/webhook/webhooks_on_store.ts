@@ -20,9 +20,6 @@ const WEBHOOKS_PER_ACCOUNT = 100;
 /** How long the previous secret goes on signing after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
-/** What webhooks need to know of sessions: the given one, else the account's oldest; null when there is none. */
-export type FindSession = (accountId: string, sessionId: string | null) => Promise<{ id: string; name: string } | null>;
-
 export interface WebhooksContext {
   kv: Kv;
   events: EventLog;
@@ -30,11 +27,12 @@ export interface WebhooksContext {
   seal: Seal;
   runtime: Runtime;
   dispatcher: Dispatcher;
-  findSession: FindSession;
+  /** What webhooks need to know of sessions: those of the account, oldest first. */
+  sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }
 
 export function makeWebhooks(context: WebhooksContext): Webhooks {
-  const { kv, events, runtime, seal, dispatcher, findSession } = context;
+  const { kv, events, runtime, seal, dispatcher, sessions } = context;
   const { clock } = runtime;
   const shown = (row: WebhookRow) => publicWebhook(row, clock.now());
 
@@ -48,6 +46,11 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     const rows: WebhookRow[] = [];
     for await (const { value } of kv.list({ prefix: keys.webhooksOfAccount(accountId) })) rows.push(value);
     return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  }
+
+  /** The given session, else the account's oldest; null when there is none. */
+  async function findSession(accountId: string, sessionId: string | null) {
+    return (await sessions.list(accountId)).find(({ id }) => sessionId === null || id === sessionId) ?? null;
   }
 
   /** Writes the changed row and tells its worker. */

@@ -138,18 +138,7 @@ export class ApiWorld implements ApiStage {
       media,
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
-      webhooks: makeWebhooks({
-        kv,
-        events,
-        safeFetch,
-        seal,
-        runtime,
-        dispatcher,
-        findSession: async (accountId, sessionId) => {
-          const all = await lines.list(accountId);
-          return (sessionId === null ? all[0] : all.find(({ id }) => id === sessionId)) ?? null;
-        },
-      }),
+      webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
       trustedProxies,
       probe: () => Promise.resolve(),
       stopping: this.stopping.signal,

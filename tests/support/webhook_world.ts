@@ -50,15 +50,8 @@ export class WebhookWorld {
     const allow = readAllowList(["127.0.0.0/8"]);
     const safeFetch = makeSafeFetch({ clock: runtime.clock, allow, ...this.#options });
     const dispatcher = this.dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime });
-    this.webhooks = makeWebhooks({
-      kv,
-      events,
-      safeFetch,
-      seal,
-      runtime,
-      dispatcher,
-      findSession: (_, sessionId) => Promise.resolve(sessionId === null || sessionId === SESSION.id ? SESSION : null),
-    });
+    const sessions = { list: () => Promise.resolve([SESSION]) };
+    this.webhooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions });
     await dispatcher.start();
   }
 

@@ -1,18 +1,9 @@
 /** Reads what is in a decrypted message: its type, its text, and the file that it refers to. */
 import type { proto } from "@whiskeysockets/baileys";
-import type { PhoneFileKind } from "../device.ts";
+import type { MessageContent, PhoneFileKind } from "../device.ts";
 import type { Attachment } from "./attachment.ts";
 
-export interface Content {
-  /** Name of the protobuf field. */
-  type: string;
-  text: string | null;
-  caption: string | null;
-  filename: string | null;
-  mimetype: string | null;
-  voiceNote: boolean;
-  imageSize: { width: number; height: number } | null;
-  hasPreview: boolean;
+export interface Content extends MessageContent {
   file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> } | null;
 }
 
