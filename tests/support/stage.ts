@@ -87,17 +87,20 @@ export async function openStageWith<G extends RunningGateway>(
     PALOMA_OUTBOUND_ALLOW: "127.0.0.0/8,localhost",
     ...options.env,
   };
-  const { accountId, apiKey } = await addAccount(dataDir, options.plan);
-  const gateway = await start(env);
-  const secrets = new Secrets();
-  const api = secrets.watch(httpClient(gateway.baseUrl, { "x-api-key": apiKey }));
-  const control = secrets.watch(httpClient(network.controlUrl));
-
   async function strike(): Promise<void> {
     await network.close();
     await Deno.remove(dataDir, { recursive: true });
     await Deno.remove(caFile);
   }
+
+  const { accountId, apiKey } = await addAccount(dataDir, options.plan);
+  const gateway = await start(env).catch(async (error) => {
+    await strike();
+    throw error;
+  });
+  const secrets = new Secrets();
+  const api = secrets.watch(httpClient(gateway.baseUrl, { "x-api-key": apiKey }));
+  const control = secrets.watch(httpClient(network.controlUrl));
 
   const stage: Stage<G> = {
     network,
