@@ -1,6 +1,6 @@
 /** Settings: flag, else environment, else default; every problem reported together. */
 import { join } from "node:path";
-import ipaddr from "ipaddr.js";
+import { isNetwork } from "./networks.ts";
 
 export interface Config {
   host: string;
@@ -122,7 +122,7 @@ export function readConfig(values: SettingValues): { config: Config; problems: s
   if (secretKey !== null && secretKey.length < 16) problems.push("PALOMA_SECRET_KEY: needs at least 16 characters");
   const trustedProxies = list("PALOMA_TRUSTED_PROXIES");
   for (const cidr of trustedProxies) {
-    if (!ipaddr.isValid(cidr) && !ipaddr.isValidCIDR(cidr)) {
+    if (!isNetwork(cidr)) {
       problems.push(`PALOMA_TRUSTED_PROXIES: "${cidr}" is neither an address nor a CIDR`);
     }
   }

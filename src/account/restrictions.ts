@@ -1,6 +1,7 @@
 /** Where a key may be used from: addresses and CIDRs, and hosts of the pages that call (spec, Authentication 4). */
 import ipaddr from "ipaddr.js";
 import { type FieldError, Problem } from "../errors.ts";
+import { isInNetworks, parseNetwork } from "../networks.ts";
 
 /** The entries in canonical form. Throws Problem validation_failed that names every bad entry as `path.index`. */
 export function parseAllowedIps(entries: readonly string[], path = "allowedIps"): string[] {
@@ -14,15 +15,7 @@ export function parseAllowedDomains(entries: readonly string[], path = "allowedD
 
 /** Whether the address may use the key; IPv4 written as mapped IPv6 counts as IPv4. */
 export function ipAllowed(allowedIps: readonly string[], address: string): boolean {
-  if (allowedIps.length === 0) return true;
-  if (!ipaddr.isValid(address)) return false;
-  const caller = ipaddr.process(address);
-  return allowedIps.some((entry) => {
-    const [network, bits] = ipaddr.parseCIDR(
-      entry.includes("/") ? entry : `${entry}/${entry.includes(":") ? 128 : 32}`,
-    );
-    return network.kind() === caller.kind() && caller.match(network, bits);
-  });
+  return allowedIps.length === 0 || isInNetworks(allowedIps.map(parseNetwork), address);
 }
 
 /** Whether a page on `host` may use the key: one of the domains or below it. */

@@ -1,5 +1,6 @@
 /** Which addresses users may make the gateway call: public ones, and what the operator allows (PALOMA_OUTBOUND_ALLOW). */
 import ipaddr from "ipaddr.js";
+import { type IpNetwork, isInNetworks, isNetwork, parseNetwork } from "../networks.ts";
 
 /** Azure's platform service: a public number that only answers from inside. */
 const INTERNAL_ANYWAY = new Set(["168.63.129.16"]);
@@ -31,12 +32,11 @@ export interface AllowList {
  * with everything below it (`*.internal`).
  */
 export function readAllowList(entries: readonly string[]): AllowList {
-  const networks: [ipaddr.IPv4 | ipaddr.IPv6, number][] = [];
+  const networks: IpNetwork[] = [];
   const names = new Set<string>();
   const suffixes: string[] = [];
   for (const entry of entries.map((text) => text.trim().toLowerCase()).filter(Boolean)) {
-    if (ipaddr.isValidCIDR(entry)) networks.push(ipaddr.parseCIDR(entry));
-    else if (ipaddr.isValid(entry)) networks.push(wholeAddress(entry));
+    if (isNetwork(entry)) networks.push(parseNetwork(entry));
     else if (entry.startsWith("*.")) suffixes.push(entry.slice(1));
     else names.add(entry);
   }
@@ -45,16 +45,6 @@ export function readAllowList(entries: readonly string[]): AllowList {
       const name = hostname.toLowerCase().replace(/\.$/, "");
       return names.has(name) || suffixes.some((suffix) => name.endsWith(suffix));
     },
-    allowsAddress(address) {
-      if (!ipaddr.isValid(address)) return false;
-      // An IPv4 address mapped into IPv6 is allowed where the IPv4 address is: the system connects to the same place.
-      const parsed = ipaddr.process(address);
-      return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
-    },
+    allowsAddress: (address) => isInNetworks(networks, address),
   };
-}
-
-function wholeAddress(address: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  const parsed = ipaddr.process(address);
-  return [parsed, parsed.kind() === "ipv4" ? 32 : 128];
 }

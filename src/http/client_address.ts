@@ -1,5 +1,6 @@
 /** Where a request comes from, with proxies that the operator trusts looked through. */
 import ipaddr from "ipaddr.js";
+import { isInNetworks, parseNetwork } from "../networks.ts";
 
 /** The address of the client behind `peer`, the other end of the connection. */
 export type ClientAddress = (peer: string, forwardedFor: string | null) => string;
@@ -9,28 +10,18 @@ export type ClientAddress = (peer: string, forwardedFor: string | null) => strin
  * trusted proxy is the client, and whatever stands left of it may be invented.
  */
 export function makeClientAddress(trustedProxies: readonly string[]): ClientAddress {
-  const networks = trustedProxies.map((entry) =>
-    ipaddr.isValidCIDR(entry) ? ipaddr.parseCIDR(entry) : wholeAddress(ipaddr.process(entry))
-  );
-  const trusts = (address: string) => {
-    const parsed = ipaddr.process(address);
-    return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
-  };
+  const networks = trustedProxies.map(parseNetwork);
   return (peer, forwardedFor) => {
     let client = peer;
     const hops = forwardedFor?.split(",").reverse() ?? [];
     for (const hop of hops) {
-      if (!ipaddr.isValid(client) || !trusts(client)) break;
+      if (!isInNetworks(networks, client)) break;
       const address = withoutPort(hop.trim());
       if (!ipaddr.isValid(address)) break;
       client = address;
     }
     return ipaddr.isValid(client) ? ipaddr.process(client).toString() : client;
   };
-}
-
-function wholeAddress(address: ipaddr.IPv4 | ipaddr.IPv6): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  return [address, address.kind() === "ipv4" ? 32 : 128];
 }
 
 /** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write. */

@@ -1,0 +1,27 @@
+/** Lists of addresses and CIDRs, v4 and v6: what operators and owners allow and trust. */
+import ipaddr from "ipaddr.js";
+
+/** A network by its address and the bits that count; a lone address is a network of its own. */
+export type IpNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Whether the text is an address or a CIDR. */
+export function isNetwork(text: string): boolean {
+  return ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
+}
+
+/** Throws when the text is neither an address nor a CIDR. */
+export function parseNetwork(text: string): IpNetwork {
+  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
+  const address = ipaddr.process(text);
+  return [address, address.kind() === "ipv4" ? 32 : 128];
+}
+
+/**
+ * Whether the address lies in one of the networks; false for what is no address. An IPv4 address mapped into IPv6 counts
+ * as IPv4: the system connects to the same place.
+ */
+export function isInNetworks(networks: readonly IpNetwork[], address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address);
+  return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
+}
