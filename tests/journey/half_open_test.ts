@@ -7,7 +7,7 @@ import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { onStage } from "../support/stage.ts";
 
-/** DESIGN.md and issue: a half-open socket is noticed within this time. */
+/** A half-open socket is noticed within this time. */
 const NOTICED_WITHIN_MS = 60_000;
 /** Longer than it takes to notice. */
 const SILENT_SECONDS = 50;
