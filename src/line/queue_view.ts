@@ -1,7 +1,7 @@
 /** What waits on a line, in the order of departure, and when each will probably leave. */
 import type { Accounts } from "../account/account.ts";
 import { notFound } from "../errors.ts";
-import type { Message } from "../message/message.ts";
+import { type Message, NEXT_STATUS } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
@@ -26,7 +26,9 @@ export function makeQueueView(
     const line = (await kv.get(keys.line(lineId))).value;
     const plan = (await accounts.caller(accountId))?.plan;
     if (line?.accountId !== accountId || line.wanted === "deleted" || !plan) throw notFound("session");
-    const messages = await new LineQueue(kv, lineId).first(limit);
+    const read = await new LineQueue(kv, lineId).first(limit);
+    // One may have ended since its place in the queue was read.
+    const messages = read.filter(({ status }) => NEXT_STATUS[status].length > 0);
     const delays = delaysOf(plan);
     const pacing = (await kv.get(keys.pacing(lineId))).value;
     const now = clock.now();
