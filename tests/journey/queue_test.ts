@@ -98,7 +98,7 @@ Deno.test("what is queued can be seen, cancelled, and does not wait longer than 
   }));
 
 Deno.test("the gaps between a line's departures lie within its plan's bounds, bulk and files included", () => {
-  const bounds = { delayMinMs: 300, delayMaxMs: 1_500 };
+  const bounds = { delayMinMs: 300, delayMaxMs: 2_300 };
   return withStage(() => openStage({ plan: bounds }), async (stage) => {
     await stage.addPhone(CUSTOMER);
     const { sessionId, number } = await stage.linkLine(LINE);
