@@ -93,9 +93,9 @@ export function keyReused(): Problem {
 /** Removes answers that are older than 24 hours; returns how many. */
 export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
   let swept = 0;
-  let removals: Promise<boolean>[] = [];
+  let removals: Promise<string | null>[] = [];
   const settle = async () => {
-    swept += (await Promise.all(removals)).filter((removed) => removed).length;
+    swept += (await Promise.all(removals)).filter((version) => version !== null).length;
     removals = [];
   };
   for await (const row of kv.list({ prefix: keys.answers() })) {

@@ -1,13 +1,15 @@
 /**
  * The lane that an account's sends go through: while one commit is written the next sends gather, and share the
- * following commit. Each commit reads the ledger afresh and checks it, so that another process may accept as well.
+ * following commit. Each commit checks the ledger, so that another process may accept as well.
  */
 import { Problem } from "../errors.ts";
 import { Batcher, type Settled } from "../store/batch.ts";
-import { StoreError } from "../store/kv.ts";
+import { keys } from "../store/keys.ts";
+import { type Slot, StoreError } from "../store/kv.ts";
 import type { Accepted, AcceptOptions, SendCommand } from "./accept.ts";
 import { AcceptRound, loadOfCommand } from "./accept_round.ts";
 import { removeDraft } from "./bulk_draft.ts";
+import type { Ledger } from "./ledger.ts";
 import { commitSized } from "./message_rows.ts";
 
 /** How often the ledger may be found changed by another process before the sends are given up. */
@@ -17,6 +19,8 @@ export class AcceptLane {
   readonly #accountId: string;
   readonly #options: AcceptOptions;
   readonly #batcher: Batcher<SendCommand, Accepted>;
+  /** The ledger as the last round left it; null when it must be read. */
+  #ledger: Slot<Ledger> | null = null;
   /** A bulk that was written in part and then not accepted: its rows are removed before the next round. */
   #draft: string | null = null;
 
@@ -34,10 +38,13 @@ export class AcceptLane {
   async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
     for (let attempt = 0; attempt < TRIES; attempt++) {
       await this.#removeDraft();
-      const round = await AcceptRound.open(this.#accountId, this.#options);
+      const ledger = this.#ledger ?? await this.#options.kv.get(keys.ledger(this.#accountId));
+      this.#ledger = null;
+      const round = new AcceptRound(ledger, { accountId: this.#accountId, options: this.#options });
       try {
         const outcomes = await admitAll(round, commands);
-        if (outcomes && await round.write()) return outcomes;
+        this.#ledger = outcomes && await round.write();
+        if (this.#ledger) return outcomes!;
       } finally {
         this.#draft = round.draft;
       }

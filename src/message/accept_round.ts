@@ -23,15 +23,12 @@ export class AcceptRound {
   /** A bulk of this round that is written in part and not published; null when there is none. */
   draft: string | null = null;
 
-  private constructor(slot: Slot<Ledger>, account: { accountId: string; options: AcceptOptions }) {
-    this.#accountId = account.accountId;
-    this.#options = account.options;
+  /** `slot`: the ledger as this process last saw it. Another may have changed it since: then the round is void. */
+  constructor(slot: Slot<Ledger>, { accountId, options }: { accountId: string; options: AcceptOptions }) {
+    this.#accountId = accountId;
+    this.#options = options;
     this.#slot = slot;
     this.#ledger = slot.value ?? EMPTY_LEDGER;
-  }
-
-  static async open(accountId: string, options: AcceptOptions): Promise<AcceptRound> {
-    return new AcceptRound(await options.kv.get(keys.ledger(accountId)), { accountId, options });
   }
 
   /**
@@ -84,14 +81,15 @@ export class AcceptRound {
     return accepted;
   }
 
-  /** Writes what was admitted; false when the round is void and nothing of it was written. */
-  async write(): Promise<boolean> {
-    if (this.#lines.size === 0) return true;
-    this.#change.check(this.#slot).set(keys.ledger(this.#accountId), this.#ledger);
-    if (!await this.#options.kv.commit(this.#change)) return false;
+  /** Writes what was admitted. The ledger as it stands then, or null when the round is void and nothing was written. */
+  async write(): Promise<Slot<Ledger> | null> {
+    if (this.#lines.size === 0) return this.#slot;
+    const { key } = this.#slot;
+    const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, this.#ledger));
+    if (version === null) return null;
     this.draft = null;
     for (const line of this.#lines) this.#options.queued(line);
-    return true;
+    return { key, value: this.#ledger, version };
   }
 
   /** The messages of a send, at the next places of the account. */

@@ -70,7 +70,7 @@ const ORDERED_GUESS = { mutations: 12, keyBytes: 1024, bytes: 8 * 1024 };
  * takes others down; changes that touch each other's keys are never merged, so that each still sees the one before.
  */
 export function withGroupCommit(kv: Kv): Kv {
-  const batcher = new Batcher<Change, boolean>((changes) => commitMerged(kv, changes), { take: mergeable });
+  const batcher = new Batcher<Change, string | null>((changes) => commitMerged(kv, changes), { take: mergeable });
   return {
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
@@ -80,16 +80,17 @@ export function withGroupCommit(kv: Kv): Kv {
   };
 }
 
-async function commitMerged(kv: Kv, changes: readonly Change[]): Promise<Settled<boolean>[]> {
+async function commitMerged(kv: Kv, changes: readonly Change[]): Promise<Settled<string | null>[]> {
   const [only] = changes;
   if (only && changes.length === 1) return [{ status: "fulfilled", value: await kv.commit(only) }];
   try {
-    if (await kv.commit(merge(changes))) return changes.map(() => ({ status: "fulfilled", value: true }));
+    const version = await kv.commit(merge(changes));
+    if (version !== null) return changes.map(() => ({ status: "fulfilled", value: version }));
   } catch (error) {
     // A store that cannot write will not write them one by one either; anything else is one change's own mistake.
     if (error instanceof StoreError) throw error;
   }
-  const results: Settled<boolean>[] = [];
+  const results: Settled<string | null>[] = [];
   for (const change of changes) results.push(...await Promise.allSettled([kv.commit(change)]));
   return results;
 }

@@ -39,7 +39,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
   const { clock } = options.runtime;
   const nextStageId = stageIds(kv);
 
-  async function commit(change: Change): Promise<boolean> {
+  async function commit(change: Change): Promise<string | null> {
     assertFits(change);
     const small = new Change();
     small.checks.push(...change.checks);
@@ -79,7 +79,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
   }
 
   /** Writes the rows ahead, then commits; again when a sweep took the staging row for abandoned. */
-  async function commitStaged(stageId: string, rows: readonly Mutation[], small: Change): Promise<boolean> {
+  async function commitStaged(stageId: string, rows: readonly Mutation[], small: Change): Promise<string | null> {
     for (;;) {
       for (let i = 0; i < rows.length; i += CHUNKS_A_COMMIT) {
         const ahead = new Change().set(keys.staging(stageId), clock.now());
@@ -91,11 +91,12 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
       whole.checks.push(...small.checks);
       whole.mutations.push(...small.mutations);
       whole.orderedBuilds.push(...small.orderedBuilds);
-      if (staging.version !== null && await kv.commit(whole)) return true;
+      const version = staging.version === null ? null : await kv.commit(whole);
+      if (version !== null) return version;
       const now = await kv.get(keys.staging(stageId));
       if (now.version !== null && now.version === staging.version) {
         await kv.commit(new Change().delete(staging.key));
-        return false;
+        return null;
       }
     }
   }

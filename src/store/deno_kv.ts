@@ -123,7 +123,7 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
    * The order row is checked and raised in the same atomic, so two processes can never hand out places out of order.
    * Places also keep up with the clock: after an old backup is restored they lie above all that were handed out since.
    */
-  async function commitOrdered(change: Change): Promise<boolean> {
+  async function commitOrdered(change: Change): Promise<string | null> {
     for (;;) {
       const seen = place ?? await read<number>(keys.order());
       place = null;
@@ -135,10 +135,10 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
       const version = await write(raised, ordered);
       if (version !== null) {
         place = { key: keys.order(), value: order, version };
-        return true;
+        return version;
       }
       place = await read<number>(keys.order());
-      if (place.version === seen.version) return false;
+      if (place.version === seen.version) return null;
     }
   }
 
@@ -168,8 +168,8 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
       }
     },
 
-    async commit(change: Change): Promise<boolean> {
-      if (change.orderedBuilds.length === 0) return await write(change, []) !== null;
+    async commit(change: Change): Promise<string | null> {
+      if (change.orderedBuilds.length === 0) return await write(change, []);
       const run = lastOrdered.then(() => commitOrdered(change));
       lastOrdered = run.catch(() => {});
       return await run;

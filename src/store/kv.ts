@@ -4,8 +4,8 @@
  * Contract, kept by every engine and proved by `tests/contract/kv_test.ts`:
  * - Keys sort part by part: bytes < strings < bigints < numbers < booleans (Deno KV's order). A key is at most 2 KiB.
  * - A value may have any size: engines split what is over their own limit, atomically with the rest of the commit.
- * - A commit is durable when its promise resolves `true`. It resolves `false`, and nothing was written, when a check
- *   failed. It rejects with `StoreError` when the engine could not do it; whether it was written is then unknown only
+ * - A commit is durable when its promise resolves to a version: that of every row it has set. It resolves to null, and
+ *   nothing was written, when a check failed. It rejects with `StoreError` when the engine could not do it; whether it was written is then unknown only
  *   for `code: "unavailable"`.
  * - One commit holds at most 10 checks and 900 mutations, 700 KiB of values (large ones aside: they are split) and
  *   76 KiB of keys: the strictest engine's limits. More, or a value that cannot be cloned, is the caller's mistake: a
@@ -55,8 +55,8 @@ export interface Kv {
   /** Any number of keys; the engine splits the call as it must. Slots in the order of the keys. */
   getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]>;
   list<T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>>;
-  /** True when written, false when a check failed. Throws StoreError. */
-  commit(change: Change): Promise<boolean>;
+  /** The version of what was written, or null when a check failed. Throws StoreError. */
+  commit(change: Change): Promise<string | null>;
   close(): void;
 }
 

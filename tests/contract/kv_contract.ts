@@ -66,7 +66,7 @@ export function kvContract(engine: Engine): void {
     ];
     const change = new Change();
     for (const key of sorted.toReversed()) change.set(key, "x");
-    assert.equal(await a.commit(change), true);
+    assert.ok(await a.commit(change));
     assert.deepEqual((await rowsOf(b, { prefix: ["k"] })).map((row) => row.key), sorted);
     assert.deepEqual(
       (await rowsOf(b, { prefix: ["k"] }, { reverse: true })).map((row) => row.key),
@@ -114,14 +114,30 @@ export function kvContract(engine: Engine): void {
     assert.deepEqual(await b.getMany([]), []);
   });
 
+  test("a commit answers the version of what it has set, alone, with others, with large values and in order", async ({ a, b }) => {
+    const large = "x".repeat(2_000_000);
+    const changes = [
+      new Change().set(["k", 0], 1),
+      new Change().set(["k", 1], 1).add(["n"], 1),
+      new Change().set(["k", 2], large.slice(0, 100_000)),
+      new Change().set(["k", 3], large),
+      new Change().set(["k", 4], 1).ordered((order) => [{ kind: "set", key: ["log", order], value: 1 }]),
+    ];
+    const versions = await Promise.all(changes.map((change) => a.commit(change)));
+    versions.push(await a.commit(new Change().set(["k", 5], 1)));
+    const slots = await b.getMany(versions.map((_, i) => ["k", i]));
+    assert.deepEqual(slots.map((slot) => slot.version), versions);
+    for (const slot of slots) assert.ok(await b.commit(new Change().check(slot).delete(slot.key)));
+  });
+
   test("a commit with a failed check writes nothing and says so", async ({ a, b }) => {
     await a.commit(new Change().set(["k"], 1));
     const seen = await b.get(["k"]);
     await a.commit(new Change().set(["k"], 1));
-    assert.equal(await b.commit(new Change().check(seen).set(["k"], 2).set(["other"], 2).add(["n"], 1)), false);
-    assert.equal(await b.commit(new Change().checkAbsent(["k"]).set(["other"], 2)), false);
+    assert.equal(await b.commit(new Change().check(seen).set(["k"], 2).set(["other"], 2).add(["n"], 1)), null);
+    assert.equal(await b.commit(new Change().checkAbsent(["k"]).set(["other"], 2)), null);
     assert.deepEqual((await a.getMany([["k"], ["other"], ["n"]])).map((slot) => slot.value), [1, null, null]);
-    assert.equal(await b.commit(new Change().check(await b.get(["k"])).checkAbsent(["other"]).set(["other"], 3)), true);
+    assert.ok(await b.commit(new Change().check(await b.get(["k"])).checkAbsent(["other"]).set(["other"], 3)));
   });
 
   test("what is past the limits is refused as a mistake, and nothing is written", async ({ a, b }) => {
@@ -162,7 +178,7 @@ export function kvContract(engine: Engine): void {
       return a.commit(i % 10 === 5 ? change.checkAbsent(["taken"]) : change);
     });
     const results = await Promise.all(commits);
-    assert.deepEqual(results, Array.from({ length: 40 }, (_, i) => i % 10 !== 5));
+    assert.deepEqual(results.map((version) => version !== null), Array.from({ length: 40 }, (_, i) => i % 10 !== 5));
     assert.equal((await b.get(["n"])).value, 36n);
     assert.equal((await rowsOf(b, { prefix: ["k"] })).length, 36);
   });
@@ -228,7 +244,7 @@ export function kvContract(engine: Engine): void {
     for (const size of [100_000, 3_000_000]) {
       const change = new Change().set(["k"], "x".repeat(size)).set(["small"], size);
       change.checkAbsent(["taken"]);
-      assert.equal(await a.commit(change), false);
+      assert.equal(await a.commit(change), null);
       assert.deepEqual((await b.getMany([["k"], ["small"]])).map((slot) => slot.value), [null, null]);
     }
   });
@@ -307,7 +323,7 @@ export function kvContract(engine: Engine): void {
     const writers = Promise.all(
       [["a", a], ["b", b]].flatMap(([name, kv]) =>
         Array.from({ length: 100 }, async (_, i) => {
-          assert.equal(await (kv as Kv).commit(new Change().ordered(append(name as string, i))), true);
+          assert.ok(await (kv as Kv).commit(new Change().ordered(append(name as string, i))));
         })
       ),
     ).then(() => writing = false);
@@ -329,7 +345,7 @@ export function kvContract(engine: Engine): void {
           return [{ kind: "set", key: ["log", order], value: i }];
         });
       }
-      assert.equal(await kv.commit(change), true);
+      assert.ok(await kv.commit(change));
     };
     await append(a);
     await append(await openAt(4, Date.UTC(2027, 0, 1)));
@@ -345,7 +361,7 @@ export function kvContract(engine: Engine): void {
     const change = new Change().checkAbsent(["taken"]).ordered((order) => [
       { kind: "set", key: ["log", order], value: 1 },
     ]);
-    assert.equal(await a.commit(change), false);
+    assert.equal(await a.commit(change), null);
     assert.deepEqual(await rowsOf(b, { prefix: ["log"] }), []);
   });
 

@@ -57,10 +57,10 @@ export class MemoryKv implements Kv {
     }
   }
 
-  commit(change: Change): Promise<boolean> {
+  commit(change: Change): Promise<string | null> {
     return this.#run(() => {
       if (this.commitsLeft-- <= 0) throw new StoreError("unavailable", "the process has crashed");
-      if (change.checks.some(({ key, version }) => this.#slot(key).version !== version)) return false;
+      if (change.checks.some(({ key, version }) => this.#slot(key).version !== version)) return null;
       const version = String(++this.disk.commits).padStart(12, "0");
       const ordered = change.orderedBuilds.flatMap((build) => build(String(++this.disk.orders).padStart(12, "0")));
       for (const mutation of [...change.mutations, ...ordered]) {
@@ -73,7 +73,7 @@ export class MemoryKv implements Kv {
         }
       }
       this.committed();
-      return true;
+      return version;
     });
   }
 

@@ -67,7 +67,7 @@ Deno.test("what is backed up comes back: rows, counters, large values and files"
     await withStore(fresh, async (kv) => {
       for (const [name, value] of values) assert.deepEqual((await kv.get(["k", name])).value, value);
       assert.equal((await kv.get(["n"])).value, -9n);
-      assert.equal(await kv.commit(new Change().add(["n"], 1)), true);
+      assert.ok(await kv.commit(new Change().add(["n"], 1)));
     });
     for (const [name, bytes] of files) assert.deepEqual(await Deno.readFile(join(fresh.media, name)), bytes);
     await assert.rejects(Deno.stat(join(fresh.media, "cd/med_unfinished.part")), Deno.errors.NotFound);

@@ -3,7 +3,7 @@ import { Batcher, withGroupCommit } from "../../../src/store/batch.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 
 /** A store that only takes notes of commits; each waits until it is let through. */
-function notedKv(answer: (change: Change) => boolean | Error = () => true) {
+function notedKv(answer: (change: Change) => string | null | Error = () => "v1") {
   const commits: Change[] = [];
   const gates: (() => void)[] = [];
   const kv = {
@@ -67,7 +67,7 @@ Deno.test("a flush that throws fails its own items and no later ones", async () 
 Deno.test("concurrent commits become one, with amounts for one counter added up", async () => {
   const { kv, commits, flow } = notedKv();
   const work = Array.from({ length: 20 }, (_, i) => kv.commit(new Change().set(["k", i], i).add(["n"], i)));
-  assert.deepEqual(await flow(Promise.all(work)), work.map(() => true));
+  assert.deepEqual(await flow(Promise.all(work)), work.map(() => "v1"));
   assert.equal(commits.length, 1);
   assert.deepEqual(commits[0]!.mutations.filter((each) => each.kind === "add"), [
     { kind: "add", key: ["n"], amount: 190n },
@@ -118,12 +118,12 @@ Deno.test("a merged commit stays below the limits of the engine", async () => {
 
 Deno.test("when a merged commit fails its check, each change is tried alone", async () => {
   const isLoser = (change: Change) => change.checks.some((check) => check.key[0] === "taken");
-  const { kv, commits, flow } = notedKv((change) => !isLoser(change));
+  const { kv, commits, flow } = notedKv((change) => isLoser(change) ? null : "v1");
   const work = Array.from({ length: 5 }, (_, i) => {
     const change = new Change().set(["k", i], i);
     return kv.commit(i === 2 ? change.checkAbsent(["taken"]) : change);
   });
-  assert.deepEqual(await flow(Promise.all(work)), [true, true, false, true, true]);
+  assert.deepEqual(await flow(Promise.all(work)), ["v1", "v1", null, "v1", "v1"]);
   assert.equal(commits.length, 6);
 });
 

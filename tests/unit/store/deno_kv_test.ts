@@ -111,7 +111,7 @@ Deno.test("a file that another process holds locked is an error of its own kind,
       assert.deepEqual(opened, { acknowledged: 0, failed: "locked", readable: "readable 0 0" });
       assert.equal((await kv.get(["k"])).value, 1, "reading goes on");
       other.exec("ROLLBACK");
-      assert.equal(await kv.commit(new Change().set(["k"], 3)), true);
+      assert.ok(await kv.commit(new Change().set(["k"], 3)));
     } finally {
       other.close();
       kv.close();
