@@ -225,7 +225,8 @@ export class LineKeeper {
     this.#connection = null;
     this.#openedAt = null;
     if (lasted >= STABLE_AFTER_MS) this.#failures = 0;
-    this.#deps.runtime.log.info({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
+    const level = kind === "untrusted" ? "warn" : "info";
+    this.#deps.runtime.log[level]({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
     const none = { qr: null, pairingCode: null, reason };
     const line = await this.#row.read();
     if (!line) return;
@@ -247,6 +248,7 @@ export class LineKeeper {
       case "asked":
       case "lost":
       case "unavailable":
+      case "untrusted":
         await this.#row.change(line.linked ? "dropped" : "linking", none);
         return this.#retryLater();
     }

@@ -66,7 +66,7 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     started.push(media);
     const switchboard = createSwitchboard({ runtime, media });
     const refs = new RefBook(runtime.random);
-    const identity = createNoiseIdentity();
+    const identity = createNoiseIdentity(runtime.clock.now());
     const { port = 0, refresh = true, codeLifetimeMs = CODE_LIFETIME_MS } = options;
     const gate = await openGate({ port, identity, options: { network: switchboard, refs, refresh, codeLifetimeMs } });
     started.push(gate);

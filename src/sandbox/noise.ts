@@ -10,6 +10,9 @@ const MODE = new TextEncoder().encode("Noise_XX_25519_AESGCM_SHA256\0\0\0\0");
 /** "WA", protocol 6, and the version of the token dictionary (DICT_VERSION). */
 export const WA_HEADER: Uint8Array = Uint8Array.of(0x57, 0x41, 6, 3);
 const TAG_LENGTH = 16;
+const DAY_S = 24 * 60 * 60;
+/** A sandbox may stay up for long; the day before covers clocks that differ. */
+const VALID_DAYS = 365;
 
 /** The network's keys: its static Noise key and the certificate chain that the root key vouches with. */
 export interface NoiseIdentity {
@@ -20,15 +23,17 @@ export interface NoiseIdentity {
   readonly certificate: Uint8Array;
 }
 
-/** A network of its own: fresh root, intermediate and static keys. */
-export function createNoiseIdentity(): NoiseIdentity {
+/** A network of its own: fresh root, intermediate and static keys. `now` in Unix ms, for the dates of the certificates. */
+export function createNoiseIdentity(now: number): NoiseIdentity {
   const root = Curve.generateKeyPair();
   const intermediate = Curve.generateKeyPair();
   const staticKeys = Curve.generateKeyPair();
+  const today = Math.floor(now / 1000);
+  const dates = { notBefore: today - DAY_S, notAfter: today + VALID_DAYS * DAY_S };
   const details = (serial: number, issuerSerial: number, key: Uint8Array) =>
-    proto.CertChain.NoiseCertificate.Details.encode({ serial, issuerSerial, key }).finish();
+    proto.CertChain.NoiseCertificate.Details.encode({ serial, issuerSerial, key, ...dates }).finish();
   const signed = (by: KeyPair, bytes: Uint8Array) => ({ details: bytes, signature: Curve.sign(by.private, bytes) });
-  // Clients check that the intermediate was issued by serial 0, the pinned root.
+  // Clients check that the intermediate was issued by serial 0, the pinned root, and the leaf by the intermediate.
   const certificate = proto.CertChain.encode({
     intermediate: signed(root, details(1, 0, intermediate.public)),
     leaf: signed(intermediate, details(2, 1, staticKeys.public)),

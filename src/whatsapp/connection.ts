@@ -57,15 +57,20 @@ export interface CloseReason {
     | "logged_out" // 401, 403: the link is gone
     | "link_expired" // nobody scanned before the QR refs ran out
     | "lost" // the socket dropped or went silent: back off
-    | "unavailable"; // 408, 428, 500, 503: back off
+    | "unavailable" // 408, 428, 500, 503: back off
+    | "untrusted"; // the server, or the phone that links, did not prove who it is: nothing was told to it; back off
   code: number | null;
   /** One sentence, free of secrets. */
   detail: string;
 }
 
 export interface Connection {
-  /** Sends one message under its network id and waits for the server's ack. Never throws. */
-  send(message: Outgoing): Promise<SendOutcome>;
+  /**
+   * Does what one message needs before it can leave: its recipient is looked up, its file encrypted and uploaded. The
+   * network sees no message yet. What comes of it is kept in memory, and good for this connection alone. Never throws.
+   * An abort ends what it still does; what it resolves to is then nobody's concern.
+   */
+  prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared>;
   /** Throws Problem network_error or network_timeout when the network cannot be asked: a guess is never an answer. */
   checkNumber(number: string): Promise<NumberCheck>;
   /** Throws as checkNumber does. */
@@ -109,6 +114,18 @@ export type SendOutcome =
   | { kind: "hold"; detail: string }
   /** It may have left, the ack did not come: the same id again after the reconnect. */
   | { kind: "unknown"; detail: string };
+
+/** A message that can leave at once, or why it cannot. */
+export type Prepared =
+  | {
+    kind: "ready";
+    /** Sends it, once, under its network id and waits for the server's ack. Never throws. */
+    send(): Promise<SendOutcome>;
+  }
+  | Unsent;
+
+/** The outcomes of an attempt that surely did not reach the network as a message. */
+export type Unsent = Extract<SendOutcome, { kind: "refused" | "retry" | "hold" }>;
 
 export interface NumberCheck {
   exists: boolean;

@@ -1,5 +1,7 @@
 /** The contract of the port to the network, on Baileys; and what only this engine can show. */
 import assert from "node:assert/strict";
+import { Curve } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
 import { openDenoKv } from "../../src/store/deno_kv.ts";
 import { keys } from "../../src/store/keys.ts";
 import { Change, type Kv } from "../../src/store/kv.ts";
@@ -15,11 +17,14 @@ import {
 } from "../support/connection_suite.ts";
 
 /** Baileys on a store in the test's folder. */
-async function openBaileys({ simulated, runtime, folder }: EngineOptions, options: { refreshHandled?: boolean } = {}) {
+async function openBaileys(
+  { simulated, runtime, folder }: EngineOptions,
+  { rootKey = simulated.rootKey, ...options }: { refreshHandled?: boolean; rootKey?: string } = {},
+) {
   const ca = `${folder}/ca.pem`;
   await Deno.writeTextFile(ca, simulated.caPem);
   const kv = await openDenoKv(`${folder}/store/kv.sqlite3`, { runtime });
-  const { url, rootKey, mediaUrl } = simulated;
+  const { url, mediaUrl } = simulated;
   const whatsapp = { url, rootKey, mediaUrl, ca, version: null };
   const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
   const network = baileysNetwork({ runtime, kv, seal, whatsapp, ...options });
@@ -53,6 +58,33 @@ Deno.test({
     }),
 });
 
+/** A root key that no network of these tests has. */
+const STRANGE_ROOT = Buffer.from(Curve.generateKeyPair().public).toString("hex");
+
+Deno.test({
+  name: "Baileys: a network of another root key gets no QR out of a line, and no log-in",
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: () => {
+    let rootKey: string | undefined = STRANGE_ROOT;
+    return withScene((options) => openBaileys(options, { rootKey }), async (scene) => {
+      const stranger = scene.open();
+      assert.equal((await stranger.events.until("closed")).reason.kind, "untrusted");
+      assert.deepEqual(stranger.events.all.map(({ event }) => event), ["closed"]);
+
+      rootKey = undefined;
+      await scene.restart();
+      await scene.login();
+      rootKey = STRANGE_ROOT;
+      await scene.restart();
+      const { events } = scene.open();
+      assert.equal((await events.until("closed")).reason.kind, "untrusted");
+      assert.deepEqual(events.all.map(({ event }) => event), ["closed"]);
+      assert.equal(await scene.network.isLinked(LINE), true, "the link is kept for when the network is back");
+    });
+  },
+});
+
 const LINE = "ses_contract";
 const OWNER = "5511900000001";
 const FRIEND = "5511900000002";
@@ -75,6 +107,23 @@ async function deletionOf(kv: Kv, type: string): Promise<Change> {
   for await (const row of kv.list({ prefix: keys.waKeysOf(LINE, type) })) change.delete(row.key);
   return change;
 }
+
+testWithStore("a link whose account signature is forged is refused, and links nothing", async (scene) => {
+  const { sign } = Curve;
+  const stranger = Curve.generateKeyPair();
+  // Somebody who saw the QR, and so knows its secret, but does not have the account's key.
+  Curve.sign = (key, message) => sign(message[0] === 6 && message[1] === 0 ? stranger.private : key, message);
+  try {
+    const { events } = scene.open({ events: scanning(scene.owner) });
+    assert.equal((await events.until("closed")).reason.kind, "untrusted");
+    assert.deepEqual(events.of("linked"), []);
+  } finally {
+    Curve.sign = sign;
+  }
+  assert.equal(await scene.network.isLinked(LINE), false);
+  const { account } = scene.simulated.switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!;
+  assert.equal(account.companions.size, 0, "the network was not told that the line is linked");
+});
 
 testWithStore("a receiver that could not decrypt gets the message again", async (scene, kv) => {
   const { switchboard } = scene.simulated;

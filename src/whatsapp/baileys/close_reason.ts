@@ -1,5 +1,6 @@
 /** Why a connection ended, from what the library says: the network's close codes. */
 import type { CloseReason } from "../connection.ts";
+import { UntrustedServer } from "./repair_noise.ts";
 
 /** What a Boom carries, without the package that makes it. */
 interface CodedError extends Error {
@@ -16,6 +17,7 @@ interface CodedError extends Error {
  * | 401, 403           | logged_out  | the link is gone                        |
  * | 408, 428, 500, 503 | unavailable | back off; so with any code not known    |
  * | none               | lost        | the socket dropped or went silent       |
+ * | none               | untrusted   | a proof of who the other end is failed  |
  */
 const KINDS: Readonly<Record<number, CloseReason["kind"]>> = {
   401: "logged_out",
@@ -32,11 +34,24 @@ const DETAILS: Readonly<Record<CloseReason["kind"], string>> = {
   link_expired: "Nobody scanned the QR in time.",
   lost: "The connection to the network was lost.",
   unavailable: "The network is not available now.",
+  untrusted: "The server did not prove that it is the network's: its certificates do not hold.",
 };
+const FORGED_LINK = "The phone that links did not prove who it is: its signature does not hold.";
+
+/** How the library's sentences begin when the certificates of the handshake do not hold, and the signatures of a link. */
+const BAD_CERTIFICATE = /^(invalid noise|noise (intermediate )?certificate|certification match failed)/;
+const BAD_LINK = /^(Invalid account signature|Failed to verify account signature)/;
 
 /** A reason with the sentence that belongs to its kind. */
 export function closeReason(kind: CloseReason["kind"], code: number | null = null): CloseReason {
   return { kind, code, detail: DETAILS[kind] };
+}
+
+/** The reason in an error that says that the other end did not prove who it is; null in any other. */
+export function distrustOf(error: unknown): CloseReason | null {
+  const { message = "" } = (error ?? {}) as Partial<Error>;
+  if (error instanceof UntrustedServer || BAD_CERTIFICATE.test(message)) return closeReason("untrusted");
+  return BAD_LINK.test(message) ? { ...closeReason("untrusted"), detail: FORGED_LINK } : null;
 }
 
 /**
@@ -46,6 +61,8 @@ export function closeReason(kind: CloseReason["kind"], code: number | null = nul
 export function reasonOf(error: unknown): CloseReason {
   const { message = "", output } = (error ?? {}) as Partial<CodedError>;
   const code = output?.statusCode;
+  const distrust = distrustOf(error);
+  if (distrust) return distrust;
   if (code === undefined || !/^(Stream Errored|Connection Failure)/.test(message)) return closeReason("lost");
   return closeReason(KINDS[code] ?? "unavailable", code);
 }

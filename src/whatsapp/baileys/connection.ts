@@ -20,7 +20,7 @@ import type { Kv } from "../../store/kv.ts";
 import { type Seal, SealError } from "../../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents, OpenOptions, OwnIdentity } from "../connection.ts";
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
-import { closeReason, reasonOf } from "./close_reason.ts";
+import { closeReason, distrustOf, reasonOf } from "./close_reason.ts";
 import { within } from "./deadline.ts";
 import { digitsOf } from "./decode.ts";
 import { type Groups, makeGroups } from "./groups.ts";
@@ -208,7 +208,7 @@ export function connectLine(
       expired: () => finish(closeReason("link_expired")),
       failed: (error) => {
         log.warn({ error: error instanceof Error ? error.name : "unknown" }, "linking failed");
-        finish(closeReason("unavailable"));
+        finish(distrustOf(error) ?? closeReason("unavailable"));
       },
     });
   }
@@ -281,9 +281,9 @@ export function connectLine(
 
   return {
     ended: ended.promise,
-    send: (message) =>
+    prepare: (message, signal) =>
       live && loggedIn
-        ? live.sender.send(message)
+        ? live.sender.prepare(message, signal)
         : Promise.resolve({ kind: "hold", detail: "The line is not connected." }),
     checkNumber: async (number) => await open().recipients.check(number),
     groups: async () => {

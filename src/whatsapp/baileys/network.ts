@@ -10,7 +10,9 @@ import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./quiet_libsignal.ts";
+import { repairCurve } from "./repair_curve.ts";
 import { repairLibsignal } from "./repair_libsignal.ts";
+import { repairNoise } from "./repair_noise.ts";
 import { containStrayRejections } from "./stray_rejections.ts";
 import { webVersion } from "./web_version.ts";
 
@@ -24,13 +26,15 @@ export interface BaileysNetworkOptions {
 }
 
 /**
- * A network at the addresses of the settings. One for a process: the library keeps the network's root key, and the
- * console that it prints keys to, in global places. Throws when the CA file of the settings can't be read.
+ * A network at the addresses of the settings. One for a process: the library keeps the network's root key, the
+ * clock of its certificates, and the console that it prints keys to, in global places. Throws when the CA file of the settings can't be read.
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, refreshHandled = true } = options;
   silenceLibsignal();
   repairLibsignal();
+  repairCurve();
+  repairNoise(runtime.clock);
   containStrayRejections(runtime.log);
   if (whatsapp.rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(whatsapp.rootKey, "hex");
   const shared = {

@@ -6,6 +6,8 @@ import { FrameReader } from "../../../src/sandbox/frames.ts";
 import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../src/sandbox/noise.ts";
 import { isSignedBy } from "../../../src/sandbox/signature.ts";
 
+const NOW = Date.parse("2026-08-01T00:00:00Z");
+
 /** The client's half, by the library: an implementation that is not ours. */
 function client(routingInfo?: Uint8Array) {
   const ephemeral = Curve.generateKeyPair();
@@ -38,7 +40,7 @@ async function shakeHands(identity: NoiseIdentity) {
 }
 
 Deno.test("a client that pins the root key shakes hands, and both sides read each other", async () => {
-  const { noise, responder, reader, staticKeys, learned } = await shakeHands(createNoiseIdentity());
+  const { noise, responder, reader, staticKeys, learned } = await shakeHands(createNoiseIdentity(NOW));
   assert.deepEqual(Buffer.from(learned.staticPublic), Buffer.from(staticKeys.public));
   assert.equal(Buffer.from(learned.payload).toString(), "who I am");
   for (const text of ["first", "second", ""]) {
@@ -49,7 +51,7 @@ Deno.test("a client that pins the root key shakes hands, and both sides read eac
 });
 
 Deno.test("the root key signs the intermediate, and that the static key; another root signs neither", () => {
-  const { certificate, rootPublic, staticKeys } = createNoiseIdentity();
+  const { certificate, rootPublic, staticKeys } = createNoiseIdentity(NOW);
   const { leaf, intermediate } = proto.CertChain.decode(certificate);
   const { Details } = proto.CertChain.NoiseCertificate;
   const vouchedFor = Details.decode(intermediate!.details!);
@@ -57,7 +59,7 @@ Deno.test("the root key signs the intermediate, and that the static key; another
   assert.ok(isSignedBy(rootPublic, intermediate!.details!, intermediate!.signature!));
   assert.ok(isSignedBy(vouchedFor.key!, leaf!.details!, leaf!.signature!));
   assert.deepEqual(Buffer.from(Details.decode(leaf!.details!).key!), Buffer.from(staticKeys.public));
-  assert.ok(!isSignedBy(createNoiseIdentity().rootPublic, intermediate!.details!, intermediate!.signature!));
+  assert.ok(!isSignedBy(createNoiseIdentity(NOW).rootPublic, intermediate!.details!, intermediate!.signature!));
 });
 
 Deno.test("a frame that was altered, repeated or left out does not decrypt", async () => {
@@ -68,14 +70,14 @@ Deno.test("a frame that was altered, repeated or left out does not decrypt", asy
     "cut short": (a: Uint8Array) => [a.subarray(0, 8)],
   };
   for (const [name, frames] of Object.entries(scenarios)) {
-    const { noise, responder, reader } = await shakeHands(createNoiseIdentity());
+    const { noise, responder, reader } = await shakeHands(createNoiseIdentity(NOW));
     const [a, b] = ["one", "two"].flatMap((text) => reader.push(noise.encodeFrame(Buffer.from(text))));
     assert.throws(() => frames(a!, b!).forEach((frame) => responder.decrypt(frame)), name);
   }
 });
 
 Deno.test("a handshake that does not begin or end as it must is refused", () => {
-  const responder = createNoiseResponder(createNoiseIdentity());
+  const responder = createNoiseResponder(createNoiseIdentity(NOW));
   assert.throws(() => responder.hello(proto.HandshakeMessage.encode({}).finish()), /client hello/);
   assert.throws(() => responder.finish(proto.HandshakeMessage.encode({}).finish()), /client finish/);
   assert.throws(() => responder.encrypt(new Uint8Array(1)), /not finished/);

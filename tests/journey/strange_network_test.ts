@@ -1,0 +1,29 @@
+/** A gateway whose root key is not the network's: the network could be anybody's. */
+import assert from "node:assert/strict";
+import { Curve } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { onStage } from "../support/stage.ts";
+
+/** Pino's number of the level. */
+const WARN = 40;
+const strangeRoot = Buffer.from(Curve.generateKeyPair().public).toString("hex");
+
+onStage("a gateway does not link on a network of another root key, and says why", async ({ api, gateway }) => {
+  const { data: { _id } } = await api.call("POST", "/sessions", { name: "Office" });
+  // Twice: it comes back by itself, and is refused again.
+  await until(systemClock, () => Promise.resolve(gateway.log().match(/"kind":"untrusted"/g)?.length === 2 || null), {
+    what: "the second refusal in the log",
+  });
+  const session = (await api.call("GET", `/sessions/${_id}/status`)).data;
+  assert.equal(session.status, "initializing");
+  assert.match(session.reason, /did not prove that it is the network/);
+  assert.equal((await api.call("GET", `/sessions/${_id}/qr`)).qr, null);
+  const told = gateway.log().split("\n").filter((line) => line.includes('"kind":"untrusted"')).map((line) =>
+    JSON.parse(line)
+  );
+  for (const { level, lineId, reason } of told) {
+    assert.deepEqual([level, lineId, reason], [WARN, _id, session.reason]);
+  }
+}, { env: { PALOMA_WHATSAPP_ROOT_KEY: strangeRoot } });
