@@ -8,7 +8,7 @@ import { beginDraft, publishDraft, writeDraft } from "./bulk_draft.ts";
 import { answerOf, type KeptSend, readFirstAnswer } from "./first_answer.ts";
 import { EMPTY_LEDGER, extendLedger, type Ledger } from "./ledger.ts";
 import type { Message } from "./message.ts";
-import { addMessage, fitsOneCommit, type Load, loadOf } from "./message_rows.ts";
+import { addMessages, fitsOneCommit, type Load, loadOf } from "./message_rows.ts";
 
 export class AcceptRound {
   readonly #accountId: string;
@@ -18,6 +18,8 @@ export class AcceptRound {
   /** The ledger with the sends of this round. */
   #ledger: Ledger;
   readonly #change = new Change();
+  /** What this commit writes of messages; those of a draft are written ahead. */
+  readonly #admitted: Message[] = [];
   readonly #lines = new Set<string>();
   readonly #byKey = new Map<string, { fingerprint: string; accepted: Accepted }>();
   /** A bulk of this round that is written in part and not published; null when there is none. */
@@ -56,7 +58,7 @@ export class AcceptRound {
     const messages = this.#messages(command);
     const bulkId = messages[0]!.bulkId;
     if (fitsOneCommit(loadOfCommand(command))) {
-      for (const message of messages) addMessage(this.#change, message);
+      this.#admitted.push(...messages);
     } else if (!await this.#addDraft(messages)) {
       return null;
     }
@@ -84,6 +86,7 @@ export class AcceptRound {
   /** Writes what was admitted. The ledger as it stands then, or null when the round is void and nothing was written. */
   async write(): Promise<Slot<Ledger> | null> {
     if (this.#lines.size === 0) return this.#slot;
+    addMessages(this.#change, this.#admitted);
     const { key } = this.#slot;
     const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, this.#ledger));
     if (version === null) return null;

@@ -6,7 +6,7 @@
 import { keys } from "../store/keys.ts";
 import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
 import type { Message } from "./message.ts";
-import { addMessage, commitSized, loadOf, removeMessage } from "./message_rows.ts";
+import { addMessages, commitSized, loadOf, removeMessage } from "./message_rows.ts";
 
 export interface BulkDraft {
   /** The draft's messages have ids from this to that, with no other message between. */
@@ -23,7 +23,7 @@ export function beginDraft(change: Change, bulkId: string, messages: readonly Me
 export async function writeDraft(kv: Kv, bulkId: string, messages: readonly Message[]): Promise<Row<BulkDraft>> {
   for (const piece of commitSized(messages, (message) => loadOf([message.content]))) {
     const change = new Change();
-    for (const message of piece) addMessage(change, message);
+    addMessages(change, piece);
     await kv.commit(change);
   }
   const slot = await kv.get(keys.bulkDraft(bulkId));

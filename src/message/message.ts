@@ -26,6 +26,10 @@ export const NEXT_STATUS: Readonly<Record<MessageStatus, readonly MessageStatus[
   failed: [],
 };
 
+export function hasEnded(message: Pick<Message, "status">): boolean {
+  return NEXT_STATUS[message.status].length === 0;
+}
+
 export interface MessageError {
   /** Stable code: `cancelled`, `expired`, `number_not_registered`, `refused`, `unacknowledged`, `session_logged_out`, … */
   code: string;

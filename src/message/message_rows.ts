@@ -3,20 +3,24 @@ import { dropFile, keepFile } from "../media/store.ts";
 import { keys } from "../store/keys.ts";
 import type { Change } from "../store/kv.ts";
 import { type OutgoingContent, remoteFile, storedFile } from "./content.ts";
+import { addExpiries } from "./expiry.ts";
 import type { Message } from "./message.ts";
 import { dequeue, enqueue } from "./queue.ts";
 
-/** Messages of one commit: with up to five rows each (one is an answer kept), well below the 900 that it may have. */
-const MESSAGES_A_COMMIT = 160;
+/** Messages of one commit: with up to four rows each (one is an answer kept), below the 900 that it may have. */
+const MESSAGES_A_COMMIT = 200;
 /** Bytes of one commit, well below the 700 KiB that it may have. */
 const BYTES_A_COMMIT = 512 * 1024;
 /** A message's rows without its text, measured at about 600 bytes. */
 const BYTES_A_MESSAGE = 1024;
 
-/** Adds a new message, its place in the queue, and the row of its file to the change. */
-export function addMessage(change: Change, message: Message): void {
-  enqueue(change, message);
-  keepFileOf(change, message);
+/** Adds new messages to the change, with their places in the queue, their files' rows, and until when they may wait. */
+export function addMessages(change: Change, messages: readonly Message[]): void {
+  for (const message of messages) {
+    enqueue(change, message);
+    keepFileOf(change, message);
+  }
+  addExpiries(change, messages);
 }
 
 /** Adds the row of the message's file, if it has one here. */
@@ -28,10 +32,11 @@ export function keepFileOf(change: Change, { content, accountId, createdAt }: Me
   keepFile(change, { id, accountId, size, sha256, mimetype, filename, createdAt, expiresAt: null });
 }
 
-/** Adds to the change that the message was never there. */
+/** Adds to the change that the message, one of a bulk's draft, was never there. */
 export function removeMessage(change: Change, message: Message): void {
   dequeue(change, message);
-  change.delete(keys.message(message.id));
+  // The messages of a bulk end at the same time: their row is named for the first of them.
+  change.delete(keys.message(message.id)).delete(keys.expiry(message.expiresAt, message.id));
   const file = storedFile(message.content);
   if (file) dropFile(change, file.fileId);
 }

@@ -1,12 +1,12 @@
 /**
- * The queue of a line: rows in the order of departure, with the time until which each message may wait.
+ * The queue of a line: rows in the order of departure.
  * Truth is these rows (promise 7); whoever adds or takes them does so in the commit that changes the message.
  */
 import type { Change, Kv, Row } from "../store/kv.ts";
 import { keys } from "../store/keys.ts";
 import type { Message, QueueRow } from "./message.ts";
 
-/** Adds a new message, its place in the line's queue and its expiry to the change. */
+/** Adds a new message and its place in the line's queue to the change. */
 export function enqueue(change: Change, message: Message): void {
   change
     .set(keys.message(message.id), message)
@@ -14,13 +14,12 @@ export function enqueue(change: Change, message: Message): void {
       messageId: message.id,
       accountId: message.accountId,
       bulkId: message.bulkId,
-    })
-    .set(keys.expiry(message.expiresAt, message.id), message.sessionId);
+    });
 }
 
 /** Takes the message out of the queue in the change that ends it. */
 export function dequeue(change: Change, message: Message): void {
-  change.delete(keys.queue(message.sessionId, message.position)).delete(keys.expiry(message.expiresAt, message.id));
+  change.delete(keys.queue(message.sessionId, message.position));
 }
 
 /** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */

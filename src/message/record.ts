@@ -10,7 +10,7 @@ import { keys } from "../store/keys.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history.ts";
-import { type Message, type MessageError, NEXT_STATUS } from "./message.ts";
+import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { dequeue } from "./queue.ts";
 import { earlyReceipts, statusBody } from "./receipts.ts";
 
@@ -120,8 +120,4 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
     cancelled: (messageId, error) =>
       move(messageId, "queued", (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null),
   };
-}
-
-function hasEnded(message: Message): boolean {
-  return NEXT_STATUS[message.status].length === 0;
 }

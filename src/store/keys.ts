@@ -79,9 +79,9 @@ export const keys = {
   /** A line's queue: one row for each message that is `queued` or `processing`, in the order of departure. */
   queue: (lineId: string, position: number) => key<QueueRow>("queue", lineId, position),
   queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
-  /** Until when a message may wait, in the order of time; the value is the line's id. Exists as long as its queue row. */
-  expiry: (expiresAt: number, messageId: string) => key<string>("expiry", expiresAt, messageId),
-  expiries: () => prefix<string>("expiry"),
+  /** Ids of messages that may wait until this time (Unix ms), the first of them in the key; they may have ended since. */
+  expiry: (expiresAt: number, firstMessageId: string) => key<string[]>("expiry", expiresAt, firstMessageId),
+  expiries: () => prefix<string[]>("expiry"),
   /** A bulk: written last of its rows; without it the queue rows that name it do not count (all or none). */
   bulk: (bulkId: string) => key<Bulk>("bulk", bulkId),
   /** The gateway's message id of a network id, from the first departure: receipts name only that. */

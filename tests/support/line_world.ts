@@ -9,7 +9,7 @@ import { makeCancel } from "../../src/message/cancel.ts";
 import { recordStatus } from "../../src/message/history.ts";
 import type { Message, MessageStatus } from "../../src/message/message.ts";
 import type { FetchFile } from "../../src/message/fetch_file.ts";
-import { enqueue } from "../../src/message/queue.ts";
+import { addMessages } from "../../src/message/message_rows.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
@@ -185,7 +185,7 @@ export class World {
       ...fields,
     };
     const change = new Change();
-    enqueue(change, message);
+    addMessages(change, [message]);
     await new MemoryKv(this.disk).commit(change);
     this.supervisor?.messageAccepted(lineId);
     return message;

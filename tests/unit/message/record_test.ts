@@ -39,7 +39,7 @@ Deno.test("the history index follows every move, whatever becomes of the message
   await world.supervisor.stop();
 });
 
-Deno.test("an end takes queue row, expiry row and file row with it", async () => {
+Deno.test("an end takes queue row and file row with it", async () => {
   const world = await connectedWorld();
   const file = { fileId: "med_1", size: 3, sha256: "00" };
   await world.accept("ses_1", {
@@ -47,7 +47,7 @@ Deno.test("an end takes queue row, expiry row and file row with it", async () =>
   });
   await world.clock.advance(0);
   const left = [...world.disk.rows.values()].map(({ key }) => key[0]).filter((name) =>
-    ["queue", "expiry", "file"].includes(String(name))
+    ["queue", "file"].includes(String(name))
   );
   assert.deepEqual(left, []);
   await world.supervisor.stop();
