@@ -65,6 +65,8 @@ async function listenToStream({ url, key, events, session, after, json }: Asked,
 
 async function listenByWebhook({ url, key, events, session, port, forward, json }: Asked): Promise<void> {
   let wrong = 0;
+  // From before there is a webhook: a Ctrl-C while the gateway makes it would leave it behind.
+  const asked = untilAsked();
   const webhook = await openTemporaryWebhook({
     api: httpClient(url, { "x-api-key": key }),
     events: events?.split(",").map((name) => name.trim()) ?? null,
@@ -80,7 +82,7 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
     throw new Exit(1, `${error.message}\nThe gateway calls this machine only with PALOMA_OUTBOUND_ALLOW=127.0.0.1.`);
   });
   printError(`Webhook ${webhook.id} listens on ${webhook.url}. Ctrl-C removes it.`);
-  await untilAsked();
+  await asked;
   await webhook.end();
   if (wrong > 0) throw new Exit(1, `${wrong} requests had a wrong signature.`);
 }

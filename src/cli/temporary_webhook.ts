@@ -45,7 +45,8 @@ export interface TemporaryWebhook {
 /** Listens and registers. Throws Exit 1 when the port is taken or the gateway refuses. */
 export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Promise<TemporaryWebhook> {
   const { api, events, sessionId, port, forward, received } = options;
-  let secret = "";
+  /** The gateway may call before it has answered what the secret is. */
+  const registered = Promise.withResolvers<string>();
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts: Buffer[] = [];
@@ -54,6 +55,7 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
     const header = (name: string) => String(request.headers[name] ?? "");
     const forwarded = forward === null ? null : await handOn(forward, { request, body });
     response.writeHead(forwarded ?? 200).end();
+    const secret = await registered.promise;
     received({
       id: header("webhook-id"),
       body: body.toString("utf8"),
@@ -80,7 +82,7 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
   try {
     const subscription = { url, ...(events ? { events } : {}), ...(sessionId ? { sessionId } : {}) };
     const { data } = await api.call("POST", "/webhooks", subscription);
-    secret = data.secret;
+    registered.resolve(data.secret);
     return {
       id: data.id,
       url,

@@ -141,6 +141,28 @@ onStage(
   },
 );
 
+Deno.test("Ctrl-C while the gateway still makes the webhook removes it too", async () => {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  const calls: string[] = [];
+  const gateway = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async ({ method, url }) => {
+    calls.push(`${method} ${new URL(url).pathname}`);
+    if (method === "DELETE") return Response.json({ data: {} });
+    asked.resolve();
+    await answer.promise;
+    return Response.json({ data: { id: "whk_1", secret: "whsec_c2VjcmV0" } }, { status: 201 });
+  });
+  const url = `http://127.0.0.1:${gateway.addr.port}/v1`;
+  const child = palomaCommand(["listen", "--webhook", "--url", url], { PALOMA_API_KEY: "pk_any" }).spawn();
+  await asked.promise;
+  child.kill("SIGINT");
+  answer.resolve();
+  const { code, signal } = await child.output();
+  assert.deepEqual([code, signal], [0, null]);
+  assert.deepEqual(calls, ["POST /v1/webhooks", "DELETE /v1/webhooks/whk_1"]);
+  await gateway.shutdown();
+});
+
 onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
   const url = ["--url", gateway.baseUrl];
   const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
