@@ -62,9 +62,9 @@ export function makeServeMedia(
     const length = end - start + 1;
     headers.set("content-length", String(length));
     if (range) headers.set("content-range", `bytes ${start}-${end}/${record.size}`);
-    const file = await open(media.path(record.id));
-    if (request.method === "HEAD") file.close();
-    const body = request.method === "HEAD" ? null : await streamOf(file, { start, length });
+    const path = media.path(record.id);
+    await mustExist(path);
+    const body = request.method === "HEAD" ? null : streamOf(path, { start, length });
     return new Response(body, { status: range ? 206 : 200, headers });
   };
 }
@@ -111,35 +111,64 @@ function readRange(header: string | null, size: number): { start: number; end: n
   return start < size ? { start, end } : "unsatisfiable";
 }
 
-async function open(path: string): Promise<Deno.FsFile> {
+async function mustExist(path: string): Promise<void> {
   try {
-    return await Deno.open(path, { read: true });
+    await Deno.stat(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) throw notFound("file");
     throw error;
   }
 }
 
-async function streamOf(
-  file: Deno.FsFile,
+/** Opens the file at the first read, so that an answer that nobody reads any more holds none open. */
+function streamOf(
+  path: string,
   { start, length }: { start: number; length: number },
-): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-  if (start > 0) await file.seek(start, Deno.SeekMode.Start);
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let file: Deno.FsFile | null = null;
   let left = length;
+  let ended = false;
+  const end = () => {
+    ended = true;
+    file?.close();
+    file = null;
+  };
   return new ReadableStream({
     async pull(controller) {
-      const chunk = new Uint8Array(Math.min(CHUNK_BYTES, left));
-      const read = left === 0 ? null : await file.read(chunk);
-      if (read === null) {
-        file.close();
+      try {
+        if (file === null) {
+          const opened = await openAt(path, start);
+          // The client may have gone meanwhile, and then nobody else closes it.
+          if (ended) return opened.close();
+          file = opened;
+        }
+        const chunk = new Uint8Array(Math.min(CHUNK_BYTES, left));
+        const read = left === 0 ? null : await file.read(chunk);
+        if (ended) return;
+        if (read !== null) {
+          left -= read;
+          return controller.enqueue(chunk.subarray(0, read));
+        }
         // Fewer bytes than the row says: the response must not look complete.
-        if (left > 0) controller.error(new Error("the file on disk is shorter than its record"));
-        else controller.close();
-        return;
+        if (left > 0) throw new Error("the file on disk is shorter than its record");
+        end();
+        controller.close();
+      } catch (error) {
+        end();
+        throw error;
       }
-      left -= read;
-      controller.enqueue(chunk.subarray(0, read));
     },
-    cancel: () => file.close(),
+    cancel: end,
   }, { highWaterMark: 0 });
+}
+
+async function openAt(path: string, start: number): Promise<Deno.FsFile> {
+  const file = await Deno.open(path, { read: true });
+  try {
+    if (start > 0) await file.seek(start, Deno.SeekMode.Start);
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
+  }
 }

@@ -186,6 +186,48 @@ for (const [range, status, content, header] of RANGES) {
   });
 }
 
+/** A test that fails when it leaves a file open. */
+function testThatCloses(name: string, fn: () => Promise<void>): void {
+  Deno.test({ name, fn, sanitizeResources: true });
+}
+
+testThatCloses("an answer that nobody reads holds no file open", async () => {
+  await using s = await stage();
+  const file = await s.kept("0123456789");
+  const link = s.links.sign(file.id, file.expiresAt!);
+  for (const range of [null, "bytes=4-"]) assert.ok((await s.serve(requestOf(link, { range }))).body);
+});
+
+testThatCloses("a client that goes away during a read leaves no file open", async () => {
+  await using s = await stage();
+  const file = await s.kept("0123456789");
+  const request = requestOf(s.links.sign(file.id, file.expiresAt!), { range: "bytes=1-" });
+  for (const reads of [0, 1]) {
+    const reader = (await s.serve(request)).body!.getReader();
+    for (let read = 0; read < reads; read++) await reader.read();
+    const underway = reader.read();
+    await reader.cancel();
+    assert.equal((await underway).done, true);
+    // Opening and reading go on for a moment after the client has gone.
+    await Deno.readTextFile(s.media.path(file.id));
+  }
+});
+
+testThatCloses("a file that cannot be read breaks the answer off, and is closed", async () => {
+  await using s = await stage();
+  const file = await s.kept("0123456789");
+  const request = requestOf(s.links.sign(file.id, file.expiresAt!));
+  const gone = await s.serve(request);
+  await Deno.remove(s.media.path(file.id));
+  await assert.rejects(gone.text());
+  // A folder can be opened, and not read.
+  await Deno.mkdir(s.media.path(file.id));
+  await assert.rejects((await s.serve(request)).text());
+  await Deno.remove(s.media.path(file.id));
+  await Deno.writeTextFile(s.media.path(file.id), "01234");
+  await assert.rejects((await s.serve(request)).text(), /shorter than its record/);
+});
+
 Deno.test("HEAD gives the headers of GET and no body", async () => {
   await using s = await stage();
   const file = await s.kept("0123456789");
