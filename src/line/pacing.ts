@@ -4,7 +4,9 @@
  *
  * The gateway does not see the moment at which a message departs, only two that enclose it: when it handed the message
  * over, and when the server's answer was there. The pause counts from the answer, so `min` holds by construction; it is
- * drawn short of `max` by a slack, in which the answer, a late timer and the encoding of the next message find room.
+ * drawn short of `max` by a slack, in which the answer, a late timer and the encryption of a text find room. What takes
+ * longer, above all an upload, is done while the pause runs (`preparation.ts`); it stretches the gap past `max` only
+ * when it takes longer than the pause.
  * An attempt that failed counts as a departure too: asking the network in a row, without a pause, for numbers that do
  * not exist is what gets a line blocked.
  */
@@ -28,7 +30,12 @@ export interface Pacing {
   lastDepartureAt: number;
   /** Before this nothing departs, Unix ms. */
   nextDepartureAt: number;
+  /** Present while the file of the next message is prepared: how often that was begun and did not come to its end. */
+  preparing?: { messageId: string; begun: number };
 }
+
+/** Of a line from which nothing has departed yet. */
+export const NO_DEPARTURE: Readonly<Pacing> = { lastDepartureAt: 0, nextDepartureAt: 0 };
 
 /** Room for answer, timer and encoding: measured at some 50 ms together on a busy machine, more on a far network. */
 const MAX_SLACK_MS = 1_000;

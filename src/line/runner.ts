@@ -1,32 +1,25 @@
 /**
- * The runner of one line: takes the head of its queue, keeps the pause, hands it to the connection, records what came
- * of it (promises 1 to 4). Strictly one after another, so at most one message of the line is on its way.
+ * The runner of one line: takes the head of its queue, has it prepared while the pause runs, lets it leave, records what
+ * came of it (promises 1 to 4). Strictly one after another, so at most one message of the line is on its way.
  *
  * Nothing is kept in memory that a restart would miss: a message that was on its way when the process died stands as
  * `processing` and goes again under the same network id. Wake-ups may be lost or doubled: each only makes it look.
  */
-import type { MediaStore } from "../media/store.ts";
-import { remoteFile, storedFile } from "../message/content.ts";
 import { EXPIRED } from "../message/expiry.ts";
-import type { FetchFile } from "../message/fetch_file.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import { isProved } from "../message/receipts.ts";
 import type { Alongside, Recorder } from "../message/record.ts";
-import { type Runtime, sleep } from "../runtime.ts";
+import { sleep } from "../runtime.ts";
 import type { AlarmClock } from "../store/alarm.ts";
 import { keys } from "../store/keys.ts";
-import type { Kv } from "../store/kv.ts";
-import type { Connection, Outgoing, SendOutcome } from "../whatsapp/connection.ts";
+import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
 import { afterDeparture, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
+import { Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
 
-export interface RunnerDeps {
-  kv: Kv;
-  runtime: Runtime;
+export interface RunnerDeps extends PreparationDeps {
   alarms: AlarmClock;
   recorder: Recorder;
-  files: Pick<MediaStore, "path">;
-  fetchFile: FetchFile;
   /** The pauses of the account's plan, as they are now. */
   delays(accountId: string): Promise<Delays>;
 }
@@ -55,9 +48,8 @@ const RETRY_AFTER_MS = [2_000, 8_000];
 const ALARM_LEAD_MS = 250;
 /** After trouble with the store, or a connection that is open and yet holds. */
 const TROUBLE_PAUSE_MS = 1_000;
-/** How long a connection may take over one message, and the slowest upload that is still waited for. */
+/** How long a connection may take over the departure of one message. */
 const SEND_DEADLINE_MS = 120_000;
-const SLOWEST_UPLOAD_BYTES_PER_MS = 50;
 /** How many messages of an ended line fail at once. */
 const ENDING_AT_ONCE = 50;
 
@@ -68,6 +60,7 @@ export class Runner {
   readonly #deps: RunnerDeps;
   readonly #line: RunnerLine;
   readonly #queue: LineQueue;
+  readonly #preparation: Preparation;
   #flow: Flow = { kind: "waiting" };
   #stopping = new AbortController();
   #running: Promise<void> | null = null;
@@ -82,6 +75,7 @@ export class Runner {
     this.#deps = deps;
     this.#line = line;
     this.#queue = new LineQueue(deps.kv, line.lineId);
+    this.#preparation = new Preparation(deps, line.lineId, () => this.wake());
   }
 
   start(): void {
@@ -130,6 +124,7 @@ export class Runner {
         await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
       }
     }
+    await this.#preparation.close();
     this.#tellResting();
   }
 
@@ -145,29 +140,40 @@ export class Runner {
   async #step(): Promise<number> {
     const { recorder, runtime } = this.#deps;
     const flow = this.#flow;
+    if (flow.kind !== "open") this.#preparation.drop();
     if (flow.kind === "ended") return await this.#fail(flow.error);
     const message = await this.#queue.head();
-    if (!message) return Infinity;
+    if (!message) {
+      this.#preparation.drop();
+      return Infinity;
+    }
     if (isProved(message)) {
       await recorder.proved(message.id);
       return 0;
     }
-    if (message.expiresAt <= runtime.clock.now()) {
+    const now = runtime.clock.now();
+    if (message.expiresAt <= now) {
       await recorder.dropped(message.id, EXPIRED);
       return 0;
     }
     if (flow.kind === "waiting") return Infinity;
-    if (remoteFile(message.content)) {
-      // During the pause, as far as there is one.
-      await this.#deps.fetchFile(message, this.#stopping.signal);
-      return 0;
-    }
+    // After passing trouble the network is left alone for a while.
+    if (this.#retryAt > now) return this.#retryAt - now;
+    const ready = this.#preparation.of(message, flow.connection);
     const delays = await this.#deps.delays(message.accountId);
     const pacing = (await this.#deps.kv.get(keys.pacing(this.#line.lineId))).value;
-    const now = runtime.clock.now();
-    const wait = Math.max(nextDeparture(pacing, now, delays), this.#retryAt) - now;
+    const wait = nextDeparture(pacing, now, delays) - now;
     if (wait > 0) return wait;
-    return await this.#dispatch(message, { connection: flow.connection, delays, pacing });
+    if (!ready) {
+      await this.#nextWake(); // its end is one
+      return 0;
+    }
+    if (ready.kind === "hold") {
+      this.#preparation.drop();
+      this.#retryAt = now + TROUBLE_PAUSE_MS;
+      return 0;
+    }
+    return await this.#dispatch(message, { connection: flow.connection, ready, delays, pacing });
   }
 
   /** Fails what waits, some at a time, because the link is gone. */
@@ -180,13 +186,14 @@ export class Runner {
     return ended.some(Boolean) ? 0 : TROUBLE_PAUSE_MS;
   }
 
-  async #dispatch(message: Message, { connection, delays, pacing }: Departure): Promise<number> {
+  async #dispatch(message: Message, { connection, ready, delays, pacing }: Departure): Promise<number> {
     const { recorder, runtime: { clock, random } } = this.#deps;
+    this.#preparation.drop(); // it is used up
     const handedOverAt = clock.now();
     const onItsWay = whileDeparting(handedOverAt, { delays, random });
     const dispatched = await recorder.dispatched(message.id, this.#keepPacing(onItsWay));
     if (!dispatched) return 0; // cancelled in this very moment
-    const outcome = await this.#send(connection, dispatched);
+    const outcome = await this.#send(message, ready);
     const answeredAt = clock.now();
     this.#log(dispatched, outcome);
     const departed = this.#keepPacing(afterDeparture(handedOverAt, answeredAt, { delays, random }));
@@ -237,32 +244,21 @@ export class Runner {
     else log.warn({ ...fields, reason: outcome.detail }, "an attempt to send failed");
   }
 
-  /** Hands the message over; an answer that never comes, and a connection that throws, are outcomes too. */
-  async #send(connection: Connection, message: Message): Promise<SendOutcome> {
+  /** Lets the message leave; an answer that never comes, and a connection that throws, are outcomes too. */
+  async #send({ id: messageId }: Message, ready: Ready): Promise<SendOutcome> {
+    if (ready.kind !== "ready") return ready;
+    const { clock, log } = this.#deps.runtime;
     const answered = new AbortController();
-    const size = storedFile(message.content)?.size ?? 0;
-    const deadline = sleep(
-      this.#deps.runtime.clock,
-      SEND_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS,
-      answered.signal,
-    ).then((): SendOutcome => ({ kind: "unknown", detail: "the connection did not answer" }));
+    const deadline = sleep(clock, SEND_DEADLINE_MS, answered.signal)
+      .then((): SendOutcome => ({ kind: "unknown", detail: "the connection did not answer" }));
     try {
-      return await Promise.race([connection.send(this.#outgoing(message)), deadline]);
+      return await Promise.race([ready.send(), deadline]);
     } catch (error) {
-      this.#deps.runtime.log.error({ messageId: message.id, error: String(error) }, "a connection threw while sending");
+      log.error({ messageId, error: String(error) }, "a connection threw while sending");
       return { kind: "unknown", detail: "the connection failed" };
     } finally {
       answered.abort();
     }
-  }
-
-  #outgoing({ networkId, to, content }: Message): Outgoing {
-    if (content.kind === "text") return { networkId, to, body: content };
-    const file = storedFile(content);
-    if (!file) throw new Error("the file of a message must be fetched before its dispatch");
-    const { kind, filename, mimetype, caption } = content;
-    const path = this.#deps.files.path(file.fileId);
-    return { networkId, to, body: { kind, path, size: file.size, filename, mimetype, caption } };
   }
 
   /** Records an outcome however long the store is in trouble: it must not be lost, nor the message go out again. */
@@ -293,14 +289,20 @@ export class Runner {
     if (forMs <= 0 || this.#woken || this.#stopping.signal.aborted) return;
     const { clock } = this.#deps.runtime;
     const cancel = forMs < ALARM_LEAD_MS ? clock.after(forMs, () => this.wake()) : null;
-    const woken = new Promise<void>((resolve) => this.#wakeUp = resolve);
+    const woken = this.#nextWake();
     if (forMs >= ALARM_LEAD_MS && forMs < Infinity) void this.#setAlarm(clock.now() + forMs - ALARM_LEAD_MS / 2);
     this.#isResting = true;
     this.#tellResting();
     await woken;
     this.#isResting = false;
-    this.#wakeUp = null;
     cancel?.();
+  }
+
+  /** Resolves at the next wake-up, or at once when there was one since the last look. */
+  async #nextWake(): Promise<void> {
+    if (this.#woken) return;
+    await new Promise<void>((resolve) => this.#wakeUp = resolve);
+    this.#wakeUp = null;
   }
 
   async #setAlarm(at: number): Promise<void> {
@@ -319,6 +321,7 @@ export class Runner {
 
 interface Departure {
   connection: Connection;
+  ready: Ready;
   delays: Delays;
   pacing: Pacing | null;
 }

@@ -12,6 +12,7 @@ import {
   type EngineOptions,
   scanning,
   type Scene,
+  send,
   text,
   withScene,
 } from "../support/connection_suite.ts";
@@ -132,14 +133,14 @@ testWithStore("a receiver that could not decrypt gets the message again", async 
   );
   const { jid: to } = switchboard.createGroup({ subject: "Team", participants, addressing: "lid" });
   const { connection } = await scene.login();
-  await connection.send({ networkId: "3EB0F2", to, body: text("two") });
+  await send(connection, { networkId: "3EB0F2", to, body: text("two") });
   await scene.arrival(scene.friend, ({ id }) => id === "3EB0F2");
   await scene.restart();
   // The line makes itself a new sender key and takes it that the members have it: they can't read what it encrypts.
   await kv().commit(await deletionOf(kv(), "sender-key"));
   const again = scene.open();
   await again.events.until("open");
-  assert.equal((await again.connection.send({ networkId: "3EB0F3", to, body: text("three") })).kind, "sent");
+  assert.equal((await send(again.connection, { networkId: "3EB0F3", to, body: text("three") })).kind, "sent");
   assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0F3")).text, "three");
   const wire = switchboard.wire.entries(OWNER).filter(({ id }) => id === "3EB0F3");
   assert.equal(wire.length, 2, "the receiver asked for it");
@@ -147,7 +148,7 @@ testWithStore("a receiver that could not decrypt gets the message again", async 
 
 testWithStore("a message that did not decrypt is asked for again, and arrives once", async (scene, kv) => {
   const { connection, events } = await scene.login();
-  await connection.send({ networkId: "3EB0F4", to: FRIEND, body: text("hello") });
+  await send(connection, { networkId: "3EB0F4", to: FRIEND, body: text("hello") });
   await scene.friend.sendMessage({ to: OWNER, text: "readable" });
   await events.until("message");
   await scene.restart();
@@ -164,7 +165,7 @@ testWithStore("a message that did not decrypt is asked for again, and arrives on
 
 testWithStore("sent messages, seen stanzas and recipients leave with the line", async (scene, kv) => {
   const { connection } = await scene.login();
-  await connection.send({ networkId: "3EB0F5", to: FRIEND, body: text("hello") });
+  await send(connection, { networkId: "3EB0F5", to: FRIEND, body: text("hello") });
   await connection.logout();
   await scene.network.forget(LINE);
   for await (const row of kv().list({ prefix: keys.waLine(LINE) })) assert.fail(`left: ${row.key.join("/")}`);

@@ -1,6 +1,6 @@
 /** A messaging network at the port: a test says what happens, and sees what the product asked of it. */
 import { Problem } from "../../src/errors.ts";
-import type { Clock } from "../../src/runtime.ts";
+import { type Clock, sleep } from "../../src/runtime.ts";
 import type {
   CloseReason,
   Connection,
@@ -11,7 +11,9 @@ import type {
   OpenOptions,
   Outgoing,
   OwnIdentity,
+  Prepared,
   SendOutcome,
+  Unsent,
 } from "../../src/whatsapp/connection.ts";
 
 /** One attempt as the network saw it. */
@@ -22,6 +24,7 @@ export interface Departure {
   at: number;
 }
 
+const OFFLINE: Unsent = { kind: "hold", detail: "not connected" };
 const ME: OwnIdentity = { phone: "34600000001", lid: "1@lid", pushName: "Me" };
 
 export class FakeNetwork implements Network {
@@ -34,7 +37,12 @@ export class FakeNetwork implements Network {
     kind: "sent",
     chat: to,
   });
-  /** From the call until the message is on the wire, and from there to the answer. */
+  /** What was asked to be prepared, and whether it was not wanted any more before its end. */
+  readonly preparations: { networkId: string; at: number; signal: AbortSignal }[] = [];
+  /** What comes of preparing a message, unless it gets ready. */
+  preparing: (message: Outgoing) => Unsent | null = () => null;
+  /** How long a message takes to get ready, from then until it is on the wire, and from there to the answer. */
+  prepareMs: (message: Outgoing) => number = () => 0;
   encodeMs: () => number = () => 0;
   answerMs: () => number = () => 0;
   /** Opens by itself when the line is linked. */
@@ -122,12 +130,22 @@ export class FakeConnection implements Connection {
     this.#waiting.shift()?.(outcome);
   }
 
-  async send(message: Outgoing): Promise<SendOutcome> {
-    if (!this.isOpen) return { kind: "hold", detail: "not connected" };
+  async prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared> {
+    if (!this.isOpen) return OFFLINE;
+    const { clock, preparations, preparing, prepareMs } = this.#network;
+    preparations.push({ networkId: message.networkId, at: clock.now(), signal });
+    const takesMs = prepareMs(message);
+    if (takesMs > 0) await sleep(clock, takesMs, signal);
+    if (!this.isOpen) return OFFLINE;
+    return preparing(message) ?? { kind: "ready", send: () => this.#send(message) };
+  }
+
+  async #send(message: Outgoing): Promise<SendOutcome> {
+    if (!this.isOpen) return OFFLINE;
     const { clock } = this.#network;
     const pause = (ms: number) => ms > 0 ? new Promise<void>((resolve) => clock.after(ms, resolve)) : Promise.resolve();
     await pause(this.#network.encodeMs());
-    if (!this.isOpen) return { kind: "hold", detail: "not connected" };
+    if (!this.isOpen) return OFFLINE;
     const { lineId } = this.options;
     this.#network.departures.push({ lineId, networkId: message.networkId, to: message.to, at: clock.now() });
     const outcome = this.#network.outcome(message, this);

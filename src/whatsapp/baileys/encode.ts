@@ -18,21 +18,24 @@ const SECRET_BYTES = 32;
 export interface EncodeTools {
   upload: Upload;
   runtime: Pick<Runtime, "clock" | "random">;
+  /** Ends the upload. */
+  signal: AbortSignal;
 }
 
-/** Encrypts and uploads the body's file. Throws when it can't be read, and UploadFailed. */
+/** Encrypts and uploads the body's file. Throws when it can't be read, UploadFailed, and when the signal aborts. */
 export async function encode(body: OutgoingBody, tools: EncodeTools): Promise<proto.IMessage> {
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
   return proto.Message.fromObject({ ...await contentOf(body, tools), messageContextInfo });
 }
 
-async function contentOf(body: OutgoingBody, { upload, runtime }: EncodeTools): Promise<proto.IMessage> {
+async function contentOf(body: OutgoingBody, { upload, runtime, signal }: EncodeTools): Promise<proto.IMessage> {
   if (body.kind === "text") return { extendedTextMessage: { text: body.text } };
   const { kind, path, filename, mimetype } = body;
+  signal.throwIfAborted();
   const facts = await fileFacts(body);
   const encrypted = await encryptFile(path, kind, runtime.random);
   const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
-  const place = await upload(encrypted, kind);
+  const place = await upload(encrypted, { kind, signal });
   const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
   const file = { ...place, mediaKey, fileSha256, fileEncSha256, fileLength, mediaKeyTimestamp, mimetype, ...facts };
   const caption = body.caption || undefined;

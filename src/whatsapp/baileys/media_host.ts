@@ -20,10 +20,10 @@ export interface MediaHost {
   addressOf(file: { directPath?: string | null; url?: string | null }): URL | null;
   /** Throws when the host can't be reached; any status is an answer. The caller reads or destroys the answer. */
   get(url: URL, signal: AbortSignal): Promise<IncomingMessage>;
-  /** Posts `length` bytes. */
+  /** Posts `length` bytes. Throws also when the signal aborts. */
   post(
     url: URL,
-    file: { content: AsyncIterable<Uint8Array>; length: number },
+    file: { content: AsyncIterable<Uint8Array>; length: number; signal: AbortSignal },
   ): Promise<{ status: number; body: string }>;
 }
 
@@ -61,10 +61,10 @@ export function makeMediaHost(config: Pick<WhatsAppConfig, "mediaUrl" | "ca">): 
       });
     },
 
-    post(url, { content, length }) {
+    post(url, { content, length, signal }) {
       return new Promise((resolve, reject) => {
         const headers = { "Content-Type": "application/octet-stream", "Content-Length": String(length) };
-        const request = open(url, { method: "POST", headers });
+        const request = open(url, { method: "POST", headers, signal });
         request.on("error", reject).on("response", (response: IncomingMessage) => {
           readText(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
         });

@@ -16,22 +16,24 @@ export class UploadFailed extends Error {
   override name = "UploadFailed";
 }
 
-export type Upload = (file: EncryptedFile, kind: FileKind) => Promise<MediaPlace>;
+export type Upload = (file: EncryptedFile, options: { kind: FileKind; signal: AbortSignal }) => Promise<MediaPlace>;
 
-/** Uploads go by the socket's permit. Throws UploadFailed. */
+/** Uploads go by the socket's permit. Throws UploadFailed, and the signal's reason when it aborts. */
 export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaConn">): Upload {
-  return async (file, kind) => {
+  return async (file, { kind, signal }) => {
     const token = Buffer.from(file.fileEncSha256).toString("base64url");
     let failure = "the network named no media host";
     // A second round asks for new hosts and a new permit: the ones at hand may have run out.
     for (const renew of [false, true]) {
       const { hosts, auth } = await socket.refreshMediaConn(renew);
       for (const { hostname } of hosts) {
+        signal.throwIfAborted();
         const url = new URL(`https://${hostname}${MEDIA_PATH_MAP[kind]}/${token}`);
         url.searchParams.set("auth", auth);
         url.searchParams.set("token", token);
         try {
-          const { status, body } = await host.post(url, { content: file.content(), length: file.encryptedLength });
+          const content = { content: file.content(), length: file.encryptedLength };
+          const { status, body } = await host.post(url, { ...content, signal });
           const place = status === 200 ? placeIn(body) : null;
           if (place) return place;
           failure = `the media host answered ${status}`;
@@ -40,6 +42,7 @@ export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaCo
         }
       }
     }
+    signal.throwIfAborted();
     throw new UploadFailed(failure);
   };
 }

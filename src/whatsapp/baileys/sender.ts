@@ -1,14 +1,14 @@
 /**
  * Sending one message and learning what became of it (promise 3: `sent` means that the server acknowledged).
  *
- * The steps up to the frame may fail without harm; then the message surely did not leave. Once the library was told to
- * relay it, only the network's ack counts.
+ * What takes long is done ahead of the departure (promise 2), and may fail without harm: the message surely did not
+ * leave. Once the library was told to relay it, only the network's ack counts.
  */
 import { type BinaryNode, isJidGroup, jidNormalizedUser, type proto, type WASocket } from "@whiskeysockets/baileys";
 import { Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { StoreError } from "../../store/kv.ts";
-import type { Outgoing, SendOutcome } from "../connection.ts";
+import type { Outgoing, Prepared, SendOutcome, Unsent } from "../connection.ts";
 import { within } from "./deadline.ts";
 import { encode } from "./encode.ts";
 import type { Groups } from "./groups.ts";
@@ -34,8 +34,8 @@ export interface SenderOptions {
 }
 
 export interface Sender {
-  /** Never rejects. */
-  send(message: Outgoing): Promise<SendOutcome>;
+  /** As `Connection.prepare` says. Never rejects. */
+  prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared>;
   /** The connection has ended: what waits for an ack is `unknown`. */
   abandon(): void;
 }
@@ -91,8 +91,29 @@ export function makeSender(options: SenderOptions): Sender {
     };
   }
 
+  /** Keeps what receivers may ask for again, and lets the message leave. */
+  async function depart(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+    if (!isOpen()) return offline();
+    try {
+      await sent.keep(message.networkId, content);
+    } catch (error) {
+      return unsent(message, error);
+    }
+    return isOpen() ? await relay(jid, message, content) : offline();
+  }
+
+  function unsent({ networkId, to }: Outgoing, error: unknown): Unsent {
+    if (!isOpen()) return offline();
+    const code = queryError(error);
+    if (isJidGroup(to) && code !== null && [401, 403, 404].includes(code)) {
+      return { kind: "refused", code: "group_not_accessible", detail: "The line is not in this group." };
+    }
+    runtime.log.warn({ networkId, error: nameOf(error) }, "a message could not be prepared");
+    return { kind: "retry", detail: describe(error) };
+  }
+
   return {
-    async send(message) {
+    async prepare(message, signal) {
       if (!isOpen()) return offline();
       try {
         const jid = await recipientOf(message.to);
@@ -100,18 +121,10 @@ export function makeSender(options: SenderOptions): Sender {
           return { kind: "refused", code: "number_not_registered", detail: `${message.to} has no account.` };
         }
         if (isJidGroup(jid)) await groups.metadata(jid);
-        const content = await encode(message.body, { upload, runtime });
-        await sent.keep(message.networkId, content);
-        if (!isOpen()) return offline();
-        return await relay(jid, message, content);
+        const content = await encode(message.body, { upload, runtime, signal });
+        return { kind: "ready", send: () => depart(jid, message, content) };
       } catch (error) {
-        if (!isOpen()) return offline();
-        const code = queryError(error);
-        if (isJidGroup(message.to) && code !== null && [401, 403, 404].includes(code)) {
-          return { kind: "refused", code: "group_not_accessible", detail: "The line is not in this group." };
-        }
-        runtime.log.warn({ networkId: message.networkId, error: nameOf(error) }, "a message could not be prepared");
-        return { kind: "retry", detail: describe(error) };
+        return signal.aborted ? { kind: "hold", detail: "It was not wanted any more." } : unsent(message, error);
       }
     },
     abandon() {
@@ -120,7 +133,7 @@ export function makeSender(options: SenderOptions): Sender {
   };
 }
 
-function offline(): SendOutcome {
+function offline(): Unsent {
   return { kind: "hold", detail: "The line is not connected." };
 }
 

@@ -197,7 +197,7 @@ Deno.test("a connection that never answers does not hold the line for ever", asy
 Deno.test("a connection that throws is a lost answer, and the line goes on", async () => {
   const world = await connectedWorld();
   const connection = world.network.of("ses_1");
-  connection.send = () => Promise.reject(new TypeError("broken"));
+  connection.prepare = () => Promise.reject(new TypeError("broken"));
   const { id } = await world.accept();
   await world.clock.advance(5_000);
   assert.equal((await world.message(id)).status, "sent");

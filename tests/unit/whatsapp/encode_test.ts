@@ -18,6 +18,7 @@ async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; u
   const uploads: EncryptedFile[] = [];
   const message = await encode(body, {
     runtime: testRuntime(),
+    signal: new AbortController().signal,
     upload: (file) => {
       uploads.push(file);
       return Promise.resolve({ url: "https://media.example/x", directPath: "/v/x" });

@@ -1,0 +1,170 @@
+/**
+ * Getting the next message of a line ready while the pause before it runs: its file is fetched and uploaded and its
+ * recipient looked up, so that the departure is the stanza alone and the gap stays within the plan's bounds (promise 2).
+ *
+ * One message at a time, and in memory only: after a crash, or over a new connection, it is prepared again. The message
+ * stays `queued` meanwhile; when it is cancelled or expires, what was prepared for it is dropped.
+ */
+import type { MediaStore } from "../media/store.ts";
+import { remoteFile, storedFile } from "../message/content.ts";
+import type { FetchFile } from "../message/fetch_file.ts";
+import type { Message, MessageError } from "../message/message.ts";
+import type { Recorder } from "../message/record.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import { keys } from "../store/keys.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import type { Connection, Outgoing, Prepared, SendOutcome } from "../whatsapp/connection.ts";
+import { NO_DEPARTURE } from "./pacing.ts";
+
+/** How long a connection may take over one message, and the slowest upload that is still waited for. */
+const PREPARE_DEADLINE_MS = 120_000;
+const SLOWEST_UPLOAD_BYTES_PER_MS = 50;
+/** A file in whose company the process died this often is given up, or its line would never move again. */
+const MAX_CRASHES = 10;
+/** After trouble with the store. */
+const TROUBLE_PAUSE_MS = 1_000;
+
+export interface PreparationDeps {
+  kv: Kv;
+  runtime: Runtime;
+  recorder: Pick<Recorder, "dropped">;
+  files: Pick<MediaStore, "path">;
+  fetchFile: FetchFile;
+}
+
+/** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
+export type Ready = Prepared | Extract<SendOutcome, { kind: "unknown" }>;
+
+interface Work {
+  messageId: string;
+  connection: Connection;
+  unwanted: AbortController;
+  /** Null while it is under way. */
+  ready: Ready | null;
+}
+
+export class Preparation {
+  readonly #deps: PreparationDeps;
+  readonly #lineId: string;
+  readonly #ended: () => void;
+  #work: Work | null = null;
+  /** One after another: what is not wanted any more lets go of its file before the next begins. */
+  #lastEnd: Promise<void> = Promise.resolve();
+
+  /** `ended` is called whenever a message is ready, or has to be looked at again. */
+  constructor(deps: PreparationDeps, lineId: string, ended: () => void) {
+    this.#deps = deps;
+    this.#lineId = lineId;
+    this.#ended = ended;
+  }
+
+  /** The message, ready for this connection; null while it is prepared, which begins now if it had not. */
+  of(message: Message, connection: Connection): Ready | null {
+    if (this.#work?.messageId !== message.id || this.#work.connection !== connection) {
+      this.drop();
+      this.#begin(message, connection);
+    }
+    return this.#work!.ready;
+  }
+
+  /** Forgets what was prepared, and ends what is under way. */
+  drop(): void {
+    if (this.#work?.ready === null) this.#work.unwanted.abort();
+    this.#work = null;
+  }
+
+  /** Drops it, and resolves when nothing is under way any more. */
+  async close(): Promise<void> {
+    this.drop();
+    await this.#lastEnd;
+  }
+
+  #begin(message: Message, connection: Connection): void {
+    const work: Work = { messageId: message.id, connection, unwanted: new AbortController(), ready: null };
+    this.#work = work;
+    this.#lastEnd = this.#lastEnd.then(async () => {
+      const ready = await this.#prepare(message, work);
+      if (this.#work !== work) return;
+      if (ready) work.ready = ready;
+      else this.#work = null;
+      this.#ended();
+    });
+  }
+
+  /** Null when the message is to be looked at again. Never rejects. */
+  async #prepare(message: Message, work: Work): Promise<Ready | null> {
+    const { signal } = work.unwanted;
+    if (signal.aborted) return null;
+    try {
+      const whole = await this.#withFile(message, signal);
+      if (!whole) return null;
+      if (whole.content.kind === "text") return await this.#ask(whole, work);
+      return await this.#counted(whole, () => this.#ask(whole, work));
+    } catch (error) {
+      const { log, clock } = this.#deps.runtime;
+      log.warn({ lineId: this.#lineId, error: String(error) }, "the next message of a line could not be prepared yet");
+      await sleep(clock, TROUBLE_PAUSE_MS, signal);
+      return null;
+    }
+  }
+
+  /** The message once its file lies here; null when it ended over that. */
+  async #withFile(message: Message, signal: AbortSignal): Promise<Message | null> {
+    if (!remoteFile(message.content)) return message;
+    await this.#deps.fetchFile(message, signal);
+    const { value } = await this.#deps.kv.get(keys.message(message.id));
+    return value?.status === "queued" && !remoteFile(value.content) ? value : null;
+  }
+
+  /** A count in the store while `run` is under way; a file that was begun too often, each time the last, ends its message. */
+  async #counted(message: Message, run: () => Promise<Ready>): Promise<Ready | null> {
+    const { kv, recorder } = this.#deps;
+    const row = keys.pacing(this.#lineId);
+    const { preparing, ...pacing } = (await kv.get(row)).value ?? NO_DEPARTURE;
+    const begun = preparing?.messageId === message.id ? preparing.begun + 1 : 1;
+    if (begun > MAX_CRASHES) {
+      await recorder.dropped(message.id, UNPREPARED);
+      return null;
+    }
+    await kv.commit(new Change().set(row, { ...pacing, preparing: { messageId: message.id, begun } }));
+    const ready = await run();
+    await kv.commit(new Change().set(row, pacing));
+    return ready;
+  }
+
+  /** Asks the connection; an answer that never comes, and a connection that throws, are outcomes too. */
+  async #ask(message: Message, { connection, unwanted }: Work): Promise<Ready> {
+    const size = storedFile(message.content)?.size ?? 0;
+    const limitMs = PREPARE_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS;
+    const over = new AbortController();
+    const late = sleep(this.#deps.runtime.clock, limitMs, AbortSignal.any([unwanted.signal, over.signal])).then(
+      () => "late" as const,
+    );
+    try {
+      const ready = await Promise.race([connection.prepare(this.#outgoing(message), unwanted.signal), late]);
+      if (ready !== "late") return ready;
+      unwanted.abort();
+      return { kind: "unknown", detail: "the connection did not answer" };
+    } catch (error) {
+      const { log } = this.#deps.runtime;
+      log.error({ messageId: message.id, error: String(error) }, "a connection threw while it prepared a message");
+      return { kind: "unknown", detail: "the connection failed" };
+    } finally {
+      over.abort();
+    }
+  }
+
+  #outgoing({ networkId, to, content }: Message): Outgoing {
+    if (content.kind === "text") return { networkId, to, body: content };
+    const file = storedFile(content);
+    if (!file) throw new Error("the file of a message must be fetched before it is uploaded");
+    const { kind, filename, mimetype, caption } = content;
+    const path = this.#deps.files.path(file.fileId);
+    return { networkId, to, body: { kind, path, size: file.size, filename, mimetype, caption } };
+  }
+}
+
+const UNPREPARED: MessageError = {
+  code: "send_failed",
+  message: "The gateway ended again and again while it was preparing the file.",
+};
