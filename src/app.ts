@@ -14,6 +14,7 @@ import { makeEventLog } from "./event/event_log.ts";
 import { addGauges } from "./gauges.ts";
 import { listen } from "./http/listen.ts";
 import { createApi } from "./http/server.ts";
+import { makeLineCancel } from "./line/cancel.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
@@ -104,7 +105,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.messageAccepted(lineId) }),
     firstAnswer: makeFirstAnswer({ kv, idempotency }),
     history: makeHistory(kv),
-    cancel: makeCancel({ kv, recorder }),
+    cancel: makeLineCancel(makeCancel({ kv, recorder }), supervisor),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
     media,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),

@@ -89,8 +89,8 @@ export class Runner {
     await this.#running;
   }
 
-  /** A message was accepted. While the line is offline it waits like the rest: a look at the queue would be in vain. */
-  accepted(): void {
+  /** A message was accepted, or taken back. While the line is offline all wait: a look at the queue would be in vain. */
+  queueChanged(): void {
     if (this.#flow.kind !== "waiting") this.wake();
   }
 
@@ -163,7 +163,8 @@ export class Runner {
     const delays = await this.#deps.delays(message.accountId);
     const pacing = (await this.#deps.kv.get(keys.pacing(this.#line.lineId))).value;
     const wait = nextDeparture(pacing, now, delays) - now;
-    if (wait > 0) return wait;
+    // When it expires meanwhile, the next one still has what is left of the pause to get ready.
+    if (wait > 0) return Math.min(wait, message.expiresAt - now);
     if (!ready) {
       await this.#nextWake(); // its end is one
       return 0;
@@ -188,11 +189,11 @@ export class Runner {
 
   async #dispatch(message: Message, { connection, ready, delays, pacing }: Departure): Promise<number> {
     const { recorder, runtime: { clock, random } } = this.#deps;
-    this.#preparation.drop(); // it is used up
     const handedOverAt = clock.now();
     const onItsWay = whileDeparting(handedOverAt, { delays, random });
     const dispatched = await recorder.dispatched(message.id, this.#keepPacing(onItsWay));
     if (!dispatched) return 0; // cancelled in this very moment
+    this.#preparation.drop(); // it is used up
     const outcome = await this.#send(message, ready);
     const answeredAt = clock.now();
     this.#log(dispatched, outcome);

@@ -58,7 +58,12 @@ export class Supervisor {
 
   /** A message was accepted for the line. Call it after the commit. */
   messageAccepted(lineId: string): void {
-    this.#keepers.get(lineId)?.runner.accepted();
+    this.#keepers.get(lineId)?.runner.queueChanged();
+  }
+
+  /** A message of the line was cancelled: the one behind it may have to get ready. Call it after the commit. */
+  messageCancelled(lineId: string): void {
+    this.#keepers.get(lineId)?.runner.queueChanged();
   }
 
   /** The line's connection, while it is logged in. */

@@ -6,12 +6,14 @@ import { makeEventLog } from "../../src/event/event_log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
+import type { OutgoingContent } from "../../src/message/content.ts";
 import { recordStatus } from "../../src/message/history.ts";
 import type { Message, MessageStatus } from "../../src/message/message.ts";
 import type { FetchFile } from "../../src/message/fetch_file.ts";
 import { addMessages } from "../../src/message/message_rows.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
+import { makeLineCancel } from "../../src/line/cancel.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import type { Delays } from "../../src/line/pacing.ts";
@@ -128,7 +130,7 @@ export class World {
       accounts: { caller: () => Promise.resolve(caller) },
       supervisor: this.supervisor,
     });
-    this.cancel = makeCancel({ kv, recorder });
+    this.cancel = makeLineCancel(makeCancel({ kv, recorder }), this.supervisor);
     await this.supervisor.start();
     await settle();
   }
@@ -189,6 +191,11 @@ export class World {
     await new MemoryKv(this.disk).commit(change);
     this.supervisor?.messageAccepted(lineId);
     return message;
+  }
+
+  /** What the end of a fetch writes. */
+  async replaceContent(id: string, content: OutgoingContent): Promise<void> {
+    await this.kv.commit(new Change().set(keys.message(id), { ...await this.message(id), content }));
   }
 
   async message(id: string): Promise<Message> {
