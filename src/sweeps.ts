@@ -39,8 +39,8 @@ export function sweeps(context: SweepContext): Sweep[] {
     {
       name: "received files",
       everyMs: MINUTE_MS,
-      run: async () => {
-        const { expired, overCap } = await sweepMedia(context);
+      run: async (signal) => {
+        const { expired, overCap } = await sweepMedia(context, { signal });
         return expired + overCap;
       },
     },

@@ -4,16 +4,26 @@ import { join } from "node:path";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
+import { DiskUsage } from "./disk_usage.ts";
 import type { MediaStore } from "./store.ts";
 
 /** A media store that can also say what lies in it, for the sweep. */
 export interface DiskMediaStore extends MediaStore {
   /** Every file, finished or not: its id (null for the rest of an interrupted write), its path, when it was written. */
-  files(): AsyncIterable<{ fileId: string | null; path: string; modifiedAt: number }>;
+  files(): AsyncIterable<StoredFile>;
+  /** How much the finished files take together. Less than that until `files` was once read to its end. */
+  bytes(): number;
   /** Whether this process wrote the file and has not seen its row yet: a commit that names it may be on its way. */
   isExpected(fileId: string): boolean;
   /** The row of the file has been seen. */
   seen(fileId: string): void;
+}
+
+export interface StoredFile {
+  fileId: string | null;
+  path: string;
+  size: number;
+  modifiedAt: number;
 }
 
 /** While it is being written. */
@@ -23,7 +33,9 @@ const UNFINISHED = ".part";
 export async function openDiskMediaStore(folder: string, runtime: Runtime): Promise<DiskMediaStore> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
   const expected = new Set<string>();
-  const folderOf = (fileId: string) => join(folder, fileId.slice(-2));
+  const usage = new DiskUsage();
+  const shardOf = (fileId: string) => fileId.slice(-2);
+  const folderOf = (fileId: string) => join(folder, shardOf(fileId));
   const path = (fileId: string) => join(folderOf(fileId), fileId);
 
   return {
@@ -35,6 +47,7 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
         await Deno.mkdir(folderOf(id), { recursive: true, mode: 0o700 });
         const written = await writeFile(unfinished, content, { maxBytes, at: new Date(runtime.clock.now()) });
         await Deno.rename(unfinished, path(id));
+        usage.changed(shardOf(id), written.size);
         await syncFolder(folderOf(id));
         return { id, ...written };
       } catch (error) {
@@ -48,26 +61,40 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
     path,
 
     async remove(fileId) {
+      const stored = await Deno.stat(path(fileId)).catch(() => null);
       await removeFile(path(fileId));
+      if (stored) usage.changed(shardOf(fileId), -stored.size);
       expected.delete(fileId);
     },
 
     async *files() {
-      for await (const shard of Deno.readDir(folder)) {
-        if (!shard.isDirectory) continue;
-        for await (const { name } of Deno.readDir(join(folder, shard.name))) {
-          const full = join(folder, shard.name, name);
-          const fileId = name.endsWith(UNFINISHED) ? null : name;
-          const info = await Deno.stat(full).catch(() => null);
-          if (info) yield { fileId, path: full, modifiedAt: info.mtime?.getTime() ?? 0 };
-        }
+      for await (const { name: shard, isDirectory } of Deno.readDir(folder)) {
+        if (!isDirectory) continue;
+        const counted = usage.count(shard);
+        const found = await filesIn(join(folder, shard));
+        counted(found.reduce((sum, { fileId, size }) => fileId === null ? sum : sum + size, 0));
+        yield* found;
       }
     },
+
+    bytes: () => usage.bytes,
 
     isExpected: (fileId) => expected.has(fileId),
 
     seen: (fileId) => void expected.delete(fileId),
   };
+}
+
+/** A few thousand where a folder holds a million files in all. */
+async function filesIn(folder: string): Promise<StoredFile[]> {
+  const found: StoredFile[] = [];
+  for await (const { name } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    const info = await Deno.stat(path).catch(() => null);
+    const fileId = name.endsWith(UNFINISHED) ? null : name;
+    if (info) found.push({ fileId, path, size: info.size, modifiedAt: info.mtime?.getTime() ?? 0 });
+  }
+  return found;
 }
 
 async function writeFile(

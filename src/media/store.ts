@@ -27,12 +27,16 @@ export interface MediaStore {
   remove(fileId: string): Promise<void>;
 }
 
-/** Adds the file's row to the change that first refers to it. A file without a row is swept as an orphan. */
+/** Adds the file's rows to the change that first refers to it. A file without a row is swept as an orphan. */
 export function keepFile(change: Change, file: FileRecord): void {
   change.set(keys.file(file.id), file);
+  if (file.expiresAt !== null) change.set(keys.fileEnd(file.expiresAt, file.id), file.size);
 }
 
-/** Adds the removal of the row to the change that ends the need for the file; `remove` the bytes after the commit. */
+/**
+ * Adds the removal of a queued message's file to the change that ends the need for it; `remove` the bytes after the
+ * commit. Received files end by the sweep alone.
+ */
 export function dropFile(change: Change, fileId: string): void {
   change.delete(keys.file(fileId));
 }

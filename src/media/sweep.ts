@@ -1,9 +1,8 @@
 /** Keeps the media folder small: expired files, files over the disk's cap, and files that nothing refers to. */
 import type { Runtime } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
 import type { DiskMediaStore } from "./disk.ts";
-import type { FileRecord } from "./store.ts";
 
 /** All files together; past it the oldest received ones go, even before their 24 h. */
 const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;
@@ -11,6 +10,9 @@ const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;
 const ORPHAN_AGE_MS = 3_600_000;
 /** The same for a file that this process wrote: a bulk may fetch files for hours before its commit names them. */
 const EXPECTED_AGE_MS = 24 * 3_600_000;
+/** Files that are removed in one commit, and in one turn of the sweep. */
+const AT_ONCE = 100;
+const TURN = 10_000;
 
 export interface SweepMediaContext {
   kv: Kv;
@@ -18,35 +20,64 @@ export interface SweepMediaContext {
   runtime: Runtime;
 }
 
-/** Removes files past their time, then the oldest received files until the rest fits. Files of queued messages stay. */
+export interface SweepMediaOptions {
+  /** Ends the sweep between two commits. */
+  signal?: AbortSignal;
+  capBytes?: number;
+}
+
+/**
+ * Removes received files past their time, then the oldest of them until the rest fits. Files of queued messages stay.
+ * Reads what it removes and nothing else. A turn is bounded: what is left over comes with the next one.
+ */
 export async function sweepMedia(
-  { kv, media, runtime }: SweepMediaContext,
-  { capBytes = MEDIA_DISK_CAP_BYTES }: { capBytes?: number } = {},
+  context: SweepMediaContext,
+  { signal, capBytes = MEDIA_DISK_CAP_BYTES }: SweepMediaOptions = {},
 ): Promise<{ expired: number; overCap: number }> {
-  const received: FileRecord[] = [];
-  let total = 0;
-  let expired = 0;
-  const now = runtime.clock.now();
-  for await (const { value: file } of kv.list({ prefix: keys.files() })) {
-    if (file.expiresAt !== null && file.expiresAt <= now) {
-      await removeFile({ kv, media }, file.id);
-      expired++;
-      continue;
-    }
-    total += file.size;
-    if (file.expiresAt !== null) received.push(file);
+  const { kv, media, runtime } = context;
+  const removed = { expired: 0, overCap: 0 };
+  const mayGoOn = () => !signal?.aborted && removed.expired + removed.overCap < TURN;
+
+  const due = { prefix: keys.fileEnds(), end: keys.fileEnd(runtime.clock.now() + 1, "") };
+  while (mayGoOn()) {
+    const files = await first(kv, due);
+    if (files.length === 0) break;
+    await removeFiles(context, files);
+    removed.expired += files.length;
   }
-  received.sort((a, b) => a.createdAt - b.createdAt);
-  let overCap = 0;
-  for (; total > capBytes && overCap < received.length; overCap++) {
-    const file = received[overCap]!;
-    await removeFile({ kv, media }, file.id);
-    total -= file.size;
+  // All links live equally long, so that the first to end is the oldest.
+  while (mayGoOn() && media.bytes() > capBytes) {
+    const oldest = await first(kv, { prefix: keys.fileEnds() });
+    if (oldest.length === 0) break;
+    const files = enough(oldest, media.bytes() - capBytes);
+    await removeFiles(context, files);
+    removed.overCap += files.length;
   }
-  if (overCap > 0) {
-    runtime.log.warn({ files: overCap, capBytes }, "received files removed early: the disk cap is reached");
+  if (removed.overCap > 0) {
+    runtime.log.warn({ files: removed.overCap, capBytes }, "received files removed early: the disk cap is reached");
   }
-  return { expired, overCap };
+  return removed;
+}
+
+/** The first of the files that together have so many bytes. */
+function enough(files: readonly Row<number>[], bytes: number): readonly Row<number>[] {
+  let sum = 0;
+  const last = files.findIndex(({ value: size }) => (sum += size) >= bytes);
+  return last === -1 ? files : files.slice(0, last + 1);
+}
+
+async function first(kv: Kv, range: Range<number>): Promise<Row<number>[]> {
+  return await Array.fromAsync(kv.list(range, { limit: AT_ONCE }));
+}
+
+/** Rows first: a crash between the two leaves orphans, never a link to nothing. */
+async function removeFiles({ kv, media }: SweepMediaContext, ends: readonly Row<number>[]): Promise<void> {
+  const fileIds = ends.map(({ key }) => String(key[2]));
+  const change = new Change();
+  for (const { key } of ends) change.delete(key);
+  for (const fileId of fileIds) change.delete(keys.file(fileId));
+  await kv.commit(change);
+  for (const fileId of fileIds) await media.remove(fileId);
 }
 
 /** Removes what a crash left behind: unfinished writes, and files whose commit never came. Resolves to how many. */
@@ -60,12 +91,13 @@ export async function sweepOrphans(
     if (signal?.aborted) break;
     if (now - modifiedAt < ORPHAN_AGE_MS) continue;
     if (fileId !== null) {
-      const row = await kv.get(keys.file(fileId));
-      if (row.value !== null) {
+      const { key, value: file } = await kv.get(keys.file(fileId));
+      if (file !== null) {
         media.seen(fileId);
-        continue;
-      }
-      if (media.isExpected(fileId) && now - modifiedAt < EXPECTED_AGE_MS) continue;
+        if (file.expiresAt === null || now - file.expiresAt < ORPHAN_AGE_MS) continue;
+        // Long over and still here: an older build that runs beside this one does not write down when its files end.
+        await kv.commit(new Change().delete(key));
+      } else if (media.isExpected(fileId) && now - modifiedAt < EXPECTED_AGE_MS) continue;
       await media.remove(fileId);
     } else {
       await Deno.remove(path).catch(() => {});
@@ -73,10 +105,4 @@ export async function sweepOrphans(
     removed++;
   }
   return removed;
-}
-
-/** Row first: a crash between the two leaves an orphan, never a link to nothing. */
-async function removeFile({ kv, media }: Pick<SweepMediaContext, "kv" | "media">, fileId: string): Promise<void> {
-  await kv.commit(new Change().delete(keys.file(fileId)));
-  await media.remove(fileId);
 }

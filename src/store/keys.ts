@@ -133,6 +133,9 @@ export const keys = {
   /** A file on disk: what it is and until when. */
   file: (fileId: string) => key<FileRecord>("file", fileId),
   files: () => prefix<FileRecord>("file"),
+  /** A received file by when it ends (Unix ms), as its row says; the value is its size in bytes. */
+  fileEnd: (expiresAt: number, fileId: string) => key<number>("file_end", expiresAt, fileId),
+  fileEnds: () => prefix<number>("file_end"),
   // whatsapp/ (everything that links a line lies under one prefix, so that a log-out can drop it; values are sealed)
   waLine: (lineId: string) => prefix<unknown>("wa", lineId),
   /** The line's credentials on the network. */

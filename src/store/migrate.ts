@@ -15,7 +15,12 @@ export interface Migration {
 }
 
 /** Every step since version 1, in order. */
-const MIGRATIONS: readonly Migration[] = [];
+const MIGRATIONS: readonly Migration[] = [
+  { to: 2, about: "received files are found by when they end", run: indexFileEnds },
+];
+
+/** Rows that are converted in one commit. */
+const AT_ONCE = 500;
 
 export interface MigrateOptions {
   runtime: Pick<Runtime, "log">;
@@ -54,4 +59,16 @@ export async function migrate(kv: Kv, options: MigrateOptions): Promise<number> 
     await next.run(kv);
     await kv.commit(new Change().check(slot).set(keys.schemaVersion(), next.to));
   }
+}
+
+/** A file that goes meanwhile leaves a row behind that the sweep removes in its time. */
+async function indexFileEnds(kv: Kv): Promise<void> {
+  let change = new Change();
+  for await (const { value: { id, expiresAt, size } } of kv.list({ prefix: keys.files() })) {
+    if (expiresAt !== null) change.set(keys.fileEnd(expiresAt, id), size);
+    if (change.mutations.length < AT_ONCE) continue;
+    await kv.commit(change);
+    change = new Change();
+  }
+  await kv.commit(change);
 }

@@ -13,7 +13,7 @@ import { makeMediaLinks } from "../../../src/media/link.ts";
 import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
 import { type FileRecord, keepFile } from "../../../src/media/store.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
-import { Change } from "../../../src/store/kv.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/connection.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -399,6 +399,74 @@ Deno.test("the sweep takes expired files, and over the cap the oldest received o
   assert.deepEqual(await s.onDisk(), [queued.id]);
 });
 
+Deno.test("the sweep reads what is due, and not what is kept", async () => {
+  await using s = await stage();
+  const due = await s.kept("gone soon", { expiresAt: s.clock.now() + 1_000 });
+  for (let i = 0; i < 300; i++) await s.kept("kept");
+  let read = 0;
+  const kv: Kv = {
+    get: (key) => s.kv.get(key),
+    getMany: (keys) => s.kv.getMany(keys),
+    commit: (change) => s.kv.commit(change),
+    close: () => {},
+    async *list(range, options) {
+      for await (const row of s.kv.list(range, options)) {
+        read++;
+        yield row as never;
+      }
+    },
+  };
+  await s.clock.advance(1_000);
+  assert.deepEqual(await sweepMedia({ ...s, kv }), { expired: 1, overCap: 0 });
+  assert.equal(read, 1);
+  assert.equal((await s.kv.get(keys.file(due.id))).value, null);
+  assert.equal((await s.onDisk()).length, 300);
+});
+
+Deno.test("everything that is due goes in one turn, unless it is told to stop", async () => {
+  await using s = await stage();
+  for (let i = 0; i < 250; i++) await s.kept("short", { expiresAt: s.clock.now() + 1 });
+  await s.clock.advance(1);
+  assert.deepEqual(await sweepMedia(s, { signal: AbortSignal.abort() }), { expired: 0, overCap: 0 });
+  assert.deepEqual(await sweepMedia(s), { expired: 250, overCap: 0 });
+  assert.deepEqual(await s.onDisk(), []);
+  for await (const { key } of s.kv.list({ prefix: keys.fileEnds() })) assert.fail(`left: ${key.join("/")}`);
+});
+
+Deno.test("after a restart the cap holds as soon as the folder was walked once", async () => {
+  await using s = await stage();
+  const files: FileRecord[] = [];
+  for (let i = 0; i < 5; i++) {
+    await s.clock.advance(10);
+    files.push(await s.kept("x".repeat(100)));
+  }
+  assert.equal(s.media.bytes(), 500);
+  const media = await openDiskMediaStore(join(s.folder, "media"), s.runtime);
+  const restarted = { ...s, media };
+  assert.deepEqual(await sweepMedia(restarted, { capBytes: 300 }), { expired: 0, overCap: 0 }, "nothing on a guess");
+  await sweepOrphans(restarted);
+  assert.equal(media.bytes(), 500);
+  assert.deepEqual(await sweepMedia(restarted, { capBytes: 300 }), { expired: 0, overCap: 2 });
+  assert.deepEqual(await s.onDisk(), files.slice(2).map(({ id }) => id).sort());
+  await media.remove(files[4]!.id);
+  await media.remove(files[4]!.id);
+  assert.equal(media.bytes(), 200);
+});
+
+Deno.test("a received file of an older build, that nobody wrote down an end for, goes with the orphans", async () => {
+  await using s = await stage();
+  const { id, expiresAt } = await s.kept("of an older build");
+  const queued = await s.kept("of a message that waits", { expiresAt: null });
+  await s.kv.commit(new Change().delete(keys.fileEnd(expiresAt!, id)));
+  await s.clock.advance(24 * HOUR_MS);
+  assert.deepEqual(await sweepMedia(s), { expired: 0, overCap: 0 });
+  assert.equal(await sweepOrphans(s), 0);
+  await s.clock.advance(HOUR_MS);
+  assert.equal(await sweepOrphans(s), 1);
+  assert.deepEqual(await s.onDisk(), [queued.id]);
+  assert.equal((await s.kv.get(keys.file(id))).value, null);
+});
+
 Deno.test("files that nothing refers to go after an hour, but not one that a commit is about to name", async () => {
   await using s = await stage();
   const crashed = await openDiskMediaStore(join(s.folder, "media"), s.runtime);
@@ -407,7 +475,7 @@ Deno.test("files that nothing refers to go after an hour, but not one that a com
   await Deno.writeTextFile(unfinished, "half");
   await Deno.utime(unfinished, new Date(s.clock.now()), new Date(s.clock.now()));
   const { id: accepting } = await s.media.write(streamOf("of an accept in flight"), 100);
-  const kept = await s.kept("named");
+  const kept = await s.kept("named", { expiresAt: null });
   await s.clock.advance(HOUR_MS - 1);
   assert.equal(await sweepOrphans(s), 0);
   await s.clock.advance(1);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { denoKvEngine } from "../../../src/store/deno_kv.ts";
+import type { FileRecord } from "../../../src/media/store.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { migrate, type Migration, SchemaTooNew } from "../../../src/store/migrate.ts";
@@ -63,4 +64,30 @@ Deno.test("newer data is refused with a word on what to do, and nothing is writt
     await assert.rejects(tried, SchemaTooNew);
     await assert.rejects(tried, /version 4.*up to 3.*newer version/s);
     assert.equal(await versionOf(kv), 4);
+  }));
+
+Deno.test("received files of version 1 are found by when they end, also when the conversion is cut short", () =>
+  withKv(async (kv) => {
+    const file = (i: number): FileRecord => ({
+      id: `med_${String(i).padStart(4, "0")}`,
+      accountId: "acc_1",
+      size: i,
+      sha256: "00",
+      mimetype: "image/png",
+      filename: "a.png",
+      createdAt: i,
+      expiresAt: i % 3 === 0 ? null : i + 100,
+    });
+    const files = Array.from({ length: 1_200 }, (_, i) => file(i));
+    for (let at = 0; at < files.length; at += 400) {
+      const change = new Change();
+      for (const each of files.slice(at, at + 400)) change.set(keys.file(each.id), each);
+      await kv.commit(change);
+    }
+    await kv.commit(new Change().set(keys.schemaVersion(), 1).set(keys.fileEnd(101, "med_0001"), 1));
+    assert.equal(await migrate(kv, { runtime: testRuntime() }), 2);
+    const found: [unknown, unknown, number][] = [];
+    for await (const { key, value } of kv.list({ prefix: keys.fileEnds() })) found.push([key[1], key[2], value]);
+    const received = files.filter(({ expiresAt }) => expiresAt !== null);
+    assert.deepEqual(found, received.map(({ id, size, expiresAt }) => [expiresAt, id, size]));
   }));
