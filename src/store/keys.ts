@@ -119,6 +119,8 @@ export const keys = {
   webhook: (accountId: string, webhookId: string) => key<WebhookRow>("webhook", accountId, webhookId),
   webhooksOfAccount: (accountId: string) => prefix<WebhookRow>("webhook", accountId),
   webhooks: () => prefix<WebhookRow>("webhook"),
+  /** How many webhooks the account ever made: checked by every create, so that the limit holds. */
+  webhooksMade: (accountId: string) => key<number>("webhooks_made", accountId),
   /** How far the webhook has come in its account's event log; written by its worker alone. */
   webhookProgress: (webhookId: string) => key<WebhookProgress>("webhook_progress", webhookId),
   allWebhookProgress: () => prefix<WebhookProgress>("webhook_progress"),

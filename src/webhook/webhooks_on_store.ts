@@ -53,6 +53,24 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     return (await sessions.list(accountId)).find(({ id }) => sessionId === null || id === sessionId) ?? null;
   }
 
+  /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
+  async function creationOf(row: WebhookRow): Promise<{ change: Change; result: void }> {
+    const { id, accountId } = row;
+    const made = await kv.get(keys.webhooksMade(accountId));
+    if ((await rowsOf(accountId)).length >= WEBHOOKS_PER_ACCOUNT) {
+      throw invalid("url", `an account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks`);
+    }
+    const change = new Change().check(made).set(keys.webhooksMade(accountId), (made.value ?? 0) + 1)
+      .checkAbsent(keys.webhook(accountId, id)).set(keys.webhook(accountId, id), row);
+    // The cursor begins at this very commit: what happened before is none of this webhook's.
+    change.ordered((order) => [{
+      kind: "set",
+      key: keys.webhookProgress(id),
+      value: { cursor: order, origin: order, failedInARow: 0, failingSince: null, announcedAt: null },
+    }]);
+    return { change, result: undefined };
+  }
+
   /** Writes the changed row and tells its worker. */
   async function change(
     accountId: string,
@@ -94,9 +112,6 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     async create(accountId, { url, events: subscribed, sessionId }) {
       await vetTarget(url);
       if (sessionId !== null && !(await findSession(accountId, sessionId))) throw notFound("session");
-      if ((await rowsOf(accountId)).length >= WEBHOOKS_PER_ACCOUNT) {
-        throw invalid("url", `an account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks`);
-      }
       const { secret, sealed } = sealedSecret();
       const now = clock.now();
       const row: WebhookRow = {
@@ -113,17 +128,8 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
         secret: sealed,
         previousSecret: null,
       };
-      const creation = new Change().checkAbsent(keys.webhook(accountId, row.id)).set(
-        keys.webhook(accountId, row.id),
-        row,
-      );
-      // The cursor begins at this very commit: what happened before is none of this webhook's.
-      creation.ordered((order) => [{
-        kind: "set",
-        key: keys.webhookProgress(row.id),
-        value: { cursor: order, origin: order, failedInARow: 0, failingSince: null, announcedAt: null },
-      }]);
-      await kv.commit(creation);
+      // Each try that is lost is a webhook that somebody else made: after so many the account is full.
+      await retryOnConflict(kv, () => creationOf(row), WEBHOOKS_PER_ACCOUNT + 1);
       dispatcher.changed(row);
       return { webhook: shown(row), secret };
     },

@@ -113,6 +113,23 @@ Deno.test("the hundred and first webhook of an account is refused", async () => 
   );
 });
 
+Deno.test("of twenty creations at once, an account with 95 webhooks gets five", async () => {
+  await using s = await stage();
+  const create = () => s.webhooks.create(ACCOUNT, { url: "https://example.com/", ...ALL });
+  for (let i = 1; i < 95; i++) await create();
+  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, create));
+  assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 5);
+  for (const outcome of outcomes) {
+    if (outcome.status === "rejected") assert.ok(problem("validation_failed")(outcome.reason), String(outcome.reason));
+  }
+  const webhooks = await s.webhooks.list(ACCOUNT);
+  assert.equal(webhooks.length, 100);
+  // Removing makes room again.
+  await s.webhooks.remove(ACCOUNT, webhooks.at(-1)!.id);
+  await create();
+  await assert.rejects(create(), problem("validation_failed"));
+});
+
 Deno.test("a removed webhook leaves nothing behind and gets nothing more", async () => {
   await using s = await stage();
   s.receiver.answer = answering(500);
