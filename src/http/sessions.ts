@@ -161,7 +161,7 @@ const deleteSession = route({
   operationId: "deleteSession",
   summary: "Remove the session",
   description: "Unlinks the device on the network too. What is queued fails.",
-  answers: { 200: { ...one, description: "The session as it was" } },
+  answers: { 200: { ...one, description: "The session after the action: `logged_out`" } },
   problems: ["not_found"],
 });
 

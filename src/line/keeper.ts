@@ -7,7 +7,7 @@ import type { EventLog } from "../event/log.ts";
 import { settledWithin } from "../runtime.ts";
 import type { CloseReason, Connection, ConnectionEvents, Network, OwnIdentity } from "../whatsapp/connection.ts";
 import { deleteLine } from "./delete.ts";
-import type { Line } from "./line.ts";
+import { DELETED_REASON, type Line } from "./line.ts";
 import { LineRow } from "./line_row.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
@@ -158,6 +158,8 @@ export class LineKeeper {
         return this.runner.use({ kind: "ended", error: LOGGED_OUT });
       case "deleted":
         await this.#unlink(line);
+        // Not taken yet: the wish is fulfilled when the row is gone.
+        if (line.linked) await this.#row.change("logged_out", { linked: false, reason: DELETED_REASON });
         this.runner.use({ kind: "ended", error: DELETED });
         await this.runner.resting();
         if (this.#stopping.signal.aborted) return; // the next start goes on

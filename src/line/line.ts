@@ -99,6 +99,9 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
   },
 };
 
+/** The `reason` of a line that is gone. */
+export const DELETED_REASON = "The owner deleted it.";
+
 /** What the owner wants of the line. */
 export type LineWish = "connected" | "paused" | "logged_out" | "deleted";
 

@@ -6,7 +6,7 @@ import { keys } from "../store/keys.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/shared_reads.ts";
 import type { Connection, Group, NumberCheck } from "../whatsapp/connection.ts";
-import { type Line, type LineStatus, type LineWish, newLine } from "./line.ts";
+import { DELETED_REASON, type Line, type LineStatus, type LineWish, newLine } from "./line.ts";
 import { qrDataUrl } from "./qr.ts";
 import type { Supervisor } from "./supervisor.ts";
 
@@ -24,7 +24,7 @@ export interface Lines {
   linking(accountId: string, lineId: string): Promise<Linking>;
   /**
    * Resolves to the line after the wish was written and, for at most some seconds, awaited: a client that reads the
-   * answer of `disconnect` sees `disconnected`. Deleting resolves to the last record.
+   * answer of `disconnect` sees `disconnected`. Deleting resolves to the last record, unlinked.
    */
   wish(accountId: string, lineId: string, wish: Wish): Promise<Line>;
   /**
@@ -54,6 +54,9 @@ export interface LinesDeps {
   accounts: Pick<Accounts, "caller">;
   supervisor: Pick<Supervisor, "wished" | "watch" | "connection">;
 }
+
+/** What is to be said of a line when its row is gone. */
+const DELETED = { status: "logged_out", linked: false, qr: null, pairingCode: null, reason: DELETED_REASON } as const;
 
 /** How long an answer waits for a wish to come true. */
 const WISH_WITHIN_MS = 5_000;
@@ -125,7 +128,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
       const unwatch = supervisor.watch(lineId, () => changed.abort());
       try {
         const now = (await kv.get(keys.line(lineId))).value;
-        if (!now) return line;
+        if (!now) return { ...line, ...DELETED };
         line = now;
         const left = over - runtime.clock.now();
         if (done(line) || left <= 0) return line;
@@ -195,7 +198,12 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
       return { status, qr: qr === null ? null : await qrDataUrl(qr), pairingCode };
     },
 
-    wish: async (accountId, lineId, wish) => await used(await fulfil(accountId, lineId, wish)),
+    async wish(accountId, lineId, wish) {
+      // The row of it goes with a deleted line.
+      const before = (await kv.get(keys.lineUsed(lineId))).value;
+      const line = await fulfil(accountId, lineId, wish);
+      return await used({ ...line, lastUsed: before ?? line.lastUsed });
+    },
 
     async forSending(accountId, lineId) {
       if (lineId !== null) {

@@ -184,10 +184,11 @@ export const sessionCases: readonly Case[] = [
     contains: problem("no_connected_session"),
   },
   {
-    name: "deleting answers with the session as it was",
+    name: "deleting answers with the session after it: no longer linked",
     ask: ({ session }) => ["DELETE", `/v1/sessions/${session}`],
     status: 200,
-    contains: [/^\{"data":\{"_id"/],
+    contains: [/^\{"data":\{"_id"/, '"status":"logged_out"'],
+    lacks: ['"status":"connected"'],
     headers: { "content-type": "application/json" },
   },
   {

@@ -243,9 +243,11 @@ Deno.test("a deleted line is unlinked, its queue fails, its rows are gone, and t
   await world.accept();
   await world.clock.advance(0);
   const { id } = await world.accept();
-  const deleted = world.lines.wish(ACCOUNT, "ses_1", "delete");
+  const { lastUsed } = await world.lines.get(ACCOUNT, "ses_1");
+  const wished = world.lines.wish(ACCOUNT, "ses_1", "delete");
   await world.clock.advance(10);
-  assert.equal((await deleted).id, "ses_1");
+  const deleted = await wished;
+  assert.deepEqual([deleted.id, deleted.status, deleted.lastUsed], ["ses_1", "logged_out", lastUsed]);
   assert.ok(world.network.connections[0]!.loggedOut);
   assert.deepEqual(world.network.forgotten, ["ses_1"]);
   assert.equal((await world.message(id)).error?.code, "session_deleted");
@@ -257,6 +259,8 @@ Deno.test("a deleted line is unlinked, its queue fails, its rows are gone, and t
   assert.deepEqual(left, []);
   const [failed] = await world.events("message.failed");
   assert.equal(failed!.sessionName, "line ses_1");
+  const [disconnected] = await world.events("session.disconnected");
+  assert.deepEqual(disconnected!.data, { status: "logged_out", reason: "The owner deleted it." });
   await world.supervisor.stop();
 });
 
