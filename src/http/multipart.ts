@@ -51,7 +51,7 @@ export async function readFormUpload<Fields>(
     stream.on("error", () => {});
     if (name !== part) return refuse(invalid(name, `is a file; the part of the file is named "${part}"`));
     if (writing) return refuse(invalid(name, "is given twice"));
-    filename = givenName ?? "";
+    filename = unescaped(givenName ?? "");
     content = stream as Readable;
     writing = write(media, { content, maxBytes });
     writing.catch(refuse);
@@ -83,6 +83,11 @@ function makeParser(request: Request): Busboy {
   } catch (error) {
     throw notForm(error);
   }
+}
+
+/** Browsers, Node.js and curl write what would end the name early as WHATWG's form encoding says, and nothing else so. */
+function unescaped(filename: string): string {
+  return filename.replace(/%(22|0D|0A)/gi, decodeURIComponent);
 }
 
 async function write(

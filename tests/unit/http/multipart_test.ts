@@ -24,8 +24,8 @@ function requestOf(text: string, chunkSize: number): Request {
 
 const field = (name: string, value: string) =>
   `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
-const file = (content: string) =>
-  `--B\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n${content}\r\n`;
+const file = (content: string, filename = 'filename="a.png"') =>
+  `--B\r\nContent-Disposition: form-data; name="file"; ${filename}\r\nContent-Type: image/png\r\n\r\n${content}\r\n`;
 const END = "--B--\r\n";
 
 function read(text: string, { chunkSize = 50, media = fakeMedia() }: { chunkSize?: number; media?: FakeMedia } = {}) {
@@ -41,6 +41,22 @@ Deno.test("a form is read the same wherever it is cut", async () => {
     assert.deepEqual(upload.fields, { to: "34600111222", caption: "after – 🎉", file: "" });
     assert.equal(upload.filename, "a.png");
     assert.equal(Buffer.from(media.files.get(upload.file.fileId)!).toString(), content);
+  }
+});
+
+Deno.test("a file keeps its name, however the client writes it", async () => {
+  const rows: [written: string, filename: string][] = [
+    ['filename="Büro 🎉.pdf"', "Büro 🎉.pdf"],
+    ["filename*=UTF-8''B%C3%BCro.pdf", "Büro.pdf"],
+    ["filename=\"buero.pdf\"; filename*=UTF-8''B%C3%BCro.pdf", "Büro.pdf"],
+    ['filename="5 %22 pipe.pdf"', '5 " pipe.pdf'], // browsers, Node.js, curl from 7.81
+    ['filename="5 \\" pipe.pdf"', '5 " pipe.pdf'], // older curl, Python
+    ['filename="100%20%.pdf"', "100%20%.pdf"],
+    ["filename=bare.pdf", "bare.pdf"],
+  ];
+  for (const [written, filename] of rows) {
+    const upload = await read(field("to", "34600111222") + file("content", written) + END);
+    assert.equal(upload.filename, filename, written);
   }
 });
 
