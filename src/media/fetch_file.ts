@@ -52,6 +52,10 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
       }
       const body = await decoded(response, path);
       const { id: fileId, size, sha256 } = await media.write(body, FETCH_MAX_BYTES);
+      if (size === 0) {
+        await media.remove(fileId);
+        throw invalid(path, "the file at the address is empty");
+      }
       const mimetype = safeMimetype(response.headers.get("content-type") ?? "");
       return { file: { fileId, size, sha256 }, filename: filenameOf(response, mimetype), mimetype };
     } catch (error) {

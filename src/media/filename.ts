@@ -17,7 +17,8 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   "audio/wav": "wav",
   "application/pdf": "pdf",
 };
-const MAX_NAME_LENGTH = 200;
+/** As many as a request may name, and a file system takes of ASCII. */
+const MAX_NAME_LENGTH = 255;
 
 /** `image-20260115-120000.jpg`: kind and time (Unix ms, UTC), extension by mimetype. */
 export function generatedFilename(kind: string, { mimetype, at }: { mimetype: string; at: number }): string {
