@@ -1,6 +1,6 @@
 /** Settings: flag, else environment, else default; every problem reported together. */
 import { join } from "node:path";
-import { isNetwork } from "./networks.ts";
+import { isAddress, isNetwork } from "./networks.ts";
 
 export interface Config {
   host: string;
@@ -92,7 +92,7 @@ export const SETTINGS = [
 export type SettingName = (typeof SETTINGS)[number]["env"];
 export type SettingValues = Partial<Record<SettingName | "PORT", string>>;
 
-/** Reads settings from their text forms. Returns every problem, not only the first. */
+/** Reads settings from their text forms, and the files that they name. Returns every problem, not only the first. */
 export function readConfig(values: SettingValues): { config: Config; problems: string[] } {
   const problems: string[] = [];
   const text = (name: SettingName | "PORT"): string | null => values[name]?.trim() || null;
@@ -126,6 +126,20 @@ export function readConfig(values: SettingValues): { config: Config; problems: s
       problems.push(`PALOMA_TRUSTED_PROXIES: "${cidr}" is neither an address nor a CIDR`);
     }
   }
+  const host = text("PALOMA_HOST") ?? "127.0.0.1";
+  if (!isHost(host)) problems.push(`PALOMA_HOST: "${host}" is neither an address nor a host name`);
+  const outboundAllow = list("PALOMA_OUTBOUND_ALLOW");
+  for (const entry of outboundAllow) {
+    if (!isNetwork(entry) && !isHost(entry.replace(/^\*\./, ""))) {
+      problems.push(
+        `PALOMA_OUTBOUND_ALLOW: "${entry}" is no address, CIDR or host name (without scheme, port or path)`,
+      );
+    }
+  }
+  const ca = text("PALOMA_WHATSAPP_CA");
+  if (ca !== null && !isCertificateFile(ca)) {
+    problems.push(`PALOMA_WHATSAPP_CA: "${ca}" is no readable file with certificates in PEM form`);
+  }
   const rootKey = text("PALOMA_WHATSAPP_ROOT_KEY");
   if (rootKey !== null && !/^[0-9a-f]{64}$/i.test(rootKey)) {
     problems.push("PALOMA_WHATSAPP_ROOT_KEY: needs 64 hexadecimal digits");
@@ -135,22 +149,35 @@ export function readConfig(values: SettingValues): { config: Config; problems: s
     problems.push(`PALOMA_WHATSAPP_VERSION: "${version}" is not a version like 2.3000.1043857760`);
   }
   const config: Config = {
-    host: text("PALOMA_HOST") ?? "127.0.0.1",
+    host,
     port: text("PALOMA_PORT") !== null ? port("PALOMA_PORT", 8080) : port("PORT", 8080),
     dataDir: text("PALOMA_DATA_DIR") ?? join(".", "data"),
     publicUrl: url("PALOMA_PUBLIC_URL", ["http:", "https:"]),
     secretKey,
     logLevel,
     trustedProxies,
-    outboundAllow: list("PALOMA_OUTBOUND_ALLOW"),
+    outboundAllow,
     whatsapp: {
       url: url("PALOMA_WHATSAPP_URL", ["ws:", "wss:"]),
       rootKey,
       mediaUrl: url("PALOMA_WHATSAPP_MEDIA_URL", ["https:", "http:"]),
-      ca: text("PALOMA_WHATSAPP_CA"),
+      ca,
       version,
     },
     sandboxPort: port("PALOMA_SANDBOX_PORT", 8081),
   };
   return { config, problems };
+}
+
+/** An address, or a name as it stands in URLs: `256.1.1.1` is neither. */
+function isHost(text: string): boolean {
+  return isAddress(text) || /^[\w.-]+$/.test(text) && URL.canParse(`http://${text}`);
+}
+
+function isCertificateFile(path: string): boolean {
+  try {
+    return Deno.readTextFileSync(path).includes("-----BEGIN CERTIFICATE-----");
+  } catch {
+    return false;
+  }
 }

@@ -4,6 +4,11 @@ import ipaddr from "ipaddr.js";
 /** A network by its address and the bits that count; a lone address is a network of its own. */
 export type IpNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
+/** Whether the text is an address, v4 or v6, in full. */
+export function isAddress(text: string): boolean {
+  return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text);
+}
+
 /** Whether the text is an address or a CIDR. */
 export function isNetwork(text: string): boolean {
   return ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
