@@ -7,7 +7,7 @@ import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { FILE_KINDS, type LinkAnswer, type Phone, type PhoneMessage } from "./device.ts";
 import type { Account } from "./directory.ts";
-import { COUNTED_FAULTS, STREAM_FAULTS, TIMED_FAULTS } from "./faults.ts";
+import { COUNTED_FAULTS, STREAM_FAULTS, TIMED_FAULTS, UPLOAD_FAULT } from "./faults.ts";
 import type { OpenNetwork } from "./network.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 
@@ -16,6 +16,8 @@ const DEFAULT_FAULT_SECONDS = 30;
 const DEFAULT_NACK_CODE = 500;
 
 const number = z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits");
+const seconds = z.number().positive().max(3600).default(DEFAULT_FAULT_SECONDS);
+const count = z.int().positive().max(10_000).default(1);
 const newPhone = z.object({ number, name: z.string().min(1).max(100).optional() });
 const newGroup = z.object({
   subject: z.string().min(1).max(100),
@@ -35,15 +37,12 @@ const fileMessage = z.object({
 const rawMessage = z.object({ ...addressed, message: z.record(z.string(), z.unknown()) });
 const fault = z.discriminatedUnion("kind", [
   z.object({ line: number, kind: z.enum(STREAM_FAULTS) }),
-  z.object({
-    line: number,
-    kind: z.enum(TIMED_FAULTS),
-    seconds: z.number().positive().max(3600).default(DEFAULT_FAULT_SECONDS),
-  }),
+  z.object({ line: number, kind: z.enum(TIMED_FAULTS), seconds }),
+  z.object({ line: number, kind: z.literal(UPLOAD_FAULT), seconds, count }),
   z.object({
     line: number,
     kind: z.enum(COUNTED_FAULTS),
-    count: z.int().positive().max(10_000).default(1),
+    count,
     code: z.coerce.number().int().min(400).max(599).default(DEFAULT_NACK_CODE),
   }),
 ]);
@@ -140,6 +139,8 @@ function cause({ switchboard }: OpenNetwork, account: Account, asked: z.infer<ty
       return faults.nack(account.number, { code: String(asked.code), count: asked.count });
     case "duplicate":
       return faults.duplicate(account.number, asked.count);
+    case UPLOAD_FAULT:
+      return faults.slowUpload(account.number, { durationMs: asked.seconds * 1000, count: asked.count });
     default:
       return switchboard.breakSessions(account, asked.kind);
   }

@@ -70,7 +70,7 @@ export interface MediaAccess {
   readonly url: string;
   /** Host and port, as `media_conn` names it. */
   readonly host: string;
-  /** Token that uploads must carry. */
+  /** Token that uploads must carry; a line's has its number behind a dot. */
   readonly auth: string;
   /** The certificate authority that vouches for the host. */
   readonly caPem: string;

@@ -8,6 +8,8 @@ export const STREAM_FAULTS = ["drop", "replace", "logout", "restart", "unavailab
 export const TIMED_FAULTS = ["silence", "hold_acks"] as const;
 /** Concerns the next messages. */
 export const COUNTED_FAULTS = ["nack", "duplicate"] as const;
+/** Concerns the next uploads: each takes a time. */
+export const UPLOAD_FAULT = "slow_upload";
 
 export type StreamFault = (typeof STREAM_FAULTS)[number];
 export type TimedFault = (typeof TIMED_FAULTS)[number];
@@ -20,6 +22,8 @@ interface LineFaults {
   /** One refusal each, in the order in which they were asked for. */
   nacks: string[];
   duplicates: number;
+  /** How long each of the next uploads takes, ms. */
+  slowUploads: number[];
 }
 
 export class Faults {
@@ -73,10 +77,20 @@ export class Faults {
     return true;
   }
 
+  /** Each of the line's next `count` uploads takes this long. */
+  slowUpload(line: string, { durationMs, count }: { durationMs: number; count: number }): void {
+    this.#of(line).slowUploads.push(...Array.from({ length: count }, () => durationMs));
+  }
+
+  /** How long an upload that begins now takes, ms; 0 when nothing slows it down. */
+  takeUploadMs(line: string): number {
+    return this.#lines.get(line)?.slowUploads.shift() ?? 0;
+  }
+
   #of(line: string): LineFaults {
     let faults = this.#lines.get(line);
     if (!faults) {
-      faults = { pending: [], until: { silence: 0, hold_acks: 0 }, nacks: [], duplicates: 0 };
+      faults = { pending: [], until: { silence: 0, hold_acks: 0 }, nacks: [], duplicates: 0, slowUploads: [] };
       this.#lines.set(line, faults);
     }
     return faults;

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { Runtime } from "../runtime.ts";
+import { type Runtime, sleep } from "../runtime.ts";
 import { makeServerCertificate } from "./certificate.ts";
 import type { MediaAccess } from "./device.ts";
 
@@ -30,25 +30,36 @@ interface StoredFile {
   location: string;
 }
 
+export interface MediaOptions {
+  runtime: Runtime;
+  /** How long the host takes to answer an upload of the line that begins now; unless given, no time. */
+  uploadMs?: (line: string) => number;
+}
+
 /** Starts on a free port of 127.0.0.1. */
-export async function startMedia({ runtime }: { runtime: Runtime }): Promise<MediaHost> {
+export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions): Promise<MediaHost> {
   const { caPem, certPem, keyPem } = await makeServerCertificate(runtime);
   const folder = await Deno.makeTempDir({ prefix: "paloma-sandbox-media-" });
   const files = new FileShelf(folder, runtime);
   const auth = Buffer.from(runtime.random.bytes(24)).toString("base64url");
   const stop = new AbortController();
+  const host: HostState = {
+    files,
+    auth,
+    taken: (line) => sleep(runtime.clock, uploadMs(line), stop.signal),
+  };
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, cert: certPem, key: keyPem, signal: stop.signal, onListen: () => {} },
     (request) =>
-      answer(request, { files, auth }).catch((error) => {
+      answer(request, host).catch((error) => {
         runtime.log.warn({ err: error }, "the sandbox's media host failed");
         return new Response(null, { status: 500 });
       }),
   );
-  const host = `127.0.0.1:${server.addr.port}`;
+  const address = `127.0.0.1:${server.addr.port}`;
   return {
-    url: `https://${host}`,
-    host,
+    url: `https://${address}`,
+    host: address,
     auth,
     caPem,
     paths: () => files.paths(),
@@ -62,16 +73,22 @@ export async function startMedia({ runtime }: { runtime: Runtime }): Promise<Med
   };
 }
 
-async function answer(
-  request: Request,
-  { files, auth }: { files: FileShelf; auth: string },
-): Promise<Response> {
+interface HostState {
+  files: FileShelf;
+  auth: string;
+  /** Resolves when the host has taken as long over an upload of this line as it is to take. */
+  taken(line: string): Promise<void>;
+}
+
+async function answer(request: Request, { files, auth, taken }: HostState): Promise<Response> {
   const { pathname, searchParams, origin } = new URL(request.url);
   if (request.method === "POST") {
     const token = UPLOAD_PATH.exec(pathname)?.[1];
     if (!token) return refuse(404, "no such upload path");
-    if (searchParams.get("auth") !== auth) return refuse(401, "the auth token is wrong");
+    const [given, line] = (searchParams.get("auth") ?? "").split(".");
+    if (given !== auth) return refuse(401, "the auth token is wrong");
     const stored = await files.store(request.body, token);
+    if (line) await taken(line);
     return "path" in stored
       ? Response.json({ url: `${origin}${stored.path}`, direct_path: stored.path })
       : refuse(stored.status, stored.reason);

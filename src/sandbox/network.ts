@@ -62,9 +62,9 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     for (const part of started.splice(0).reverse()) await part.close();
   };
   try {
-    const media = await startMedia({ runtime });
+    const media = await startMedia({ runtime, uploadMs: (line) => switchboard.faults.takeUploadMs(line) });
     started.push(media);
-    const switchboard = createSwitchboard({ runtime, media });
+    const switchboard: Switchboard = createSwitchboard({ runtime, media });
     const refs = new RefBook(runtime.random);
     const identity = createNoiseIdentity(runtime.clock.now());
     const { port = 0, refresh = true, codeLifetimeMs = CODE_LIFETIME_MS } = options;

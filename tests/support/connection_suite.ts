@@ -45,6 +45,8 @@ export interface Scene {
   restart(): Promise<void>;
   /** Waits until the phone has a message that fits. */
   arrival(phone: Phone, fits: (item: InboxItem) => boolean): Promise<InboxItem>;
+  /** Waits for something in the simulated network. */
+  eventually(holds: () => boolean): Promise<void>;
 }
 
 export interface SceneOptions {
@@ -103,6 +105,10 @@ export async function withScene(
       }
       throw new Error(`it did not arrive; the phone has ${JSON.stringify(phone.inbox().map(({ id }) => id))}`);
     },
+    async eventually(holds) {
+      for (let attempt = 0; !holds() && attempt < 500; attempt++) await new Promise((done) => setTimeout(done, 10));
+      assert.ok(holds(), `in vain: ${holds}`);
+    },
   };
   try {
     await play(scene);
@@ -121,9 +127,13 @@ export function scanning(phone: Phone): LineEvents {
   return events;
 }
 
+function unaborted(): AbortSignal {
+  return new AbortController().signal;
+}
+
 /** Prepares a message and lets it leave at once. */
 export async function send(connection: Connection, message: Outgoing): Promise<SendOutcome> {
-  const prepared = await connection.prepare(message, new AbortController().signal);
+  const prepared = await connection.prepare(message, unaborted());
   return prepared.kind === "ready" ? await prepared.send() : prepared;
 }
 
@@ -141,7 +151,7 @@ async function fileBody(
     bytes: Uint8Array;
     caption?: string;
   },
-): Promise<OutgoingBody> {
+): Promise<Exclude<OutgoingBody, { kind: "text" }>> {
   const { kind, filename, mimetype, bytes, caption = null } = file;
   const path = `${folder}/${filename}`;
   await Deno.writeFile(path, bytes);
@@ -359,6 +369,49 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
       assert.equal(item.filename, file.kind === "document" ? file.filename : null);
     });
   }
+
+  test("what is prepared is uploaded, and seen as a message only when it is sent", async (scene) => {
+    const { connection } = await scene.login();
+    const { media, switchboard } = scene.simulated;
+    const body = await fileBody(scene.folder, FILES[4]);
+    const prepared = await connection.prepare({ networkId: "3EB0C4", to: FRIEND, body }, unaborted());
+    assert.equal(prepared.kind, "ready");
+    assert.equal(media.paths().length, 1);
+    // Others may come between, and the file on disk is not needed any more.
+    assert.equal((await send(connection, { networkId: "3EB0C5", to: FRIEND, body: text("first") })).kind, "sent");
+    await Deno.remove(body.path);
+    assert.deepEqual(switchboard.wire.entries(OWNER).map(({ id }) => id), ["3EB0C5"]);
+    assert.equal((await prepared.send()).kind, "sent");
+    assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0C4")).sha256, sha256(FILES[4].bytes));
+    assert.equal(media.paths().length, 1);
+  });
+
+  test("an abort ends an upload, and nothing of it becomes a message", async (scene) => {
+    const { connection } = await scene.login();
+    const { media, switchboard } = scene.simulated;
+    switchboard.faults.slowUpload(OWNER, { durationMs: 600_000, count: 1 });
+    const body = await fileBody(scene.folder, FILES[4]);
+    const unwanted = new AbortController();
+    const prepared = connection.prepare({ networkId: "3EB0C6", to: FRIEND, body }, unwanted.signal);
+    await scene.eventually(() => media.paths().length === 1);
+    unwanted.abort();
+    assert.notEqual((await prepared).kind, "ready");
+    assert.equal((await send(connection, { networkId: "3EB0C7", to: FRIEND, body })).kind, "sent");
+    assert.deepEqual(switchboard.wire.entries(OWNER).map(({ id }) => id), ["3EB0C7"]);
+  });
+
+  test("what was prepared over a connection that ended is held", async (scene) => {
+    const { connection } = await scene.login();
+    const prepared = await connection.prepare({ networkId: "3EB0C8", to: FRIEND, body: text("late") }, unaborted());
+    assert.equal(prepared.kind, "ready");
+    await connection.close();
+    assert.equal((await prepared.send()).kind, "hold");
+    assert.equal(
+      (await connection.prepare({ networkId: "3EB0C8", to: FRIEND, body: text("late") }, unaborted())).kind,
+      "hold",
+    );
+    assert.deepEqual(scene.simulated.switchboard.wire.entries(OWNER), []);
+  });
 
   test("a file that is missing on disk can be tried again, and the line lives on", async (scene) => {
     const { connection } = await scene.login();

@@ -17,7 +17,8 @@ const UNRESTRICTED = {
 export function answerAccount(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   switch (query.attrs.xmlns) {
     case "w:m": {
-      const { auth, host } = network.media;
+      const { host } = network.media;
+      const auth = `${network.media.auth}.${companion.account.number}`;
       const attributes = { auth, ttl: MEDIA_TTL_SECONDS, auth_ttl: MEDIA_TTL_SECONDS, max_buckets: "12" };
       const hosts = [element("host", { hostname: host, maxContentLengthBytes: MAX_MEDIA_BYTES })];
       return result(query, [element("media_conn", attributes, hosts)]);

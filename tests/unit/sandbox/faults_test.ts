@@ -33,6 +33,14 @@ Deno.test("counted faults are used up one message at a time", () => {
   assert.deepEqual([1, 2].map(() => faults.takeDuplicate(LINE)), [true, false]);
 });
 
+Deno.test("slow uploads are used up one upload at a time, each as slow as it was asked for", () => {
+  const faults = new Faults(new ManualClock());
+  faults.slowUpload(LINE, { durationMs: 2_000, count: 2 });
+  faults.slowUpload(LINE, { durationMs: 500, count: 1 });
+  assert.equal(faults.takeUploadMs("4915100000002"), 0);
+  assert.deepEqual([1, 2, 3, 4].map(() => faults.takeUploadMs(LINE)), [2_000, 2_000, 500, 0]);
+});
+
 Deno.test("each stream fault says what the real network says", () => {
   assert.equal(streamError("drop"), null);
   assert.equal(streamError("restart")!.attrs.code, "515");

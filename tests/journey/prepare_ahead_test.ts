@@ -1,0 +1,119 @@
+/** Files get ready while the pause before them runs: slow uploads and downloads leave a line's pauses as they are. */
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { accepted, answerOf, post } from "../support/api_calls.ts";
+import { arrivals } from "../support/arrivals.ts";
+import { noFileLeft } from "../support/media_folder.ts";
+import { sampleFile } from "../support/sample_files.ts";
+import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
+
+const LINE = "4915557100001";
+const CUSTOMER = "4917557100001";
+/**
+ * What gets ready takes longer than the bounds are apart: within the departure it would break them each time. Yet the
+ * shortest pause is long enough for it.
+ */
+const BOUNDS = { delayMinMs: 3_000, delayMaxMs: 5_000 };
+const READY_SECONDS = 2.2;
+
+Deno.test("gaps keep to the plan's bounds while uploads and downloads are slow", () =>
+  withStage(() => openStage({ plan: BOUNDS }), async (stage) => {
+    await using host = await openSlowHost(READY_SECONDS / 2);
+    await stage.addPhone(CUSTOMER);
+    const line = await stage.linkLine(LINE);
+    await stage.sendText(line, CUSTOMER, "the first leaves at once");
+    await slowUploads(stage, { seconds: READY_SECONDS, count: 3 });
+    for (let i = 0; i < 3; i++) await sendFile(stage, line);
+    await slowUploads(stage, { seconds: READY_SECONDS / 2, count: 1 });
+    const messages = [{ to: CUSTOMER, fileUrl: host.url }, { to: CUSTOMER, text: "the last" }];
+    await accepted(post(stage, "/messages/send/bulk", { json: { sessionId: line.sessionId, messages } }));
+    const inbox = await arrivals(stage, CUSTOMER, { count: 6 });
+    assert.deepEqual(inbox.map(({ type }) => type), [
+      "extendedTextMessage",
+      ...Array(4).fill("imageMessage"),
+      "extendedTextMessage",
+    ]);
+    const times = (await wireOf(stage)).map(({ time }) => time);
+    const gaps = times.slice(1).map((time, i) => time - times[i]!);
+    assert.equal(gaps.length, 5);
+    for (const gap of gaps) assert.ok(gap >= BOUNDS.delayMinMs && gap <= BOUNDS.delayMaxMs, `gaps: ${gaps}`);
+    await noFileLeft(stage);
+  }));
+
+Deno.test("a file that is cancelled, or whose gateway is killed, while it is uploaded", (t) => {
+  const bounds = { delayMinMs: 5_000, delayMaxMs: 9_000 };
+  return withStage(() => openStage({ plan: bounds }), async (stage) => {
+    await stage.addPhone(CUSTOMER);
+    const line = await stage.linkLine(LINE);
+    const { media } = stage.network;
+    const first = await stage.sendText(line, CUSTOMER, "the first leaves at once");
+    await stage.status(first, "sent");
+    let uploads = 0;
+    /** A file whose upload the host has, and does not answer for a long time. */
+    const sendStuckFile = async (): Promise<string> => {
+      await slowUploads(stage, { seconds: 600, count: 1 });
+      const messageId = await sendFile(stage, line);
+      uploads++;
+      await until(systemClock, () => Promise.resolve(media.paths().length === uploads || null), { what: "the upload" });
+      assert.equal((await stage.queue(line))[0].status, "queued");
+      return messageId;
+    };
+
+    await t.step("cancelled, it never leaves, and the next one leaves in its time", async () => {
+      const messageId = await sendStuckFile();
+      const { status, body } = await answerOf(stage.request("DELETE", `/messages/${messageId}`));
+      assert.deepEqual([status, body.data.error.code], [200, "cancelled"]);
+      const next = await sendFile(stage, line);
+      uploads++;
+      await stage.status(next, "sent");
+      const [before, after, ...more] = await wireOf(stage);
+      assert.deepEqual(more, []);
+      const gap = after.time - before.time;
+      assert.ok(gap >= bounds.delayMinMs && gap <= bounds.delayMaxMs, `a gap of ${gap} ms`);
+      await noFileLeft(stage);
+    });
+
+    await t.step("after a kill it is uploaded again and leaves once, no sooner than its pause allows", async () => {
+      const messageId = await sendStuckFile();
+      await stage.gateway.kill();
+      await stage.gateway.start();
+      await stage.status(messageId, "sent");
+      assert.equal(media.paths().length, uploads + 1);
+      const [, before, after, ...more] = await wireOf(stage);
+      assert.deepEqual(more, []);
+      assert.ok(after.time - before.time >= bounds.delayMinMs, `a gap of ${after.time - before.time} ms`);
+      assert.deepEqual((await stage.inbox(CUSTOMER)).map(({ copies }) => copies), [1, 1, 1]);
+      await noFileLeft(stage);
+    });
+  });
+});
+
+async function sendFile(stage: Stage, { sessionId }: LinkedLine): Promise<string> {
+  const file = sampleFile("png").toString("base64");
+  const json = { sessionId, to: CUSTOMER, file, filename: "paced.png" };
+  return (await accepted(post(stage, "/messages/send/document", { json }))).messageId;
+}
+
+async function slowUploads(stage: Stage, slow: { seconds: number; count: number }): Promise<void> {
+  await stage.control.call("POST", "/faults", { line: LINE, kind: "slow_upload", ...slow });
+}
+
+/** What the line sent, as the server saw it. */
+function wireOf(stage: Stage): Promise<Json[]> {
+  return stage.control.call("GET", `/wire?line=${LINE}`);
+}
+
+/** A host that takes its time over a picture. */
+async function openSlowHost(seconds: number) {
+  const server = createServer((_request, response) => {
+    systemClock.after(seconds * 1000, () => response.end(sampleFile("png")));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/slow.png`,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
+}
