@@ -52,7 +52,7 @@ const listHistory = route({
   method: "get",
   path: "/v1/messages/history",
   operationId: "listMessageHistory",
-  summary: "Look back",
+  summary: "Read the history",
   description: "Newest first.",
   query: z.object({
     page: queryInt({ minimum: 1, maximum: 1_000_000_000, fallback: 1 }),

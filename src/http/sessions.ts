@@ -34,6 +34,8 @@ const NewSession = z.object({
   }),
   pairingPhone: PhoneNumber.optional().openapi({
     description: "Digits with country code; links by a pairing code instead of a QR",
+    // None: whoever tries the form as it stands expects a QR.
+    example: undefined,
   }),
 }).openapi("NewSession");
 

@@ -153,7 +153,16 @@ find("#create").addEventListener("submit", async (event) => {
 });
 
 find("#sign-out").addEventListener("click", () => signOut());
-find("#copy").addEventListener("click", () => navigator.clipboard.writeText(sessionStorage.getItem(KEY)));
+find("#copy").addEventListener("click", async ({ target }) => {
+  try {
+    await navigator.clipboard.writeText(sessionStorage.getItem(KEY));
+    target.textContent = "Copied";
+    setTimeout(() => target.textContent = "Copy", REFRESH_MS);
+  } catch {
+    // Over plain http browsers offer no clipboard: the key is marked, to be copied by hand.
+    getSelection().selectAllChildren(find("#key"));
+  }
+});
 
 if (sessionStorage.getItem(KEY)) signIn().catch(signOut);
 else find("#sign-in").hidden = false;

@@ -31,6 +31,10 @@ inBrowser(
       await operation.locator("textarea").fill(JSON.stringify({ to: "4917000000001", text }));
       await operation.getByRole("button", { name: "Send" }).click();
       await operation.locator("pre").filter({ hasText: /^202 / }).waitFor();
+      assert.ok(
+        await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+        "the answer widened the page",
+      );
       await stage.arrival("4917000000001", (message) => message.text === text);
       stage.secrets.add(text);
       assertQuiet();

@@ -52,6 +52,15 @@ Deno.test("the examples that the page makes of schemas fit them", () => {
   }
 });
 
+Deno.test("a request that is tried as it stands names no session that nobody has", () => {
+  const api = openApiDocument();
+  const names = ["TextMessage", "DocumentMessage", "FileMessage", "BulkMessage", "NewSession", "NewWebhook"];
+  for (const name of names) {
+    const example = exampleOf(api, { $ref: `#/components/schemas/${name}` });
+    assert.equal("sessionId" in example || "pairingPhone" in example, false, name);
+  }
+});
+
 /** How each language is run; one that is not on this machine is left out. */
 const RUNNERS: Record<keyof typeof SAMPLES, { file: string; command: string[]; probe: string[] }> = {
   curl: { file: "sample.sh", command: ["sh"], probe: ["curl", "--version"] },

@@ -31,7 +31,17 @@ function show(api) {
   );
   section("Errors", "Every error is `application/problem+json` with one of these codes.", [errors(operations)]);
   // The target of a link like #error-quota_exceeded is there only now.
-  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  showTarget();
+  addEventListener("hashchange", showTarget);
+}
+
+/** Goes to what the address names, and marks it: a row near the end of the page cannot come to the top. */
+function showTarget() {
+  document.querySelector(".target")?.classList.remove("target");
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  if (!target) return;
+  target.classList.add("target");
+  target.scrollIntoView();
 }
 
 function section(name, description, articles) {

@@ -44,7 +44,10 @@ export function typeOf(document, schema) {
   return [type, ...limits].join(", ");
 }
 
-/** A value that fits the schema; members that are optional and have no example are left out. */
+/** What an id looks like: one in an example is nobody's. */
+const ID = /^[a-z]{3}_[0-9a-z]{26}$/;
+
+/** A value that fits the schema; members that are optional and have no example, or but an id, are left out. */
 export function exampleOf(document, schema) {
   const resolved = resolve(document, schema);
   if (schema.example !== undefined) return schema.example;
@@ -74,7 +77,8 @@ export function exampleOf(document, schema) {
 }
 
 function hasExample(document, schema) {
-  return schema.example !== undefined || resolve(document, schema).example !== undefined;
+  const example = schema.example ?? resolve(document, schema).example;
+  return example !== undefined && !ID.test(example);
 }
 
 /** Whole schemas of which one holds; rules beside properties only restrict them. */
