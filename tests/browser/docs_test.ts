@@ -13,6 +13,8 @@ inBrowser(
       await page.getByText("/v1/messages/send/text").first().waitFor();
       const text = await page.locator("body").innerText();
       for (const path of Object.keys(paths)) assert.ok(text.includes(path), `${path} is not on the page`);
+      await page.setViewportSize({ width: 390, height: 844 });
+      assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than a phone");
       assertQuiet();
     }),
 );
