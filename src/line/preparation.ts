@@ -73,8 +73,8 @@ export class Preparation {
     this.#work = null;
   }
 
-  /** Drops it, and resolves when nothing is under way any more. */
-  async close(): Promise<void> {
+  /** Drops it, and resolves when nothing is under way any more: neither rows nor files are touched then. */
+  async end(): Promise<void> {
     this.drop();
     await this.#lastEnd;
   }

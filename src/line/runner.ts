@@ -124,7 +124,7 @@ export class Runner {
         await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
       }
     }
-    await this.#preparation.close();
+    await this.#preparation.end();
     this.#tellResting();
   }
 
@@ -140,7 +140,7 @@ export class Runner {
   async #step(): Promise<number> {
     const { recorder, runtime } = this.#deps;
     const flow = this.#flow;
-    if (flow.kind !== "open") this.#preparation.drop();
+    if (flow.kind !== "open") await this.#preparation.end();
     if (flow.kind === "ended") return await this.#fail(flow.error);
     const message = await this.#queue.head();
     if (!message) {
