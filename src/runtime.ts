@@ -1,6 +1,7 @@
 /**
  * The only source of time, chance, ids and logging. Everything else takes a `Runtime`, so that tests replay.
  */
+import { Buffer } from "node:buffer";
 import { randomBytes, randomInt } from "node:crypto";
 import { monotonicFactory } from "ulid";
 import type { Logger } from "pino";
@@ -56,7 +57,7 @@ export function makeIds(clock: Clock, random: Random): Ids {
   const ulid = monotonicFactory(() => random.between(0, 2 ** 32 - 1) / 2 ** 32);
   return {
     next: (prefix) => `${prefix}_${ulid(clock.now()).toLowerCase()}`,
-    network: () => "3EB0" + Array.from(random.bytes(9), (b) => b.toString(16).padStart(2, "0")).join("").toUpperCase(),
+    network: () => "3EB0" + Buffer.from(random.bytes(9)).toString("hex").toUpperCase(),
   };
 }
 

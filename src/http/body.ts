@@ -6,6 +6,8 @@ export const MIB = 1024 ** 2;
 /** Deeper than any request of this API needs, far from what a recursive reader chokes on. */
 const MAX_DEPTH = 32;
 
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
+
 /** Throws Problem unsupported_media_type unless the body is of the given type, unencoded. */
 export function checkContentType(request: Request, expected: "application/json" | "multipart/form-data"): void {
   const type = essenceOf(request.headers.get("content-type") ?? "");
@@ -67,7 +69,7 @@ export async function* chunksOf(request: Request): AsyncGenerator<Uint8Array<Arr
 export function parseJson(bytes: Uint8Array): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    value = JSON.parse(strictUtf8.decode(bytes));
   } catch (cause) {
     throw new Problem("malformed_json", bytes.length === 0 ? "The body is empty." : sentence(cause), { cause });
   }

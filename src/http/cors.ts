@@ -24,15 +24,16 @@ export function cors(methodsOf: (path: string) => readonly string[]): Middleware
   return async (c, next) => {
     const origin = c.req.header("origin");
     if (origin === undefined) return void await next();
-    c.header("access-control-allow-origin", origin);
-    c.header("vary", "origin");
+    const headers = c.get("headers");
+    headers["access-control-allow-origin"] = origin;
+    headers["vary"] = "origin";
     if (c.req.method !== "OPTIONS" || c.req.header("access-control-request-method") === undefined) {
-      c.header("access-control-expose-headers", RESPONSE_HEADERS);
+      headers["access-control-expose-headers"] = RESPONSE_HEADERS;
       return void await next();
     }
-    c.header("access-control-allow-methods", methodsOf(c.req.path).join(", "));
-    c.header("access-control-allow-headers", REQUEST_HEADERS);
-    c.header("access-control-max-age", PREFLIGHT_SECONDS);
+    headers["access-control-allow-methods"] = methodsOf(c.req.path).join(", ");
+    headers["access-control-allow-headers"] = REQUEST_HEADERS;
+    headers["access-control-max-age"] = PREFLIGHT_SECONDS;
     return c.body(null, 204);
   };
 }

@@ -83,10 +83,11 @@ export function addEvents(api: Api, services: Pick<Services, "events" | "runtime
     const query = { after: cursor, types, sessionId, limit: STREAM_PAGE };
     // A cursor that is none is refused now, while the answer can still be a problem.
     await events.read(accountId, { ...query, limit: 1 });
-    c.header("content-type", "text/event-stream; charset=utf-8");
-    c.header("cache-control", "no-store");
-    c.header("x-accel-buffering", "no");
-    return c.body(eventStream(services, { accountId, query }));
+    return c.body(eventStream(services, { accountId, query }), 200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      "x-accel-buffering": "no",
+    });
   });
 }
 

@@ -28,11 +28,13 @@ export function makeLimitRate(clock: Clock): LimitRate {
     window.used++;
     const remaining = Math.max(0, limit - window.used);
     const reset = Math.max(1, Math.ceil((window.endsAt - now) / 1000));
-    c.header("ratelimit-policy", `"minute";q=${limit};w=${WINDOW_MS / 1000}`);
-    c.header("ratelimit", `"minute";r=${remaining};t=${reset}`);
-    c.header("ratelimit-limit", String(limit));
-    c.header("ratelimit-remaining", String(remaining));
-    c.header("ratelimit-reset", String(reset));
+    Object.assign(c.get("headers"), {
+      "ratelimit-policy": `"minute";q=${limit};w=${WINDOW_MS / 1000}`,
+      "ratelimit": `"minute";r=${remaining};t=${reset}`,
+      "ratelimit-limit": String(limit),
+      "ratelimit-remaining": String(remaining),
+      "ratelimit-reset": String(reset),
+    });
     if (window.used > limit) {
       throw new Problem("rate_limited", `The plan allows ${limit} requests a minute.`, { retryAfterSeconds: reset });
     }

@@ -2,6 +2,7 @@
 import { CATALOGUE, Problem } from "../errors.ts";
 import { StoreError } from "../store/kv.ts";
 import type { ApiContext } from "./context.ts";
+import { answerJson } from "./json_answer.ts";
 
 /** Seconds after which it makes sense to try again when the storage is in trouble. */
 const STORAGE_RETRY_SECONDS = 5;
@@ -20,13 +21,14 @@ export function problemOf(error: unknown): Problem {
   });
 }
 
-/** The answer for a problem; `headers` that the request has earned so far (CORS, limits) stay. */
+/** The answer for a problem. */
 export function renderProblem(c: ApiContext, problem: Problem): Response {
   const { code, status, message: detail, extras } = problem;
-  if (extras.retryAfterSeconds !== undefined) c.header("retry-after", String(extras.retryAfterSeconds));
-  if (status === 401) c.header("www-authenticate", 'ApiKey realm="paloma", header="x-api-key"');
+  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  if (extras.retryAfterSeconds !== undefined) headers["retry-after"] = String(extras.retryAfterSeconds);
+  if (status === 401) headers["www-authenticate"] = 'ApiKey realm="paloma", header="x-api-key"';
   if (status >= 500) c.set("failure", problem.cause ?? problem);
-  const document = {
+  const body = {
     type: `/docs#error-${code}`,
     title: CATALOGUE[code].title,
     status,
@@ -36,5 +38,5 @@ export function renderProblem(c: ApiContext, problem: Problem): Response {
     ...(extras.errors ? { errors: extras.errors } : {}),
     ...extras.members,
   };
-  return c.body(JSON.stringify(document), CATALOGUE[code].status, { "content-type": "application/problem+json" });
+  return answerJson(c, { status, body, headers });
 }

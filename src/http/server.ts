@@ -13,6 +13,7 @@ import { addDocs } from "./docs.ts";
 import { addEvents } from "./events.ts";
 import { addHealth } from "./health.ts";
 import { idempotencyKey, repeatable } from "./idempotency.ts";
+import { answerJson } from "./json_answer.ts";
 import { makeLimitRate } from "./limits.ts";
 import { addMedia } from "./media.ts";
 import { addMessages } from "./messages.ts";
@@ -26,6 +27,7 @@ import { validate } from "./validation.ts";
 import { addWebhooks } from "./webhooks.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
 /** The app with every resource on it. Starts nothing: `listen.ts` gives it a port, tests call `app.request`. */
 export function createApi(services: Services): Hono<ApiEnv> {
@@ -54,11 +56,11 @@ function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
     const begun = runtime.clock.now();
     const requestId = runtime.ids.next("req");
     c.set("requestId", requestId);
-    c.header("x-request-id", requestId);
+    c.set("headers", { "x-request-id": requestId });
     await next();
     const tookMs = runtime.clock.now() - begun;
     const route = c.get("route") ?? "(none)";
-    const { status } = c.res;
+    const status = c.get("written") ?? statusWithHeaders(c);
     const { method } = c.req;
     metrics.requests.add({ method, route, status: String(status) });
     metrics.requestSeconds.observe(tookMs / 1000);
@@ -69,12 +71,18 @@ function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
   };
 }
 
+/** A Response takes along what was earned on the way. */
+function statusWithHeaders(c: ApiContext): number {
+  for (const [name, value] of Object.entries(c.get("headers"))) c.res.headers.set(name, value);
+  return c.res.status;
+}
+
 function noRoute(c: ApiContext, paths: PathIndex): Problem {
   const methods = paths.methodsOf(c.req.path);
   if (methods.length === 0) {
     return new Problem("not_found", "There is nothing here; /docs lists what there is.");
   }
-  c.header("allow", methods.join(", "));
+  c.get("headers").allow = methods.join(", ");
   return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
 }
 
@@ -155,11 +163,6 @@ function plainAnswer(answer: Answer | Response): Answer {
 }
 
 function send(c: ApiContext, answer: Answer | Response): Response {
-  if (answer instanceof Response) {
-    answer.headers.set("x-request-id", c.get("requestId"));
-    return answer;
-  }
-  for (const [name, value] of Object.entries(answer.headers ?? {})) c.header(name, value);
-  c.header("cache-control", "no-store");
-  return c.json(answer.body as object, answer.status);
+  if (answer instanceof Response) return answer;
+  return answerJson(c, { ...answer, headers: { ...JSON_HEADERS, ...answer.headers } });
 }

@@ -2,6 +2,7 @@
  * Group commit: what arrives while one flush is in flight goes into the next one together. An fsync then pays for many
  * concurrent writers, which more than doubles what an accepting endpoint can take.
  */
+import { nameOfKey } from "./key_name.ts";
 import { Change, type Key, type Kv, StoreError } from "./kv.ts";
 import { keySize, sizeBound } from "./size.ts";
 
@@ -107,7 +108,7 @@ function merge(changes: readonly Change[]): Change {
         merged.mutations.push(mutation);
         continue;
       }
-      const name = nameOf(mutation.key);
+      const name = nameOfKey(mutation.key);
       const sum = sums.get(name);
       if (sum) sum.amount += mutation.amount;
       else sums.set(name, { key: mutation.key, amount: mutation.amount });
@@ -126,6 +127,7 @@ interface Load {
 
 /** How many of the waiting changes, oldest first, fit into one commit and leave each other's keys alone. */
 function mergeable(waiting: readonly Change[]): number {
+  if (waiting.length === 1) return 1;
   const load: Load = { checks: 0, mutations: 0, keyBytes: 0, bytes: 0 };
   const touched: Touched = { checked: new Set(), written: new Set(), added: new Set() };
   let count = 0;
@@ -160,10 +162,10 @@ interface Touched {
 
 /** Notes the keys of the change; false when it would meet another change of the batch at one of them. */
 function touch(touched: Touched, change: Change): boolean {
-  const checked = change.checks.map((check) => nameOf(check.key));
+  const checked = change.checks.map((check) => nameOfKey(check.key));
   const written: string[] = [];
   const added: string[] = [];
-  for (const mutation of change.mutations) (mutation.kind === "add" ? added : written).push(nameOf(mutation.key));
+  for (const mutation of change.mutations) (mutation.kind === "add" ? added : written).push(nameOfKey(mutation.key));
   const isFree = (name: string, ...others: Set<string>[]) => others.every((other) => !other.has(name));
   const fits = checked.every((name) => isFree(name, touched.written, touched.added)) &&
     written.every((name) => isFree(name, touched.checked, touched.written, touched.added)) &&
@@ -172,12 +174,4 @@ function touch(touched: Touched, change: Change): boolean {
   for (const name of written) touched.written.add(name);
   for (const name of added) touched.added.add(name);
   return fits;
-}
-
-/** A text that is the same for the same key only. */
-function nameOf(key: Key): string {
-  return key.map((part) => {
-    if (typeof part === "string") return `s${part.length}:${part}`;
-    return part instanceof Uint8Array ? `b${part.join(",")};` : `${typeof part}${part};`;
-  }).join("");
 }
