@@ -51,14 +51,23 @@ export function makeMetrics(): Metrics {
 }
 
 function counter<Labels extends string>(families: Family[], name: string, help: string): Counter<Labels> {
-  const values = new Map<string, number>();
-  families.push(() => [...head(name, help, "counter"), ...[...values].map(([labels, n]) => `${name}{${labels}} ${n}`)]);
+  const values = new Map<string, { labels: Readonly<Record<string, string>>; count: number }>();
+  families.push(() => [
+    ...head(name, help, "counter"),
+    ...[...values.values()].map(({ labels, count }) => `${name}{${labelText(labels)}} ${count}`),
+  ]);
   return {
     add(labels, amount = 1) {
-      const key = Object.entries<string>(labels).map(([label, value]) => `${label}="${escape(value)}"`).join(",");
-      values.set(key, (values.get(key) ?? 0) + amount);
+      const key = Object.values(labels).join("\n");
+      const value = values.get(key);
+      if (value) value.count += amount;
+      else values.set(key, { labels, count: amount });
     },
   };
+}
+
+function labelText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels).map(([label, value]) => `${label}="${escape(value)}"`).join(",");
 }
 
 function histogram(families: Family[], name: string, help: string): Histogram {

@@ -101,8 +101,7 @@ export class AcceptRound {
     const now = clock.now();
     const bulkId = bulk ? ids.next("blk") : null;
     return items.map(({ to, content }, i) => ({
-      id: ids.next("msg"),
-      jobId: ids.next("job"),
+      ...jobIds(ids.next("msg")),
       accountId: this.#accountId,
       sessionId: line.id,
       networkId: ids.network(),
@@ -143,6 +142,11 @@ export class AcceptRound {
     publishDraft(this.#change, await writeDraft(kv, bulkId, messages));
     return true;
   }
+}
+
+/** The ids of a message and of its place in the queue, which differ by their prefix alone. */
+function jobIds(id: string): Pick<Message, "id" | "jobId"> {
+  return { id, jobId: id.replace("msg_", "job_") };
 }
 
 /** What the send puts into a commit. */
