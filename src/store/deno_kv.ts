@@ -31,12 +31,30 @@ const OPENING_MS = 6_000;
 /** `order` strings are this wide; decimal digits, so that they sort as the numbers do. */
 const ORDER_DIGITS = 16;
 
+/** An engine's connections to one file: on its own, a read does not wait for the flush of the commits before it. */
+export interface Connections {
+  writes: Deno.Kv;
+  reads: Deno.Kv;
+}
+
 /**
  * Opens (and makes) the store at `path`, readable by its owner only.
  * Throws StoreError, `locked` when another process holds the file.
  */
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
-  return withChunks(withGroupCommit(denoKvEngine(await openNative(path, options), options)), options);
+  return withChunks(withGroupCommit(denoKvEngine(await openConnections(path, options), options)), options);
+}
+
+async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {
+  const writes = await openNative(path, options);
+  // Each connection to memory has a memory of its own.
+  if (path === ":memory:") return { writes, reads: writes };
+  try {
+    return { writes, reads: await guarded(() => Deno.openKv(path)) };
+  } catch (error) {
+    writes.close();
+    throw error;
+  }
 }
 
 /** Opens the file alone, without the layers of `openDenoKv`. */
@@ -91,7 +109,7 @@ function writeNothing(native: Deno.Kv): Promise<void> {
  * the atom: an `add` to a value that is no counter is refused, but what stands before it in the commit is written
  * (Deno 2.4 and 2.9). The types of `keys.ts` keep `add` to counters.
  */
-export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, "clock"> }): Kv {
+export function denoKvEngine({ writes, reads }: Connections, options: { runtime: Pick<Runtime, "clock"> }): Kv {
   const { clock } = options.runtime;
   /** Ordered commits go one after another; each waits for the one before. */
   let lastOrdered: Promise<unknown> = Promise.resolve();
@@ -99,7 +117,7 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
   let place: Slot<number> | null = null;
 
   async function write(change: Change, ordered: readonly Mutation[]): Promise<string | null> {
-    let atomic = native.atomic();
+    let atomic = writes.atomic();
     for (const check of change.checks) atomic = atomic.check({ key: check.key, versionstamp: check.version });
     for (const mutation of change.mutations) atomic = mutate(atomic, mutation);
     for (const mutation of ordered) atomic = mutate(atomic, mutation);
@@ -110,13 +128,13 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
       } catch (error) {
         const isRace = error instanceof StoreError && error.code === "locked" && change.checks.length > 0;
         if (!isRace || race === MOST_RACES) throw error;
-        await guarded(() => writeNothing(native));
+        await guarded(() => writeNothing(writes));
       }
     }
   }
 
   async function read<T>(key: Key): Promise<Slot<T>> {
-    return slotOf<T>(await guarded(() => native.get(key)));
+    return slotOf<T>(await guarded(() => reads.get(key)));
   }
 
   /**
@@ -146,17 +164,17 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
     get: read,
 
     async getMany<T>(wanted: readonly Key[]): Promise<Slot<T>[]> {
-      const reads: Promise<Deno.KvEntryMaybe<unknown>[]>[] = [];
+      const parts: Promise<Deno.KvEntryMaybe<unknown>[]>[] = [];
       for (let i = 0; i < wanted.length; i += KEYS_A_READ) {
-        reads.push(guarded(() => native.getMany(wanted.slice(i, i + KEYS_A_READ))));
+        parts.push(guarded(() => reads.getMany(wanted.slice(i, i + KEYS_A_READ))));
       }
-      return (await Promise.all(reads)).flat().map((entry) => slotOf<T>(entry));
+      return (await Promise.all(parts)).flat().map((entry) => slotOf<T>(entry));
     },
 
     async *list<T>(range: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
       const limit = options.limit ?? Infinity;
       if (limit <= 0) return;
-      const rows = native.list(selector(range), {
+      const rows = reads.list(selector(range), {
         reverse: options.reverse ?? false,
         batchSize: Math.min(limit, ROWS_A_ROUND),
         ...(limit === Infinity ? {} : { limit }),
@@ -175,7 +193,10 @@ export function denoKvEngine(native: Deno.Kv, options: { runtime: Pick<Runtime, 
       return await run;
     },
 
-    close: () => native.close(),
+    close() {
+      writes.close();
+      if (reads !== writes) reads.close();
+    },
   };
 }
 

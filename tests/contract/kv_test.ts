@@ -4,9 +4,11 @@ import { denoKvEngine, openDenoKv, openNative } from "../../src/store/deno_kv.ts
 import { kvContract } from "./kv_contract.ts";
 
 kvContract({
-  name: "Deno KV",
-  open: async (path, runtime) =>
-    withChunks(denoKvEngine(await openNative(path, { runtime }), { runtime }), { runtime }),
+  name: "Deno KV on one connection",
+  async open(path, runtime) {
+    const native = await openNative(path, { runtime });
+    return withChunks(denoKvEngine({ writes: native, reads: native }, { runtime }), { runtime });
+  },
 });
 
 kvContract({

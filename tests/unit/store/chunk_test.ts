@@ -19,7 +19,7 @@ interface Bench {
 async function withBench(run: (bench: Bench) => Promise<void>): Promise<void> {
   const runtime = testRuntime();
   const native = await Deno.openKv(":memory:");
-  const engine = denoKvEngine(native, { runtime });
+  const engine = denoKvEngine({ writes: native, reads: native }, { runtime });
   try {
     await run({ kv: withChunks(engine, { runtime }), engine, native, runtime });
   } finally {

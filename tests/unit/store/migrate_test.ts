@@ -7,7 +7,8 @@ import { migrate, type Migration, SchemaTooNew } from "../../../src/store/migrat
 import { testRuntime } from "../../support/runtime.ts";
 
 async function withKv(run: (kv: Kv) => Promise<void>): Promise<void> {
-  const kv = denoKvEngine(await Deno.openKv(":memory:"), { runtime: testRuntime() });
+  const native = await Deno.openKv(":memory:");
+  const kv = denoKvEngine({ writes: native, reads: native }, { runtime: testRuntime() });
   try {
     await run(kv);
   } finally {
