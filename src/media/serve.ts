@@ -78,6 +78,8 @@ function headersOf(record: FileRecord, now: number): Headers {
     "content-disposition": `${shown ? "inline" : "attachment"}; ${filenameParameters(record.filename)}`,
     "x-content-type-options": "nosniff",
     "content-security-policy": CONTENT_POLICY,
+    // A page that reads the feed downloads the file too; who has the link may have the file.
+    "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",
     "referrer-policy": "no-referrer",
     "accept-ranges": "bytes",

@@ -256,6 +256,7 @@ Deno.test("what a stranger sent never runs: only pictures, sound and film are sh
     assert.equal(headers.get("content-type"), shownAs);
     assert.match(headers.get("content-disposition")!, new RegExp(`^${disposition};`));
     assert.equal(headers.get("x-content-type-options"), "nosniff");
+    assert.equal(headers.get("access-control-allow-origin"), "*");
     assert.match(headers.get("content-security-policy")!, /default-src 'none'.*sandbox$/);
   }
 });
