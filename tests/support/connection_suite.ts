@@ -386,6 +386,27 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     assert.equal(media.paths().length, 1);
   });
 
+  test("what is prepared leaves without asking the network for keys, to a person and to a group", async (scene) => {
+    const { connection } = await scene.login();
+    const { switchboard } = scene.simulated;
+    const members = [OWNER, FRIEND].map((number) => switchboard.directory.account(number)!);
+    const group = switchboard.createGroup({ subject: "Team", participants: members, addressing: "lid" });
+    const { takeKeys } = switchboard;
+    let asked = 0;
+    switchboard.takeKeys = (endpoint) => {
+      asked++;
+      return takeKeys(endpoint);
+    };
+    for (const [networkId, to] of [["3EB0CA", group.jid], ["3EB0CB", FRIEND]] as const) {
+      const prepared = await connection.prepare({ networkId, to, body: text("ready") }, unaborted());
+      assert.equal(prepared.kind, "ready");
+      asked = 0;
+      assert.equal((await prepared.send()).kind, "sent");
+      assert.equal(asked, 0);
+      await scene.arrival(scene.friend, ({ id }) => id === networkId);
+    }
+  });
+
   test("an abort ends an upload, and nothing of it becomes a message", async (scene) => {
     const { connection } = await scene.login();
     const { media, switchboard } = scene.simulated;

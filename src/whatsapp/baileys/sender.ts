@@ -13,6 +13,7 @@ import { within } from "./deadline.ts";
 import { encode } from "./encode.ts";
 import type { Groups } from "./groups.ts";
 import { type Upload, UploadFailed } from "./media_upload.ts";
+import { reachGroup, reachPerson } from "./reach.ts";
 import type { Recipients } from "./recipients.ts";
 import type { SentStore } from "./sent_store.ts";
 
@@ -60,6 +61,16 @@ export function makeSender(options: SenderOptions): Sender {
 
   async function recipientOf(to: string): Promise<string | null> {
     return /^\d+$/.test(to) ? await recipients.jidOf(to) : isJidGroup(to) ? to : jidNormalizedUser(to);
+  }
+
+  /** Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. */
+  async function reach(jid: string): Promise<void> {
+    try {
+      if (isJidGroup(jid)) await reachGroup(socket, await groups.metadata(jid));
+      else await reachPerson(socket, jid);
+    } catch (error) {
+      runtime.log.debug({ error: nameOf(error) }, "the devices of a chat could not be reached ahead");
+    }
   }
 
   async function relay(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
@@ -122,6 +133,7 @@ export function makeSender(options: SenderOptions): Sender {
         }
         if (isJidGroup(jid)) await groups.metadata(jid);
         const content = await encode(message.body, { upload, runtime, signal });
+        await reach(jid);
         return { kind: "ready", send: () => depart(jid, message, content) };
       } catch (error) {
         return signal.aborted ? { kind: "hold", detail: "It was not wanted any more." } : unsent(message, error);
