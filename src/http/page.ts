@@ -33,5 +33,10 @@ export function addPage(app: Hono<ApiEnv>, { path: route, folder, files }: Page)
       return c.body(await Deno.readFile(join(folder, name)), 200, { ...HEADERS, "content-type": type });
     });
   }
+  // Many type a slash behind it.
+  app.get(`${route}/`, (c) => {
+    c.set("route", route);
+    return c.redirect(route);
+  });
   return [...names.keys()];
 }

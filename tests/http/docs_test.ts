@@ -37,6 +37,13 @@ Deno.test("everything that the page asks for is there, and from here", () =>
     ]);
   }));
 
+Deno.test("a slash behind the page's address leads to the page", () =>
+  withApi(async (world) => {
+    const response = await world.call("GET", "/docs/", { key: null });
+    await response.body?.cancel();
+    assert.deepEqual([response.status, response.headers.get("location")], [302, "/docs"]);
+  }));
+
 Deno.test("the examples that the page makes of schemas fit them", () => {
   const api = openApiDocument();
   for (const { operation } of operations()) {
