@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { FileContent, OutgoingContent, StoredFile } from "../../src/message/content.ts";
 import { expectAnswer, problem, wrong } from "../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
+import { until } from "../support/line_world.ts";
 
 const TO = "34600111222";
 
@@ -114,7 +115,7 @@ Deno.test("35 MiB pass and a byte more does not, and no file stays", () =>
       });
     await expectAnswer(await send(most), { status: 202 });
     await expectAnswer(await send(most + 1), { status: 413, contains: problem("payload_too_large") });
-    assert.deepEqual(await world.files(), []);
+    await until(async () => (await world.files()).length === 0, "the files to be gone");
   }));
 
 Deno.test("an upload of more than 100 MiB is refused while it comes", () =>
