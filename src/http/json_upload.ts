@@ -13,8 +13,14 @@ import { validate } from "./validation.ts";
 
 /** Everything but the file: recipient, names, a caption. */
 const MAX_REST = MIB;
+/** Escapes that base64 may be written with: of its own characters, and of line breaks. */
+const ESCAPES: Readonly<Record<string, string>> = { "/": "/", n: "\n", r: "\n", t: "\n" };
+/** Stands for any character that base64 has not. */
+const FOREIGN = "\x7f";
 /** A name that is longer, as written, is not the member's. */
 const MAX_NAME = 64;
+
+const encoder = new TextEncoder();
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -115,13 +121,13 @@ class Scanner {
   }
 
   /** More of the string's content, unescaped; null at its end. */
-  async readString(): Promise<string | null> {
+  async readString(): Promise<Uint8Array | null> {
     if (this.#at === this.#chunk.length && !await this.#next()) return null;
     const end = this.#chunk.indexOf(QUOTE, this.#at);
     if (end === this.#at) return this.#endString();
     const bytes = this.#chunk.subarray(this.#at, end < 0 ? undefined : end);
     this.#at += bytes.length;
-    return this.#unescape(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1"));
+    return this.#cut === "" && !bytes.includes(BACKSLASH) ? bytes : this.#unescape(bytes);
   }
 
   /** The text without the content of the member. */
@@ -171,16 +177,14 @@ class Scanner {
   }
 
   /** PHP writes `\/` and .NET `\u002B`; MIME encoders write `\r\n`. */
-  #unescape(text: string): string {
-    const whole = this.#cut + text;
-    this.#cut = "";
-    if (!whole.includes("\\")) return whole;
+  #unescape(bytes: Uint8Array): Uint8Array {
+    const whole = this.#cut + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
     const cut = /\\(u[0-9a-fA-F]{0,3})?$/.exec(whole)?.index ?? whole.length;
     this.#cut = whole.slice(cut);
-    return whole.slice(0, cut).replace(/\\(?:u([0-9a-fA-F]{4})|([nrt])|(.))/gs, (_, code, space, other) => {
-      if (code) return String.fromCharCode(parseInt(code, 16));
-      return space ? "\n" : other;
+    const text = whole.slice(0, cut).replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code, other) => {
+      return code ? String.fromCharCode(parseInt(code, 16)) : ESCAPES[other] ?? FOREIGN;
     });
+    return encoder.encode(text);
   }
 
   async #next(): Promise<boolean> {

@@ -2,9 +2,7 @@
  * Encrypting a file for upload. It is read and encrypted twice, once for the hashes that the upload's address needs and
  * once on its way out, so nothing is written to disk and a kill leaves no copy behind.
  */
-import type { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
 import { getMediaKeys } from "@whiskeysockets/baileys";
 import type { FileKind } from "../connection.ts";
@@ -12,6 +10,7 @@ import type { Random } from "../../runtime.ts";
 import { MAC_BYTES } from "./media_download.ts";
 
 const KEY_BYTES = 32;
+const CHUNK_BYTES = 64 * 1024;
 
 export interface EncryptedFile {
   mediaKey: Uint8Array;
@@ -37,7 +36,11 @@ export async function encryptFile(path: string, kind: FileKind, random: Random):
   async function* content(seen: (chunk: Uint8Array) => void = () => {}): AsyncGenerator<Uint8Array> {
     const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
     const mac = createHmac("sha256", macKey!).update(iv);
-    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    using file = await Deno.open(path);
+    // One buffer for the whole file: fresh ones would wait for the collector, half a large file's worth at a time.
+    const buffer = new Uint8Array(CHUNK_BYTES);
+    for (let read = await file.read(buffer); read !== null; read = await file.read(buffer)) {
+      const chunk = buffer.subarray(0, read);
       seen(chunk);
       const bytes = cipher.update(chunk);
       mac.update(bytes);

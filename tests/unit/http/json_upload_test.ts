@@ -60,6 +60,8 @@ Deno.test("a body that is not as it should be leaves no file behind", async () =
     ['{"file":"aGVsbG8="} x', "malformed_json"],
     ['{"to":"1","filename":"a","file":"aGVs\\', "malformed_json"],
     ['{"to":"1","filename":"a","file":"aGVs\\"bG8="}', "validation_failed"],
+    ['{"to":"1","filename":"a","file":"aGVs\\bG8="}', "validation_failed"],
+    ['{"to":"1","filename":"a","file":"aGVs\\u0441G8="}', "validation_failed"],
     ['{"to":"1","filename":"a"}', "validation_failed"],
     ['{"to":"1","filename":"a","file":null}', "validation_failed"],
     ['{"to":"1","filename":"a","file":["aGVsbG8="]}', "validation_failed"],
