@@ -21,7 +21,18 @@ import { addSandboxCommand } from "./sandbox.ts";
 import { addServeCommand } from "./serve.ts";
 
 /** What an operator can mend: told in a sentence. Anything else is a fault of ours, and told with its stack. */
-const EXPECTED = [AlreadyRunning, BackupError, CannotListen, SchemaTooNew, SecretKeyError, SealError];
+const EXPECTED = [
+  AlreadyRunning,
+  BackupError,
+  CannotListen,
+  SchemaTooNew,
+  SecretKeyError,
+  SealError,
+  // A folder that is not there, not ours, or no folder; the message names it.
+  Deno.errors.NotADirectory,
+  Deno.errors.NotFound,
+  Deno.errors.PermissionDenied,
+];
 
 /** Runs the command line; resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {

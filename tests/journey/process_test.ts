@@ -63,6 +63,15 @@ Deno.test("settings that cannot be used are reported together, with exit 2", () 
     await assert.rejects(Deno.stat(`${dataDir}/never-made`), Deno.errors.NotFound);
   }));
 
+Deno.test("a data folder that cannot be made is named in a sentence, not by a stack", () =>
+  inFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/file`, "");
+    const { code, stdout, stderr } = await tryCommand(["serve"], { PALOMA_DATA_DIR: `${folder}/file/data` });
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /\/file\/data/);
+    assert.doesNotMatch(stderr, /^ +at /m);
+  }));
+
 Deno.test("an unknown flag or command is wrong usage: exit 2, and a hint", async () => {
   for (const args of [["serve", "--prot", "80"], ["sevre"], ["account", "create"]]) {
     const { code, stdout, stderr } = await tryCommand(args, {});
