@@ -42,7 +42,11 @@ async function secure(
   plain: Deno.TcpConn,
   { hostname, caCerts, deadline }: { hostname: string; caCerts: string[]; deadline: Deadline },
 ): Promise<ByteConnection> {
-  const secured = await Deno.startTls(plain, { hostname, caCerts });
+  const secured = await Deno.startTls(plain, { hostname, caCerts }).catch((error) => {
+    // A name that a URL may have and a certificate may not: the connection is still ours.
+    closeQuietly(plain);
+    throw new EgressError("tls_failed", `the TLS handshake failed: ${reasonOf(error)}`, { cause: error });
+  });
   try {
     await deadline.race(secured.handshake());
     return secured;
@@ -50,6 +54,14 @@ async function secure(
     secured.close();
     if (error instanceof EgressError) throw error;
     throw new EgressError("tls_failed", `the TLS handshake failed: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function closeQuietly(connection: ByteConnection): void {
+  try {
+    connection.close();
+  } catch {
+    // Taken over, or closed, already.
   }
 }
 

@@ -5,15 +5,15 @@ import { BadResponse } from "./http1.ts";
 
 /** The time of one request, redirects and body included, and what must be closed when it ends. */
 export class Deadline {
-  #stopped: Promise<never>;
-  #stop!: (reason: EgressError) => void;
+  /** Why time is up; null while it is not. */
+  #stopped: EgressError | null = null;
+  /** Those who wait for a promise now. A `Promise.race` for each would keep every result until the request has ended. */
+  readonly #waiting = new Set<(reason: EgressError) => void>();
   #cancelTimer: () => void;
   #unlisten: () => void;
   #release: (() => void) | null = null;
 
   constructor(clock: Clock, { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal }) {
-    this.#stopped = new Promise((_, reject) => this.#stop = reject);
-    this.#stopped.catch(() => this.release());
     this.#cancelTimer = clock.after(timeoutMs, () => {
       this.#stop(new EgressError("timeout", `there was no complete answer within ${timeoutMs / 1000} s`));
     });
@@ -23,13 +23,27 @@ export class Deadline {
     this.#unlisten = () => signal?.removeEventListener("abort", abort);
   }
 
+  #stop(reason: EgressError): void {
+    if (this.#stopped) return;
+    this.#stopped = reason;
+    this.release();
+    for (const stop of this.#waiting) stop(reason);
+    this.#waiting.clear();
+  }
+
   /** What the promise gives, unless time is up first; `late` takes what then comes too late. */
   race<T>(promise: Promise<T>, late?: (value: T) => void): Promise<T> {
-    let over = false;
-    promise.then((value) => over && late?.(value), () => {});
-    return Promise.race([promise, this.#stopped]).catch((error) => {
-      over = true;
-      throw error;
+    return new Promise((resolve, reject) => {
+      const stop = (reason: EgressError) => reject(reason);
+      if (this.#stopped) stop(this.#stopped);
+      else this.#waiting.add(stop);
+      promise.then((value) => {
+        if (this.#waiting.delete(stop)) resolve(value);
+        else late?.(value);
+      }, (error) => {
+        this.#waiting.delete(stop);
+        reject(error);
+      });
     });
   }
 

@@ -277,3 +277,20 @@ Deno.test("a dropped connection is an error, never a second request", async () =
   }
   await receiver.close();
 });
+
+Deno.test({
+  name: "a host that no certificate can name is refused, and the connection to it is closed",
+  // An open connection at the end is a failure.
+  sanitizeResources: true,
+  fn: async () => {
+    const receiver = await Receiver.start();
+    const { fetch } = safeFetch({
+      allow: readAllowList(["127.0.0.1"]),
+      resolve: () => Promise.resolve(["127.0.0.1"]),
+    });
+    for (const host of ["a!b.test", "-a.test", "a..b", "x".repeat(70)]) {
+      await assert.rejects(fetch(get(`https://${host}:${receiver.port}/`)), fails("tls_failed"), host);
+    }
+    await receiver.close();
+  },
+});
