@@ -10,8 +10,8 @@ import type { Delivery, DeliveryQuery } from "./webhooks.ts";
 
 /** Rows that one page looks at: with a filter a page may be empty and `next` still lead on. */
 const SCAN_LIMIT = 2_000;
-/** Redeliveries set up in one commit. */
-const BATCH = 200;
+/** Redeliveries set up in one commit: a delivery that was tried again often, with long errors, takes up to 6 KiB. */
+const BATCH = 100;
 
 export interface DeliveryLogContext {
   kv: Kv;

@@ -11,6 +11,8 @@ import type { Delivery } from "./webhooks.ts";
 const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
 /** Rows removed in one commit. */
 const BATCH = 400;
+/** Deliveries written in one commit: one that was tried often, with long errors, takes up to 6 KiB. */
+const WRITTEN_AT_ONCE = 100;
 
 /**
  * Settles what the account's webhooks have of events that go now (`sweepEvents` calls it): delivered ones are forgotten,
@@ -24,12 +26,15 @@ export async function releaseEvents(
   for await (const { value: webhook } of kv.list({ prefix: keys.webhooksOfAccount(accountId) })) {
     const { value: progress } = await kv.get(keys.webhookProgress(webhook.id));
     if (!progress) continue;
-    const slots = await kv.getMany(events.map((event) => keys.delivery(webhook.id, orderOf(event.id))));
-    const change = new Change();
-    events.forEach((event, i) => {
-      release(change, { webhook, progress, event, delivery: slots[i]!.value, now: runtime.clock.now() });
-    });
-    if (change.mutations.length > 0) await kv.commit(change);
+    for (let at = 0; at < events.length; at += WRITTEN_AT_ONCE) {
+      const some = events.slice(at, at + WRITTEN_AT_ONCE);
+      const slots = await kv.getMany(some.map((event) => keys.delivery(webhook.id, orderOf(event.id))));
+      const change = new Change();
+      some.forEach((event, i) => {
+        release(change, { webhook, progress, event, delivery: slots[i]!.value, now: runtime.clock.now() });
+      });
+      if (change.mutations.length > 0) await kv.commit(change);
+    }
   }
 }
 
@@ -70,12 +75,14 @@ export async function sweepDeliveries(
   { kv, runtime }: { kv: Kv; runtime: Runtime },
   { keepMs = FAILED_KEEP_MS, signal }: { keepMs?: number; signal?: AbortSignal } = {},
 ): Promise<number> {
+  // In this order: a webhook that is made meanwhile is not among those that are looked at.
+  const webhookIds: string[] = [];
+  for await (const { key } of kv.list({ prefix: keys.allWebhookProgress() })) webhookIds.push(String(key[1]));
   const known = new Set<string>();
   for await (const { value } of kv.list({ prefix: keys.webhooks() })) known.add(value.id);
   const oldest = runtime.clock.now() - keepMs;
   let removed = 0;
-  for await (const { key } of kv.list({ prefix: keys.allWebhookProgress() })) {
-    const webhookId = String(key[1]);
+  for (const webhookId of webhookIds) {
     if (!known.has(webhookId)) {
       await purgeWebhook(kv, webhookId);
       continue;

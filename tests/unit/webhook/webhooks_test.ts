@@ -3,6 +3,8 @@ import { createHmac } from "node:crypto";
 import { Problem } from "../../../src/errors.ts";
 import { EVENT_NAMES } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
+import { keys } from "../../../src/store/keys.ts";
+import type { Kv } from "../../../src/store/kv.ts";
 import { deliveryId, orderOfDelivery } from "../../../src/webhook/webhook_rows.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
 import { answering, eventually, Receiver } from "../../support/receiver.ts";
@@ -310,4 +312,23 @@ Deno.test("delivered ones go with their event, failed ones after thirty days", a
   await s.clock.advance(2 * DAY_MS);
   assert.equal(await sweepDeliveries({ kv, runtime }), 1);
   assert.deepEqual(await s.world.deliveries(s.webhook.id), []);
+});
+
+Deno.test("a webhook that is made while the deliveries are swept keeps its place in the log", async () => {
+  await using s = await stage();
+  const { kv, runtime } = s.world;
+  let made = s.webhook;
+  const whileListing: Kv = {
+    get: (key) => kv.get(key),
+    getMany: (keys) => kv.getMany(keys),
+    commit: (change) => kv.commit(change),
+    close: () => {},
+    async *list(range, options) {
+      yield* kv.list(range, options) as AsyncIterable<never>;
+      if (made === s.webhook) made = (await s.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL })).webhook;
+    },
+  };
+  await sweepDeliveries({ kv: whileListing, runtime });
+  assert.notEqual(made, s.webhook);
+  assert.ok((await kv.get(keys.webhookProgress(made.id))).value, "without it the webhook would never be served again");
 });
