@@ -117,7 +117,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   addPanel(api);
 
-  const server = await listen(api, config);
+  const server = await listen(api, { ...config, runtime });
   await dispatcher.start();
   await supervisor.start();
   const maintenance = startMaintenance(sweeps({ kv, runtime, media }), { runtime });

@@ -2,6 +2,8 @@
 import { Hono } from "@hono/hono";
 import type { ApiEnv } from "../../src/http/context.ts";
 import { listen } from "../../src/http/listen.ts";
+import { makeLog } from "../../src/log.ts";
+import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";
 
 export interface BareServer {
@@ -19,7 +21,7 @@ if (import.meta.main) {
       await kv?.set(["message", messageId], message);
       return c.json({ messageId, status: "queued" }, 202);
     });
-    const server = await listen(app, { host: "127.0.0.1", port: 0 });
+    const server = await listen(app, { host: "127.0.0.1", port: 0, runtime: systemRuntime(makeLog("silent")) });
     return {
       ready: { url: server.url },
       async stop() {

@@ -6,8 +6,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "@hono/hono";
-import { type Clock, systemClock } from "../runtime.ts";
+import { Problem } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
 import type { ApiEnv } from "./context.ts";
+import { problemDocument, problemOf } from "./problem.ts";
 
 /** A client on a slow line has its headers through long before. */
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -24,7 +26,7 @@ export interface ListenOptions {
   host: string;
   /** 0: any free one. */
   port: number;
-  clock?: Clock;
+  runtime: Pick<Runtime, "clock" | "ids">;
   /** Shorter ones for tests. */
   timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number };
 }
@@ -54,16 +56,23 @@ export class CannotListen extends Error {
  * Response would save 10 of 30 µs a request, but is none to `fetch` and `Deno.serve` in the same process.
  */
 export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
-  const { host, port, timeouts, clock = systemClock } = options;
-  const server = createServer({
-    headersTimeout: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,
-    requestTimeout: timeouts?.requestMs ?? REQUEST_TIMEOUT_MS,
-    connectionsCheckingInterval: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    maxHeaderSize: MAX_HEADER_BYTES,
-  }, getRequestListener(app.fetch, { hostname: host, errorHandler: unreadable, overrideGlobalObjects: false }));
+  const { host, port, timeouts, runtime: { clock, ids } } = options;
+  const server = createServer(
+    {
+      headersTimeout: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,
+      requestTimeout: timeouts?.requestMs ?? REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    },
+    getRequestListener(app.fetch, {
+      hostname: reachable(host),
+      errorHandler: (error) => unreadable(error, ids.next("req")),
+      overrideGlobalObjects: false,
+    }),
+  );
   await new Promise<void>((resolve, reject) => {
-    const fail = (error: Error) => reject(new CannotListen(`${host}:${port}`, error));
+    const fail = (error: Error) => reject(new CannotListen(`${bracketed(host)}:${port}`, error));
     server.once("error", fail);
     server.listen(port, host, () => {
       server.off("error", fail);
@@ -87,20 +96,23 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
   };
 }
 
-/** For a request that has no URL (a broken Host header, say) and so never reached the app. */
-function unreadable(error: unknown): Response {
-  const status = (error as Error | null)?.name === "RequestError" ? 400 : 500;
-  const title = status === 400
-    ? "The request line or the Host header is not valid"
-    : "Something went wrong on our side";
-  return Response.json({ type: "about:blank", title, status }, {
-    status,
-    headers: { "content-type": "application/problem+json" },
+/** The answer to a request that has no URL (a broken Host header, say) and so never reached the app. */
+function unreadable(error: unknown, requestId: string): Response {
+  const problem = (error as Error | null)?.name === "RequestError"
+    ? new Problem("validation_failed", "The request line or the Host header is not valid.")
+    : problemOf(error);
+  return Response.json(problemDocument(problem, requestId), {
+    status: problem.status,
+    headers: { "content-type": "application/problem+json", "x-request-id": requestId },
   });
 }
 
 function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   if (host === "::") return "[::1]";
+  return bracketed(host);
+}
+
+function bracketed(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }

@@ -23,20 +23,24 @@ export function problemOf(error: unknown): Problem {
 
 /** The answer for a problem. */
 export function renderProblem(c: ApiContext, problem: Problem): Response {
-  const { code, status, message: detail, extras } = problem;
+  const { status, extras } = problem;
   const headers: Record<string, string> = { "content-type": "application/problem+json" };
   if (extras.retryAfterSeconds !== undefined) headers["retry-after"] = String(extras.retryAfterSeconds);
   if (status === 401) headers["www-authenticate"] = 'ApiKey realm="paloma", header="x-api-key"';
   if (status >= 500) c.set("failure", problem.cause ?? problem);
-  const body = {
+  return answerJson(c, { status, body: problemDocument(problem, c.get("requestId")), headers });
+}
+
+/** RFC 9457, with this API's own members. */
+export function problemDocument({ code, status, message: detail, extras }: Problem, requestId: string): object {
+  return {
     type: `/docs#error-${code}`,
     title: CATALOGUE[code].title,
     status,
     detail,
     code,
-    requestId: c.get("requestId"),
+    requestId,
     ...(extras.errors ? { errors: extras.errors } : {}),
     ...extras.members,
   };
-  return answerJson(c, { status, body, headers });
 }

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { exampleOf, rowsOf, typeOf } from "../../src/http/docs/schema.js";
 import { KEY, SAMPLES } from "../../src/http/docs/samples.js";
 import { listen } from "../../src/http/listen.ts";
+import { makeLog } from "../../src/log.ts";
+import { systemRuntime } from "../../src/runtime.ts";
 import { openApiDocument } from "../../src/http/openapi.ts";
 import { assertFits, operations } from "../support/api_contract.ts";
 import { type ApiWorld, withApi } from "../support/api_world.ts";
@@ -96,7 +98,7 @@ for (const [language, write] of Object.entries(SAMPLES)) {
     withApi(async (world) => {
       await world.linkedSession();
       const folder = await Deno.makeTempDir({ prefix: "paloma-sample-" });
-      const server = await listen(world.app, { host: "127.0.0.1", port: 0 });
+      const server = await listen(world.app, { host: "127.0.0.1", port: 0, runtime: systemRuntime(makeLog("silent")) });
       try {
         await Deno.writeTextFile(join(folder, "it's a picture.png"), "a picture");
         const headers = { "x-api-key": KEY };

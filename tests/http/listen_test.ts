@@ -3,15 +3,18 @@ import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
 import { listen, type Listening } from "../../src/http/listen.ts";
 import type { ApiEnv } from "../../src/http/context.ts";
+import { makeLog } from "../../src/log.ts";
+import { systemRuntime } from "../../src/runtime.ts";
 import { withApi } from "../support/api_world.ts";
 
+const runtime = systemRuntime(makeLog("silent"));
 const TIMEOUTS = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
 /** Deno 2.4's node:http is not Node's: it has no such time-outs, and keeps what it refuses open (see listen.ts). */
 const [major = 0, minor = 0] = Deno.version.deno.split(".").map(Number);
 const ignore = major === 2 && minor < 9;
 
 async function withServer(app: Hono<ApiEnv>, run: (server: Listening) => Promise<void>): Promise<void> {
-  const server = await listen(app, { host: "127.0.0.1", port: 0, timeouts: TIMEOUTS });
+  const server = await listen(app, { host: "127.0.0.1", port: 0, timeouts: TIMEOUTS, runtime });
   try {
     await run(server);
   } finally {
@@ -120,7 +123,7 @@ Deno.test("a stop lets a request end and takes no new one", async () => {
     await goOn.promise;
     return c.text("done");
   });
-  const server = await listen(app, { host: "127.0.0.1", port: 0 });
+  const server = await listen(app, { host: "127.0.0.1", port: 0, runtime });
   const answer = fetch(`${server.url}/slow`);
   await begun.promise;
   const stopped = server.stop();
@@ -133,6 +136,26 @@ Deno.test("a stop lets a request end and takes no new one", async () => {
 Deno.test("a port that is taken is said at once", async () => {
   const app = new Hono<ApiEnv>();
   await withServer(app, async ({ port }) => {
-    await assert.rejects(listen(app, { host: "127.0.0.1", port }), /EADDRINUSE|in use/);
+    await assert.rejects(listen(app, { host: "127.0.0.1", port, runtime }), /EADDRINUSE|in use/);
   });
+});
+
+Deno.test("a request that cannot be read is a problem as every other, and one without a Host is answered on IPv6 too", async () => {
+  const app = new Hono<ApiEnv>();
+  app.get("/", (c) => c.text("here"));
+  await withServer(app, async ({ port }) => {
+    const text = await converse(port, ["GET / HTTP/1.1\r\nhost: bad host\r\nconnection: close\r\n\r\n"]);
+    assert.match(text, /^HTTP\/1.1 400 /);
+    const { code, requestId } = JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
+    assert.equal(code, "validation_failed");
+    assert.match(requestId, /^req_/);
+  });
+  const server = await listen(app, { host: "::1", port: 0, runtime });
+  try {
+    using connection = await Deno.connect({ hostname: "::1", port: server.port });
+    await connection.write(new TextEncoder().encode("GET / HTTP/1.0\r\n\r\n"));
+    assert.match(await new Response(connection.readable).text(), /^HTTP\/1.1 200 /);
+  } finally {
+    await server.stop(0);
+  }
 });
