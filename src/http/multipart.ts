@@ -1,4 +1,4 @@
-/** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count before and after it. */
+/** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count before and after it, empty ones not. */
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -43,6 +43,8 @@ export async function readFormUpload<Fields>(
   parser.on("error", () => {});
   parser.on("field", (name, value, nameCut, valueCut) => {
     if (nameCut || valueCut) refuse(invalid(name, `has more than ${MAX_FIELD_BYTES} bytes`));
+    // A form sends what was not filled in, too.
+    else if (value === "") return;
     else if (Object.hasOwn(fields, name)) twice.add(name);
     else Object.defineProperty(fields, name, { value, enumerable: true });
   });

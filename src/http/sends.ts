@@ -33,13 +33,16 @@ const MAX_BULK_BODY = 32 * MIB;
 const DAY_SECONDS = 24 * 60 * 60;
 const MAX_TTL_SECONDS = 7 * DAY_SECONDS;
 
-const sessionId = z.string().min(1).max(100).optional().openapi({
+const Session = z.string().min(1).max(100).openapi({
   description: "Sending line; if omitted, the first connected line of the account (the oldest)",
   example: "ses_01kf0m3e4v8s2q6w9x1y5z7abc",
 });
-const ttl = z.int().min(1).max(MAX_TTL_SECONDS).optional().openapi({
+const sessionId = Session.nullish();
+const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
+const ttl = seconds.nullish().openapi({
   description: "Seconds that the message may wait before it ends as failed (`expired`); 24 hours if left out",
-  example: DAY_SECONDS,
+  // None, nor for other members that few need: whoever tries the form as it stands sends what is shown.
+  example: undefined,
 });
 /** Something to be seen after the last slash. Without flags: a pattern in the reference has none. */
 // deno-lint-ignore no-control-regex -- such a name is nothing that a phone could show
@@ -55,24 +58,26 @@ const base64 = z.string().openapi({
   example: "JVBERi0xLjQKJSVFT0YK",
 });
 
+const PDF_NAME = "document.pdf";
+
 const TextMessage = z.object({ sessionId, to: Recipient, text: Text.openapi({ example: "Hello 👋" }), ttl })
   .openapi("TextMessage");
 
-const DocumentMessage = z.object({ sessionId, to: Recipient, file: base64, filename, caption: Caption.optional(), ttl })
+const DocumentMessage = z.object({ sessionId, to: Recipient, file: base64, filename, caption: Caption.nullish(), ttl })
   .openapi("DocumentMessage");
 
 const PdfMessage = z.object({
   file: base64,
   number: Recipient,
-  message: Caption.optional().openapi({ description: "Text that accompanies the document" }),
-  filename: filename.default("document.pdf"),
+  message: Caption.nullish().openapi({ description: "Text that accompanies the document" }),
+  filename: filename.nullish().openapi({ default: PDF_NAME }),
 }).openapi("PdfMessage");
 
 const FileMessage = z.object({
-  sessionId,
+  sessionId: Session.optional(),
   to: Recipient,
   caption: Caption.optional(),
-  ttl: z.string().regex(/^\d{1,6}$/, "must be whole seconds").transform(Number).pipe(ttl.unwrap()).optional().openapi({
+  ttl: z.string().regex(/^\d{1,6}$/, "must be whole seconds").transform(Number).pipe(seconds).optional().openapi({
     type: "integer",
     minimum: 1,
     maximum: MAX_TTL_SECONDS,
@@ -80,24 +85,30 @@ const FileMessage = z.object({
   file: z.string().openapi({ format: "binary", minLength: 1, description: "Any file type, at most 100 MiB" }),
 }).openapi("FileMessage");
 
+const NULL = { type: "null" };
+const STRING = { type: "string" };
 /** What `superRefine` checks, as JSON Schema says it. */
 const ITEM_RULES = {
-  oneOf: [{ required: ["to", "text"] }, { required: ["to", "fileUrl"] }],
-  dependentRequired: { caption: ["fileUrl"] },
+  oneOf: [
+    { required: ["to", "text"], properties: { text: STRING, fileUrl: NULL, caption: NULL } },
+    { required: ["to", "fileUrl"], properties: { text: NULL, fileUrl: STRING } },
+  ],
 } as object;
 
 const BulkItem = z.object({
   to: Recipient,
-  text: Text.optional(),
-  fileUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2048).optional().openapi({
-    description: "Address of a file to send instead of text; it is fetched when its turn comes",
-    example: "https://files.example.com/invoices/1042.pdf",
+  text: Text.nullish().openapi({ example: "Hello 👋" }),
+  fileUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2048).nullish().openapi({
+    description:
+      "Address of a file to send instead of text, like https://files.example.com/1042.pdf; it is fetched when its turn comes",
+    example: undefined,
   }),
-  caption: Caption.optional().openapi({ description: "Accompanies the file" }),
+  caption: Caption.nullish().openapi({ description: "Accompanies the file", example: undefined }),
 }).superRefine(({ text, fileUrl, caption }, context) => {
-  if ((text === undefined) === (fileUrl === undefined)) {
+  const isText = typeof text === "string";
+  if (isText === (typeof fileUrl === "string")) {
     context.addIssue({ code: "custom", path: ["text"], message: "either text or fileUrl is required, and not both" });
-  } else if (text !== undefined && caption !== undefined) {
+  } else if (isText && typeof caption === "string") {
     context.addIssue({ code: "custom", path: ["caption"], message: "accompanies a file, not a text" });
   }
 }).openapi("BulkItem", ITEM_RULES);
@@ -187,20 +198,27 @@ export const sendRoutes = [sendText, sendFile, sendDocument, sendBulk, sendPdf];
 
 /** A send before it has a line. */
 interface Outgoing {
-  sessionId?: string | undefined;
+  sessionId?: string | null | undefined;
   items: readonly { to: string; content: OutgoingContent }[];
   bulk?: boolean;
-  /** Seconds. */
-  ttl?: number | undefined;
+  /** Seconds; a day if left out. */
+  ttl?: number | null | undefined;
   repeat: RepeatableRequest | null;
 }
 
 export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics }: Services): void {
-  async function send(caller: Caller, { sessionId, items, bulk = false, ttl = DAY_SECONDS, repeat }: Outgoing) {
+  async function send(caller: Caller, { sessionId, items, bulk = false, ttl, repeat }: Outgoing) {
     const first = repeat && await firstAnswer(repeat);
     if (first) return first;
     const line = await lines.forSending(caller.account.id, sessionId ?? null);
-    const accepted = await accept({ caller, line, items, bulk, ttlMs: ttl * 1000, idempotency: repeat });
+    const accepted = await accept({
+      caller,
+      line,
+      items,
+      bulk,
+      ttlMs: (ttl ?? DAY_SECONDS) * 1000,
+      idempotency: repeat,
+    });
     if (!accepted.repeated) metrics.accepted.add({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;
   }
@@ -255,7 +273,12 @@ export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics 
     const { fields: { number: to, message, filename }, file } = upload;
     return await sendUploaded(upload, () => {
       const pdf = { kind: "document", mimetype: "application/pdf" } as const;
-      const content = { ...pdf, file, filename: safeFilename(filename) ?? "file", caption: message || null };
+      const content = {
+        ...pdf,
+        file,
+        filename: safeFilename(filename ?? PDF_NAME) ?? PDF_NAME,
+        caption: message || null,
+      };
       return send(caller, { items: [{ to, content }], repeat: repeatOf(c, { caller, upload }) });
     });
   });
@@ -263,7 +286,7 @@ export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics 
   api.on(sendBulk, async ({ caller, body: { sessionId, messages, ttl }, repeat }) => {
     const items = messages.map(({ to, text, fileUrl, caption }) => ({
       to,
-      content: text !== undefined ? { kind: "text", text } as const : remoteContent(fileUrl!, caption ?? null),
+      content: typeof text === "string" ? { kind: "text", text } as const : remoteContent(fileUrl!, caption ?? null),
     }));
     const accepted = await send(caller, { sessionId, items, bulk: true, ttl, repeat });
     const rows = accepted.messages.map(({ id, jobId, to, status }, index) => ({
@@ -307,7 +330,7 @@ function repeatOf(
 
 function fileContent(
   file: StoredFile,
-  { filename, caption }: { filename: string; caption: string | undefined },
+  { filename, caption }: { filename: string; caption: string | null | undefined },
 ): OutgoingContent {
   return { ...fileKind(filename), file, filename, caption: caption || null };
 }

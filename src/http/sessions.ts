@@ -32,7 +32,7 @@ const NewSession = z.object({
   name: z.string().min(1).max(100).regex(/\S/, "must have a character that can be seen").openapi({
     example: "Support line",
   }),
-  pairingPhone: PhoneNumber.optional().openapi({
+  pairingPhone: PhoneNumber.nullish().openapi({
     description: "Digits with country code; links by a pairing code instead of a QR",
     // None: whoever tries the form as it stands expects a QR.
     example: undefined,

@@ -53,7 +53,7 @@ const events = z.array(z.enum(EVENT_NAMES)).min(1).max(100).transform(unique);
 
 const NewWebhook = z.object({
   url,
-  events: events.optional().openapi({ description: "Left out: all" }),
+  events: events.nullish().openapi({ description: "Left out or null: all" }),
   sessionId: z.string().min(1).max(100).nullish().openapi({ description: "Left out or null: all sessions" }),
 }).openapi("NewWebhook");
 

@@ -40,6 +40,7 @@ export const textCases: readonly Case[] = [
   text("a text of 65,536 characters passes", { to: TO, text: "x".repeat(65_536) }, [ACK], 202),
   text("characters are counted, not halves of them", { to: TO, text: "👋".repeat(65_536) }, [ACK], 202),
   text("a time to live is taken in seconds", { to: TO, text: "hi", ttl: 60 }, [ACK], 202),
+  text("null is as good as left out", { sessionId: null, to: TO, text: "hi", ttl: null }, [ACK], 202),
   text("fields that the API does not know are left alone", { to: TO, text: "hi", campaign: 7 }, [ACK], 202),
   text("65,537 characters are too many", { to: TO, text: "x".repeat(65_537) }, wrong("text", /more than 65,536/)),
   text("an empty text is none", { to: TO, text: "" }, wrong("text", /is empty/)),
@@ -111,6 +112,15 @@ export const textCases: readonly Case[] = [
     contains: [...problem("unsupported_media_type"), "application/json"],
   },
   {
+    name: "a charset that is not UTF-8 is refused",
+    ask: () => ["POST", "/v1/messages/send/text", {
+      body: JSON.stringify({ to: TO, text: "hi" }),
+      headers: { "content-type": "application/json; charset=iso-8859-1" },
+    }],
+    status: 415,
+    contains: [...problem("unsupported_media_type"), "iso-8859-1"],
+  },
+  {
     name: "a compressed body is refused",
     ask: () => ["POST", "/v1/messages/send/text", {
       body: "x",
@@ -140,6 +150,12 @@ export const textCases: readonly Case[] = [
 ];
 
 export const documentCases: readonly Case[] = [
+  document(
+    "null is as good as left out beside a file",
+    { sessionId: null, to: TO, file: PDF, filename: "a.pdf", caption: null, ttl: null },
+    [ACK],
+    202,
+  ),
   document("a document is acknowledged bare", { to: TO, file: PDF, filename: "a.pdf", caption: "x" }, [ACK], 202),
   document(
     "a data URL is taken",
@@ -265,6 +281,16 @@ export const documentCases: readonly Case[] = [
 
 export const fileCases: readonly Case[] = [
   {
+    name: "fields of a form that were not filled in are as good as left out",
+    ask: () => [
+      "POST",
+      "/v1/messages/send/file",
+      form([["sessionId", ""], ["to", TO], ["ttl", ""], ["caption", ""], ["file", picture()]]),
+    ],
+    status: 202,
+    contains: [ACK],
+  },
+  {
     name: "a file is acknowledged bare",
     ask: ({ session }) => [
       "POST",
@@ -357,6 +383,20 @@ export const bulkCases: readonly Case[] = [
       /\{"index":0,"to":"34600111222","messageId":"msg_\w+","status":"queued","jobId":"job_\w+"\}/,
       /"index":1,"to":"120363025246125486@g\.us"/,
     ],
+  },
+  {
+    name: "null is as good as left out in an item",
+    ask: () => ["POST", "/v1/messages/send/bulk", {
+      json: {
+        sessionId: null,
+        messages: [
+          { to: TO, text: "a", fileUrl: null, caption: null },
+          { to: TO, text: null, fileUrl: "https://example.com/a.png", caption: null },
+        ],
+      },
+    }],
+    status: 202,
+    contains: ['"total":2'],
   },
   bulk("an item with neither text nor file is refused", [{ to: TO, text: "a" }, { to: TO }], wrong("messages.1.text")),
   bulk(
