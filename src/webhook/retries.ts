@@ -4,6 +4,7 @@ import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { coalesced } from "./coalesced.ts";
+import { givenUp } from "./sweep.ts";
 import type { WebhookRow } from "./webhook_rows.ts";
 import type { Delivery } from "./webhooks.ts";
 
@@ -70,8 +71,12 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
       if (event.value) {
         await attempt({ event: event.value, previous: previous.value, number, dueAt });
       } else {
-        // The sweep has marked the delivery as failed when it took the event.
-        await kv.commit(new Change().delete(keys.dueAttempt(id, dueAt, order)));
+        const change = new Change().delete(keys.dueAttempt(id, dueAt, order));
+        // The sweep has marked it as failed when it took the event; but an attempt was on its way, and wrote over that.
+        if (previous.value?.status === "pending") {
+          change.check(previous).set(keys.delivery(id, order), givenUp(previous.value, clock.now()));
+        }
+        await kv.commit(change);
         taken.delete(order);
       }
     } catch (error) {

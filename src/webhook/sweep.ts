@@ -58,16 +58,22 @@ function release(
   if (!owed) return;
   const waited = delivery?.nextAttemptAt ?? null;
   if (waited !== null) change.delete(keys.dueAttempt(webhook.id, waited, order));
-  const given = { at: now, status: null, durationMs: 0, error: "given up: the event is no longer kept" };
-  change.set(keys.delivery(webhook.id, order), {
+  const fresh: Delivery = {
     id: deliveryId(webhook.id, order),
     eventId: event.id,
     event: event.event,
-    status: "failed",
-    attempts: [...delivery?.attempts ?? [], given],
-    createdAt: delivery?.createdAt ?? now,
+    status: "pending",
+    attempts: [],
+    createdAt: now,
     nextAttemptAt: null,
-  });
+  };
+  change.set(keys.delivery(webhook.id, order), givenUp(delivery ?? fresh, now));
+}
+
+/** The delivery as it ends when its event has gone before it could be delivered. */
+export function givenUp(delivery: Delivery, now: number): Delivery {
+  const given = { at: now, status: null, durationMs: 0, error: "given up: the event is no longer kept" };
+  return { ...delivery, status: "failed", attempts: [...delivery.attempts, given], nextAttemptAt: null };
 }
 
 /** Removes failed deliveries that are too old, and what a removed webhook left. Resolves to how many went. */

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { Problem } from "../../../src/errors.ts";
-import { EVENT_NAMES } from "../../../src/event/event.ts";
+import { EVENT_NAMES, type LoggedEvent } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
 import { keys } from "../../../src/store/keys.ts";
 import type { Kv } from "../../../src/store/kv.ts";
 import { deliveryId, orderOfDelivery } from "../../../src/webhook/webhook_rows.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
+import type { Delivery } from "../../../src/webhook/webhooks.ts";
 import { answering, eventually, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
 
@@ -294,6 +295,25 @@ Deno.test("events that go before they were delivered end in the failed log; a pa
   assert.deepEqual(await s.world.deliveries(paused.webhook.id), []);
   assert.equal(s.receiver.requests.length, 1);
   await assert.rejects(s.world.webhooks.redeliver(ACCOUNT, s.webhook.id, deliveries[0]!.id), problem("not_found"));
+});
+
+Deno.test("an event that goes while an attempt is on its way ends in the failed log too", async () => {
+  await using s = await stage();
+  const { kv, runtime } = s.world;
+  let answer = () => {};
+  s.receiver.answer = (response, received, number) => answer = () => answering(500)(response, received, number);
+  await s.world.log(textEvent(1));
+  await eventually(() => s.receiver.requests.length === 1, { what: "the first attempt" });
+  const release = (accountId: string, events: readonly LoggedEvent[]) =>
+    releaseEvents({ kv, runtime }, accountId, events);
+  assert.equal(await sweepEvents(kv, runtime, { keepMs: -1, release }), 1);
+  answer();
+  const [{ nextAttemptAt }] = await s.world.until(s.webhook.id, ([now]) => now?.status === "pending") as [Delivery];
+  await s.clock.advance(nextAttemptAt! - s.clock.now());
+  const [delivery] = await s.world.until(s.webhook.id, ([now]) => now?.status === "failed");
+  assert.match(delivery!.attempts.at(-1)!.error!, /no longer kept/);
+  assert.equal(delivery!.nextAttemptAt, null);
+  assert.equal(s.receiver.requests.length, 1);
 });
 
 Deno.test("delivered ones go with their event, failed ones after thirty days", async () => {
