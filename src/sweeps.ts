@@ -1,7 +1,7 @@
 /** Every sweep of the product: what is removed, and how often it is looked for. */
 import { sweepAnswers } from "./account/idempotency.ts";
 import { sweepEvents } from "./event/sweep.ts";
-import { sweepSeen } from "./line/receiver.ts";
+import { makeSweepSeen } from "./line/seen_sweep.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "./media/disk.ts";
 import { sweepMedia, sweepOrphans } from "./media/sweep.ts";
@@ -22,9 +22,10 @@ export interface SweepContext {
 export function sweeps(context: SweepContext): Sweep[] {
   const { kv, runtime } = context;
   const now = () => runtime.clock.now();
+  const sweepSeen = makeSweepSeen(kv);
   return [
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
-    { name: "seen messages", everyMs: HOUR_MS, run: () => sweepSeen(kv, now()) },
+    { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
     { name: "network rows", everyMs: HOUR_MS, run: () => sweepWhatsApp(kv, now()) },
     {
       name: "events",

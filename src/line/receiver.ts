@@ -26,8 +26,6 @@ export interface ReceiverDeps {
 
 /** Older messages are history, not news: a phone that comes back after weeks must not flood the client. */
 export const MAX_MESSAGE_AGE_MS = 30 * 86_400_000;
-/** A seen row outlives every message that could still come again. */
-const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
 /** Files of one line that are fetched at a time. */
 const DOWNLOADS_AT_ONCE = 4;
 const TROUBLE_PAUSE_MS = 1_000;
@@ -151,19 +149,4 @@ function dataOf(message: Incoming, taken: Taken): MessageReceivedData {
     ...(message.participant === null ? {} : { participant: message.participant }),
     ...(Object.keys(details).length > 0 ? { details } : {}),
   };
-}
-
-/** Removes the seen rows of messages too old to come again. Resolves to how many it removed. */
-export async function sweepSeen(kv: Kv, now: number): Promise<number> {
-  let removed = 0;
-  let change = new Change();
-  for await (const row of kv.list({ prefix: keys.allSeen() })) {
-    if (row.value > now - KEEP_SEEN_MS) continue;
-    change.delete(row.key);
-    if (++removed % 500 > 0) continue;
-    await kv.commit(change);
-    change = new Change();
-  }
-  await kv.commit(change);
-  return removed;
 }

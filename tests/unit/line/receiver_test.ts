@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { MAX_MESSAGE_AGE_MS, sweepSeen } from "../../../src/line/receiver.ts";
+import { MAX_MESSAGE_AGE_MS } from "../../../src/line/receiver.ts";
+import { makeSweepSeen } from "../../../src/line/seen_sweep.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { Incoming } from "../../../src/whatsapp/connection.ts";
@@ -252,8 +253,9 @@ Deno.test("seen rows are swept once their messages are too old to come again, no
   const message = incoming(world);
   await world.network.of("ses_1").events.message(message);
   const now = world.clock.now();
-  assert.equal(await sweepSeen(world.kv, now + MAX_MESSAGE_AGE_MS), 0);
-  assert.equal(await sweepSeen(world.kv, now + MAX_MESSAGE_AGE_MS + 2 * 86_400_000), 1);
+  const sweep = makeSweepSeen(world.kv);
+  assert.equal(await sweep(now + MAX_MESSAGE_AGE_MS), 0);
+  assert.equal(await sweep(now + MAX_MESSAGE_AGE_MS + 2 * 86_400_000), 1);
   await world.supervisor.stop();
 });
 

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { MAX_MESSAGE_AGE_MS } from "../../../src/line/receiver.ts";
+import { makeSweepSeen } from "../../../src/line/seen_sweep.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+
+const NOW = Date.parse("2026-08-01T00:00:00Z");
+const OLD = NOW - MAX_MESSAGE_AGE_MS - 2 * 86_400_000;
+
+/** Every third row is old. */
+async function filled(rows: number): Promise<{ kv: Kv; left: () => Promise<number>; read: () => number }> {
+  const memory = new MemoryKv();
+  for (let i = 0; i < rows; i++) {
+    await memory.commit(new Change().set(keys.seen("ses_1", `${i % 7}@lid`, `IN${i}`), i % 3 === 0 ? OLD : NOW));
+  }
+  let read = 0;
+  const kv: Kv = {
+    get: (key) => memory.get(key),
+    getMany: (keys) => memory.getMany(keys),
+    commit: (change) => memory.commit(change),
+    close: () => {},
+    async *list(range, options) {
+      for await (const row of memory.list(range, options)) {
+        read++;
+        yield row as never;
+      }
+    },
+  };
+  return {
+    kv,
+    left: async () => (await Array.fromAsync(memory.list({ prefix: keys.allSeen() }))).length,
+    read: () => read,
+  };
+}
+
+Deno.test("a turn reads a stretch of the rows, and the next one goes on behind it until all were looked at", async () => {
+  const { kv, left, read } = await filled(90);
+  const sweep = makeSweepSeen(kv, { rowsATurn: 20 });
+  let removed = await sweep(NOW);
+  assert.equal(read(), 20);
+  for (let turn = 1; turn < 5; turn++) removed += await sweep(NOW);
+  assert.equal(removed, 30);
+  assert.equal(await left(), 60);
+});
+
+Deno.test("after the end it begins anew", async () => {
+  const { kv, left } = await filled(30);
+  const sweep = makeSweepSeen(kv, { rowsATurn: 20 });
+  for (let turn = 0; turn < 2; turn++) await sweep(NOW);
+  await kv.commit(new Change().set(keys.seen("ses_0", "1@lid", "IN0"), OLD));
+  for (let turn = 0; turn < 3; turn++) await sweep(NOW);
+  assert.equal(await left(), 20);
+});
+
+Deno.test("a turn that is told to stop removes nothing more; the next one does", async () => {
+  const { kv, left } = await filled(30);
+  const sweep = makeSweepSeen(kv);
+  assert.equal(await sweep(NOW, AbortSignal.abort()), 0);
+  assert.equal(await left(), 30);
+  assert.equal(await sweep(NOW), 10);
+});
