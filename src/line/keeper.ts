@@ -112,6 +112,7 @@ export class LineKeeper {
       try {
         await task();
       } catch (error) {
+        if (this.#stopping.signal.aborted) return; // the next start goes on
         this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a line met an unexpected error");
         this.#retryLater();
       }
@@ -317,8 +318,15 @@ export class LineKeeper {
       closed: () => resolve(false),
       ...this.#incoming(),
     });
+    const { signal } = this.#stopping;
+    signal.addEventListener("abort", () => resolve(false), { once: true });
     const inTime = await settledWithin(this.#deps.runtime.clock, UNLINK_WITHIN_MS, up);
     if (inTime && await up) return await this.#within(CLOSE_WITHIN_MS, connection.logout());
+    if (signal.aborted) {
+      await this.#within(CLOSE_WITHIN_MS, connection.close());
+      // Nobody was told, so nothing may be forgotten.
+      signal.throwIfAborted();
+    }
     this.#deps.runtime.log.warn({ lineId: this.lineId }, "the network could not be told that a line was unlinked");
     await this.#within(CLOSE_WITHIN_MS, connection.close());
   }

@@ -276,6 +276,27 @@ Deno.test("a paused line comes up once more to be unlinked when it is deleted", 
   await world.supervisor.stop();
 });
 
+Deno.test("a stop while a line comes up to be unlinked closes its connection, and the next start goes on", async () => {
+  const world = new World();
+  await world.addLine("ses_1", { wanted: "deleted", wishNumber: 2, takenWish: 1 });
+  world.network.opensByItself = false;
+  await world.boot();
+  await world.clock.advance(10);
+  const connection = world.network.of("ses_1");
+  const stopping = world.supervisor.stop();
+  await world.clock.advance(5_000);
+  await stopping;
+  assert.equal(connection.isClosed, true);
+  assert.deepEqual(world.network.forgotten, []);
+
+  world.network.opensByItself = true;
+  await world.boot();
+  await world.clock.advance(10);
+  assert.equal(world.network.of("ses_1").loggedOut, true);
+  assert.deepEqual(world.network.forgotten, ["ses_1"]);
+  await world.supervisor.stop();
+});
+
 Deno.test("a line is deleted although the network cannot be told", async () => {
   const world = await connectedWorld();
   world.network.opensByItself = false;
