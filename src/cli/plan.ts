@@ -18,15 +18,15 @@ export function addPlanCommand(root: Command): void {
     );
 
   withSettings(plan.command("set <name>").description("make or change a plan"))
-    .requiredOption("--sessions <n>", "sessions an account may have", wholeNumber)
+    .requiredOption("--sessions <n>", "sessions an account may have", (text) => wholeNumber("--sessions", text))
     .option("--daily <n>", "messages in a UTC day, or none; left out it stays")
     .option("--monthly <n>", "messages in a UTC month, or none; left out it stays")
     .requiredOption(
       "--delay-min <duration>",
       "shortest pause between two messages of a line, like 5s or 500ms",
-      duration,
+      (text) => duration("--delay-min", text),
     )
-    .requiredOption("--delay-max <duration>", "longest pause", duration)
+    .requiredOption("--delay-max <duration>", "longest pause", (text) => duration("--delay-max", text))
     .option("--requests-per-minute <n>", "rate limit of a key, or none; left out it stays")
     .option("--json", "print JSON")
     .action((name: string, options) =>
@@ -35,11 +35,11 @@ export function addPlanCommand(root: Command): void {
         const value = await plans.set({
           name,
           sessions: options.sessions,
-          daily: limit(options.daily),
-          monthly: limit(options.monthly),
+          daily: limit("--daily", options.daily),
+          monthly: limit("--monthly", options.monthly),
           delayMinMs: options.delayMin,
           delayMaxMs: options.delayMax,
-          requestsPerMinute: limit(options.requestsPerMinute),
+          requestsPerMinute: limit("--requests-per-minute", options.requestsPerMinute),
         });
         printResult(options, value, () => describe([value]));
       })
@@ -60,20 +60,20 @@ function describe(plans: readonly Plan[]): string {
   ]);
 }
 
-function wholeNumber(text: string): number {
-  if (!/^\d{1,12}$/.test(text)) throw new Exit(2, `"${text}" is not a whole number`);
+function wholeNumber(flag: string, text: string): number {
+  if (!/^\d{1,12}$/.test(text)) throw new Exit(2, `${flag}: "${text}" is not a whole number`);
   return Number(text);
 }
 
 /** `none` lifts a limit. Read here and not by the parser, which takes null for "not given". */
-function limit(text: string | undefined): number | null | undefined {
-  return text === undefined ? undefined : text === "none" ? null : wholeNumber(text);
+function limit(flag: string, text: string | undefined): number | null | undefined {
+  return text === undefined ? undefined : text === "none" ? null : wholeNumber(flag, text);
 }
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
 
-function duration(text: string): number {
+function duration(flag: string, text: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m)?$/.exec(text) ?? [];
-  if (number === undefined) throw new Exit(2, `"${text}" is not a duration like 5s or 500ms`);
+  if (number === undefined) throw new Exit(2, `${flag}: "${text}" is not a duration like 5s or 500ms`);
   return Math.round(Number(number) * UNITS[unit ?? "s"]!);
 }
