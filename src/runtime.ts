@@ -1,7 +1,7 @@
 /**
  * The only source of time, chance, ids and logging. Everything else takes a `Runtime`, so that tests replay.
  */
-import { randomBytes, randomInt } from "node:crypto";
+import { randomInt } from "node:crypto";
 import { monotonicFactory } from "ulid";
 import type { Logger } from "pino";
 
@@ -47,7 +47,7 @@ export const systemClock: Clock = {
 };
 
 export const systemRandom: Random = {
-  bytes: (length) => new Uint8Array(randomBytes(length)),
+  bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
   between: (min, max) => randomInt(min, max + 1),
 };
 
