@@ -101,17 +101,25 @@ function eventStream(
   let wake = () => {};
   let woken = false;
   let ended = false;
-  const unsubscribe = events.subscribe(accountId, () => {
-    woken = true;
-    wake();
-  });
-  const end = () => {
+  let unsubscribe: (() => void) | null = null;
+
+  /** At the first read: an answer that nobody reads, such as one to HEAD, listens to nothing. */
+  function listen(): void {
+    if (unsubscribe || ended) return;
+    unsubscribe = events.subscribe(accountId, () => {
+      woken = true;
+      wake();
+    });
+    stopping.addEventListener("abort", end);
+    if (stopping.aborted) end();
+  }
+
+  function end(): void {
     ended = true;
-    unsubscribe();
+    unsubscribe?.();
     stopping.removeEventListener("abort", end);
     wake();
-  };
-  stopping.addEventListener("abort", end);
+  }
 
   /** Resolves on the next event of the account, on the end, or when it is time for a heartbeat. */
   function rest(): Promise<void> {
@@ -131,6 +139,7 @@ function eventStream(
       controller.enqueue(encoder.encode("retry: 2000\n\n"));
     },
     async pull(controller) {
+      listen();
       while (!ended) {
         woken = false;
         const page = await events.read(accountId, { ...query, after }).catch((error) => {

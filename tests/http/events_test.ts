@@ -175,6 +175,14 @@ Deno.test("a stream that was left listens no more", () =>
     assert.equal(listeners(), 0);
   }));
 
+Deno.test("an answer that nobody reads listens to nothing", () =>
+  withApi(async (world) => {
+    const listeners = countListeners(world);
+    const head = await world.call("HEAD", "/v1/events/stream");
+    assert.deepEqual([head.status, await head.text()], [200, ""]);
+    assert.equal(listeners(), 0);
+  }));
+
 Deno.test("a stream breaks when the store does, and listens no more", () =>
   withApi(async (world) => {
     const listeners = countListeners(world);
