@@ -9,9 +9,9 @@ import type { MediaStore } from "./store.ts";
 
 /** A media store that can also say what lies in it, for the sweep. */
 export interface DiskMediaStore extends MediaStore {
-  /** Every file, finished or not: its id (null for the rest of an interrupted write), its path, when it was written. */
-  files(): AsyncIterable<StoredFile>;
-  /** How much the finished files take together. Less than that until `files` was once read to its end. */
+  /** Every file, finished or not, folder by folder: a few thousand at a time where there are a million. */
+  folders(): AsyncIterable<StoredFile[]>;
+  /** How much the finished files take together. Less than that until `folders` was once read to its end. */
   bytes(): number;
   /** Whether this process wrote the file and has not seen its row yet: a commit that names it may be on its way. */
   isExpected(fileId: string): boolean;
@@ -20,9 +20,11 @@ export interface DiskMediaStore extends MediaStore {
 }
 
 export interface StoredFile {
+  /** Null for the rest of an interrupted write. */
   fileId: string | null;
   path: string;
   size: number;
+  /** Unix ms. */
   modifiedAt: number;
 }
 
@@ -67,13 +69,13 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
       expected.delete(fileId);
     },
 
-    async *files() {
+    async *folders() {
       for await (const { name: shard, isDirectory } of Deno.readDir(folder)) {
         if (!isDirectory) continue;
         const counted = usage.count(shard);
         const found = await filesIn(join(folder, shard));
         counted(found.reduce((sum, { fileId, size }) => fileId === null ? sum : sum + size, 0));
-        yield* found;
+        yield found;
       }
     },
 
@@ -85,7 +87,6 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
   };
 }
 
-/** A few thousand where a folder holds a million files in all. */
 async function filesIn(folder: string): Promise<StoredFile[]> {
   const found: StoredFile[] = [];
   for await (const { name } of Deno.readDir(folder)) {

@@ -2,7 +2,8 @@
 import type { Runtime } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
-import type { DiskMediaStore } from "./disk.ts";
+import type { DiskMediaStore, StoredFile } from "./disk.ts";
+import type { FileRecord } from "./store.ts";
 
 /** All files together; past it the oldest received ones go, even before their 24 h. */
 const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;
@@ -87,22 +88,35 @@ export async function sweepOrphans(
 ): Promise<number> {
   let removed = 0;
   const now = runtime.clock.now();
-  for await (const { fileId, path, modifiedAt } of media.files()) {
+  for await (const files of media.folders()) {
     if (signal?.aborted) break;
-    if (now - modifiedAt < ORPHAN_AGE_MS) continue;
-    if (fileId !== null) {
-      const { key, value: file } = await kv.get(keys.file(fileId));
-      if (file !== null) {
-        media.seen(fileId);
-        if (file.expiresAt === null || now - file.expiresAt < ORPHAN_AGE_MS) continue;
+    const old = files.filter(({ modifiedAt }) => now - modifiedAt >= ORPHAN_AGE_MS);
+    const rows = await rowsOf(kv, old);
+    for (const file of old) {
+      if (isNeeded(file, rows.get(file.fileId ?? "") ?? null)) continue;
+      if (file.fileId === null) await Deno.remove(file.path).catch(() => {});
+      else {
         // Long over and still here: an older build that runs beside this one does not write down when its files end.
-        await kv.commit(new Change().delete(key));
-      } else if (media.isExpected(fileId) && now - modifiedAt < EXPECTED_AGE_MS) continue;
-      await media.remove(fileId);
-    } else {
-      await Deno.remove(path).catch(() => {});
+        if (rows.has(file.fileId)) await kv.commit(new Change().delete(keys.file(file.fileId)));
+        await media.remove(file.fileId);
+      }
+      removed++;
     }
-    removed++;
   }
   return removed;
+
+  function isNeeded({ fileId, modifiedAt }: StoredFile, row: FileRecord | null): boolean {
+    if (fileId === null) return false;
+    if (row === null) return media.isExpected(fileId) && now - modifiedAt < EXPECTED_AGE_MS;
+    media.seen(fileId);
+    return row.expiresAt === null || now - row.expiresAt < ORPHAN_AGE_MS;
+  }
+}
+
+/** Rows of the files that have one, by id. */
+async function rowsOf(kv: Kv, files: readonly StoredFile[]): Promise<Map<string, FileRecord>> {
+  const ids = files.map(({ fileId }) => fileId).filter((id) => id !== null);
+  const rows = new Map<string, FileRecord>();
+  for (const { value } of await kv.getMany(ids.map((id) => keys.file(id)))) if (value) rows.set(value.id, value);
+  return rows;
 }

@@ -192,7 +192,7 @@ export class ApiWorld implements ApiStage {
   /** Names of the files that lie on disk. */
   async files(): Promise<string[]> {
     const found: string[] = [];
-    for await (const { path } of this.media.files()) found.push(path);
+    for await (const files of this.media.folders()) found.push(...files.map(({ path }) => path));
     return found;
   }
 

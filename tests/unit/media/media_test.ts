@@ -68,7 +68,7 @@ async function stage() {
     },
     async onDisk(): Promise<string[]> {
       const names: string[] = [];
-      for await (const { path } of media.files()) names.push(path.split("/").at(-1)!);
+      for await (const files of media.folders()) names.push(...files.map(({ path }) => path.split("/").at(-1)!));
       return names.sort();
     },
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
