@@ -47,6 +47,7 @@ export class LineKeeper {
   readonly #row: LineRow;
   readonly #changed: () => void;
   readonly #stopping = new AbortController();
+  #started = false;
   #tasks: Promise<void> = Promise.resolve();
   #connection: Connection | null = null;
   /** The connection that last reported its end: its reason counts, whatever else is suspected of it. */
@@ -73,13 +74,17 @@ export class LineKeeper {
     return this.#openedAt === null ? null : this.#connection;
   }
 
+  /** Brings the line up. Idempotent. */
   start(): void {
+    if (this.#started) return;
+    this.#started = true;
     this.runner.start();
     this.#soon(() => this.#boot());
   }
 
-  /** The owner may have a new wish. */
+  /** The owner may have a new wish. A line whose turn at boot is still to come has it now. */
   look(): void {
+    this.start();
     this.#soon(() => this.#reconcile());
   }
 

@@ -81,3 +81,16 @@ Deno.test("`idle` resolves when queues rest and all that happened is written", a
   assert.equal((await world.line()).status, "disconnected");
   await world.supervisor.stop();
 });
+
+Deno.test("a wish that comes before the line's turn at boot opens one connection, not two", async () => {
+  const world = new World();
+  for (let i = 1; i <= 5; i++) await world.addLine(`ses_${i}`);
+  await world.boot();
+  assert.throws(() => world.network.of("ses_5"), "its turn is still to come");
+  void world.lines.wish(ACCOUNT, "ses_5", "connect");
+  await world.clock.advance(1_000);
+  const open = world.network.connections.filter(({ options, isClosed }) => options.lineId === "ses_5" && !isClosed);
+  assert.equal(open.length, 1);
+  assert.equal((await world.line("ses_5")).status, "connected");
+  await world.supervisor.stop();
+});
