@@ -41,7 +41,11 @@ const MAX_INFORMATIONAL = 8;
 export async function exchange(connection: ByteConnection, request: PlainRequest): Promise<PlainResponse> {
   const reader = new ByteReader(connection);
   // A server may answer (413, 401, …) and close without reading: its answer counts, not our broken pipe.
-  const sending = writeAll(connection, encode(request)).then(() => null, (error: unknown) => error);
+  let sent = false;
+  const sending = writeAll(connection, encode(request)).then(() => {
+    sent = true;
+    return null;
+  }, (error: unknown) => error);
   const head = await readFinalHead(reader).catch(async (error) => {
     throw (await Promise.race([sending, null])) ?? error;
   });
@@ -49,7 +53,8 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   let ended = false;
   const body = streamOf(framing.chunks, () => ended = true);
   const closes = /\bclose\b/i.test(head.headers.get("connection") ?? "") || head.version === "1.0";
-  const mayContinue = () => ended && framing.delimited && !closes && reader.isEmpty;
+  // An answer that came before the whole request was sent leaves a connection on which the rest still goes out.
+  const mayContinue = () => sent && ended && framing.delimited && !closes && reader.isEmpty;
   return { status: head.status, headers: head.headers, body, mayContinue };
 }
 

@@ -125,3 +125,15 @@ Deno.test("a header that would break out of its line is never sent", async () =>
 Deno.test("a connection that breaks gives its own error", async () => {
   await assert.rejects(exchange(peer("HTTP/1.1 2", { end: new Error("ECONNRESET") }), GET), /ECONNRESET/);
 });
+
+Deno.test("a connection on which the request is still being sent takes no other", async () => {
+  const taken = Promise.withResolvers<number>();
+  const slow = { ...peer("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"), write: () => taken.promise };
+  const body = new Uint8Array(10);
+  const response = await exchange(slow, { ...GET, method: "POST", body });
+  assert.equal(await text(response), "ok");
+  assert.equal(response.mayContinue(), false);
+  taken.resolve(1_000);
+  for (let turn = 0; turn < 10 && !response.mayContinue(); turn++) await Promise.resolve();
+  assert.equal(response.mayContinue(), true);
+});
