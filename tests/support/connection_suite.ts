@@ -3,7 +3,7 @@
  * phones as witnesses. A factory opens the engine; the suite's clock moves only when told.
  */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
 import { Problem } from "../../src/errors.ts";
@@ -695,7 +695,7 @@ const FILES = [
 ] as const;
 
 function randomFile(length: number): Uint8Array {
-  return systemRandom.bytes(length);
+  return randomBytes(length);
 }
 
 function drop(scene: Scene, kind: "drop" | "replace" | "logout" | "restart" | "unavailable"): void {
