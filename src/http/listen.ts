@@ -1,15 +1,16 @@
 /**
  * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
- * waits for ever. (Deno 2.4's `node:http` ignores these time-outs; a gateway compiled with it needs a proxy that has them.)
+ * waits for ever. Where `node:http` is no more than that (Deno 2.4), on connections that are served one by one.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "@hono/hono";
 import { Problem } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import type { ApiEnv } from "./context.ts";
 import { problemDocument, problemOf } from "./problem.ts";
+import { type ConnectionServer, type Limits, serveConnections, serveHttp } from "./serve_connections.ts";
 
 /** A client on a slow line has its headers through long before. */
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -51,39 +52,74 @@ export class CannotListen extends Error {
   }
 }
 
-/**
- * Resolves when requests are taken. Throws CannotListen. Globals stay as Deno made them: the library's own
- * Response would save 10 of 30 µs a request, but is none to `fetch` and `Deno.serve` in the same process.
- */
+/** Deno 2.4's `node:http` takes time-outs without a word, and has none. */
+const HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
+
+/** Resolves when requests are taken. Throws CannotListen. */
 export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
   const { host, port, timeouts, runtime: { clock, ids } } = options;
+  const limits = {
+    headersMs: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,
+    requestMs: timeouts?.requestMs ?? REQUEST_TIMEOUT_MS,
+    checkEveryMs: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
+    keepAliveMs: KEEP_ALIVE_MS,
+    maxHeaderBytes: MAX_HEADER_BYTES,
+  };
+  const place = { host, port, clock, limits, unreadable: (error: unknown) => unreadable(error, ids.next("req")) };
+  try {
+    const server = HAS_TIMEOUTS || !serveHttp
+      ? await serveNode(app, place)
+      : serveConnections(app, { ...place, serveHttp });
+    return {
+      url: `http://${reachable(host)}:${server.port}`,
+      port: server.port,
+      stop: (graceMs = GRACE_MS) => server.stop(graceMs),
+    };
+  } catch (error) {
+    throw new CannotListen(`${bracketed(host)}:${port}`, error as Error);
+  }
+}
+
+interface NodeOptions {
+  host: string;
+  port: number;
+  clock: Clock;
+  limits: Limits & { checkEveryMs: number };
+  unreadable(error: unknown): Response;
+}
+
+/**
+ * Globals stay as Deno made them: the library's own Response would save 10 of 30 µs a request, but is none to `fetch`
+ * and `Deno.serve` in the same process.
+ */
+async function serveNode(
+  app: Hono<ApiEnv>,
+  { host, port, clock, limits, unreadable }: NodeOptions,
+): Promise<ConnectionServer> {
   const server = createServer(
     {
-      headersTimeout: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,
-      requestTimeout: timeouts?.requestMs ?? REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: limits.checkEveryMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      maxHeaderSize: limits.maxHeaderBytes,
     },
     getRequestListener(app.fetch, {
       hostname: reachable(host),
-      errorHandler: (error) => unreadable(error, ids.next("req")),
+      errorHandler: unreadable,
       overrideGlobalObjects: false,
     }),
   );
   await new Promise<void>((resolve, reject) => {
-    const fail = (error: Error) => reject(new CannotListen(`${bracketed(host)}:${port}`, error));
-    server.once("error", fail);
+    server.once("error", reject);
     server.listen(port, host, () => {
-      server.off("error", fail);
+      server.off("error", reject);
       resolve();
     });
   });
-  const address = server.address() as AddressInfo;
   return {
-    url: `http://${reachable(host)}:${address.port}`,
-    port: address.port,
-    stop(graceMs = GRACE_MS) {
+    port: (server.address() as AddressInfo).port,
+    stop(graceMs) {
       return new Promise((resolve) => {
         const cancel = clock.after(graceMs, () => server.closeAllConnections());
         server.close(() => {

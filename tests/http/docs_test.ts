@@ -73,7 +73,12 @@ Deno.test("a request that is tried as it stands names no session that nobody has
 /** How each language is run; one that is not on this machine is left out. */
 const RUNNERS: Record<keyof typeof SAMPLES, { file: string; command: string[]; probe: string[] }> = {
   curl: { file: "sample.sh", command: ["sh"], probe: ["curl", "--version"] },
-  JavaScript: { file: "sample.mjs", command: [Deno.execPath(), "run", "-A"], probe: [Deno.execPath(), "--version"] },
+  JavaScript: {
+    file: "sample.mjs",
+    command: [Deno.execPath(), "run", "-A"],
+    // The samples need it, and Deno 2.4 has it not.
+    probe: [Deno.execPath(), "eval", "Deno.exit('openAsBlob' in await import('node:fs') ? 0 : 1)"],
+  },
   Python: { file: "sample.py", command: ["python3"], probe: ["python3", "-c", "import requests"] },
   PHP: { file: "sample.php", command: ["php"], probe: ["php", "-r", "exit(extension_loaded('curl') ? 0 : 1);"] },
 };

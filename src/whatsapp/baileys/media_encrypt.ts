@@ -37,7 +37,7 @@ export async function encryptFile(path: string, kind: FileKind, random: Random):
     const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
     const mac = createHmac("sha256", macKey!).update(iv);
     using file = await Deno.open(path);
-    // One buffer for the whole file: fresh ones would wait for the collector, half a large file's worth at a time.
+    // One buffer for the whole file: fresh ones fill the memory faster than they are collected.
     const buffer = new Uint8Array(CHUNK_BYTES);
     for (let read = await file.read(buffer); read !== null; read = await file.read(buffer)) {
       const chunk = buffer.subarray(0, read);
@@ -49,7 +49,7 @@ export async function encryptFile(path: string, kind: FileKind, random: Random):
     }
     const last = cipher.final();
     mac.update(last);
-    yield last;
+    if (last.length > 0) yield last;
     yield mac.digest().subarray(0, MAC_BYTES);
   }
 

@@ -1,0 +1,133 @@
+/**
+ * Serves connection by connection, for runtimes whose `node:http` is Deno.serve in disguise (2.4 is one): it has no
+ * time-outs there, and takes a whole body into memory when its reader is slower than the client. Here deadlines end the
+ * connection, and a body is read no faster than it is used.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Hono } from "@hono/hono";
+import { RequestError } from "@hono/node-server";
+import { type Clock, sleep } from "../runtime.ts";
+import type { ApiEnv } from "./context.ts";
+
+/** What those runtimes have, and newer declarations do not name any more. */
+type ServeHttp = (connection: Deno.TcpConn) => HttpConnection;
+
+interface HttpConnection {
+  /** Null once the connection has ended; rejects what is no HTTP. */
+  nextRequest(): Promise<{ request: Request; respondWith(response: Response): Promise<void> } | null>;
+  close(): void;
+}
+
+export const serveHttp = (Deno as unknown as { serveHttp?: ServeHttp }).serveHttp;
+
+/** After an accept that failed; too many open files is the usual reason. */
+const ACCEPT_AGAIN_MS = 100;
+
+export interface Limits {
+  /** For the headers of a connection's first request. */
+  headersMs: number;
+  /** From one answer to the next headers. */
+  keepAliveMs: number;
+  /** For a request with a body. */
+  requestMs: number;
+  maxHeaderBytes: number;
+}
+
+export interface ConnectionOptions {
+  host: string;
+  port: number;
+  clock: Clock;
+  limits: Limits;
+  serveHttp: ServeHttp;
+  /** The answer to a request that cannot be read (RequestError), or that made the app throw. */
+  unreadable(error: unknown): Response;
+}
+
+export interface ConnectionServer {
+  port: number;
+  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Throws what `Deno.listen` throws. */
+export function serveConnections(app: Hono<ApiEnv>, options: ConnectionOptions): ConnectionServer {
+  const { host, port, clock, limits, serveHttp, unreadable } = options;
+  const listener = Deno.listen({ hostname: host, port });
+  const served = new Map<HttpConnection, Promise<void>>();
+  const idle = new Set<HttpConnection>();
+  let stopped = false;
+
+  async function acceptAll(): Promise<void> {
+    while (!stopped) {
+      try {
+        const connection = await listener.accept();
+        const http = serveHttp(connection);
+        const ended = answerAll(http, connection.remoteAddr.hostname).finally(() => {
+          http.close();
+          served.delete(http);
+        });
+        served.set(http, ended);
+      } catch {
+        if (!stopped) await sleep(clock, ACCEPT_AGAIN_MS);
+      }
+    }
+  }
+
+  async function answerAll(http: HttpConnection, peer: string): Promise<void> {
+    for (let waitMs = limits.headersMs;; waitMs = limits.keepAliveMs) {
+      // Once stopped, what is waited for is the end: the last answer may still be on its way.
+      if (!stopped) idle.add(http);
+      const cancel = clock.after(waitMs, () => http.close());
+      const next = await http.nextRequest().catch(() => null);
+      cancel();
+      idle.delete(http);
+      if (!next) return;
+      const answer = await answerInTime(next.request, peer);
+      await next.respondWith(stopped ? last(answer) : answer).catch(() => http.close());
+    }
+  }
+
+  /** A body that has not come by then is given up, and its connection with it. */
+  function answerInTime(request: Request, peer: string): Promise<Response> {
+    const answer = answerTo(request, peer).catch((error) => last(unreadable(error)));
+    if (request.body === null) return answer;
+    return new Promise((resolve) => {
+      const cancel = clock.after(limits.requestMs, () => resolve(last(new Response(null, { status: 408 }))));
+      answer.then(resolve).finally(cancel);
+    });
+  }
+
+  async function answerTo(request: Request, peer: string): Promise<Response> {
+    if (!URL.canParse(request.url)) throw new RequestError("Invalid host header");
+    if (sizeOf(request.headers) > limits.maxHeaderBytes) return last(new Response(null, { status: 431 }));
+    return await app.fetch(request, { incoming: { socket: { remoteAddress: peer } } as IncomingMessage });
+  }
+
+  const accepting = acceptAll();
+  return {
+    port: listener.addr.port,
+    async stop(graceMs) {
+      stopped = true;
+      listener.close();
+      for (const http of idle) http.close();
+      const cancel = clock.after(graceMs, () => {
+        for (const http of served.keys()) http.close();
+      });
+      await accepting;
+      await Promise.all(served.values());
+      cancel();
+    },
+  };
+}
+
+/** The same answer, after which the connection ends. */
+function last({ body, status, headers }: Response): Response {
+  return new Response(body, { status, headers: [...headers, ["connection", "close"]] });
+}
+
+/** Bytes on the wire: a colon, a space and the end of the line with each. */
+function sizeOf(headers: Headers): number {
+  let size = 0;
+  for (const [name, value] of headers) size += name.length + value.length + 4;
+  return size;
+}
