@@ -114,20 +114,22 @@ export async function receiveFile(
     let size = 0;
     let tail = Buffer.alloc(0);
     const kept: Uint8Array[] = [];
-    let keptBytes = 0;
+    /** From the length that the message names, so that no part of a larger file is kept for a while. */
+    let keptBytes = attachment.fileLength > KEPT_FILE_BYTES ? attachment.fileLength : 0;
     for await (const chunk of response.body) {
       encHash.update(chunk);
       keptBytes += chunk.length;
       if (keptBytes <= KEPT_FILE_BYTES) kept.push(chunk);
       else kept.length = 0;
-      const data = Buffer.concat([tail, chunk]);
       // The last bytes are the MAC; which ones they are is known at the end only.
-      const encrypted = data.subarray(0, Math.max(0, data.length - MAC_BYTES));
-      tail = data.subarray(encrypted.length);
-      mac.update(encrypted);
-      const plain = decipher.update(encrypted);
-      plainHash.update(plain);
-      size += plain.length;
+      const ends = Buffer.concat([tail, chunk.subarray(-MAC_BYTES)]);
+      tail = ends.subarray(-MAC_BYTES);
+      for (const encrypted of [ends.subarray(0, -MAC_BYTES), chunk.subarray(0, -MAC_BYTES)]) {
+        mac.update(encrypted);
+        const plain = decipher.update(encrypted);
+        plainHash.update(plain);
+        size += plain.length;
+      }
     }
     const last = finalBlock(decipher);
     const encSha256 = encHash.digest();
