@@ -14,6 +14,7 @@ export interface Clock {
 
 /** Chance. Cryptographic in production, seeded in tests. */
 export interface Random {
+  /** At most 64 KiB at a time. */
   bytes(length: number): Uint8Array<ArrayBuffer>;
   /** A whole number, uniformly from `min` to `max`, both included. */
   between(min: number, max: number): number;
