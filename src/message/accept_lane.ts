@@ -14,11 +14,17 @@ import { commitSized } from "./message_rows.ts";
 
 /** How often the ledger may be found changed by another process before the sends are given up. */
 const TRIES = 20;
+/**
+ * Sends that a commit takes for each millisecond that the last one took to write: about as many as are parsed and
+ * answered meanwhile. If one took all, everybody would wait for the disk at one time and for the processor at another.
+ */
+const SENDS_A_MS = 32;
 
 export class AcceptLane {
   readonly #accountId: string;
   readonly #options: AcceptOptions;
   readonly #batcher: Batcher<SendCommand, Accepted>;
+  #lastTookMs = 0;
   /** The ledger as the last round left it; null when it must be read. */
   #ledger: Slot<Ledger> | null = null;
   /** A bulk that was written in part and then not accepted: its rows are removed before the next round. */
@@ -27,7 +33,9 @@ export class AcceptLane {
   constructor(accountId: string, options: AcceptOptions) {
     this.#accountId = accountId;
     this.#options = options;
-    this.#batcher = new Batcher((commands) => this.#commit(commands), { take: howManyFit });
+    this.#batcher = new Batcher((commands) => this.#commit(commands), {
+      take: (waiting) => Math.min(howManyFit(waiting), SENDS_A_MS * Math.max(1, this.#lastTookMs)),
+    });
   }
 
   accept(command: SendCommand): Promise<Accepted> {
@@ -36,14 +44,17 @@ export class AcceptLane {
 
   /** Outcomes in the order of the commands. Throws StoreError: then none was accepted, as far as the store knows. */
   async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
+    const { kv, runtime } = this.#options;
     for (let attempt = 0; attempt < TRIES; attempt++) {
       await this.#removeDraft();
-      const ledger = this.#ledger ?? await this.#options.kv.get(keys.ledger(this.#accountId));
+      const ledger = this.#ledger ?? await kv.get(keys.ledger(this.#accountId));
       this.#ledger = null;
       const round = new AcceptRound(ledger, { accountId: this.#accountId, options: this.#options });
       try {
         const outcomes = await admitAll(round, commands);
+        const begun = runtime.clock.now();
         this.#ledger = outcomes && await round.write();
+        this.#lastTookMs = runtime.clock.now() - begun;
         if (this.#ledger) return outcomes!;
       } finally {
         this.#draft = round.draft;
