@@ -19,7 +19,7 @@ const MAX_TIME_MS = 8.64e15;
 
 interface Known {
   caller: Caller;
-  keyHash: string;
+  keyHash: Uint8Array;
 }
 
 export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtime: Runtime }): Accounts {
@@ -38,7 +38,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     if (value === null) return null;
     const plan = await plans.get(value.plan);
     if (plan === null) throw new Error(`account ${accountId} is on plan "${value.plan}", which does not exist`);
-    return { caller: { account: publicPart(value), plan }, keyHash: value.keyHash };
+    return { caller: { account: publicPart(value), plan }, keyHash: Buffer.from(value.keyHash, "hex") };
   }
 
   function known(accountId: string): Promise<Known | null> {
@@ -69,7 +69,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
 
   function newKey(): { apiKey: string; keyHash: string; sealedKey: Uint8Array<ArrayBuffer> } {
     const apiKey = makeApiKey(runtime.random);
-    return { apiKey, keyHash: hashApiKey(apiKey), sealedKey: seal.seal(Buffer.from(apiKey)) };
+    return { apiKey, keyHash: hashApiKey(apiKey).toString("hex"), sealedKey: seal.seal(Buffer.from(apiKey)) };
   }
 
   async function checkPlan(name: string): Promise<string> {
@@ -112,7 +112,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       if (!isApiKeyShaped(apiKey)) return null;
       const keyHash = hashApiKey(apiKey);
       // Read every time: a key that was rotated, here or by a command, stops working at once.
-      const { value: accountId } = await sharedGet(keys.apiKey(keyHash));
+      const { value: accountId } = await sharedGet(keys.apiKey(keyHash.toString("hex")));
       if (accountId === null) return null;
       const cached = await known(accountId);
       if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;

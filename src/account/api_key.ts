@@ -15,13 +15,12 @@ export function isApiKeyShaped(text: string): boolean {
   return SHAPE.test(text);
 }
 
-/** What a key is found by, hex. Plain SHA-256 is enough: 256 random bits cannot be guessed back from it. */
-export function hashApiKey(apiKey: string): string {
-  return createHash("sha256").update(apiKey).digest("hex");
+/** What a key is found by. Plain SHA-256 is enough: 256 random bits cannot be guessed back from it. */
+export function hashApiKey(apiKey: string): Buffer {
+  return createHash("sha256").update(apiKey).digest();
 }
 
 /** Compares two hashes in a time that tells nothing about where they differ. */
-export function sameHash(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
+export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
 }
