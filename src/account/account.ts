@@ -1,4 +1,5 @@
 /** Accounts: who may use the gateway, on which plan, from where. */
+import type { Row } from "../store/kv.ts";
 import type { Plan } from "./plan.ts";
 
 export interface Account {
@@ -26,6 +27,8 @@ export interface AccountRecord extends Account {
 export interface Caller {
   account: Account;
   plan: Plan;
+  /** What made the key valid, where that was remembered and not read: the commit that serves the caller checks it. */
+  keyRow?: Row<string>;
 }
 
 /** What may be changed of an account; what is left out stays. */
@@ -44,6 +47,8 @@ export interface Accounts {
    * another process count after at most 1 s.
    */
   authenticate(apiKey: string): Promise<Caller | null>;
+  /** The caller, with `keyRow`, of a key that was found valid within the last second; else null. Reads nothing. */
+  recall(apiKey: string): Promise<Caller | null>;
   /** Caller by account id, for work that runs without a request. */
   caller(accountId: string): Promise<Caller | null>;
   /** Throws Problem not_found, and validation_failed that names each bad entry; nothing is changed then. */

@@ -26,6 +26,9 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
   const { kv, seal, plans, runtime } = options;
   const sharedGet = shareReads(kv);
   const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
+  /** Rows of valid keys, by their hash. */
+  const keyRows = new Map<string, { readAt: number; row: Row<string> }>();
+  const isFresh = (kept: { readAt: number }) => Math.abs(runtime.clock.now() - kept.readAt) < CACHE_MS;
 
   async function record(accountId: string): Promise<Row<AccountRecord>> {
     const slot = await kv.get(keys.account(accountId));
@@ -42,11 +45,10 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
   }
 
   function known(accountId: string): Promise<Known | null> {
-    const now = runtime.clock.now();
     const kept = cache.get(accountId);
-    if (kept && Math.abs(now - kept.readAt) < CACHE_MS) return kept.known;
+    if (kept && isFresh(kept)) return kept.known;
     const fresh = read(accountId);
-    cache.set(accountId, { readAt: now, known: fresh });
+    cache.set(accountId, { readAt: runtime.clock.now(), known: fresh });
     // A failed read must not be remembered, nor an account that is not there.
     const forget = () => cache.delete(accountId);
     fresh.then((found) => found ?? forget(), forget);
@@ -64,6 +66,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       return { change, result: next };
     });
     cache.delete(accountId);
+    for (const [name, { row }] of keyRows) if (row.value === accountId) keyRows.delete(name);
     return changed;
   }
 
@@ -111,15 +114,31 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     async authenticate(apiKey) {
       if (!isApiKeyShaped(apiKey)) return null;
       const keyHash = hashApiKey(apiKey);
+      const name = keyHash.toString("hex");
       // Read every time: a key that was rotated, here or by a command, stops working at once.
-      const { value: accountId } = await sharedGet(keys.apiKey(keyHash.toString("hex")));
-      if (accountId === null) return null;
+      const readAt = runtime.clock.now();
+      const row = await sharedGet(keys.apiKey(name));
+      const accountId = row.value;
+      if (accountId === null) {
+        keyRows.delete(name);
+        return null;
+      }
+      keyRows.set(name, { readAt, row: row as Row<string> });
       const cached = await known(accountId);
       if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;
       // The key is newer than what is remembered of its account.
       cache.delete(accountId);
       const fresh = await known(accountId);
       return fresh && sameHash(fresh.keyHash, keyHash) ? fresh.caller : null;
+    },
+
+    async recall(apiKey) {
+      if (!isApiKeyShaped(apiKey)) return null;
+      const keyHash = hashApiKey(apiKey);
+      const kept = keyRows.get(keyHash.toString("hex"));
+      if (!kept || !isFresh(kept)) return null;
+      const found = await known(kept.row.value);
+      return found && sameHash(found.keyHash, keyHash) ? { ...found.caller, keyRow: kept.row } : null;
     },
 
     async caller(accountId) {

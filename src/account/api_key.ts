@@ -1,6 +1,7 @@
 /** API keys: 32 random bytes behind a prefix that makes a leaked key recognisable. Kept sealed, found by hash (promise 6). */
 import { Buffer } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
+import { Problem } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 
 const PREFIX = "pk_";
@@ -23,4 +24,9 @@ export function hashApiKey(apiKey: string): Buffer {
 /** Compares two hashes in a time that tells nothing about where they differ. */
 export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** The refusal of a key that nobody has. */
+export function keyUnknown(): Problem {
+  return new Problem("api_key_invalid", "The key is unknown; it may have been regenerated.");
 }

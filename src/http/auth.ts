@@ -1,5 +1,6 @@
 /** Who calls, and whether from here (spec, Authentication). */
 import type { Accounts, Caller } from "../account/account.ts";
+import { keyUnknown } from "../account/api_key.ts";
 import { domainAllowed, ipAllowed } from "../account/restrictions.ts";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
@@ -10,17 +11,21 @@ import type { ApiContext } from "./context.ts";
 export type KeyForm = "header" | "bearer";
 
 /**
- * The caller. Throws Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
+ * Both throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
  * subscription_expired.
  */
-export type Authenticate = (c: ApiContext, form: KeyForm) => Promise<Caller>;
+export interface Auth {
+  /** The caller, by a key that is valid now. */
+  authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
+  /** The caller, maybe by a key that was valid a moment ago: whoever serves it checks its `keyRow`. */
+  recognise(c: ApiContext, form: KeyForm): Promise<Caller>;
+}
 
-export function makeAuthenticate(
+export function makeAuth(
   { accounts, clock, clientAddress }: { accounts: Accounts; clock: Clock; clientAddress: ClientAddress },
-): Authenticate {
-  return async (c, form) => {
-    const caller = await accounts.authenticate(readKey(c, form));
-    if (caller === null) throw new Problem("api_key_invalid", "The key is unknown; it may have been regenerated.");
+): Auth {
+  function allowed(c: ApiContext, caller: Caller | null): Caller {
+    if (caller === null) throw keyUnknown();
     const { account } = caller;
     if (!account.active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
     if (account.allowedIps.length > 0) {
@@ -37,6 +42,14 @@ export function makeAuthenticate(
       throw new Problem("subscription_expired", `It ended on ${new Date(account.expiresAt).toISOString()}.`);
     }
     return caller;
+  }
+
+  return {
+    authenticate: async (c, form) => allowed(c, await accounts.authenticate(readKey(c, form))),
+    async recognise(c, form) {
+      const key = readKey(c, form);
+      return allowed(c, await accounts.recall(key) ?? await accounts.authenticate(key));
+    },
   };
 }
 

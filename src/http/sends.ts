@@ -5,7 +5,7 @@ import type { RepeatableRequest } from "../account/idempotency.ts";
 import type { QuotaLeft } from "../account/quota.ts";
 import { Problem } from "../errors.ts";
 import { safeFilename } from "../media/filename.ts";
-import type { Accepted } from "../message/accept.ts";
+import { type Accepted, LineChanged, type SendCommand } from "../message/accept.ts";
 import type { OutgoingContent, StoredFile } from "../message/content.ts";
 import { remoteContent } from "../message/fetch_file.ts";
 import { fileKind } from "../message/file_kind.ts";
@@ -29,6 +29,9 @@ const MAX_TEXT_BODY = MIB;
 const MAX_BULK = 10_000;
 /** Ten thousand short texts are two of these; ten thousand of the longest must be cut into several requests. */
 const MAX_BULK_BODY = 32 * MIB;
+
+/** How often a line may change under a send before that is given up. */
+const MOST_LOOKS = 20;
 
 const DAY_SECONDS = 24 * 60 * 60;
 const MAX_TTL_SECONDS = 7 * DAY_SECONDS;
@@ -126,7 +129,7 @@ const BulkAcknowledgement = z.object({
   messages: z.array(z.object({ index: z.int(), to: z.string(), ...ack })),
 }).openapi("BulkAcknowledgement");
 
-const base = { method: "post", tag: "Messages", access: "key", repeats: "handler" } as const;
+const base = { method: "post", tag: "Messages", access: "key", repeats: "handler", checksKey: true } as const;
 const quotaHeaders = {
   "x-quota-daily-remaining": "Messages left this UTC day; absent where the plan sets no limit",
   "x-quota-monthly-remaining": "Messages left this UTC month; absent where the plan sets no limit",
@@ -210,17 +213,29 @@ export function addSends(api: Api, { lines, accept, firstAnswer, media, metrics 
   async function send(caller: Caller, { sessionId, items, bulk = false, ttl, repeat }: Outgoing) {
     const first = repeat && await firstAnswer(repeat);
     if (first) return first;
-    const line = await lines.forSending(caller.account.id, sessionId ?? null);
-    const accepted = await accept({
-      caller,
-      line,
-      items,
-      bulk,
-      ttlMs: (ttl ?? DAY_SECONDS) * 1000,
-      idempotency: repeat,
-    });
+    const command = { caller, items, bulk, ttlMs: (ttl ?? DAY_SECONDS) * 1000, idempotency: repeat };
+    const accepted = await onLine(caller.account.id, sessionId ?? null, (line) => accept({ ...command, line }));
     if (!accepted.repeated) metrics.accepted.add({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;
+  }
+
+  /** Accepts on the line that it finds, and looks again when that line has changed meanwhile. */
+  async function onLine(
+    accountId: string,
+    sessionId: string | null,
+    acceptOn: (line: SendCommand["line"]) => Promise<Accepted>,
+  ): Promise<Accepted> {
+    for (let look = 1;; look++) {
+      const row = await lines.forSending(accountId, sessionId);
+      const { id } = row.value;
+      try {
+        return await acceptOn({ id, row });
+      } catch (error) {
+        if (!(error instanceof LineChanged)) throw error;
+        if (look === MOST_LOOKS) throw new StoreError("unavailable", `the line changed ${look} times meanwhile`);
+        lines.changed(id);
+      }
+    }
   }
 
   /** Gives the uploaded file to a message, or removes it when no message was accepted now. */

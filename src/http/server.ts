@@ -3,8 +3,9 @@
  * parameters, body, `Idempotency-Key`, handler. Whatever goes wrong on the way is rendered in one place.
  */
 import { Hono, type MiddlewareHandler } from "@hono/hono";
+import type { Caller } from "../account/account.ts";
 import { Problem } from "../errors.ts";
-import { makeAuthenticate } from "./auth.ts";
+import { makeAuth } from "./auth.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body.ts";
 import { makeClientAddress } from "./client_address.ts";
 import type { ApiContext, ApiEnv } from "./context.ts";
@@ -89,7 +90,7 @@ function noRoute(c: ApiContext, paths: PathIndex): Problem {
 function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {
   const { accounts, idempotency, runtime: { clock } } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
-  const authenticate = makeAuthenticate({ accounts, clock, clientAddress });
+  const auth = makeAuth({ accounts, clock, clientAddress });
   const limitRate = makeLimitRate(clock);
 
   function register(route: Route, handle: (c: ApiContext) => Promise<Response>): void {
@@ -108,8 +109,9 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
   return {
     on(route, handle) {
       type Handled = Parameters<typeof handle>[0];
-      register(route, async (c) => {
-        const caller = await authenticate(c, route.access === "key_or_bearer" ? "bearer" : "header");
+      const form = route.access === "key_or_bearer" ? "bearer" : "header";
+
+      async function serve(c: ApiContext, caller: Caller): Promise<Response> {
         c.set("caller", caller);
         limitRate(c, caller);
         const parameters = readParameters(c, route, paths);
@@ -120,6 +122,19 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
         const request = { c, caller, ...parameters, body, repeat } as Handled;
         if (repeat === null || route.repeats === "handler") return send(c, await handle(request));
         return send(c, await idempotency.once(repeat, async () => plainAnswer(await handle(request))));
+      }
+
+      register(route, async (c) => {
+        // The answer to a repetition comes without a commit, so its key is read.
+        const inCommit = route.checksKey && idempotencyKey(c) === null;
+        const caller = inCommit ? await auth.recognise(c, form) : await auth.authenticate(c, form);
+        try {
+          return await serve(c, caller);
+        } catch (error) {
+          // A key that is no more is told that, and not what is wrong with its request.
+          if (caller.keyRow) await auth.authenticate(c, form);
+          throw error;
+        }
       });
     },
 

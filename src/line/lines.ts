@@ -30,9 +30,12 @@ export interface Lines {
   /**
    * The line a send goes out on. Given: that one, if it is linked; offline is fine, the message waits. Not given: the
    * oldest connected, else the oldest that is linked and comes back by itself, so that a short drop loses no send.
+   * Its row may be remembered, so whoever accepts a send on it checks the row, and says when it had changed (`changed`).
    * Throws session_not_connected, no_connected_session.
    */
-  forSending(accountId: string, lineId: string | null): Promise<Line>;
+  forSending(accountId: string, lineId: string | null): Promise<Row<Line>>;
+  /** The row of the line is not any more what it was. */
+  changed(lineId: string): void;
   /** Throws session_not_connected, network_error, network_timeout. */
   checkNumber(accountId: string, lineId: string, number: string): Promise<NumberCheck>;
   /** Throws as checkNumber. */
@@ -79,8 +82,10 @@ const FULFILLED: Readonly<Record<Wish, readonly LineStatus[]>> = {
 };
 
 export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lines {
-  // Concurrent sends on a line share one read of it, which is as fresh as one each.
+  // Concurrent requests for a line share one read of it, which is as fresh as one each.
   const sharedGet = shareReads(kv);
+  /** Lines as they were last read for sending. */
+  const sendable = new Map<string, Row<Line>>();
 
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
     const slot = await sharedGet(keys.line(lineId));
@@ -105,12 +110,23 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     yield* await read();
   }
 
+  async function defaultLine(accountId: string): Promise<string> {
+    let back: string | null = null;
+    for await (const line of linesOf(accountId)) {
+      if (line.status === "connected" && line.wanted === "connected") return line.id;
+      if (line.linked && line.wanted === "connected" && !line.halted) back ??= line.id;
+    }
+    if (back !== null) return back;
+    throw new Problem("no_connected_session", "The account has no connected session to send from.");
+  }
+
   /** Writes the wish. Deleting takes the line out of the account's list and count at once. */
   function write(accountId: string, lineId: string, wish: Wish): Promise<Line> {
     return retryOnConflict(kv, async () => {
       const slot = await row(accountId, lineId);
       const line: Line = { ...slot.value, wanted: WANTED[wish], wishNumber: slot.value.wishNumber + 1 };
       const change = new Change().check(slot).set(keys.line(lineId), line);
+      sendable.delete(lineId);
       if (wish === "delete") {
         const count = await kv.get(keys.lineCount(accountId));
         change.check(count).set(keys.lineCount(accountId), Math.max(0, (count.value ?? 0) - 1));
@@ -206,19 +222,19 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     },
 
     async forSending(accountId, lineId) {
-      if (lineId !== null) {
-        const { value: line } = await row(accountId, lineId);
-        if (line.linked && line.wanted !== "logged_out") return line;
-        throw new Problem("session_not_connected", `The session is ${line.status}: link it before sending.`);
+      const chosen = lineId ?? await defaultLine(accountId);
+      const remembered = sendable.get(chosen);
+      if (remembered?.value.accountId === accountId) return remembered;
+      const found = await row(accountId, chosen);
+      const { linked, wanted, status } = found.value;
+      if (!linked || wanted === "logged_out") {
+        throw new Problem("session_not_connected", `The session is ${status}: link it before sending.`);
       }
-      let back: Line | null = null;
-      for await (const line of linesOf(accountId)) {
-        if (line.status === "connected" && line.wanted === "connected") return line;
-        if (line.linked && line.wanted === "connected" && !line.halted) back ??= line;
-      }
-      if (back) return back;
-      throw new Problem("no_connected_session", "The account has no connected session to send from.");
+      sendable.set(chosen, found);
+      return found;
     },
+
+    changed: (lineId) => void sendable.delete(lineId),
 
     checkNumber: async (accountId, lineId, number) => await (await connectionOf(accountId, lineId)).checkNumber(number),
 

@@ -3,15 +3,15 @@ import type { Caller } from "../account/account.ts";
 import type { Idempotency } from "../account/idempotency.ts";
 import type { QuotaLeft } from "../account/quota.ts";
 import type { Runtime } from "../runtime.ts";
-import type { Kv } from "../store/kv.ts";
+import type { Kv, Slot } from "../store/kv.ts";
 import { AcceptLane } from "./accept_lane.ts";
 import type { OutgoingContent } from "./content.ts";
 import type { Message } from "./message.ts";
 
 export interface SendCommand {
   caller: Caller;
-  /** The line that it goes out on. */
-  line: { id: string };
+  /** The line that it goes out on, and the row that says that it can. */
+  line: { id: string; row: Pick<Slot<unknown>, "key" | "version"> };
   /** One for a single send; up to 10,000 for a bulk, accepted all or none. */
   items: readonly { to: string; content: OutgoingContent }[];
   bulk: boolean;
@@ -31,7 +31,12 @@ export interface Accepted {
   remaining: QuotaLeft;
 }
 
-/** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused; StoreError. */
+/** The row of the line has changed since it was read: read it again, it may be no line to send from any more. */
+export class LineChanged extends Error {
+  override name = "LineChanged";
+}
+
+/** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
 export interface AcceptOptions {

@@ -2,6 +2,7 @@
 import { keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
 import { keys } from "../store/keys.ts";
+import { nameOfKey } from "../store/key_name.ts";
 import { Change, type Slot } from "../store/kv.ts";
 import type { Accepted, AcceptOptions, SendCommand } from "./accept.ts";
 import { beginDraft, publishDraft, writeDraft } from "./bulk_draft.ts";
@@ -21,6 +22,8 @@ export class AcceptRound {
   /** What this commit writes of messages; those of a draft are written ahead. */
   readonly #admitted: Message[] = [];
   readonly #lines = new Set<string>();
+  /** Rows that the admitted sends rest on, by name and version: of their lines, and of keys that were remembered. */
+  readonly #rests = new Map<string, RestRow>();
   readonly #byKey = new Map<string, { fingerprint: string; accepted: Accepted }>();
   /** A bulk of this round that is written in part and not published; null when there is none. */
   draft: string | null = null;
@@ -72,6 +75,7 @@ export class AcceptRound {
       { messages, usage },
     );
     this.#lines.add(command.line.id);
+    for (const row of restsOf(command)) this.#rests.set(`${row.version} ${nameOfKey(row.key)}`, row);
 
     const remaining = quotaLeft(plan, usage);
     const accepted = { bulkId, repeated: false, messages: messages.map(answerOf), remaining };
@@ -87,6 +91,7 @@ export class AcceptRound {
   async write(): Promise<Slot<Ledger> | null> {
     if (this.#lines.size === 0) return this.#slot;
     addMessages(this.#change, this.#admitted);
+    for (const row of this.#rests.values()) this.#change.check(row);
     const { key } = this.#slot;
     const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, this.#ledger));
     if (version === null) return null;
@@ -147,6 +152,14 @@ export class AcceptRound {
 /** The ids of a message and of its place in the queue, which differ by their prefix alone. */
 function jobIds(id: string): Pick<Message, "id" | "jobId"> {
   return { id, jobId: id.replace("msg_", "job_") };
+}
+
+/** A row of which only matters that it is as it was. */
+export type RestRow = Pick<Slot<unknown>, "key" | "version">;
+
+/** The rows that must be as they were for the send to be accepted. */
+export function restsOf({ caller, line }: SendCommand): RestRow[] {
+  return caller.keyRow ? [line.row, caller.keyRow] : [line.row];
 }
 
 /** What the send puts into a commit. */

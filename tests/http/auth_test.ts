@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { expectAnswer, problem } from "../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
+import { settle } from "../support/runtime.ts";
 
 const sessions = (world: ApiWorld, options: CallOptions = {}) => world.call("GET", "/v1/sessions", options);
 
@@ -25,6 +26,31 @@ Deno.test("a regenerated key replaces the old one at once", () =>
     const key = await world.accounts.rotateKey(world.account.id);
     await expectAnswer(await sessions(world), { status: 401, contains: problem("api_key_invalid"), lacks: [key] });
     await expectAnswer(await sessions(world, { key }), { status: 200 });
+  }));
+
+Deno.test("a key that another process regenerates is refused at once, for sends and for what is wrong with them", () =>
+  withApi(async (world) => {
+    await world.linkedSession();
+    const send = (json: object) => world.call("POST", "/v1/messages/send/text", { json });
+    const right = { to: "34600111222", text: "hello" };
+    await expectAnswer(await send(right), { status: 202 });
+    await expectAnswer(await send(right), { status: 202 });
+    await world.otherProcess().rotateKey(world.account.id);
+    const refused = { status: 401, contains: problem("api_key_invalid") };
+    await expectAnswer(await send(right), refused);
+    await expectAnswer(await send({ to: "nobody" }), refused);
+    await expectAnswer(await send({ ...right, sessionId: "ses_00000000000000000000000000" }), refused);
+  }));
+
+Deno.test("a send right after its session was logged out or deleted is refused as always", () =>
+  withApi(async (world) => {
+    const sessionId = await world.linkedSession();
+    const send = () =>
+      world.call("POST", "/v1/messages/send/text", { json: { sessionId, to: "34600111222", text: "hello" } });
+    await expectAnswer(await send(), { status: 202 });
+    world.network.of(sessionId).ends("logged_out", 401);
+    await settle();
+    await expectAnswer(await send(), { status: 409, contains: problem("session_not_connected") });
   }));
 
 Deno.test("a key that is bound to addresses works from those alone", () =>

@@ -80,6 +80,8 @@ export class ApiWorld implements ApiStage {
   links!: MediaLinks;
   app!: Hono<ApiEnv>;
   services!: Services;
+  /** The accounts as a command in another process sees them. */
+  otherProcess!: () => Accounts;
   #folder!: string;
   #supervisor!: Supervisor;
   #dispatcher!: Dispatcher;
@@ -97,7 +99,8 @@ export class ApiWorld implements ApiStage {
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const plans = makePlans(kv);
     await plans.set({ ...SANDBOX, name: "tested", ...plan });
-    this.accounts = makeAccounts({ kv, seal, plans, runtime });
+    this.otherProcess = () => makeAccounts({ kv, seal, plans, runtime });
+    this.accounts = this.otherProcess();
     const media = this.media = await openDiskMediaStore(this.#folder, runtime);
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
     const events = makeEventLog(kv, runtime);

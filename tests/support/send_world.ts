@@ -3,10 +3,10 @@ import { makeAccounts } from "../../src/account/accounts.ts";
 import { type Idempotency, makeIdempotency } from "../../src/account/idempotency.ts";
 import { makePlans, type Plan } from "../../src/account/plan.ts";
 import type { Account, Accounts, Caller } from "../../src/account/account.ts";
-import type { Line } from "../../src/line/line.ts";
 import { type Accept, makeAccept, type SendCommand } from "../../src/message/accept.ts";
 import { type History, makeHistory } from "../../src/message/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv.ts";
+import { keys } from "../../src/store/keys.ts";
 import type { Key, Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
@@ -78,8 +78,13 @@ export function aCaller(limits: Partial<Plan> = {}, accountId = "acc_1"): Caller
   return { account, plan: aPlan(limits) };
 }
 
-export function aLine(id = "ses_1", accountId = "acc_1"): Line {
-  return { id, accountId } as Line;
+const LINES = new Map<string, SendCommand["line"]>();
+
+/** A line without a row, which must stay so; the same one for the same id, as if it were remembered. */
+export function aLine(id = "ses_1"): SendCommand["line"] {
+  const line = LINES.get(id) ?? { id, row: { key: keys.line(id), version: null } };
+  LINES.set(id, line);
+  return line;
 }
 
 /** A text to one recipient; `options` replace parts of the command. */

@@ -60,6 +60,28 @@ Deno.test("no account handed out carries the hash or the sealed key", () =>
     for (const one of seen) assert(!/keyHash|sealedKey/.test(JSON.stringify(one)));
   }));
 
+Deno.test("a key is recalled for a second after it was found valid, with the row that shows whether it still is", () =>
+  withSendWorld(async (world) => {
+    const { accounts, runtime, kv } = world;
+    const { account, apiKey } = await accounts.create({ name: "acme", plan: "free" });
+    assert.equal(await accounts.recall(apiKey), null);
+    await accounts.authenticate(apiKey);
+    const recalled = await accounts.recall(apiKey);
+    assert.equal(recalled?.account.id, account.id);
+    assert.equal((await kv.get(recalled!.keyRow!.key)).version, recalled!.keyRow!.version);
+    await another(world).rotateKey(account.id);
+    assert.notEqual((await kv.get(recalled!.keyRow!.key)).version, recalled!.keyRow!.version);
+
+    const key = await accounts.rotateKey(account.id);
+    assert.equal(await accounts.recall(apiKey), null);
+    await accounts.authenticate(key);
+    await runtime.clock.advance(999);
+    assert(await accounts.recall(key));
+    await runtime.clock.advance(1);
+    assert.equal(await accounts.recall(key), null);
+    assert.equal(await accounts.recall("pk_nonsense"), null);
+  }));
+
 Deno.test("a rotated key stops at once and the new one works at once, also for another process", () =>
   withSendWorld(async (world) => {
     const other = another(world);

@@ -63,33 +63,60 @@ Deno.test("another account's line is not found, whatever is asked of it", async 
 Deno.test("a send goes out on the oldest connected line, on a linked one that is offline for now, else nowhere", async () => {
   const world = new World();
   const none = { code: "no_connected_session" };
+  /** As it is now, and not as it was at an earlier look. */
+  const lineFor = async (sessionId: string | null) => {
+    for (const id of ["ses_1", "ses_2", "ses_3"]) world.lines.changed(id);
+    return (await world.lines.forSending(ACCOUNT, sessionId)).value.id;
+  };
   await world.boot();
-  await assert.rejects(() => world.lines.forSending(ACCOUNT, null), none);
+  await assert.rejects(() => lineFor(null), none);
   await world.addLine("ses_1", { linked: false, status: "qr" });
   await world.clock.advance(3_000);
-  await assert.rejects(() => world.lines.forSending(ACCOUNT, null), none);
-  await assert.rejects(() => world.lines.forSending(ACCOUNT, "ses_1"), { code: "session_not_connected" });
+  await assert.rejects(() => lineFor(null), none);
+  await assert.rejects(() => lineFor("ses_1"), { code: "session_not_connected" });
 
   await world.addLine("ses_2");
   await world.clock.advance(1_000);
   await world.addLine("ses_3");
   await world.clock.advance(3_000);
-  assert.equal((await world.lines.forSending(ACCOUNT, null)).id, "ses_2");
+  assert.equal(await lineFor(null), "ses_2");
   world.network.opensByItself = false;
   world.network.of("ses_2").ends("lost");
   await world.clock.advance(0);
-  assert.equal((await world.lines.forSending(ACCOUNT, null)).id, "ses_3");
-  assert.equal((await world.lines.forSending(ACCOUNT, "ses_2")).id, "ses_2");
+  assert.equal(await lineFor(null), "ses_3");
+  assert.equal(await lineFor("ses_2"), "ses_2");
   world.network.of("ses_3").ends("lost");
   await world.clock.advance(0);
-  assert.equal((await world.lines.forSending(ACCOUNT, null)).id, "ses_2");
+  assert.equal(await lineFor(null), "ses_2");
   await world.clock.advance(1_000); // both try again
   world.network.of("ses_2").ends("logged_out", 401);
   world.network.of("ses_3").ends("replaced", 440);
   await world.clock.advance(0);
-  await assert.rejects(() => world.lines.forSending(ACCOUNT, null), none);
-  assert.equal((await world.lines.forSending(ACCOUNT, "ses_3")).id, "ses_3");
-  await assert.rejects(() => world.lines.forSending(ACCOUNT, "ses_2"), { code: "session_not_connected" });
+  await assert.rejects(() => lineFor(null), none);
+  assert.equal(await lineFor("ses_3"), "ses_3");
+  await assert.rejects(() => lineFor("ses_2"), { code: "session_not_connected" });
+  await world.supervisor.stop();
+});
+
+Deno.test("the row of a line is remembered for sending until it is said to have changed, or the line is wished away", async () => {
+  const world = await connectedWorld();
+  const { lines } = world;
+  const first = await lines.forSending(ACCOUNT, "ses_1");
+  assert.equal(await lines.forSending(ACCOUNT, "ses_1"), first);
+  await assert.rejects(() => lines.forSending("acc_2", "ses_1"), { code: "not_found" });
+  world.network.of("ses_1").ends("logged_out", 401);
+  await world.clock.advance(0);
+  assert.equal(await lines.forSending(ACCOUNT, "ses_1"), first, "the commit that rests on it finds out");
+  lines.changed("ses_1");
+  await assert.rejects(() => lines.forSending(ACCOUNT, "ses_1"), { code: "session_not_connected" });
+
+  await world.addLine("ses_2");
+  await world.clock.advance(3_000);
+  await lines.forSending(ACCOUNT, "ses_2");
+  const deleted = lines.wish(ACCOUNT, "ses_2", "delete");
+  await world.clock.advance(10_000);
+  await deleted;
+  await assert.rejects(() => lines.forSending(ACCOUNT, "ses_2"), { code: "not_found" });
   await world.supervisor.stop();
 });
 
@@ -97,7 +124,7 @@ Deno.test("a paused line takes a send that names it, but is not the default", as
   const world = await connectedWorld();
   void world.lines.wish(ACCOUNT, "ses_1", "pause");
   await world.clock.advance(10);
-  assert.equal((await world.lines.forSending(ACCOUNT, "ses_1")).id, "ses_1");
+  assert.equal((await world.lines.forSending(ACCOUNT, "ses_1")).value.id, "ses_1");
   await assert.rejects(() => world.lines.forSending(ACCOUNT, null), { code: "no_connected_session" });
   await world.supervisor.stop();
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Accepted } from "../../../src/message/accept.ts";
+import type { Line } from "../../../src/line/line.ts";
+import { type Accepted, LineChanged } from "../../../src/message/accept.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -149,6 +150,34 @@ Deno.test("fifty parallel posts with one Idempotency-Key make one message and gi
     assert.deepEqual(new Set(answers.map(({ messages }) => messages[0]!.id)).size, 1);
     assert.deepEqual(answers.at(-1)!.remaining, { daily: 9, monthly: null });
     assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 1);
+  }));
+
+Deno.test("a send whose line or key has changed since it was read is refused, and those beside it are accepted", () =>
+  withSendWorld(async ({ accept, kv, accounts }) => {
+    const { account, apiKey } = await accounts.create({ name: "acme", plan: "free" });
+    await accounts.authenticate(apiKey);
+    const { keyRow } = (await accounts.recall(apiKey))!;
+    const caller = { ...aCaller({}, account.id), keyRow: keyRow! };
+    await accept(aSend({ caller }));
+    await accounts.rotateKey(account.id);
+    const line = aLine("ses_2");
+    await kv.commit(new Change().set(keys.line("ses_2"), {} as Line));
+
+    const by = aCaller({}, account.id);
+    const sends = [aSend({ caller: by }), aSend({ caller }), aSend({ caller: by, line }), aSend({ caller: by })];
+    const [first, revoked, changed, last] = await Promise.allSettled(sends.map(accept));
+    assert(first!.status === "fulfilled" && last!.status === "fulfilled");
+    assert(revoked!.status === "rejected" && revoked!.reason.code === "api_key_invalid");
+    assert(changed!.status === "rejected" && changed!.reason instanceof LineChanged);
+    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 3);
+    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_2"))).length, 0);
+  }));
+
+Deno.test("sends on many lines at once keep to the checks that a commit may have", () =>
+  withSendWorld(async ({ accept, kv }) => {
+    const sends = Array.from({ length: 60 }, (_, i) => aSend({ line: aLine(`ses_${i % 30}`) }));
+    await Promise.all(sends.map(accept));
+    assert.equal((await keysUnder(kv, keys.messages())).length, 60);
   }));
 
 Deno.test("one Idempotency-Key in two processes makes one message", () =>
