@@ -12,7 +12,7 @@ import { type Bench, type BenchOptions, medians, type Result } from "./measure.t
 import type { NetworkReady } from "./network.ts";
 
 const CONNECTIONS = 64;
-const WARM_MS = 1_000;
+const WARM_MS = 3_000;
 const MEASURE_MS = 2_000;
 /** Of the measurement with several accounts: each has a lane of its own to the store. */
 const ACCOUNTS = 8;

@@ -166,10 +166,9 @@ function touch(touched: Touched, change: Change): boolean {
   const written: string[] = [];
   const added: string[] = [];
   for (const mutation of change.mutations) (mutation.kind === "add" ? added : written).push(nameOfKey(mutation.key));
-  const isFree = (name: string, ...others: Set<string>[]) => others.every((other) => !other.has(name));
-  const fits = checked.every((name) => isFree(name, touched.written, touched.added)) &&
-    written.every((name) => isFree(name, touched.checked, touched.written, touched.added)) &&
-    added.every((name) => isFree(name, touched.checked, touched.written));
+  const fits = !checked.some((name) => touched.written.has(name) || touched.added.has(name)) &&
+    !written.some((name) => touched.checked.has(name) || touched.written.has(name) || touched.added.has(name)) &&
+    !added.some((name) => touched.checked.has(name) || touched.written.has(name));
   for (const name of checked) touched.checked.add(name);
   for (const name of written) touched.written.add(name);
   for (const name of added) touched.added.add(name);
