@@ -14,7 +14,6 @@ export interface Clock {
 
 /** Chance. Cryptographic in production, seeded in tests. */
 export interface Random {
-  /** At most 64 KiB at a time. */
   bytes(length: number): Uint8Array<ArrayBuffer>;
   /** A whole number, uniformly from `min` to `max`, both included. */
   between(min: number, max: number): number;
@@ -47,8 +46,17 @@ export const systemClock: Clock = {
   },
 };
 
+/** What the runtime draws at a time. */
+const MOST_RANDOM_BYTES = 65_536;
+
 export const systemRandom: Random = {
-  bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+  bytes(length) {
+    const bytes = new Uint8Array(length);
+    for (let at = 0; at < length; at += MOST_RANDOM_BYTES) {
+      crypto.getRandomValues(bytes.subarray(at, at + MOST_RANDOM_BYTES));
+    }
+    return bytes;
+  },
   between: (min, max) => randomInt(min, max + 1),
 };
 
