@@ -7,6 +7,7 @@
  * network delivers again, its ratchet spent, is answered from the journal, so it never becomes a retry loop.
  * See docs/decisions/0007-message-journal.md.
  */
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type {
   BinaryNode,
@@ -16,7 +17,13 @@ import type {
   SignalRepositoryWithLIDStore,
   SocketConfig,
 } from "@whiskeysockets/baileys";
-import { DEFAULT_CONNECTION_CONFIG, isJidNewsletter, isJidStatusBroadcast } from "@whiskeysockets/baileys";
+import {
+  DEFAULT_CONNECTION_CONFIG,
+  isJidNewsletter,
+  isJidStatusBroadcast,
+  proto,
+  unpadRandomMax16,
+} from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";
 import { keys } from "../../store/keys.ts";
 import { Change, type Kv, StoreError } from "../../store/kv.ts";
@@ -92,7 +99,11 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
   async function decryptAndKeep(
     ciphertext: Uint8Array,
     transaction: (work: () => Promise<Uint8Array>) => Promise<Uint8Array>,
-    context: { store: SignalKeyStoreWithTransaction; decrypt: () => Promise<Uint8Array> },
+    context: {
+      store: SignalKeyStoreWithTransaction;
+      decrypt: () => Promise<Uint8Array>;
+      learn?: (plaintext: Uint8Array, author: string) => Promise<void>;
+    },
   ): Promise<Uint8Array> {
     const origin = origins.get(ciphertext);
     if (!origin) return await transaction(context.decrypt);
@@ -100,6 +111,7 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
     try {
       const plaintext = await transaction(async () => {
         const plaintext = await context.decrypt();
+        await context.learn?.(plaintext, origin.attrs.participant ?? origin.attrs.from!);
         entry = { ...origin, sequence: nextSequence(), plaintext };
         // The library types only its own rows; its transaction carries any.
         await context.store.set({ journal: { [origin.part]: entry } } as SignalDataSet);
@@ -135,18 +147,43 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
     // The library hands over its store with transactions, whatever the type says.
     const store = state.keys as SignalKeyStoreWithTransaction;
     const alone = makeAlone(store, repository.lidMapping);
+    /** Sender keys that were learned with their message, until the library comes to it. */
+    const learned = new Set<string>();
+
+    /**
+     * The library learns the sender key of a group member after the message that brings it has spent its own key, and
+     * goes on when that fails: a connection that ended in between lost the key, and all that he wrote to the group had
+     * to be asked for again, each message by itself.
+     */
+    async function learn(plaintext: Uint8Array, authorJid: string): Promise<void> {
+      try {
+        const message = proto.Message.decode(unpadRandomMax16(plaintext));
+        const item = (message.deviceSentMessage?.message ?? message).senderKeyDistributionMessage;
+        if (!item?.groupId) return;
+        await repository.processSenderKeyDistributionMessage({ item, authorJid });
+        learned.add(nameOf(item));
+      } catch (error) {
+        // What makes no sense is no reason to lose what came with it.
+        if (error instanceof StoreError) throw error;
+      }
+    }
+
     return {
       ...isolate(repository, alone),
       decryptMessage: (message) =>
         decryptAndKeep(message.ciphertext, (work) => alone(message.jid, work), {
           store,
           decrypt: () => repository.decryptMessage(message),
+          learn,
         }),
       decryptGroupMessage: (message) =>
         decryptAndKeep(message.msg, (work) => alone(message.group, work), {
           store,
           decrypt: () => repository.decryptGroupMessage(message),
         }),
+      async processSenderKeyDistributionMessage(message) {
+        if (!learned.delete(nameOf(message.item))) await repository.processSenderKeyDistributionMessage(message);
+      },
     };
   }
 
@@ -193,6 +230,10 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
       await kv.commit(new Change().delete(keys.waKey(lineId, "undecryptable", entry.stanza)));
     },
   };
+}
+
+function nameOf({ groupId, axolotlSenderKeyDistributionMessage: key }: proto.Message.ISenderKeyDistributionMessage) {
+  return `${groupId} ${Buffer.from(key ?? []).toString("base64")}`;
 }
 
 /** Names a message stanza: the same for each delivery of it, and for the sender's second attempt. */

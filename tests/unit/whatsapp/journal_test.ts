@@ -11,7 +11,7 @@ import { sweepWhatsApp } from "../../../src/whatsapp/baileys/expiry.ts";
 import { type JournalEntry, makeJournal, type UndecryptedEntry } from "../../../src/whatsapp/baileys/journal.ts";
 import { type FailingKv, failingKv } from "../../support/failing_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
-import { quiet, signalPeer, withTransactions } from "../../support/signal_peer.ts";
+import { quiet, type SignalPeer, signalPeer, withTransactions } from "../../support/signal_peer.ts";
 
 const lineId = "ses_1";
 const LINE = "222@lid";
@@ -48,7 +48,7 @@ async function boot(kv: FailingKv) {
 }
 
 async function withLine(
-  play: (kv: FailingKv, send: (text: string, id?: string) => Promise<BinaryNode>) => Promise<void>,
+  play: (kv: FailingKv, send: (text: string, id?: string) => Promise<BinaryNode>, friend: SignalPeer) => Promise<void>,
 ) {
   const kv = failingKv(await openDenoKv(":memory:", { runtime }));
   const friend = signalPeer(FRIEND);
@@ -58,7 +58,7 @@ async function withLine(
     Object.assign(auth.creds, { me: { id: "551@s.whatsapp.net", lid: LINE }, account: { details: Buffer.from([1]) } });
     await auth.saveCreds();
     await friend.meet({ jid: LINE, creds: auth.creds, keys: auth.keys });
-    await play(kv, async (text, id = `M${++count}`) => stanza(id, await friend.encrypt(LINE, text)));
+    await play(kv, async (text, id = `M${++count}`) => stanza(id, await friend.encrypt(LINE, text)), friend);
   } finally {
     kv.close();
   }
@@ -190,6 +190,30 @@ Deno.test("group messages are kept with their sender key's ratchet, and told aga
     const commit = kv.commits.find(writesJournal);
     assert.ok(commit?.mutations.some(({ key }) => key.includes("sender-key")));
     assert.equal(await (await boot(kv)).receive(again(node)), "to all");
+  }));
+
+Deno.test("a sender key is learned in the commit of the message that brings it: the connection may end right after", () =>
+  withLine(async (kv, _send, { repository }) => {
+    const toGroup = (id: string, part: Parameters<typeof stanza>[1]): BinaryNode => {
+      const node = stanza(id, part);
+      return { ...node, attrs: { ...node.attrs, from: GROUP, participant: FRIEND } };
+    };
+    const data = (message: proto.IMessage) => encodeWAMessage(proto.Message.fromObject(message));
+    const words = await repository.encryptGroupMessage({
+      group: GROUP,
+      meId: FRIEND,
+      data: data({ conversation: "all" }),
+    });
+    const item = { groupId: GROUP, axolotlSenderKeyDistributionMessage: words.senderKeyDistributionMessage };
+    const key = await repository.encryptMessage({ jid: LINE, data: data({ senderKeyDistributionMessage: item }) });
+
+    const line = await boot(kv);
+    await line.receive(toGroup("K1", key));
+    assert.ok(kv.commits.find(writesJournal)?.mutations.some(({ key }) => key.includes("sender-key")));
+    await line.auth.close();
+    await line.repository.processSenderKeyDistributionMessage({ authorJid: FRIEND, item });
+    const next = await boot(kv);
+    assert.equal(await next.receive(toGroup("G1", { type: "skmsg", ciphertext: words.ciphertext })), "all");
   }));
 
 Deno.test("a message that the network withholds is remembered like one that does not decrypt", () =>
