@@ -13,6 +13,7 @@
  * - Checks compare versions: a slot's `version` changes with every write of that key; `null` means "absent".
  * - Counters are signed 64-bit, start at 0, and `add` never conflicts. They read back as `bigint`.
  * - Two instances on the same data see each other's commits at once.
+ * - A read and a commit that are under way together may answer in either order, whichever was asked for first.
  * - Nothing expires by itself: `maintenance.ts` sweeps.
  */
 

@@ -66,9 +66,15 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
   async function run({ order, dueAt, number }: { order: string; dueAt: number; number: number }): Promise<void> {
     try {
       const { accountId, id } = webhook();
-      const event = await kv.get(keys.event(accountId, order));
-      const previous = await kv.get(keys.delivery(id, order));
-      if (event.value) {
+      const [due, event, previous] = await Promise.all([
+        kv.get(keys.dueAttempt(id, dueAt, order)),
+        kv.get(keys.event(accountId, order)),
+        kv.get(keys.delivery(id, order)),
+      ]);
+      if (due.value === null) {
+        // It was written down while the list was read.
+        taken.delete(order);
+      } else if (event.value) {
         await attempt({ event: event.value, previous: previous.value, number, dueAt });
       } else {
         const change = new Change().delete(keys.dueAttempt(id, dueAt, order));

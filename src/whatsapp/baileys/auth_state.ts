@@ -65,6 +65,8 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   const stored = await readCreds(options);
   const creds = stored && isLinked(stored) ? stored : initAuthCreds();
   const cache = new ByteCache(CACHE_BYTES);
+  /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
+  let writes = 0;
   const underway = new Set<Promise<unknown>>();
   let closed = false;
   let savedCreds = stored === creds ? encode(creds) : null;
@@ -96,12 +98,13 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
       else missing.push(id);
     }
     if (missing.length === 0) return found;
+    const before = writes;
     const slots = await kv.getMany(missing.map((id) => keys.waKey(lineId, type, id)));
     slots.forEach((slot, i) => {
       if (!slot.value) return;
       const bytes = seal.open(slot.value);
       found.set(missing[i]!, bytes);
-      if (!UNCACHED.has(type)) cache.set(`${type}/${missing[i]}`, bytes);
+      if (!UNCACHED.has(type) && writes === before) cache.set(`${type}/${missing[i]}`, bytes);
     });
     return found;
   }
@@ -113,7 +116,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     const flush = async () => {
       if (change.mutations.length === 0) return;
       try {
-        await commit(change);
+        await commit(change).finally(() => writes++);
         for (const [name, bytes] of known) bytes ? cache.set(name, bytes) : cache.delete(name);
       } catch (error) {
         // Whether it was written is unknown: the store has to be asked again.

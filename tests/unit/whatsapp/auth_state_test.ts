@@ -142,6 +142,29 @@ Deno.test("values over 64 KiB are kept", () =>
     assert.deepEqual(found, big);
   }));
 
+Deno.test("what was read before a write and arrives after it does not stay in the cache", () =>
+  withStore(async (kv) => {
+    const session = { old: Buffer.from("old"), new: Buffer.from("new") };
+    await (await openAuthState({ kv, seal, lineId })).keys.set({ session: { "111.0": session.old } });
+    const auth = await openAuthState({ kv, seal, lineId });
+    const read = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const { getMany } = kv;
+    kv.getMany = async (wanted) => {
+      const slots = await getMany(wanted);
+      read.resolve();
+      await goOn.promise;
+      return slots;
+    };
+    const slow = auth.keys.get("session", ["111.0"]);
+    await read.promise;
+    kv.getMany = getMany;
+    await auth.keys.set({ session: { "111.0": session.new } });
+    goOn.resolve();
+    await slow;
+    assert.deepEqual(await auth.keys.get("session", ["111.0"]), { "111.0": session.new });
+  }));
+
 Deno.test("a set that fails leaves the old value, in the store and in the cache", () =>
   withStore(async (kv) => {
     const auth = await openAuthState({ kv, seal, lineId });

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import type { LoggedEvent } from "../../../src/event/event.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Change, type Range } from "../../../src/store/kv.ts";
+import { makeRetries } from "../../../src/webhook/retries.ts";
+import type { WebhookRow } from "../../../src/webhook/webhook_rows.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+import { ManualClock, settle } from "../../support/runtime.ts";
+
+Deno.test("an attempt that is written down while the waiting rows are read is not made again", async () => {
+  const clock = new ManualClock();
+  const kv = new MemoryKv();
+  const row = keys.dueAttempt("whk_1", clock.now(), "0001");
+  await kv.commit(new Change().set(row, 1).set(keys.event("acc_1", "0001"), {} as LoggedEvent));
+  let attempts = 0;
+  const retries = makeRetries({ kv, clock }, {
+    webhook: () => ({ id: "whk_1", accountId: "acc_1", active: true }) as WebhookRow,
+    attempt: () => Promise.resolve(void attempts++),
+    failed: (error) => assert.fail(String(error)),
+    stopped: new AbortController().signal,
+  });
+  retries.takeUp();
+  await settle();
+  assert.equal(attempts, 1);
+
+  const read = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const list = kv.list.bind(kv);
+  kv.list = async function* <T>(range: Range<T>) {
+    const rows = await Array.fromAsync(list(range));
+    read.resolve();
+    await goOn.promise;
+    yield* rows;
+  };
+  retries.takeUp();
+  await read.promise;
+  await kv.commit(new Change().delete(row));
+  retries.recorded(["0001"]);
+  goOn.resolve();
+  await settle();
+  assert.equal(attempts, 1);
+});
