@@ -7,8 +7,11 @@ import { addExpiries } from "./expiry.ts";
 import type { Message } from "./message.ts";
 import { dequeue, enqueue } from "./queue.ts";
 
-/** Messages of one commit: with up to four rows each (one is an answer kept), below the 900 that it may have. */
-const MESSAGES_A_COMMIT = 200;
+/**
+ * Messages of one commit, well below the 900 rows that it may have: with up to five rows each, for one may be an answer
+ * kept, and each may wait until a second of its own.
+ */
+const MESSAGES_A_COMMIT = 160;
 /** Bytes of one commit, well below the 700 KiB that it may have. */
 const BYTES_A_COMMIT = 512 * 1024;
 /** A message's rows without its text, measured at about 600 bytes. */

@@ -173,6 +173,27 @@ Deno.test("a send whose line or key has changed since it was read is refused, an
     assert.equal((await keysUnder(kv, keys.queueOfLine("ses_2"))).length, 0);
   }));
 
+Deno.test("however many rows each send has, a commit keeps to what it may have", () =>
+  withSendWorld(async ({ accept, kv, runtime }) => {
+    const commit = kv.commit.bind(kv);
+    // A slow disk, so that as many as fit share a commit.
+    kv.commit = async (change) => {
+      await runtime.clock.advance(20);
+      return await commit(change);
+    };
+    await accept(aSend());
+    const file = { fileId: "", size: 3, sha256: "00" };
+    const content = { kind: "image", filename: "a.png", mimetype: "image/png", caption: null } as const;
+    const sends = Array.from({ length: 400 }, (_, i) =>
+      aSend({
+        items: [{ to: "34600000001", content: { ...content, file: { ...file, fileId: `med_${i}` } } }],
+        ttlMs: 60_000 + 1_000 * i,
+        idempotency: { key: `k${i}`, fingerprint: "f" },
+      }));
+    await Promise.all(sends.map(accept));
+    assert.equal((await keysUnder(kv, keys.messages())).length, 401);
+  }));
+
 Deno.test("sends on many lines at once keep to the checks that a commit may have", () =>
   withSendWorld(async ({ accept, kv }) => {
     const sends = Array.from({ length: 60 }, (_, i) => aSend({ line: aLine(`ses_${i % 30}`) }));
