@@ -53,6 +53,14 @@ Deno.test("a send right after its session was logged out or deleted is refused a
     await expectAnswer(await send(), { status: 409, contains: problem("session_not_connected") });
   }));
 
+Deno.test("whoever has no key is told that, whatever else is wrong with the request", () =>
+  withApi(async (world) => {
+    for (const path of ["/v1/messages/send/text", "/v1/webhooks"]) {
+      const answer = await world.call("POST", path, { json: {}, key: null, headers: { "idempotency-key": "a b" } });
+      await expectAnswer(answer, { status: 401, contains: problem("api_key_missing") });
+    }
+  }));
+
 Deno.test("a key that is bound to addresses works from those alone", () =>
   withApi(async (world) => {
     await world.accounts.update(world.account.id, { allowedIps: ["203.0.113.0/24", "2001:db8::/32", "198.51.100.7"] });
