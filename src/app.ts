@@ -14,7 +14,6 @@ import { makeEventLog } from "./event/event_log.ts";
 import { addGauges } from "./gauges.ts";
 import { listen } from "./http/listen.ts";
 import { createApi } from "./http/server.ts";
-import { makeLineCancel } from "./line/cancel.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
@@ -90,6 +89,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     media: makeMediaIngest({ media, links, runtime }),
     network: openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp }),
   });
+  const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
   const lines = makeLines({ kv, runtime, accounts, supervisor });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });
 
@@ -102,10 +102,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     accounts,
     idempotency,
     lines,
-    accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.messageAccepted(lineId) }),
+    accept: makeAccept({ kv, runtime, idempotency, queued: queueChanged }),
     firstAnswer: makeFirstAnswer({ kv, idempotency }),
     history: makeHistory(kv),
-    cancel: makeLineCancel(makeCancel({ kv, recorder }), supervisor),
+    cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
     media,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),

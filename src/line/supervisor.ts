@@ -56,13 +56,8 @@ export class Supervisor {
     this.#keeperOf(line, 0)?.look();
   }
 
-  /** A message was accepted for the line. Call it after the commit. */
-  messageAccepted(lineId: string): void {
-    this.#keepers.get(lineId)?.runner.queueChanged();
-  }
-
-  /** A message of the line was cancelled: the one behind it may have to get ready. Call it after the commit. */
-  messageCancelled(lineId: string): void {
+  /** A message was accepted for the line, or taken back: the one behind may have to get ready. Call it after the commit. */
+  queueChanged(lineId: string): void {
     this.#keepers.get(lineId)?.runner.queueChanged();
   }
 

@@ -16,7 +16,14 @@ const AT_ONCE = 50;
  */
 export type Cancel = (accountId: string, messageOrBulkId: string) => Promise<Message[]>;
 
-export function makeCancel({ kv, recorder }: { kv: Kv; recorder: Recorder }): Cancel {
+export interface CancelOptions {
+  kv: Kv;
+  recorder: Recorder;
+  /** Told afterwards which line has less to do. */
+  dequeued: (lineId: string) => void;
+}
+
+export function makeCancel({ kv, recorder, dequeued }: CancelOptions): Cancel {
   async function one(accountId: string, messageId: string): Promise<Message[]> {
     const message = (await kv.get(keys.message(messageId))).value;
     if (message?.accountId !== accountId) throw notFound("message");
@@ -42,7 +49,10 @@ export function makeCancel({ kv, recorder }: { kv: Kv; recorder: Recorder }): Ca
 
   return async (accountId, messageOrBulkId) => {
     const cancelled = await (messageOrBulkId.startsWith("blk_") ? bulk : one)(accountId, messageOrBulkId);
-    if (cancelled.length > 0) return cancelled;
-    throw new Problem("not_cancellable", "It was already handed to the network, or has ended.");
+    if (cancelled.length === 0) {
+      throw new Problem("not_cancellable", "It was already handed to the network, or has ended.");
+    }
+    dequeued(cancelled[0]!.sessionId);
+    return cancelled;
   };
 }

@@ -13,7 +13,6 @@ import type { FetchFile } from "../../src/message/fetch_file.ts";
 import { addMessages } from "../../src/message/message_rows.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
-import { makeLineCancel } from "../../src/line/cancel.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import type { Delays } from "../../src/line/pacing.ts";
@@ -130,7 +129,7 @@ export class World {
       accounts: { caller: () => Promise.resolve(caller) },
       supervisor: this.supervisor,
     });
-    this.cancel = makeLineCancel(makeCancel({ kv, recorder }), this.supervisor);
+    this.cancel = makeCancel({ kv, recorder, dequeued: (lineId) => this.supervisor.queueChanged(lineId) });
     await this.supervisor.start();
     await settle();
   }
@@ -189,7 +188,7 @@ export class World {
     const change = new Change();
     addMessages(change, [message]);
     await new MemoryKv(this.disk).commit(change);
-    this.supervisor?.messageAccepted(lineId);
+    this.supervisor?.queueChanged(lineId);
     return message;
   }
 

@@ -292,7 +292,7 @@ Deno.test("the rows of a bulk that is not complete do not go out, and do not sto
   assert.equal((await world.message(bulk.id)).status, "queued");
   const row = { accountId: "acc_1", sessionId: "ses_1", total: 1, createdAt: 0 };
   await world.kv.commit(new Change().set(keys.bulk("blk_1"), row));
-  world.supervisor.messageAccepted("ses_1");
+  world.supervisor.queueChanged("ses_1");
   await world.clock.advance(0);
   assert.equal((await world.message(bulk.id)).status, "sent");
   await world.supervisor.stop();

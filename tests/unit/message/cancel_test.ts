@@ -57,7 +57,7 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   const world = await connectedWorld(PAUSES);
   const bulk = await acceptBulk(world, 130);
   const single = await world.accept();
-  world.supervisor.messageAccepted("ses_1");
+  world.supervisor.queueChanged("ses_1");
   await world.clock.advance(0);
   const cancelled = await world.cancel(ACCOUNT, "blk_1");
   assert.deepEqual(cancelled.map(({ id }) => id), bulk.slice(1).map(({ id }) => id));
