@@ -45,16 +45,19 @@ async function secure(
   const secured = await Deno.startTls(plain, { hostname, caCerts }).catch((error) => {
     // A name that a URL may have and a certificate may not: the connection is still ours.
     closeQuietly(plain);
-    throw new EgressError("tls_failed", `the TLS handshake failed: ${reasonOf(error)}`, { cause: error });
+    throw tlsFailed(error);
   });
   try {
     await deadline.race(secured.handshake());
     return secured;
   } catch (error) {
     secured.close();
-    if (error instanceof EgressError) throw error;
-    throw new EgressError("tls_failed", `the TLS handshake failed: ${reasonOf(error)}`, { cause: error });
+    throw error instanceof EgressError ? error : tlsFailed(error);
   }
+}
+
+function tlsFailed(error: unknown): EgressError {
+  return new EgressError("tls_failed", `the TLS handshake failed: ${reasonOf(error)}`, { cause: error });
 }
 
 function closeQuietly(connection: ByteConnection): void {

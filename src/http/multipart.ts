@@ -1,4 +1,4 @@
-/** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count before and after it, empty ones not. */
+/** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count on both sides of it. */
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";

@@ -1,7 +1,7 @@
 /** What waits on a line, in the order of departure, and when each will probably leave. */
 import type { Accounts } from "../account/account.ts";
 import { notFound } from "../errors.ts";
-import { type Message, NEXT_STATUS } from "../message/message.ts";
+import { hasEnded, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
@@ -28,7 +28,7 @@ export function makeQueueView(
     if (line?.accountId !== accountId || line.wanted === "deleted" || !plan) throw notFound("session");
     const read = await new LineQueue(kv, lineId).first(limit);
     // One may have ended since its place in the queue was read.
-    const messages = read.filter(({ status }) => NEXT_STATUS[status].length > 0);
+    const messages = read.filter((message) => !hasEnded(message));
     const delays = delaysOf(plan);
     const pacing = (await kv.get(keys.pacing(lineId))).value;
     const now = clock.now();

@@ -5,8 +5,8 @@
  * - Keys sort part by part: bytes < strings < bigints < numbers < booleans (Deno KV's order). A key is at most 2 KiB.
  * - A value may have any size: engines split what is over their own limit, atomically with the rest of the commit.
  * - A commit is durable when its promise resolves to a version: that of every row it has set. It resolves to null, and
- *   nothing was written, when a check failed. It rejects with `StoreError` when the engine could not do it; whether it was written is then unknown only
- *   for `code: "unavailable"`.
+ *   nothing was written, when a check failed. It rejects with `StoreError` when the engine could not do it; whether it
+ *   was written is then unknown only for `code: "unavailable"`.
  * - One commit holds at most 10 checks and 900 mutations, 700 KiB of values (large ones aside: they are split) and
  *   76 KiB of keys: the strictest engine's limits. More, or a value that cannot be cloned, is the caller's mistake: a
  *   TypeError or RangeError, and nothing was written.

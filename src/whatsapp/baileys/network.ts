@@ -26,8 +26,9 @@ export interface BaileysNetworkOptions {
 }
 
 /**
- * A network at the addresses of the settings. One for a process: the library keeps the network's root key, the
- * clock of its certificates, and the console that it prints keys to, in global places. Throws when the CA file of the settings can't be read.
+ * A network at the addresses of the settings. One for a process: the library keeps the network's root key, the clock of
+ * its certificates, and the console that it prints keys to, in global places. Throws when the CA file of the settings
+ * can't be read.
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, refreshHandled = true } = options;
