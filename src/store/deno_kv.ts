@@ -50,7 +50,7 @@ async function openConnections(path: string, options: { runtime: Runtime }): Pro
   // Each connection to memory has a memory of its own.
   if (path === ":memory:") return { writes, reads: writes };
   try {
-    return { writes, reads: await guarded(() => Deno.openKv(path)) };
+    return { writes, reads: await openNative(path, options) };
   } catch (error) {
     writes.close();
     throw error;
@@ -70,14 +70,19 @@ export async function openNative(path: string, options: { runtime: Pick<Runtime,
 /** SQLite gives its -wal and -shm files the mode of the main file, so that one chmod covers the three (promise 6). */
 async function makePrivate(path: string): Promise<void> {
   await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const file = await Deno.open(path, { create: true, write: true, mode: 0o600 });
-  file.close();
+  try {
+    // Only a new file is opened: closing one gives up the locks that this process's other connections hold on it.
+    (await Deno.open(path, { createNew: true, write: true, mode: 0o600 })).close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
 }
 
 /**
- * Closes `native` and throws when it cannot write soon. An instance that was opened while another process held the file
- * locked waits with its first write without end, and closing it waits too: it is closed once that write has ended.
+ * Closes `native` and throws when it cannot write soon. An instance begins with a sweep of expired rows, which waits
+ * without end while another process holds the file locked, and all that is asked of it waits behind: reads too, and
+ * closing it, which is done once the file is free.
  */
 async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
   const outcome = Promise.withResolvers<void>();
