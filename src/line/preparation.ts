@@ -13,7 +13,8 @@ import type { Recorder } from "../message/record.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import type { Connection, Outgoing, Prepared, SendOutcome } from "../whatsapp/connection.ts";
+import type { Connection, Outgoing, Prepared } from "../whatsapp/connection.ts";
+import { answerOf, type Unanswered } from "./answer.ts";
 import { NO_DEPARTURE } from "./pacing.ts";
 
 /** How long a connection may take over one message, and the slowest upload that is still waited for. */
@@ -33,7 +34,7 @@ export interface PreparationDeps {
 }
 
 /** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
-export type Ready = Prepared | Extract<SendOutcome, { kind: "unknown" }>;
+export type Ready = Prepared | Unanswered;
 
 interface Work {
   messageId: string;
@@ -132,26 +133,16 @@ export class Preparation {
     return ready;
   }
 
-  /** Asks the connection; an answer that never comes, and a connection that throws, are outcomes too. */
   async #ask(message: Message, { connection, unwanted }: Work): Promise<Ready> {
     const size = storedFile(message.content)?.size ?? 0;
     const limitMs = PREPARE_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS;
-    const over = new AbortController();
-    const late = sleep(this.#deps.runtime.clock, limitMs, AbortSignal.any([unwanted.signal, over.signal])).then(
-      () => "late" as const,
+    const ready = await answerOf(
+      async () => await connection.prepare(this.#outgoing(message), unwanted.signal),
+      { messageId: message.id, limitMs, signal: unwanted.signal },
+      this.#deps.runtime,
     );
-    try {
-      const ready = await Promise.race([connection.prepare(this.#outgoing(message), unwanted.signal), late]);
-      if (ready !== "late") return ready;
-      unwanted.abort();
-      return { kind: "unknown", detail: "the connection did not answer" };
-    } catch (error) {
-      const { log } = this.#deps.runtime;
-      log.error({ messageId: message.id, error: String(error) }, "a connection threw while it prepared a message");
-      return { kind: "unknown", detail: "the connection failed" };
-    } finally {
-      over.abort();
-    }
+    if (ready.kind === "unknown") unwanted.abort();
+    return ready;
   }
 
   #outgoing({ networkId, to, content }: Message): Outgoing {

@@ -14,6 +14,7 @@ import { sleep } from "../runtime.ts";
 import type { AlarmClock } from "../store/alarm.ts";
 import { keys } from "../store/keys.ts";
 import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
+import { answerOf } from "./answer.ts";
 import { afterDeparture, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
 import { Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
 
@@ -245,21 +246,10 @@ export class Runner {
     else log.warn({ ...fields, reason: outcome.detail }, "an attempt to send failed");
   }
 
-  /** Lets the message leave; an answer that never comes, and a connection that throws, are outcomes too. */
+  /** Lets the message leave. */
   async #send({ id: messageId }: Message, ready: Ready): Promise<SendOutcome> {
     if (ready.kind !== "ready") return ready;
-    const { clock, log } = this.#deps.runtime;
-    const answered = new AbortController();
-    const deadline = sleep(clock, SEND_DEADLINE_MS, answered.signal)
-      .then((): SendOutcome => ({ kind: "unknown", detail: "the connection did not answer" }));
-    try {
-      return await Promise.race([ready.send(), deadline]);
-    } catch (error) {
-      log.error({ messageId, error: String(error) }, "a connection threw while sending");
-      return { kind: "unknown", detail: "the connection failed" };
-    } finally {
-      answered.abort();
-    }
+    return await answerOf(() => ready.send(), { messageId, limitMs: SEND_DEADLINE_MS }, this.#deps.runtime);
   }
 
   /** Records an outcome however long the store is in trouble: it must not be lost, nor the message go out again. */
