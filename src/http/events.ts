@@ -1,5 +1,6 @@
 /** The feed of events and its stream: a client that was down asks for what came after the last one that it saw. */
 import { z } from "@hono/zod-openapi";
+import { Problem } from "../errors.ts";
 import { EVENT_NAMES, type EventName } from "../event/event.ts";
 import type { EventLog, EventQuery } from "../event/log.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
@@ -57,7 +58,8 @@ const streamEvents = route({
   summary: "Receive events as they happen",
   description:
     "Server-sent events; `id` is the event's id, `event` its name, `data` what the feed shows. After a break, " +
-    "`Last-Event-ID` (or `after`) goes on where it was. A comment every 15 s keeps the connection alive.",
+    "`Last-Event-ID` (or `after`) goes on where it was. A comment every 15 s keeps the connection alive. The stream " +
+    "ends when its key may not be used any more.",
   query: z.object(filters),
   headers: z.object({ "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen" }) }),
   answers: { 200: { description: "A stream without end", schema: null, contentType: "text/event-stream" } },
@@ -77,13 +79,13 @@ export function addEvents(api: Api, services: Pick<Services, "events" | "runtime
     return ok({ data: page.events.map(feedEventOf), next, gap: page.gap });
   });
 
-  api.on(streamEvents, async ({ c, caller, query: { after, types, sessionId = null } }) => {
+  api.on(streamEvents, async ({ c, caller, checkKey, query: { after, types, sessionId = null } }) => {
     const accountId = caller.account.id;
     const cursor = await cursorOf(accountId, c.req.header("last-event-id") || after || null);
     const query = { after: cursor, types, sessionId, limit: STREAM_PAGE };
     // A cursor that is none is refused now, while the answer can still be a problem.
     await events.read(accountId, { ...query, limit: 1 });
-    return c.body(eventStream(services, { accountId, query }), 200, {
+    return c.body(eventStream(services, { accountId, query, checkKey }), 200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
       "x-accel-buffering": "no",
@@ -91,10 +93,13 @@ export function addEvents(api: Api, services: Pick<Services, "events" | "runtime
   });
 }
 
-/** Server-sent events from the cursor on. Reads the log at the reader's pace: a slow client costs a page of memory. */
+/**
+ * Server-sent events from the cursor on. Reads the log at the reader's pace: a slow client costs a page of memory. Ends
+ * when the key may not be used any more, before it tells anything else.
+ */
 function eventStream(
   { events, runtime, stopping }: { events: EventLog; runtime: Services["runtime"]; stopping: AbortSignal },
-  { accountId, query }: { accountId: string; query: EventQuery },
+  { accountId, query, checkKey }: { accountId: string; query: EventQuery; checkKey: () => Promise<void> },
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let after = query.after;
@@ -119,6 +124,18 @@ function eventStream(
     unsubscribe?.();
     stopping.removeEventListener("abort", end);
     wake();
+  }
+
+  /** Whether the key is good for what was read before this was asked. */
+  async function mayTell(): Promise<boolean> {
+    try {
+      await checkKey();
+      return true;
+    } catch (error) {
+      end();
+      if (error instanceof Problem) return false;
+      throw error;
+    }
   }
 
   /** Resolves on the next event of the account, on the end, or when it is time for a heartbeat. */
@@ -148,12 +165,14 @@ function eventStream(
         });
         after = page.next ?? after;
         if (page.events.length > 0) {
+          if (!await mayTell()) break;
           return controller.enqueue(encoder.encode(page.events.map(feedEventOf).map(sse).join("")));
         }
         // With a filter a page may be empty and yet not the last.
         if (page.next !== null) continue;
         await rest();
-        if (!woken && !ended) return controller.enqueue(encoder.encode(": keep-alive\n\n"));
+        if (woken || ended) continue;
+        if (await mayTell()) return controller.enqueue(encoder.encode(": keep-alive\n\n"));
       }
       controller.close();
     },

@@ -79,6 +79,8 @@ export interface ApiRequest<Params, Query, Body> {
   body: Body;
   /** With a valid `Idempotency-Key`, on routes whose body the server reads. */
   repeat: RepeatableRequest | null;
+  /** For an answer that goes on: throws what a new request with its key would be told now. */
+  checkKey(): Promise<void>;
 }
 
 /** What a handler answers; a `Response` where it is not JSON. */

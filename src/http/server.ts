@@ -119,7 +119,8 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
         const bytes = await readBody(c, route);
         const body = route.body && validate(route.body, parseJson(bytes));
         const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
-        const request = { c, caller, ...parameters, body, repeat } as Handled;
+        const checkKey = async () => void await auth.authenticate(c, form);
+        const request = { c, caller, ...parameters, body, repeat, checkKey } as Handled;
         if (repeat === null || route.repeats === "handler") return send(c, await handle(request));
         return send(c, await idempotency.once(repeat, async () => plainAnswer(await handle(request))));
       }
