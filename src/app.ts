@@ -31,6 +31,7 @@ import { makeFetchFile } from "./message/fetch_file.ts";
 import { makeFirstAnswer } from "./message/first_answer.ts";
 import { makeHistory, recordStatus } from "./message/history.ts";
 import { makeQueuedCount } from "./message/queued_count.ts";
+import { makeQuotaView } from "./message/quota_view.ts";
 import { makeRecorder } from "./message/record.ts";
 import { makeMetrics } from "./metrics.ts";
 import { addPanel } from "./panel/panel.ts";
@@ -106,6 +107,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     firstAnswer: makeFirstAnswer({ kv, idempotency }),
     history: makeHistory(kv),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
+    quotaView: makeQuotaView({ kv, clock: runtime.clock }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
     media,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),

@@ -1,5 +1,5 @@
 /** Who calls, and whether from here (spec, Authentication). */
-import type { Accounts, Caller } from "../account/account.ts";
+import type { Account, Accounts, Caller } from "../account/account.ts";
 import { keyUnknown } from "../account/api_key.ts";
 import { domainAllowed, ipAllowed } from "../account/restrictions.ts";
 import { Problem } from "../errors.ts";
@@ -24,20 +24,13 @@ export interface Auth {
 export function makeAuth(
   { accounts, clock, clientAddress }: { accounts: Accounts; clock: Clock; clientAddress: ClientAddress },
 ): Auth {
+  const checkPlace = makeCheckPlace(clientAddress);
+
   function allowed(c: ApiContext, caller: Caller | null): Caller {
     if (caller === null) throw keyUnknown();
     const { account } = caller;
     if (!account.active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
-    if (account.allowedIps.length > 0) {
-      const peer = c.env?.incoming?.socket.remoteAddress ?? "";
-      const address = clientAddress(peer, c.req.header("x-forwarded-for") ?? null);
-      if (!ipAllowed(account.allowedIps, address)) {
-        throw new Problem("ip_not_allowed", `The key may not be used from ${address || "an unknown address"}.`);
-      }
-    }
-    if (!domainAllowed(account.allowedDomains, pageHost(c))) {
-      throw new Problem("domain_not_allowed", "The key may be used from pages of its allowed domains only.");
-    }
+    checkPlace(c, account);
     if (account.expiresAt !== null && clock.now() >= account.expiresAt) {
       throw new Problem("subscription_expired", `It ended on ${new Date(account.expiresAt).toISOString()}.`);
     }
@@ -50,6 +43,24 @@ export function makeAuth(
       const key = readKey(c, form);
       return allowed(c, await accounts.recall(key) ?? await accounts.authenticate(key));
     },
+  };
+}
+
+/** Throws Problem ip_not_allowed, domain_not_allowed when the request comes from elsewhere. */
+export type CheckPlace = (c: ApiContext, restrictions: Pick<Account, "allowedIps" | "allowedDomains">) => void;
+
+export function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
+  return (c, { allowedIps, allowedDomains }) => {
+    if (allowedIps.length > 0) {
+      const peer = c.env?.incoming?.socket.remoteAddress ?? "";
+      const address = clientAddress(peer, c.req.header("x-forwarded-for") ?? null);
+      if (!ipAllowed(allowedIps, address)) {
+        throw new Problem("ip_not_allowed", `The key may not be used from ${address || "an unknown address"}.`);
+      }
+    }
+    if (!domainAllowed(allowedDomains, pageHost(c))) {
+      throw new Problem("domain_not_allowed", "The key may be used from pages of its allowed domains only.");
+    }
   };
 }
 

@@ -2,6 +2,7 @@
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import { CATALOGUE, type ProblemCode } from "../errors.ts";
 import { VERSION } from "../version.ts";
+import { accountRoutes } from "./account.ts";
 import { WEBHOOK_BODIES } from "./event_schemas.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
@@ -20,6 +21,7 @@ export const ROUTES: readonly Route[] = [
   ...webhookRoutes,
   ...eventRoutes,
   ...mediaRoutes,
+  ...accountRoutes,
   ...healthRoutes,
 ] as readonly Route[];
 

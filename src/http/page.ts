@@ -16,7 +16,8 @@ const HEADERS = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'none'; " +
     "base-uri 'none'; frame-ancestors 'none'",
-  "referrer-policy": "no-referrer",
+  // Where a key is bound to domains, the page must say that it comes from here.
+  "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "cache-control": "no-cache",
 };

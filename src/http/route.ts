@@ -59,6 +59,7 @@ export const TAGS = {
   Webhooks: "Where events are posted, what was delivered, and sending it again.",
   Events: "Every event, to be read by cursor or as a stream: what a client that was down has missed.",
   Files: "Files of incoming messages.",
+  Account: "Your own account: its plan, and what is left of its quota.",
   Operations: "Health and metrics of the gateway.",
 } as const;
 export type Tag = keyof typeof TAGS;

@@ -5,6 +5,7 @@
 import { Hono, type MiddlewareHandler } from "@hono/hono";
 import type { Caller } from "../account/account.ts";
 import { Problem } from "../errors.ts";
+import { addAccount } from "./account.ts";
 import { makeAuth } from "./auth.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body.ts";
 import { makeClientAddress } from "./client_address.ts";
@@ -46,6 +47,7 @@ export function createApi(services: Services): Hono<ApiEnv> {
   addWebhooks(api, services);
   addEvents(api, services);
   addMedia(api, services);
+  addAccount(api, services);
   addHealth(api, services);
   addDocs(app, paths);
   return app;

@@ -10,6 +10,7 @@ import type { Accept } from "../message/accept.ts";
 import type { FirstAnswer } from "../message/first_answer.ts";
 import type { History } from "../message/history.ts";
 import type { Cancel } from "../message/cancel.ts";
+import type { QuotaView } from "../message/quota_view.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Webhooks } from "../webhook/webhooks.ts";
@@ -25,6 +26,7 @@ export interface Services {
   history: History;
   cancel: Cancel;
   queueView: QueueView;
+  quotaView: QuotaView;
   media: MediaStore;
   serveMedia: ServeMedia;
   events: EventLog;

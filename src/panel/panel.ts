@@ -1,8 +1,12 @@
-/** The web panel: three static files that use the public API with the key that the owner signs in with. */
+/**
+ * The web panel: static files that use the public API, and the routes of `http/account.ts` that manage a key, with the
+ * key that the owner signs in with.
+ */
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "../http/context.ts";
 import { addPage } from "../http/page.ts";
 
 export function addPanel(app: Hono<ApiEnv>): void {
-  addPage(app, { path: "/panel", folder: import.meta.dirname!, files: ["panel.css", "panel.js"] });
+  const files = ["panel.css", "panel.js", "account.js", "sessions.js", "call.js", "dom.js"];
+  addPage(app, { path: "/panel", folder: import.meta.dirname!, files });
 }

@@ -95,3 +95,49 @@ inBrowser(
       assert.equal(await page.evaluate("sessionStorage.length + localStorage.length"), 0);
     }),
 );
+
+inBrowser(
+  "an owner regenerates the key, goes on with the new one, and the old one is refused",
+  ({ page }) =>
+    withStage(openStage, async (stage) => {
+      await page.goto(panelOf(stage));
+      await signIn(page, stage.apiKey);
+      await page.locator("#key").getByText(stage.apiKey).waitFor();
+      page.once("dialog", (dialog) => dialog.accept());
+      await page.getByRole("button", { name: "Regenerate" }).click();
+      const shown = page.locator("#key");
+      await shown.filter({ hasNotText: stage.apiKey }).waitFor();
+      const apiKey = await shown.textContent() ?? "";
+      stage.secrets.add(apiKey);
+      assert.equal((await stage.request("GET", "/account")).status, 401);
+      assert.equal((await stage.request("GET", "/account", { headers: { "x-api-key": apiKey } })).status, 200);
+      await link(page, "With the new key");
+      await row(page, "With the new key").waitFor();
+      await page.reload();
+      await row(page, "With the new key").waitFor();
+    }),
+);
+
+inBrowser(
+  "an owner binds the key to addresses and domains, is kept from locking himself out, and goes on",
+  ({ page }) =>
+    withStage(openStage, async (stage) => {
+      await page.goto(panelOf(stage));
+      await signIn(page, stage.apiKey);
+      const addresses = page.getByLabel("Allowed addresses");
+      const domains = page.getByLabel("Allowed domains");
+      const save = page.getByRole("button", { name: "Save" });
+      await addresses.fill("192.0.2.0/24");
+      await save.click();
+      await page.locator("#account .error").getByText("lock you out").waitFor();
+
+      await addresses.fill("127.0.0.0/8, ::1");
+      await domains.fill(new URL(stage.gateway.baseUrl).hostname);
+      await save.click();
+      await page.getByRole("status").getByText("Saved").waitFor();
+      assert.equal(await addresses.inputValue(), "127.0.0.0/8\n::1");
+      assert.equal((await stage.request("GET", "/account")).status, 403, "no page asks here");
+      await link(page, "From an allowed page");
+      await row(page, "From an allowed page").waitFor();
+    }),
+);

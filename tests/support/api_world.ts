@@ -26,6 +26,7 @@ import { makeCancel } from "../../src/message/cancel.ts";
 import { makeFirstAnswer } from "../../src/message/first_answer.ts";
 import { makeHistory, recordStatus } from "../../src/message/history.ts";
 import type { Message } from "../../src/message/message.ts";
+import { makeQuotaView } from "../../src/message/quota_view.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/metrics.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -137,6 +138,7 @@ export class ApiWorld implements ApiStage {
       firstAnswer: makeFirstAnswer({ kv, idempotency }),
       history: makeHistory(kv),
       cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
+      quotaView: makeQuotaView({ kv, clock: runtime.clock }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
       media,
       serveMedia: makeServeMedia({ kv, media, links, runtime }),

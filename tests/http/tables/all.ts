@@ -1,6 +1,6 @@
 /** The tables, by name; `session` is linked and connected when one begins, and the last one ends it. */
 import type { Case } from "../../support/api_table.ts";
-import { eventCases, messageCases, webhookCases } from "./records.ts";
+import { accountCases, eventCases, messageCases, webhookCases } from "./records.ts";
 import { keyCases, routingCases } from "./routing.ts";
 import { bulkCases, documentCases, fileCases, textCases } from "./sends.ts";
 import { sessionCases } from "./sessions.ts";
@@ -15,5 +15,6 @@ export const TABLES: Readonly<Record<string, readonly Case[]>> = {
   messages: messageCases,
   webhooks: webhookCases,
   events: eventCases,
+  account: accountCases,
   sessions: sessionCases,
 };

@@ -174,3 +174,18 @@ export const eventCases: readonly Case[] = [
     contains: problem("validation_failed"),
   },
 ];
+
+export const accountCases: readonly Case[] = [
+  {
+    name: "an account says its plan, what is left of it, and where its key may be used",
+    ask: () => ["GET", "/v1/account"],
+    status: 200,
+    contains: [
+      /^\{"data":\{"id":"acc_\w{26}"/,
+      /"plan":\{"name":"\w+","sessions":\d+,"daily":null,"monthly":null/,
+      /"used":\{"daily":\d+,"monthly":\d+\},"remaining":\{"daily":null,"monthly":null\}/,
+      '"allowedIps":[],"allowedDomains":[],"expiresAt":null',
+    ],
+    lacks: ["pk_", "keyHash", "sealedKey"],
+  },
+];

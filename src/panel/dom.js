@@ -1,0 +1,8 @@
+// Finding parts of the page, and saying what went wrong in one of them.
+
+export const find = (selector, root = document) => root.querySelector(selector);
+
+/** Shows the error in the section's own place, or clears it. */
+export function say(section, error) {
+  find(".error", section).textContent = error ? error.message : "";
+}
