@@ -37,20 +37,29 @@ withExecutable("the executable carries panel and reference with all that they lo
   const sandbox = await startProgram(EXECUTABLE, ["sandbox", "--json"], env);
   try {
     const { baseUrl } = JSON.parse(sandbox.line);
-    for (const page of ["/panel", "/docs"]) {
-      const response = await fetch(new URL(page, baseUrl));
-      assert.equal(response.status, 200, page);
-      for (const [, file] of (await response.text()).matchAll(/(?:src|href)="(\/[^"]+\.(?:js|css))"/g)) {
-        const part = await fetch(new URL(file!, baseUrl));
-        assert.equal(part.status, 200, `${file}`);
-        await part.body?.cancel();
-      }
+    const loaded = new Set<string>();
+    for (const page of ["/panel", "/docs"]) await load(new URL(page, baseUrl), loaded);
+    const files = [...loaded].map((url) => new URL(url).pathname);
+    for (const file of ["/docs/theme.css", "/docs/samples.js", "/panel/panel.js", "/panel/account.js"]) {
+      assert.ok(files.includes(file), `${file} is not among ${files}`);
     }
     assert.equal((await (await fetch(new URL("/openapi.json", baseUrl))).json()).openapi, "3.1.0");
   } finally {
     assert.equal(await sandbox.end("SIGTERM"), 0);
   }
 });
+
+/** Loads a page or a script with all that it names: styles, scripts, and the modules that these import. */
+async function load(url: URL, loaded: Set<string>): Promise<void> {
+  if (loaded.has(url.href)) return;
+  loaded.add(url.href);
+  const response = await fetch(url);
+  const text = await response.text();
+  assert.equal(response.status, 200, url.pathname);
+  for (const [, file] of text.matchAll(/(?:src=|href=|from )"([^"]+\.(?:js|css))"/g)) {
+    await load(new URL(file!, url), loaded);
+  }
+}
 
 function exists(path: string): boolean {
   try {

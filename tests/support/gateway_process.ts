@@ -1,4 +1,7 @@
-/** Paloma as a process of its own, started from source: a command run to its end, or a gateway that is killed and restarted. */
+/**
+ * Paloma as a process of its own: a command run to its end, or a gateway that is killed and restarted. It is started from
+ * source, or is the executable that PALOMA_EXECUTABLE names, so that every journey can be made with what is shipped.
+ */
 import { fileURLToPath } from "node:url";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
@@ -42,27 +45,26 @@ function program(path: string, args: readonly string[], env: Environment): Deno.
   });
 }
 
-/** Paloma from source: what comes before its arguments, and its environment with what Deno needs of ours. */
-function fromSource(args: readonly string[], env: Environment): [string, string[], Environment] {
+/** Paloma with these arguments: the program, all of its arguments, and its environment with what Deno needs of ours. */
+function paloma(args: readonly string[], env: Environment): [string, string[], Environment] {
   const inherited = INHERITED.flatMap((name) => {
     const value = Deno.env.get(name);
     return value === undefined ? [] : [[name, value]];
   });
-  return [
-    Deno.execPath(),
-    ["run", "-A", "--no-check", MAIN, ...args],
-    { ...Object.fromEntries(inherited), ...env },
-  ];
+  const environment = { ...Object.fromEntries(inherited), ...env };
+  const executable = Deno.env.get("PALOMA_EXECUTABLE");
+  if (executable) return [executable, [...args], environment];
+  return [Deno.execPath(), ["run", "-A", "--no-check", MAIN, ...args], environment];
 }
 
 /** A command of Paloma, to be spawned by a test that reads along. */
 export function palomaCommand(args: readonly string[], env: Environment): Deno.Command {
-  return program(...fromSource(args, env));
+  return program(...paloma(args, env));
 }
 
 /** Runs a command of Paloma to its end, whatever that is. */
 export function tryCommand(args: readonly string[], env: Environment): Promise<Outcome> {
-  return tryProgram(...fromSource(args, env));
+  return tryProgram(...paloma(args, env));
 }
 
 /** Runs any program to its end, whatever that is. */
@@ -92,7 +94,7 @@ export interface Started {
 
 /** Starts a command of Paloma that stays up. Throws with its stderr when it ends before it is ready. */
 export function startCommand(args: readonly string[], env: Environment): Promise<Started> {
-  return startProgram(...fromSource(args, env));
+  return startProgram(...paloma(args, env));
 }
 
 /** Starts any program that says on a first line that it is ready, and stays up. */

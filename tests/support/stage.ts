@@ -6,11 +6,10 @@ import assert from "node:assert/strict";
 import pino from "pino";
 import type { PlanChange } from "../../src/account/plan.ts";
 import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
-import { openDataFolder } from "../../src/data_folder.ts";
 import { repairCiphers } from "../../src/repair_ciphers.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type NetworkOptions, type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import { type GatewayProcess, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
+import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
 import { findLeaks, type Secret } from "./leaks.ts";
 import { Secrets } from "./secrets.ts";
 
@@ -97,7 +96,7 @@ export async function openStageWith<G extends RunningGateway>(
     await Deno.remove(caFile);
   }
 
-  const { accountId, apiKey } = await addAccount(dataDir, options.plan);
+  const { accountId, apiKey } = await addAccount(env, options.plan);
   const gateway = await start(env).catch(async (error) => {
     await strike();
     throw error;
@@ -167,17 +166,26 @@ export async function openStageWith<G extends RunningGateway>(
   return stage;
 }
 
-/** An account on a plan with these bounds. */
-async function addAccount(dataDir: string, bounds: StageOptions["plan"]) {
-  const data = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
-  try {
-    const plan = bounds ? "staged" : "sandbox";
-    if (bounds) await data.plans.set({ sessions: 10, requestsPerMinute: null, ...bounds, name: plan });
-    const { account, apiKey } = await data.accounts.create({ name: "stage", plan });
-    return { accountId: account.id, apiKey };
-  } finally {
-    data.close();
+/** An account on a plan with these bounds, made by the commands that an operator would give. */
+async function addAccount(
+  env: Record<string, string>,
+  bounds: StageOptions["plan"],
+): Promise<{ accountId: string; apiKey: string }> {
+  if (bounds) {
+    const { sessions = 10, daily = null, monthly = null, requestsPerMinute = null, delayMinMs, delayMaxMs } = bounds;
+    const flags = {
+      sessions,
+      daily,
+      monthly,
+      "requests-per-minute": requestsPerMinute,
+      "delay-min": `${delayMinMs}ms`,
+      "delay-max": `${delayMaxMs}ms`,
+    };
+    const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value ?? "none")]);
+    await runCommand(["plan", "set", "staged", ...args], env);
   }
+  const plan = bounds ? "staged" : "sandbox";
+  return JSON.parse(await runCommand(["account", "create", "--name", "stage", "--plan", plan, "--json"], env));
 }
 
 /** A test on a stage of its own; a failure shows the end of the gateway's log. */
