@@ -2,15 +2,14 @@
  * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
  * waits for ever. Where `node:http` is no more than that (Deno 2.4), on connections that are served one by one.
  */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "@hono/hono";
 import { Problem } from "../errors.ts";
-import type { Clock, Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import type { ApiEnv } from "./context.ts";
 import { problemDocument, problemOf } from "./problem.ts";
-import { type ConnectionServer, type Limits, serveConnections, serveHttp } from "./serve_connections.ts";
+import { bracketed, reachable, type Serve } from "./serve.ts";
+import { serveConnections, serveHttp } from "./serve_connections.ts";
+import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
 
 /** A client on a slow line has its headers through long before. */
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -30,6 +29,8 @@ export interface ListenOptions {
   runtime: Pick<Runtime, "clock" | "ids">;
   /** Shorter ones for tests. */
   timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number };
+  /** The one that suits this runtime unless given. */
+  serve?: Serve;
 }
 
 export interface Listening {
@@ -53,11 +54,11 @@ export class CannotListen extends Error {
 }
 
 /** Deno 2.4's `node:http` takes time-outs without a word, and has none. */
-const HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
+const suitable: Serve = NODE_HAS_TIMEOUTS || !serveHttp ? serveNode : serveConnections;
 
 /** Resolves when requests are taken. Throws CannotListen. */
 export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
-  const { host, port, timeouts, runtime: { clock, ids } } = options;
+  const { host, port, timeouts, serve = suitable, runtime: { clock, ids } } = options;
   const limits = {
     headersMs: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,
     requestMs: timeouts?.requestMs ?? REQUEST_TIMEOUT_MS,
@@ -65,11 +66,9 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
     keepAliveMs: KEEP_ALIVE_MS,
     maxHeaderBytes: MAX_HEADER_BYTES,
   };
-  const place = { host, port, clock, limits, unreadable: (error: unknown) => unreadable(error, ids.next("req")) };
+  const unreadable = (error: unknown) => unreadableAnswer(error, ids.next("req"));
   try {
-    const server = HAS_TIMEOUTS || !serveHttp
-      ? await serveNode(app, place)
-      : serveConnections(app, { ...place, serveHttp });
+    const server = await serve(app, { host, port, clock, limits, unreadable });
     return {
       url: `http://${reachable(host)}:${server.port}`,
       port: server.port,
@@ -80,60 +79,8 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
   }
 }
 
-interface NodeOptions {
-  host: string;
-  port: number;
-  clock: Clock;
-  limits: Limits & { checkEveryMs: number };
-  unreadable(error: unknown): Response;
-}
-
-/**
- * Globals stay as Deno made them: the library's own Response would save 10 of 30 µs a request, but is none to `fetch`
- * and `Deno.serve` in the same process.
- */
-async function serveNode(
-  app: Hono<ApiEnv>,
-  { host, port, clock, limits, unreadable }: NodeOptions,
-): Promise<ConnectionServer> {
-  const server = createServer(
-    {
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      connectionsCheckingInterval: limits.checkEveryMs,
-      keepAliveTimeout: limits.keepAliveMs,
-      maxHeaderSize: limits.maxHeaderBytes,
-    },
-    getRequestListener(app.fetch, {
-      hostname: reachable(host),
-      errorHandler: unreadable,
-      overrideGlobalObjects: false,
-    }),
-  );
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    stop(graceMs) {
-      return new Promise((resolve) => {
-        const cancel = clock.after(graceMs, () => server.closeAllConnections());
-        server.close(() => {
-          cancel();
-          resolve();
-        });
-        server.closeIdleConnections();
-      });
-    },
-  };
-}
-
 /** The answer to a request that has no URL (a broken Host header, say) and so never reached the app. */
-function unreadable(error: unknown, requestId: string): Response {
+function unreadableAnswer(error: unknown, requestId: string): Response {
   const problem = (error as Error | null)?.name === "RequestError"
     ? new Problem("validation_failed", "The request line or the Host header is not valid.")
     : problemOf(error);
@@ -141,14 +88,4 @@ function unreadable(error: unknown, requestId: string): Response {
     status: problem.status,
     headers: { "content-type": "application/problem+json", "x-request-id": requestId },
   });
-}
-
-function reachable(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  if (host === "::") return "[::1]";
-  return bracketed(host);
-}
-
-function bracketed(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
 }

@@ -6,8 +6,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Hono } from "@hono/hono";
 import { RequestError } from "@hono/node-server";
-import { type Clock, sleep } from "../runtime.ts";
+import { sleep } from "../runtime.ts";
 import type { ApiEnv } from "./context.ts";
+import type { HttpServer, ServeOptions } from "./serve.ts";
 
 /** What those runtimes have, and newer declarations do not name any more. */
 type ServeHttp = (connection: Deno.TcpConn) => HttpConnection;
@@ -23,35 +24,11 @@ export const serveHttp = (Deno as unknown as { serveHttp?: ServeHttp }).serveHtt
 /** After an accept that failed; too many open files is the usual reason. */
 const ACCEPT_AGAIN_MS = 100;
 
-export interface Limits {
-  /** For the headers of a connection's first request. */
-  headersMs: number;
-  /** From one answer to the next headers. */
-  keepAliveMs: number;
-  /** For a request with a body. */
-  requestMs: number;
-  maxHeaderBytes: number;
-}
-
-export interface ConnectionOptions {
-  host: string;
-  port: number;
-  clock: Clock;
-  limits: Limits;
-  serveHttp: ServeHttp;
-  /** The answer to a request that cannot be read (RequestError), or that made the app throw. */
-  unreadable(error: unknown): Response;
-}
-
-export interface ConnectionServer {
-  port: number;
-  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. */
-  stop(graceMs: number): Promise<void>;
-}
-
-/** Throws what `Deno.listen` throws. */
-export function serveConnections(app: Hono<ApiEnv>, options: ConnectionOptions): ConnectionServer {
-  const { host, port, clock, limits, serveHttp, unreadable } = options;
+// deno-lint-ignore require-await -- what `Deno.listen` throws is a rejection
+export async function serveConnections(
+  app: Hono<ApiEnv>,
+  { host, port, clock, limits, unreadable }: ServeOptions,
+): Promise<HttpServer> {
   const listener = Deno.listen({ hostname: host, port });
   const served = new Map<HttpConnection, Promise<void>>();
   const idle = new Set<HttpConnection>();
@@ -61,7 +38,7 @@ export function serveConnections(app: Hono<ApiEnv>, options: ConnectionOptions):
     while (!stopped) {
       try {
         const connection = await listener.accept();
-        const http = serveHttp(connection);
+        const http = serveHttp!(connection);
         const ended = answerAll(http, connection.remoteAddr.hostname).finally(() => {
           http.close();
           served.delete(http);

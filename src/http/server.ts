@@ -5,9 +5,10 @@
 import { Hono, type MiddlewareHandler } from "@hono/hono";
 import type { Caller } from "../account/account.ts";
 import { Problem } from "../errors.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import { addAccount } from "./account.ts";
 import { makeAuth } from "./auth.ts";
-import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body.ts";
+import { checkContentType, checkLength, discardRest, MIB, parseJson, readBytes } from "./body.ts";
 import { makeClientAddress } from "./client_address.ts";
 import type { ApiContext, ApiEnv } from "./context.ts";
 import { cors } from "./cors.ts";
@@ -37,8 +38,8 @@ export function createApi(services: Services): Hono<ApiEnv> {
   const paths = new PathIndex();
   app.use(observe(services));
   app.use("/v1/*", cors((path) => paths.methodsOf(path)));
-  app.onError((error, c) => renderProblem(c, problemOf(error)));
-  app.notFound((c) => renderProblem(c, noRoute(c, paths)));
+  app.onError((error, c) => refuse(c, problemOf(error), services.runtime));
+  app.notFound((c) => refuse(c, noRoute(c, paths), services.runtime));
 
   const api = makeApi(app, { services, paths });
   addSessions(api, services);
@@ -89,6 +90,19 @@ function noRoute(c: ApiContext, paths: PathIndex): Problem {
   return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
 }
 
+/** The answer to what cannot be done, once the client has sent what it had begun to send. */
+async function refuse(c: ApiContext, problem: Problem, { clock }: Pick<Runtime, "clock">): Promise<Response> {
+  await endBody(c, clock);
+  return renderProblem(c, problem);
+}
+
+/** A client that goes on sending what nobody reads is answered all the same, and hung up on. */
+async function endBody(c: ApiContext, clock: Clock): Promise<void> {
+  const { method } = c.req;
+  if (method === "GET" || method === "HEAD") return;
+  if (!await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
+}
+
 function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {
   const { accounts, idempotency, runtime: { clock } } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
@@ -103,7 +117,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
         return await handle(c);
       } catch (error) {
         // Here and not in `onError`, which is not told what is thrown without being an Error.
-        return renderProblem(c, problemOf(error));
+        return await refuse(c, problemOf(error), services.runtime);
       }
     });
   }
@@ -119,6 +133,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
         const parameters = readParameters(c, route, paths);
         const accountId = caller.account.id;
         const bytes = await readBody(c, route);
+        if (!route.upload && !route.body) await endBody(c, clock);
         const body = route.body && validate(route.body, parseJson(bytes));
         const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
         const checkKey = async () => void await auth.authenticate(c, form);

@@ -1,8 +1,11 @@
-/** The server on a real socket: clients that are slow, broken or never end. */
+/** Each server on a real socket: clients that are slow, broken or never end. */
 import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
 import { listen, type Listening } from "../../src/http/listen.ts";
 import type { ApiEnv } from "../../src/http/context.ts";
+import type { Serve } from "../../src/http/serve.ts";
+import { serveConnections, serveHttp } from "../../src/http/serve_connections.ts";
+import { NODE_HAS_TIMEOUTS, serveNode } from "../../src/http/serve_node.ts";
 import { makeLog } from "../../src/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { withApi } from "../support/api_world.ts";
@@ -10,12 +13,33 @@ import { withApi } from "../support/api_world.ts";
 const runtime = systemRuntime(makeLog("silent"));
 const TIMEOUTS = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
 
-async function withServer(app: Hono<ApiEnv>, run: (server: Listening) => Promise<void>): Promise<void> {
-  const server = await listen(app, { host: "127.0.0.1", port: 0, timeouts: TIMEOUTS, runtime });
-  try {
-    await run(server);
-  } finally {
-    await server.stop(0);
+/** Those that can do here what is asked of them; the newest runtimes have both. */
+const SERVERS: Record<string, Serve> = {
+  ...(NODE_HAS_TIMEOUTS && { "node:http": serveNode }),
+  ...(serveHttp && { "connection by connection": serveConnections }),
+};
+
+type WithServer = (app: Hono<ApiEnv>, run: (server: Listening) => Promise<void>) => Promise<void>;
+
+interface Server {
+  start: (app: Hono<ApiEnv>, place?: { host?: string; port?: number }) => Promise<Listening>;
+  withServer: WithServer;
+}
+
+/** A test of every server. */
+function onEachServer(name: string, run: (server: Server) => Promise<void>): void {
+  for (const [kind, serve] of Object.entries(SERVERS)) {
+    const start: Server["start"] = (app, place) =>
+      listen(app, { host: "127.0.0.1", port: 0, ...place, timeouts: TIMEOUTS, runtime, serve });
+    const withServer: WithServer = async (app, use) => {
+      const server = await start(app);
+      try {
+        await use(server);
+      } finally {
+        await server.stop(0);
+      }
+    };
+    Deno.test(`${kind}: ${name}`, () => run({ start, withServer }));
   }
 }
 
@@ -26,7 +50,8 @@ async function converse(port: number, pieces: string[]): Promise<string> {
   const writing = (async () => {
     for (const piece of pieces) {
       if (ended) return;
-      await connection.write(new TextEncoder().encode(piece));
+      let bytes = new TextEncoder().encode(piece);
+      while (bytes.length > 0) bytes = bytes.subarray(await connection.write(bytes));
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   })().catch(() => {});
@@ -44,9 +69,9 @@ async function converse(port: number, pieces: string[]): Promise<string> {
   return text;
 }
 
-Deno.test(
+onEachServer(
   "a client that is silent, or drips its headers or its body, is hung up on",
-  () =>
+  ({ withServer }) =>
     withApi((world) =>
       withServer(world.app, async ({ port }) => {
         const head = `POST /v1/messages/send/text HTTP/1.1\r\nhost: x\r\nx-api-key: ${world.apiKey}\r\n` +
@@ -66,9 +91,9 @@ Deno.test(
     ),
 );
 
-Deno.test(
+onEachServer(
   "what is no HTTP is refused, and the next client is served",
-  () =>
+  ({ withServer }) =>
     withApi((world) =>
       withServer(world.app, async ({ port, url }) => {
         const answers: [string, RegExp][] = [
@@ -83,35 +108,41 @@ Deno.test(
     ),
 );
 
-Deno.test("an upload that is refused early does not hold the connection", () =>
-  withApi((world) =>
-    withServer(world.app, async ({ url }) => {
-      const response = await fetch(`${url}/v1/messages/send/text`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: new Uint8Array(3 * 1024 * 1024),
-      });
-      assert.equal(response.status, 401);
-      assert.equal((await response.json()).code, "api_key_missing");
-    })
-  ));
+onEachServer(
+  "an upload that is refused early does not hold the connection",
+  ({ withServer }) =>
+    withApi((world) =>
+      withServer(world.app, async ({ url }) => {
+        const response = await fetch(`${url}/v1/messages/send/text`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: new Uint8Array(3 * 1024 * 1024),
+        });
+        assert.equal(response.status, 401);
+        assert.equal((await response.json()).code, "api_key_missing");
+      })
+    ),
+);
 
-Deno.test("the address of the client comes from the connection", () =>
-  withApi((world) =>
-    withServer(world.app, async ({ url }) => {
-      const ask = async () => {
-        const response = await fetch(`${url}/v1/sessions`, { headers: { "x-api-key": world.apiKey } });
-        await response.body?.cancel();
-        return response.status;
-      };
-      await world.accounts.update(world.account.id, { allowedIps: ["127.0.0.1"] });
-      assert.equal(await ask(), 200);
-      await world.accounts.update(world.account.id, { allowedIps: ["192.0.2.1"] });
-      assert.equal(await ask(), 403);
-    })
-  ));
+onEachServer(
+  "the address of the client comes from the connection",
+  ({ withServer }) =>
+    withApi((world) =>
+      withServer(world.app, async ({ url }) => {
+        const ask = async () => {
+          const response = await fetch(`${url}/v1/sessions`, { headers: { "x-api-key": world.apiKey } });
+          await response.body?.cancel();
+          return response.status;
+        };
+        await world.accounts.update(world.account.id, { allowedIps: ["127.0.0.1"] });
+        assert.equal(await ask(), 200);
+        await world.accounts.update(world.account.id, { allowedIps: ["192.0.2.1"] });
+        assert.equal(await ask(), 403);
+      })
+    ),
+);
 
-Deno.test("a stop lets a request end and takes no new one", async () => {
+onEachServer("a stop lets a request end and takes no new one", async ({ start }) => {
   const app = new Hono<ApiEnv>();
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -120,7 +151,7 @@ Deno.test("a stop lets a request end and takes no new one", async () => {
     await goOn.promise;
     return c.text("done");
   });
-  const server = await listen(app, { host: "127.0.0.1", port: 0, runtime });
+  const server = await start(app);
   const answer = fetch(`${server.url}/slow`);
   await begun.promise;
   const stopped = server.stop();
@@ -130,29 +161,71 @@ Deno.test("a stop lets a request end and takes no new one", async () => {
   await stopped;
 });
 
-Deno.test("a port that is taken is said at once", async () => {
+onEachServer("a port that is taken is said at once", async ({ start, withServer }) => {
   const app = new Hono<ApiEnv>();
   await withServer(app, async ({ port }) => {
-    await assert.rejects(listen(app, { host: "127.0.0.1", port, runtime }), /EADDRINUSE|in use/);
+    await assert.rejects(start(app, { port }), /in use: stop what listens there/);
   });
 });
 
-Deno.test("a request that cannot be read is a problem as every other, and one without a Host is answered on IPv6 too", async () => {
-  const app = new Hono<ApiEnv>();
-  app.get("/", (c) => c.text("here"));
-  await withServer(app, async ({ port }) => {
-    const text = await converse(port, ["GET / HTTP/1.1\r\nhost: bad host\r\nconnection: close\r\n\r\n"]);
-    assert.match(text, /^HTTP\/1.1 400 /);
-    const { code, requestId } = JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
-    assert.equal(code, "validation_failed");
-    assert.match(requestId, /^req_/);
-  });
-  const server = await listen(app, { host: "::1", port: 0, runtime });
-  try {
-    using connection = await Deno.connect({ hostname: "::1", port: server.port });
-    await connection.write(new TextEncoder().encode("GET / HTTP/1.0\r\n\r\n"));
-    assert.match(await new Response(connection.readable).text(), /^HTTP\/1\.[01] 200 /);
-  } finally {
-    await server.stop(0);
-  }
-});
+onEachServer(
+  "a request that cannot be read is a problem as every other, and one without a Host is answered on IPv6 too",
+  async ({ start, withServer }) => {
+    const app = new Hono<ApiEnv>();
+    app.get("/", (c) => c.text("here"));
+    await withServer(app, async ({ port }) => {
+      const text = await converse(port, ["GET / HTTP/1.1\r\nhost: bad host\r\nconnection: close\r\n\r\n"]);
+      assert.match(text, /^HTTP\/1.1 400 /);
+      const { code, requestId } = JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
+      assert.equal(code, "validation_failed");
+      assert.match(requestId, /^req_/);
+    });
+    const server = await start(app, { host: "::1" });
+    try {
+      using connection = await Deno.connect({ hostname: "::1", port: server.port });
+      await connection.write(new TextEncoder().encode("GET / HTTP/1.0\r\n\r\n"));
+      assert.match(await new Response(connection.readable).text(), /^HTTP\/1\.[01] 200 /);
+    } finally {
+      await server.stop(0);
+    }
+  },
+);
+
+onEachServer(
+  "a request that is refused before its body was read leaves the connection good for the next",
+  ({ withServer }) =>
+    withApi((world) =>
+      withServer(world.app, async ({ port }) => {
+        const head = (length: number, more = "") =>
+          `POST /v1/messages/send/text HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n${more}\r\n`;
+        const requests = [
+          head(100) + "x".repeat(100),
+          head(300_000) + "x".repeat(300_000),
+          head(9, `x-api-key: ${world.apiKey}\r\n`) + '{"to":""}',
+          "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        ];
+        const statuses = [...(await converse(port, requests)).matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, code]) => code);
+        assert.deepEqual(statuses, ["401", "401", "415", "200"]);
+      })
+    ),
+);
+
+onEachServer(
+  "an upload that is refused on its way is told why, and the next request is answered",
+  ({ withServer }) =>
+    withApi((world) =>
+      withServer(world.app, async ({ port }) => {
+        const part = (name: string, content: string) =>
+          `--b\r\ncontent-disposition: form-data; name="${name}"; filename="a.pdf"\r\n\r\n${content}\r\n--b--\r\n`;
+        const upload = (body: string) =>
+          "POST /v1/messages/send/file HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=b\r\n" +
+          `x-api-key: ${world.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+        const requests = [
+          upload(part("picture", "x".repeat(20_000_000))),
+          "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        ];
+        const text = await converse(port, requests);
+        assert.match(text, /^HTTP\/1\.1 400 [\s\S]*the part of the file is named[\s\S]*HTTP\/1\.1 200 /);
+      })
+    ),
+);
