@@ -229,3 +229,21 @@ onEachServer(
       })
     ),
 );
+
+onEachServer(
+  "a client that goes on sending what nobody wants is answered, and hung up on",
+  ({ withServer }) =>
+    withApi((world) =>
+      withServer(world.app, async ({ port }) => {
+        const head = "POST /nowhere HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+        let text: string | null = null;
+        const conversed = converse(port, [head, ...Array(200).fill("1\r\nx\r\n")]).then((all) => text = all);
+        while (text === null) {
+          await world.runtime.clock.advance(5_000);
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        await conversed;
+        assert.match(text, /^HTTP\/1\.1 404 [\s\S]*connection: close[\s\S]*not_found/i);
+      })
+    ),
+);
