@@ -7,8 +7,9 @@ export const MIB = 1024 ** 2;
 /** Deeper than any request of this API needs, far from what a recursive reader chokes on. */
 const MAX_DEPTH = 32;
 
-/** For what is left of a body that was refused: 100 MiB at 170 Mbit/s. */
+/** How long and how much is read of a body that was refused: an upload that is somewhat too large, on a local network. */
 const REST_MS = 5_000;
+const REST_BYTES = 128 * MIB;
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -78,12 +79,20 @@ export async function* chunksOf(request: Request): AsyncGenerator<Uint8Array<Arr
  * Reads what is left of a body that nobody wants, so that the client can send it all and have its answer: a connection
  * that is closed before takes the answer along. Resolves to whether the end came soon.
  */
-export async function discardRest({ body }: Request, clock: Clock): Promise<boolean> {
-  // Locked: somebody reads it to its end.
+export async function discardRest({ body, headers }: Request, clock: Clock): Promise<boolean> {
+  // Locked: it was read whole.
   if (body === null || body.locked) return true;
+  if (Number(headers.get("content-length")) > REST_BYTES) return false;
+  let size = 0;
+  const nowhere = new WritableStream<Uint8Array>({
+    write(chunk, controller) {
+      size += chunk.length;
+      if (size > REST_BYTES) controller.error(new Error("it does not end"));
+    },
+  });
   const late = new AbortController();
   const cancel = clock.after(REST_MS, () => late.abort());
-  const ended = await body.pipeTo(new WritableStream(), { signal: late.signal }).then(() => true, () => false);
+  const ended = await body.pipeTo(nowhere, { signal: late.signal }).then(() => true, () => false);
   cancel();
   return ended;
 }

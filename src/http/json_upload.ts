@@ -65,6 +65,7 @@ export async function readJsonUpload<Fields>(
     if (!file) throw invalid(part, "is required");
     return { fields, file };
   } catch (error) {
+    await scanner.end();
     if (file) await media.remove(file.fileId);
     throw error;
   }
@@ -128,6 +129,11 @@ class Scanner {
     const bytes = this.#chunk.subarray(this.#at, end < 0 ? undefined : end);
     this.#at += bytes.length;
     return this.#cut === "" && !bytes.includes(BACKSLASH) ? bytes : this.#unescape(bytes);
+  }
+
+  /** Reads no further; what is left of the body is free for others. */
+  async end(): Promise<void> {
+    await this.#chunks.return?.();
   }
 
   /** The text without the content of the member. */

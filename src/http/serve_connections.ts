@@ -87,11 +87,14 @@ export async function serveConnections(
       stopped = true;
       listener.close();
       for (const http of idle) http.close();
+      const over = Promise.withResolvers<void>();
       const cancel = clock.after(graceMs, () => {
         for (const http of served.keys()) http.close();
+        // A handler that goes on for nobody is not waited for.
+        over.resolve();
       });
       await accepting;
-      await Promise.all(served.values());
+      await Promise.race([Promise.all(served.values()), over.promise]);
       cancel();
     },
   };

@@ -60,7 +60,8 @@ function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
     const begun = runtime.clock.now();
     const requestId = runtime.ids.next("req");
     c.set("requestId", requestId);
-    c.set("headers", { "x-request-id": requestId });
+    // A body where none belongs cannot be read.
+    c.set("headers", { "x-request-id": requestId, ...(isSafe(c) && hasBody(c) ? { connection: "close" } : {}) });
     await next();
     const tookMs = runtime.clock.now() - begun;
     const route = c.get("route") ?? "(none)";
@@ -96,11 +97,23 @@ async function refuse(c: ApiContext, problem: Problem, { clock }: Pick<Runtime, 
   return renderProblem(c, problem);
 }
 
-/** A client that goes on sending what nobody reads is answered all the same, and hung up on. */
+/** Ends the body of a request that needs none (any more); where that cannot be, the connection ends with the answer. */
 async function endBody(c: ApiContext, clock: Clock): Promise<void> {
-  const { method } = c.req;
-  if (method === "GET" || method === "HEAD") return;
-  if (!await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
+  if (isSafe(c)) return;
+  if (waitsToSend(c) || !await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
+}
+
+function isSafe({ req: { method } }: ApiContext): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function hasBody({ req }: ApiContext): boolean {
+  return req.header("transfer-encoding") !== undefined || Number(req.header("content-length") ?? 0) > 0;
+}
+
+/** Whether the client sends its body only when asked to, by reading it; `node:http` has asked already. */
+function waitsToSend(c: ApiContext): boolean {
+  return c.req.header("expect") !== undefined && !c.req.raw.bodyUsed && c.env?.outgoing === undefined;
 }
 
 function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {

@@ -7,7 +7,7 @@ import type { Serve } from "../../src/http/serve.ts";
 import { serveConnections, serveHttp } from "../../src/http/serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "../../src/http/serve_node.ts";
 import { makeLog } from "../../src/log.ts";
-import { systemRuntime } from "../../src/runtime.ts";
+import { settledWithin, systemRuntime } from "../../src/runtime.ts";
 import { withApi } from "../support/api_world.ts";
 
 const runtime = systemRuntime(makeLog("silent"));
@@ -215,17 +215,24 @@ onEachServer(
   ({ withServer }) =>
     withApi((world) =>
       withServer(world.app, async ({ port }) => {
-        const part = (name: string, content: string) =>
-          `--b\r\ncontent-disposition: form-data; name="${name}"; filename="a.pdf"\r\n\r\n${content}\r\n--b--\r\n`;
-        const upload = (body: string) =>
-          "POST /v1/messages/send/file HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=b\r\n" +
+        const post = (path: string, type: string, body: string) =>
+          `POST /v1/messages/send/${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\n` +
           `x-api-key: ${world.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-        const requests = [
-          upload(part("picture", "x".repeat(20_000_000))),
-          "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        const many = "A".repeat(20_000_000);
+        const part =
+          `--b\r\ncontent-disposition: form-data; name="picture"; filename="a.pdf"\r\n\r\n${many}\r\n--b--\r\n`;
+        const uploads: [string, RegExp][] = [
+          [post("file", "multipart/form-data; boundary=b", part), /400 [\s\S]*the part of the file is named/],
+          [post("document", "application/json", `{"file":"?${many}"}`), /400 [\s\S]*base64/],
+          [post("document", "application/json", `{"file":"AAAA","file":"${many}"}`), /400 [\s\S]*given twice/],
+          [post("document", "application/json", `{"other":"${many}"}`), /413 /],
         ];
-        const text = await converse(port, requests);
-        assert.match(text, /^HTTP\/1\.1 400 [\s\S]*the part of the file is named[\s\S]*HTTP\/1\.1 200 /);
+        for (const [upload, refusal] of uploads) {
+          const text = await converse(port, [upload, "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"]);
+          const [first, second] = text.split(/(?=HTTP\/1\.1 )/);
+          assert.match(first!, refusal);
+          assert.match(second ?? "no second answer", /^HTTP\/1\.1 200 /);
+        }
       })
     ),
 );
@@ -236,14 +243,50 @@ onEachServer(
     withApi((world) =>
       withServer(world.app, async ({ port }) => {
         const head = "POST /nowhere HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
-        let text: string | null = null;
-        const conversed = converse(port, [head, ...Array(200).fill("1\r\nx\r\n")]).then((all) => text = all);
-        while (text === null) {
+        const conversed = converse(port, [head, ...Array(200).fill("1\r\nx\r\n")]);
+        for (let round = 0; round < 100 && !await settledWithin(runtime.clock, 20, conversed); round++) {
           await world.runtime.clock.advance(5_000);
-          await new Promise((resolve) => setTimeout(resolve, 20));
         }
-        await conversed;
-        assert.match(text, /^HTTP\/1\.1 404 [\s\S]*connection: close[\s\S]*not_found/i);
+        assert.match(await conversed, /^HTTP\/1\.1 404 [\s\S]*connection: close[\s\S]*not_found/i);
       })
     ),
 );
+
+onEachServer(
+  "a body where none belongs ends the connection with the answer",
+  ({ withServer }) =>
+    withApi((world) =>
+      withServer(world.app, async ({ port }) => {
+        const request = `GET /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n${"x".repeat(100_000)}`;
+        assert.match(await converse(port, [request]), /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*"ok"/i);
+      })
+    ),
+);
+
+if (serveHttp) {
+  Deno.test("a client that asks before it sends is refused at once, and sends nothing", () =>
+    withApi(async (world) => {
+      const server = await listen(world.app, { host: "127.0.0.1", port: 0, runtime, serve: serveConnections });
+      const head =
+        "POST /v1/messages/send/file HTTP/1.1\r\nhost: x\r\ncontent-length: 50000000\r\nexpect: 100-continue\r\n\r\n";
+      assert.match(await converse(server.port, [head]), /^HTTP\/1\.1 401 /);
+      await server.stop(0);
+    }));
+}
+
+onEachServer("a stop waits for what goes on no longer than it may", async ({ start }) => {
+  const app = new Hono<ApiEnv>();
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  app.get("/slow", async (c) => {
+    begun.resolve();
+    await goOn.promise;
+    return c.text("done");
+  });
+  const server = await start(app);
+  const answer = assert.rejects(fetch(`${server.url}/slow`));
+  await begun.promise;
+  assert.ok(await settledWithin(runtime.clock, 10_000, server.stop(50)), "the stop does not end");
+  await answer;
+  goOn.resolve();
+});
