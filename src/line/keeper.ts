@@ -225,7 +225,9 @@ export class LineKeeper {
     this.#linkRounds = 0;
     this.#openedAt = this.#deps.runtime.clock.now();
     await this.#row.change("opened", { linked: true, phone, qr: null, pairingCode: null, reason: null });
-    if (connection && connection === this.#connection) this.runner.use({ kind: "open", connection });
+    // It may have ended while that was written.
+    const isPresent = connection === this.#connection && connection !== this.#ended;
+    if (connection && isPresent) this.runner.use({ kind: "open", connection });
   }
 
   async #closed({ kind, detail: reason, code }: CloseReason): Promise<void> {

@@ -121,6 +121,8 @@ export class Runner {
         recovered = true;
         await this.#rest(await this.#step());
       } catch (error) {
+        // Nobody knows what was written: a message may stand as on its way that never left.
+        recovered = false;
         this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "the queue of a line waits");
         await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
       }

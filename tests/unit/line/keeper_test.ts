@@ -3,6 +3,7 @@ import type { SessionDisconnectedData } from "../../../src/event/event.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { CloseReason } from "../../../src/whatsapp/connection.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
+import { settle } from "../../support/runtime.ts";
 
 /** A world with one new line that nobody has linked. */
 async function newWorld(pairingPhone: string | null = null): Promise<World> {
@@ -398,6 +399,36 @@ Deno.test("what happens while the store is in trouble is written when it is over
   await world.clock.advance(2_000);
   assert.equal((await world.line()).status, "disconnected");
   assert.equal((await world.events("session.disconnected")).length, 1);
+  await world.supervisor.stop();
+});
+
+Deno.test("a connection that ends while it is written that it opened is not used", async () => {
+  const world = new World();
+  world.network.opensByItself = false;
+  await world.addLine();
+  await world.boot();
+  await world.clock.advance(50);
+  const connection = world.network.of("ses_1");
+  const { commit } = world.kv;
+  const go = Promise.withResolvers<void>();
+  world.kv.commit = async (change) => {
+    await go.promise;
+    return await commit.call(world.kv, change);
+  };
+  connection.opens();
+  await settle();
+  connection.ends("replaced", 440);
+  go.resolve();
+  await settle();
+  let asked = 0;
+  connection.prepare = () => {
+    asked++;
+    return Promise.resolve({ kind: "hold", detail: "not connected" });
+  };
+  const message = await world.accept();
+  await world.clock.advance(10_000);
+  assert.deepEqual([asked, (await world.message(message.id)).status], [0, "queued"]);
+  assert.deepEqual([(await world.line()).status, (await world.line()).halted], ["disconnected", true]);
   await world.supervisor.stop();
 });
 

@@ -264,6 +264,25 @@ Deno.test("an outcome waits for a store in trouble, and the message does not go 
   await world.supervisor.stop();
 });
 
+Deno.test("a departure that was written though the store said otherwise does not stop the line", async () => {
+  const world = await connectedWorld();
+  const { commit } = world.kv;
+  let failures = 0;
+  world.kv.commit = async (change) => {
+    const version = await commit.call(world.kv, change);
+    const departs = change.mutations.some((mutation) =>
+      mutation.kind === "set" && (mutation.value as { status?: string }).status === "processing"
+    );
+    if (departs && failures++ === 0) throw new StoreError("unavailable", "disk I/O error");
+    return version;
+  };
+  const [first, second] = [await world.accept(), await world.accept()];
+  await world.clock.advance(10_000);
+  assert.deepEqual([(await world.message(first.id)).status, (await world.message(second.id)).status], ["sent", "sent"]);
+  assert.deepEqual(world.network.departures.map(({ networkId }) => networkId), [first.networkId, second.networkId]);
+  await world.supervisor.stop();
+});
+
 Deno.test("a lost alarm delays a departure by a sweep at most", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 6_000 } });
   world.alarms.deaf = true;
