@@ -55,6 +55,8 @@ export interface Accounts {
   update(accountId: string, change: AccountChange): Promise<Account>;
   /** A new key; the previous one stops working at once. */
   rotateKey(accountId: string): Promise<string>;
-  /** The present key, decrypted, for the panel. */
+  /** As `rotateKey`, for whoever holds this key. Throws Problem api_key_invalid when it is not the account's any more. */
+  replaceKey(apiKey: string): Promise<string>;
+  /** The present key, decrypted, for the operator. */
   apiKey(accountId: string): Promise<string>;
 }

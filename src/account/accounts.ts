@@ -7,7 +7,7 @@ import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/shared_reads.ts";
 import type { Account, AccountChange, AccountRecord, Accounts, Caller } from "./account.ts";
-import { hashApiKey, isApiKeyShaped, makeApiKey, sameHash } from "./api_key.ts";
+import { hashApiKey, isApiKeyShaped, keyUnknown, makeApiKey, sameHash } from "./api_key.ts";
 import type { Plans } from "./plan.ts";
 import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
 
@@ -159,6 +159,19 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     async rotateKey(accountId) {
       const { apiKey, ...key } = newKey();
       await change(accountId, (record) => ({ ...record, ...key }));
+      return apiKey;
+    },
+
+    async replaceKey(old) {
+      const { apiKey, ...key } = newKey();
+      const keyHash = hashApiKey(old).toString("hex");
+      const { value: accountId } = await kv.get(keys.apiKey(keyHash));
+      if (accountId === null) throw keyUnknown();
+      await change(accountId, (record) => {
+        // Of several at once one is answered a key, and it is the one that counts.
+        if (record.keyHash !== keyHash) throw keyUnknown();
+        return { ...record, ...key };
+      });
       return apiKey;
     },
 

@@ -8,7 +8,7 @@ import type { Caller } from "../account/account.ts";
 import { parseAllowedDomains, parseAllowedIps } from "../account/restrictions.ts";
 import { invalid, Problem } from "../errors.ts";
 import type { QuotaState } from "../message/quota_view.ts";
-import { makeCheckPlace } from "./auth.ts";
+import { makeCheckPlace, readKey } from "./auth.ts";
 import { makeClientAddress } from "./client_address.ts";
 import { type Api, ok, route } from "./route.ts";
 import { idOf, isoTime, isoTimeOrNull, Timestamp } from "./schemas.ts";
@@ -75,6 +75,8 @@ const regenerateKey = route({
   path: "/panel/account/regenerate-key",
   operationId: "regenerateKey",
   summary: "Make a new key; this one stops working at once",
+  // Nothing is kept for a repetition: it would come with a key that is no more.
+  repeats: "handler",
   answers: { 200: { description: "The new key", schema: z.object({ data: z.object({ apiKey: z.string() }) }) } },
 });
 
@@ -102,9 +104,7 @@ export function addAccount(
     return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });
   });
 
-  api.on(regenerateKey, async ({ caller }) => {
-    return ok({ data: { apiKey: await accounts.rotateKey(caller.account.id) } });
-  });
+  api.on(regenerateKey, async ({ c }) => ok({ data: { apiKey: await accounts.replaceKey(readKey(c, "header")) } }));
 }
 
 function recordOf({ account, plan }: Caller, { used, remaining }: QuotaState): z.infer<typeof AccountRecord> {

@@ -64,7 +64,8 @@ export function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
   };
 }
 
-function readKey(c: ApiContext, form: KeyForm): string {
+/** The key that came with the request. Throws Problem api_key_missing. */
+export function readKey(c: ApiContext, form: KeyForm): string {
   const key = c.req.header("x-api-key")?.trim();
   if (key) return key;
   const bearer = /^Bearer +(\S+)\s*$/i.exec(c.req.header("authorization") ?? "")?.[1];

@@ -35,6 +35,24 @@ Deno.test("a key is regenerated in the panel, and the old one stops working at o
     await expectAnswer(await account(world, { key: apiKey }), { status: 200, lacks: [apiKey] });
   }));
 
+Deno.test("of many regenerations at once one is answered a key, which works, and the others are refused", () =>
+  withApi(async (world) => {
+    const headers = { "idempotency-key": "once" };
+    const answers = await Promise.all(Array.from({ length: 20 }, async (_, i) => {
+      const response = await world.call("POST", "/panel/account/regenerate-key", i % 2 ? {} : { headers });
+      return { status: response.status, body: await response.json() };
+    }));
+    const regenerated = answers.filter(({ status }) => status === 200);
+    assert.equal(regenerated.length, 1);
+    for (const { status, body } of answers) {
+      if (status !== 200) assert.deepEqual([status, body.code], [401, "api_key_invalid"]);
+    }
+    const key = regenerated[0]!.body.data.apiKey;
+    await expectAnswer(await account(world, { key }), { status: 200 });
+    const again = await world.call("POST", "/panel/account/regenerate-key", { key, headers });
+    await expectAnswer(again, { status: 200, lacks: [key] });
+  }));
+
 Deno.test("a key is bound in the panel, and freed again", () =>
   withApi(async (world) => {
     const from = "198.51.100.7";
