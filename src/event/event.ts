@@ -1,6 +1,9 @@
 /** The events of the specification, three beyond it, and the record that the log keeps of each. */
 import type { IncomingType } from "../whatsapp/connection.ts";
 
+/** Pattern of an event's id. Another text is no cursor: it might lie behind every event to come. */
+export const EVENT_ID = "evt_[0-9]{10,20}";
+
 export const EVENT_NAMES = [
   "message.sent",
   "message.status",

@@ -3,13 +3,14 @@ import { keys } from "../store/keys.ts";
 import type { Kv, Row } from "../store/kv.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
-import type { LoggedEvent } from "./event.ts";
+import { EVENT_ID, type LoggedEvent } from "./event.ts";
 import type { EventLog, EventPage, EventQuery } from "./log.ts";
 import { plain } from "./plain.ts";
 
 /** Rows that one read looks at: a filter that fits nothing must not read a whole log in one request. */
 const SCAN_LIMIT = 2_000;
 const ID_PREFIX = "evt_";
+const ID = new RegExp(`^${EVENT_ID}$`);
 
 /** The id under which clients know the event at this place of the log. */
 export function eventId(order: string): string {
@@ -18,7 +19,7 @@ export function eventId(order: string): string {
 
 /** The place in the log that an event id names. Throws Problem validation_failed at `path` when it is no event id. */
 export function orderOf(id: string, path = "after"): string {
-  if (!/^evt_[0-9A-Za-z_-]{1,64}$/.test(id)) throw invalid(path, "is not the id of an event");
+  if (!ID.test(id)) throw invalid(path, "is not the id of an event");
   return id.slice(ID_PREFIX.length);
 }
 

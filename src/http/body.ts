@@ -7,9 +7,10 @@ export const MIB = 1024 ** 2;
 /** Deeper than any request of this API needs, far from what a recursive reader chokes on. */
 const MAX_DEPTH = 32;
 
-/** How long and how much is read of a body that was refused: an upload that is somewhat too large, on a local network. */
-const REST_MS = 5_000;
+/** How much is read of a body that was refused, how long, and without a byte: an upload that is somewhat too large. */
 const REST_BYTES = 128 * MIB;
+const REST_MS = 30_000;
+const REST_IDLE_MS = 5_000;
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -83,15 +84,19 @@ export async function discardRest({ body, headers }: Request, clock: Clock): Pro
   // Locked: it was read whole.
   if (body === null || body.locked) return true;
   if (Number(headers.get("content-length")) > REST_BYTES) return false;
+  const late = new AbortController();
+  const giveUp = () => late.abort();
+  let cancel = clock.after(REST_IDLE_MS, giveUp);
   let size = 0;
+  const latest = clock.now() + REST_MS;
   const nowhere = new WritableStream<Uint8Array>({
-    write(chunk, controller) {
+    write(chunk) {
+      cancel();
+      cancel = clock.after(REST_IDLE_MS, giveUp);
       size += chunk.length;
-      if (size > REST_BYTES) controller.error(new Error("it does not end"));
+      if (size > REST_BYTES || clock.now() > latest) giveUp();
     },
   });
-  const late = new AbortController();
-  const cancel = clock.after(REST_MS, () => late.abort());
   const ended = await body.pipeTo(nowhere, { signal: late.signal }).then(() => true, () => false);
   cancel();
   return ended;

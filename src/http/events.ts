@@ -1,7 +1,7 @@
 /** The feed of events and its stream: a client that was down asks for what came after the last one that it saw. */
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../errors.ts";
-import { EVENT_NAMES, type EventName } from "../event/event.ts";
+import { EVENT_ID, EVENT_NAMES, type EventName } from "../event/event.ts";
 import type { EventLog, EventQuery } from "../event/log.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
 import { type Api, ok, route } from "./route.ts";
@@ -16,7 +16,7 @@ const STREAM_PAGE = 100;
 const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
 
 const filters = {
-  after: z.string().regex(/^(now|evt_[0-9A-Za-z_-]{1,64})$/, "is not the id of an event").optional().openapi({
+  after: z.string().regex(new RegExp(`^(now|${EVENT_ID})$`), "is not the id of an event").optional().openapi({
     description: "Id of the last event seen, or `now`; left out: from the oldest kept",
   }),
   types: z.string().max(1000).optional().transform(namesOf).openapi({

@@ -18,10 +18,15 @@ const getMedia = route({
     expires: z.string().default("").openapi({ description: "Unix seconds" }),
     signature: z.string().default(""),
   }),
-  headers: z.object({ range: z.string().optional().openapi({ example: "bytes=0-1023" }) }),
+  headers: z.object({
+    "range": z.string().optional().openapi({ example: "bytes=0-1023" }),
+    "if-range": z.string().optional().openapi({ description: "The `etag` of what is there already" }),
+    "if-none-match": z.string().optional(),
+  }),
   answers: {
     200: { description: "The file", schema: null, contentType: "application/octet-stream" },
     206: { description: "The range that was asked for", schema: null, contentType: "application/octet-stream" },
+    304: { description: "The file is the one of `if-none-match`", schema: null },
     416: { description: "The range lies outside the file", schema: null },
   },
   problems: ["not_found"],
@@ -32,6 +37,14 @@ export const mediaRoutes = [getMedia];
 export function addMedia(api: Api, { serveMedia }: Pick<Services, "serveMedia">): void {
   api.onOpen(getMedia, ({ c, params, query }) => {
     const method = c.req.method === "HEAD" ? "HEAD" : "GET";
-    return serveMedia({ fileId: params.id, ...query, method, range: c.req.header("range") ?? null });
+    const header = (name: string) => c.req.header(name) ?? null;
+    return serveMedia({
+      fileId: params.id,
+      ...query,
+      method,
+      range: header("range"),
+      ifRange: header("if-range"),
+      ifNoneMatch: header("if-none-match"),
+    });
   });
 }

@@ -21,6 +21,10 @@ interface HttpConnection {
 
 export const serveHttp = (Deno as unknown as { serveHttp?: ServeHttp }).serveHttp;
 
+/** A name, an IPv4 or a bracketed IPv6 address, and maybe a port. */
+const HOST = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;
+/** For the last bytes of an answer, when no other will follow. */
+const LAST_MS = 1_000;
 /** After an accept that failed; too many open files is the usual reason. */
 const ACCEPT_AGAIN_MS = 100;
 
@@ -54,7 +58,7 @@ export async function serveConnections(
     for (let waitMs = limits.headersMs;; waitMs = limits.keepAliveMs) {
       // Once stopped, what is waited for is the end: the last answer may still be on its way.
       if (!stopped) idle.add(http);
-      const cancel = clock.after(waitMs, () => http.close());
+      const cancel = clock.after(stopped ? LAST_MS : waitMs, () => http.close());
       const next = await http.nextRequest().catch(() => null);
       cancel();
       idle.delete(http);
@@ -75,7 +79,9 @@ export async function serveConnections(
   }
 
   async function answerTo(request: Request, peer: string): Promise<Response> {
-    if (!URL.canParse(request.url)) throw new RequestError("Invalid host header");
+    // The runtime builds the URL from it, and a path in it would come before the path.
+    const host = request.headers.get("host");
+    if (host !== null && !HOST.test(host)) throw new RequestError("Invalid host header");
     if (sizeOf(request.headers) > limits.maxHeaderBytes) return last(new Response(null, { status: 431 }));
     return await app.fetch(request, { incoming: { socket: { remoteAddress: peer } } as IncomingMessage });
   }

@@ -12,12 +12,14 @@ export interface MediaRequest {
   expires: string;
   signature: string;
   method: "GET" | "HEAD";
-  /** The header `Range`, or null. */
+  /** The headers `Range`, `If-Range` and `If-None-Match`, or null. */
   range: string | null;
+  ifRange: string | null;
+  ifNoneMatch: string | null;
 }
 
 /**
- * Answers 200, 206 or 416, with the file streamed from disk. Throws Problem not_found for a link that is forged, altered
+ * Answers 200, 206, 304 or 416, with the file streamed from disk. Throws Problem not_found for a link that is forged, altered
  * or past its second, and for a file that is gone: the three look the same from outside.
  */
 export type ServeMedia = (request: MediaRequest) => Promise<Response>;
@@ -51,8 +53,11 @@ export function makeServeMedia(
     const { value: record } = await kv.get(keys.file(request.fileId));
     if (!record || record.expiresAt === null || now >= record.expiresAt) throw notFound("file");
 
-    const range = readRange(request.range, record.size);
     const headers = headersOf(record, now);
+    const tag = etagOf(record);
+    if (request.ifNoneMatch?.includes(tag)) return new Response(null, { status: 304, headers });
+    // A range of what the client does not have the rest of is of no use to it (RFC 9110, 13.1.5).
+    const range = request.ifRange === null || request.ifRange === tag ? readRange(request.range, record.size) : null;
     if (range === "unsatisfiable") {
       headers.set("content-range", `bytes */${record.size}`);
       headers.set("content-length", "0");
@@ -83,9 +88,14 @@ function headersOf(record: FileRecord, now: number): Headers {
     "cross-origin-resource-policy": "cross-origin",
     "referrer-policy": "no-referrer",
     "accept-ranges": "bytes",
-    "etag": `"${record.sha256}"`,
-    "cache-control": `private, max-age=${left}, immutable`,
+    "etag": etagOf(record),
+    // Some runtimes and proxies would compress it on the way, and ranges would be of something else.
+    "cache-control": `private, max-age=${left}, immutable, no-transform`,
   });
+}
+
+function etagOf({ sha256 }: FileRecord): string {
+  return `"${sha256}"`;
 }
 
 /** The name twice, as RFC 6266 advises: ASCII for old clients, and UTF-8. */

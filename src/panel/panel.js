@@ -15,9 +15,9 @@ async function watch() {
     if (isLost) say(find("#sessions"));
     isLost = false;
   } catch (error) {
-    // What was asked with a key that has been regenerated since says nothing.
-    if (error.key === undefined || error.key === apiKey()) {
-      if (error.status === 401 || error.status === 403) return signOut(error);
+    if (!apiKey()) return; // signed out meanwhile
+    if (error.status === 401 || error.status === 403) return signOut(error);
+    if (error.name !== "AbortError") {
       isLost = true;
       say(find("#sessions"), error);
     }

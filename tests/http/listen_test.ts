@@ -100,6 +100,10 @@ onEachServer(
           ["\x00\x01garbage\r\n\r\n", /^HTTP\/1\.1 400 /],
           [`GET / HTTP/1.1\r\nhost: x\r\ny: ${"z".repeat(40_000)}\r\n\r\n`, /^(HTTP\/1\.1 431 |$)/],
           ["GET / HTTP/1.1\r\nhost: a b c\r\nconnection: close\r\n\r\n", /^HTTP\/1\.1 400 [\s\S]*problem\+json/],
+          [
+            "GET /healthz HTTP/1.1\r\nhost: x/docs?\r\nconnection: close\r\n\r\n",
+            /^HTTP\/1\.1 400 [\s\S]*problem\+json/,
+          ],
         ];
         for (const [request, expected] of answers) assert.match(await converse(port, [request]), expected);
         const response = await fetch(`${url}/healthz`);
@@ -290,3 +294,30 @@ onEachServer("a stop waits for what goes on no longer than it may", async ({ sta
   await answer;
   goOn.resolve();
 });
+
+onEachServer(
+  "a stop does not wait for a client that keeps its connection when its stream has ended",
+  async ({ start }) => {
+    const app = new Hono<ApiEnv>();
+    const stopping = Promise.withResolvers<void>();
+    app.get("/stream", (c) =>
+      c.body(
+        new ReadableStream({
+          async pull(controller) {
+            controller.enqueue(new TextEncoder().encode("first\n"));
+            await stopping.promise;
+            controller.close();
+          },
+        }, { highWaterMark: 0 }),
+      ));
+    const server = await start(app);
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    await connection.write(new TextEncoder().encode("GET /stream HTTP/1.1\r\nhost: x\r\n\r\n"));
+    const buffer = new Uint8Array(4096);
+    for (let text = ""; !text.includes("first");) {
+      text += new TextDecoder().decode(buffer.subarray(0, (await connection.read(buffer)) ?? assert.fail("no stream")));
+    }
+    stopping.resolve();
+    assert.ok(await settledWithin(runtime.clock, 10_000, server.stop(60_000)), "the stop waits for its client");
+  },
+);

@@ -62,6 +62,24 @@ Deno.test("a range of a file is served, and one outside of it refused", () =>
     }
   }));
 
+Deno.test("a range is of the file that the client has, and a file that it has is not sent again", () =>
+  withApi(async (world) => {
+    const path = await keep(world, picture);
+    const etag = (await get(world, path)).headers.get("etag")!;
+    const range = "bytes=0-3";
+    const rows: [headers: Record<string, string>, status: number, body: string][] = [
+      [{ range, "if-range": etag }, 206, "0123"],
+      [{ range, "if-range": '"another"' }, 200, "0123456789"],
+      [{ range, "if-range": `W/${etag}` }, 200, "0123456789"],
+      [{ range, "if-range": "Wed, 21 Oct 2015 07:28:00 GMT" }, 200, "0123456789"],
+      [{ "if-none-match": `"another", ${etag}` }, 304, ""],
+      [{ "if-none-match": '"another"' }, 200, "0123456789"],
+    ];
+    for (const [headers, status, body] of rows) {
+      assert.equal(await expectAnswer(await get(world, path, headers), { status, headers: { etag } }), body);
+    }
+  }));
+
 Deno.test("a link works to its last second, and no other link does", () =>
   withApi(async (world) => {
     const path = await keep(world, picture);

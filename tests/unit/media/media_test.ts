@@ -83,6 +83,8 @@ function requestOf(link: string, change: Partial<MediaRequest> = {}): MediaReque
     signature: url.searchParams.get("signature") ?? "",
     method: "GET",
     range: null,
+    ifRange: null,
+    ifNoneMatch: null,
     ...change,
   };
 }
