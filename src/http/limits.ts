@@ -19,7 +19,8 @@ export function makeLimitRate(clock: Clock): LimitRate {
     if (limit === null) return;
     const now = clock.now();
     let window = windows.get(account.id);
-    if (!window || now >= window.endsAt) {
+    // One that ends later than any could was begun before the clock was set back.
+    if (!window || now >= window.endsAt || now < window.endsAt - WINDOW_MS) {
       if (windows.size >= MAX_WINDOWS) {
         for (const [id, { endsAt }] of windows) if (now >= endsAt) windows.delete(id);
       }

@@ -82,7 +82,7 @@ export async function serveConnections(
     // The runtime builds the URL from it, and a path in it would come before the path.
     const host = request.headers.get("host");
     if (host !== null && !HOST.test(host)) throw new RequestError("Invalid host header");
-    if (sizeOf(request.headers) > limits.maxHeaderBytes) return last(new Response(null, { status: 431 }));
+    if (sizeOf(request) > limits.maxHeaderBytes) return last(new Response(null, { status: 431 }));
     return await app.fetch(request, { incoming: { socket: { remoteAddress: peer } } as IncomingMessage });
   }
 
@@ -111,9 +111,9 @@ function last({ body, status, headers }: Response): Response {
   return new Response(body, { status, headers: [...headers, ["connection", "close"]] });
 }
 
-/** Bytes on the wire: a colon, a space and the end of the line with each. */
-function sizeOf(headers: Headers): number {
-  let size = 0;
+/** Bytes on the wire of the request line and the headers: a colon, a space and the end of the line with each of these. */
+function sizeOf({ method, url, headers }: Request): number {
+  let size = method.length + url.length;
   for (const [name, value] of headers) size += name.length + value.length + 4;
   return size;
 }

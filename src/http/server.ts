@@ -30,6 +30,7 @@ import { validate } from "./validation.ts";
 import { addWebhooks } from "./webhooks.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]);
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
 /** The app with every resource on it. Starts nothing: `listen.ts` gives it a port, tests call `app.request`. */
@@ -66,7 +67,8 @@ function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
     const tookMs = runtime.clock.now() - begun;
     const route = c.get("route") ?? "(none)";
     const status = c.get("written") ?? statusWithHeaders(c);
-    const { method } = c.req;
+    // Some runtimes take any word for a method; each would be a series of its own.
+    const method = METHODS.has(c.req.method) ? c.req.method : "OTHER";
     metrics.requests.add({ method, route, status: String(status) });
     metrics.requestSeconds.observe(tookMs / 1000);
     const line = { requestId, method, route, status, tookMs, accountId: c.get("caller")?.account.id };

@@ -4,6 +4,7 @@
  * table in `line.ts`. Trouble stays inside: nothing that fails here reaches another line.
  */
 import type { EventLog } from "../event/log.ts";
+import type { MessageError } from "../message/message.ts";
 import { settledWithin } from "../runtime.ts";
 import type { CloseReason, Connection, ConnectionEvents, Network, OwnIdentity } from "../whatsapp/connection.ts";
 import { deleteLine } from "./delete.ts";
@@ -129,14 +130,15 @@ export class LineKeeper {
   async #boot(): Promise<void> {
     const line = await this.#row.read();
     if (!line) return;
+    // First of all: nobody may be told that a line is connected, whatever comes next.
+    await this.#row.change("booted", { qr: null, pairingCode: null });
     const linked = await this.#row.persistently(() => this.#deps.network.isLinked(this.lineId));
     // The process died between the network's word and our row: the credentials are the truth.
     if (linked !== line.linked) {
       if (linked) await this.#row.change("linked", { linked });
       else await this.#row.change("logged_out", { linked, halted: true, reason: "The link is gone." });
     }
-    await this.#row.change("booted", { qr: null, pairingCode: null });
-    if (!linked && line.linked || line.status === "logged_out") this.runner.use({ kind: "ended", error: LOGGED_OUT });
+    if (!linked && line.linked || line.status === "logged_out") await this.#endQueue(LOGGED_OUT);
     if (line.takenWish !== line.wishNumber) return await this.#reconcile();
     const now = await this.#row.read();
     if (now?.wanted === "connected" && !now.halted) this.#open(now);
@@ -161,13 +163,12 @@ export class LineKeeper {
       case "logged_out":
         await this.#unlink(line);
         await this.#row.change("logged_out", { ...taken, linked: false, reason: "The owner logged it out." });
-        return this.runner.use({ kind: "ended", error: LOGGED_OUT });
+        return await this.#endQueue(LOGGED_OUT);
       case "deleted":
         await this.#unlink(line);
         // Not taken yet: the wish is fulfilled when the row is gone.
         if (line.linked) await this.#row.change("logged_out", { linked: false, reason: DELETED_REASON });
-        this.runner.use({ kind: "ended", error: DELETED });
-        await this.runner.resting();
+        await this.#endQueue(DELETED);
         if (this.#stopping.signal.aborted) return; // the next start goes on
         await this.#row.persistently(() => deleteLine(this.#deps.kv, line));
         return this.#changed();
@@ -250,7 +251,7 @@ export class LineKeeper {
       case "logged_out":
         await this.#row.persistently(() => this.#deps.network.forget(this.lineId));
         await this.#row.change("logged_out", { ...none, linked: false, halted: true });
-        return this.runner.use({ kind: "ended", error: LOGGED_OUT });
+        return await this.#endQueue(LOGGED_OUT);
       case "link_expired":
         if (++this.#linkRounds >= LINK_ROUNDS) return await this.#row.change("link_expired", { ...none, halted: true });
         await this.#row.change("linking", none);
@@ -336,6 +337,12 @@ export class LineKeeper {
     }
     this.#deps.runtime.log.warn({ lineId: this.lineId }, "the network could not be told that a line was unlinked");
     await this.#within(CLOSE_WITHIN_MS, connection.close());
+  }
+
+  /** Fails what waits, to the last message, before anything else: a new link may be another number. */
+  async #endQueue(error: MessageError): Promise<void> {
+    this.runner.use({ kind: "ended", error });
+    await this.runner.resting();
   }
 
   async #within(limitMs: number, done: Promise<void>): Promise<void> {

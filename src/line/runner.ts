@@ -49,6 +49,7 @@ const RETRY_AFTER_MS = [2_000, 8_000];
 const ALARM_LEAD_MS = 250;
 /** After trouble with the store, or a connection that is open and yet holds. */
 const TROUBLE_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
 /** How long a connection may take over the departure of one message. */
 const SEND_DEADLINE_MS = 120_000;
 /** How many messages of an ended line fail at once. */
@@ -161,7 +162,9 @@ export class Runner {
     }
     if (flow.kind === "waiting") return Infinity;
     // After passing trouble the network is left alone for a while.
-    if (this.#retryAt > now) return this.#retryAt - now;
+    const pause = this.#retryAt - now;
+    // A longer one than there is: the clock was set back.
+    if (pause > 0 && pause <= LONGEST_PAUSE_MS) return pause;
     const ready = this.#preparation.of(message, flow.connection);
     const delays = await this.#deps.delays(message.accountId);
     const pacing = (await this.#deps.kv.get(keys.pacing(this.#line.lineId))).value;

@@ -11,7 +11,7 @@ import { safeFilename } from "../media/filename.ts";
 import type { MediaStore } from "../media/store.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { Change, type Kv, retryOnConflict, StoreError } from "../store/kv.ts";
 import { type FileContent, remoteFile } from "./content.ts";
 import { fileKind } from "./file_kind.ts";
 import type { Message } from "./message.ts";
@@ -20,12 +20,14 @@ import type { Recorder } from "./record.ts";
 
 /** Pauses between the attempts; while they run, the line waits. */
 const RETRY_PAUSES_MS = [1_000, 4_000];
+/** After trouble with the store. */
+const STORE_PAUSE_MS = 1_000;
 /** Where trying again changes nothing. */
 const FINAL: readonly EgressError["code"][] = ["forbidden_url", "forbidden_address", "too_large", "too_many_redirects"];
 
 /**
  * Afterwards the message has its file, or has ended as failed (`file_unavailable`), unless the signal aborted. Never
- * called for two messages of a line at once. Throws StoreError.
+ * called for two messages of a line at once.
  */
 export type FetchFile = (message: Message, signal: AbortSignal) => Promise<void>;
 
@@ -55,13 +57,32 @@ export function makeFetchFile({ kv, runtime, safeFetch, files, recorder }: Fetch
     if (!kept) await files.remove(fetched.file.fileId);
   }
 
+  /** Keeps it however long the store is in trouble: it need not be fetched again, nor lie here several times. */
+  async function keepAtLast(
+    message: Message,
+    fetched: Awaited<ReturnType<typeof download>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (;;) {
+      try {
+        return await keep(message, fetched);
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        runtime.log.warn({ messageId: message.id, error: String(error) }, "a fetched file waits to be kept");
+        await sleep(runtime.clock, STORE_PAUSE_MS, signal);
+        // Whether an uncertain commit has named it shows at the next start; the sweep knows then.
+        if (signal.aborted) return;
+      }
+    }
+  }
+
   return async (message, signal) => {
     const remote = remoteFile(message.content);
     if (!remote) return;
     let failure: Problem | null = null;
     for (const pauseMs of [...RETRY_PAUSES_MS, 0]) {
       try {
-        return await keep(message, await download(remote.url, { path: "fileUrl", signal }));
+        return await keepAtLast(message, await download(remote.url, { path: "fileUrl", signal }), signal);
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof Problem)) throw error;

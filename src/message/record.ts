@@ -12,7 +12,7 @@ import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { dequeue } from "./queue.ts";
-import { earlyReceipts, statusBody } from "./receipts.ts";
+import { earlyReceipts, isProved, statusBody } from "./receipts.ts";
 
 export interface RecorderDeps {
   kv: Kv;
@@ -35,9 +35,9 @@ export interface Recorder {
   sent(messageId: string, at: number, alongside?: Alongside): Promise<Message | null>;
   /** `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
   proved(messageId: string): Promise<Message | null>;
-  /** `processing` to `failed`, with its event. */
+  /** `processing` to `failed`, with its event; to `sent` when a receipt proves that an attempt arrived. */
   failed(messageId: string, error: MessageError, alongside?: Alongside): Promise<Message | null>;
-  /** `queued` to `failed`, with its event: expired, or its line is gone. */
+  /** `queued` to `failed` or proved `sent`, with its event: expired, or its line is gone. */
   dropped(messageId: string, error: MessageError): Promise<Message | null>;
   /** As `dropped`, but only before the first attempt: what may have left can't be called back. */
   cancelled(messageId: string, error: MessageError): Promise<Message | null>;
@@ -115,9 +115,15 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
       move(messageId, "processing", (m) => ({ ...m, status: "sent", sentAt: at, error: null }), alongside),
     proved: (messageId) => move(messageId, "queued", (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt })),
     failed: (messageId, error, alongside) =>
-      move(messageId, "processing", (m) => ({ ...m, status: "failed", error }), alongside),
-    dropped: (messageId, error) => move(messageId, "queued", (m) => ({ ...m, status: "failed", error })),
+      move(messageId, "processing", (m) => failedUnlessProved(m, error), alongside),
+    dropped: (messageId, error) => move(messageId, "queued", (m) => failedUnlessProved(m, error)),
     cancelled: (messageId, error) =>
       move(messageId, "queued", (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null),
   };
+}
+
+/** Acks may all be lost and the message have arrived: what a phone has told counts more. */
+function failedUnlessProved(message: Message, error: MessageError): Message {
+  if (isProved(message)) return { ...message, status: "sent", sentAt: message.deliveredAt, error: null };
+  return { ...message, status: "failed", error };
 }

@@ -35,6 +35,15 @@ Deno.test("a key has its requests a minute, and is told", () =>
     });
   }, { plan: { requestsPerMinute: 3 } }));
 
+Deno.test("a clock that is set back does not lengthen the minute", () =>
+  withApi(async (world) => {
+    const ask = async () => (await world.call("GET", "/v1/sessions")).status;
+    assert.deepEqual([await ask(), await ask(), await ask()], [200, 200, 429]);
+    const { now } = world.runtime.clock;
+    world.runtime.clock.now = () => now.call(world.runtime.clock) - 60 * 60 * 1000;
+    assert.equal(await ask(), 200);
+  }, { plan: { requestsPerMinute: 2 } }));
+
 Deno.test("a plan without a limit says nothing of one", () =>
   withApi(async (world) => {
     await expectAnswer(await world.call("GET", "/v1/webhooks"), {
@@ -133,3 +142,11 @@ Deno.test("readiness follows the storage and the stop", async () => {
     assert.equal((await world.call("GET", "/healthz")).status, 200);
   });
 });
+
+Deno.test("made-up methods are one series of the metrics", () =>
+  withApi(async (world) => {
+    for (const method of ["BREW", "STEEP"]) await world.call(method, "/v1/sessions");
+    const text = await (await world.call("GET", "/metrics")).text();
+    assert.match(text, /paloma_http_requests_total\{method="OTHER",route="\(none\)",status="405"\} 2\n/);
+    assert.doesNotMatch(text, /BREW|STEEP/);
+  }));

@@ -229,6 +229,21 @@ Deno.test("what waits on a line fails when the line is logged out, and a new lin
   await world.supervisor.stop();
 });
 
+Deno.test("a new link that is asked for at once finds nothing of a long queue", async () => {
+  const world = await connectedWorld();
+  world.network.of("ses_1").isOpen = false;
+  const queued = [];
+  for (let i = 0; i < 300; i++) queued.push(await world.accept());
+  const wished = world.lines.wish(ACCOUNT, "ses_1", "log_out")
+    .then(() => world.lines.wish(ACCOUNT, "ses_1", "connect"));
+  await world.clock.advance(30_000);
+  await wished;
+  const ends = await Promise.all(queued.map(async ({ id }) => (await world.message(id)).error?.code));
+  assert.deepEqual([...new Set(ends)], ["session_logged_out"]);
+  assert.notEqual((await world.line()).status, "logged_out");
+  await world.supervisor.stop();
+});
+
 Deno.test("a line that was logged out while the gateway died fails its queue at the next boot", async () => {
   const world = new World();
   await world.addLine("ses_1", { linked: false, status: "logged_out", halted: true });

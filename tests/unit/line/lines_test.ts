@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { makeQueueView } from "../../../src/line/queue_view.ts";
 import type { Accounts } from "../../../src/account/account.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";
 
@@ -29,6 +31,50 @@ Deno.test("the plan's number of sessions holds against many creates at once, and
   void world.lines.wish(ACCOUNT, first!.id, "delete");
   await world.clock.advance(10);
   await create();
+  await assert.rejects(create, { code: "session_limit_reached" });
+  await world.supervisor.stop();
+});
+
+Deno.test("a hundred creates at once are all made, and a hundred deletes at once all make room", async () => {
+  const world = new World({ sessions: 100 });
+  await world.boot();
+  const create = () => world.lines.create(ACCOUNT, { name: "x", pairingPhone: null });
+  const made = await Promise.all(Array.from({ length: 100 }, create));
+  await assert.rejects(create, { code: "session_limit_reached" });
+  assert.deepEqual((await world.lines.list(ACCOUNT)).map(({ id }) => id), made.map(({ id }) => id));
+  const gone = Promise.all(made.map(({ id }) => world.lines.wish(ACCOUNT, id, "delete")));
+  await until(async () => (await world.lines.list(ACCOUNT)).length === 0, "every line to leave the list");
+  await world.clock.advance(10_000);
+  await gone;
+  assert.equal((await world.kv.get(keys.lineCount(ACCOUNT))).value, 0);
+  await world.supervisor.stop();
+});
+
+Deno.test("of a hundred creates at once, as many as the plan allows are made, and the others are told so", async () => {
+  const world = new World({ sessions: 60 });
+  await world.boot();
+  const create = () => world.lines.create(ACCOUNT, { name: "x", pairingPhone: null });
+  const outcomes = await Promise.allSettled(Array.from({ length: 100 }, create));
+  const refused = outcomes.flatMap((outcome) => outcome.status === "rejected" ? [outcome.reason.code] : []);
+  assert.deepEqual(refused, new Array(40).fill("session_limit_reached"));
+  assert.equal((await world.lines.list(ACCOUNT)).length, 60);
+  await world.supervisor.stop();
+});
+
+Deno.test("a create that another process was faster than counts that one's line too", async () => {
+  const world = new World({ sessions: 2 });
+  await world.boot();
+  const create = () => world.lines.create(ACCOUNT, { name: "x", pairingPhone: null });
+  const { kv } = world;
+  const count = keys.lineCount(ACCOUNT);
+  const commit = kv.commit.bind(kv);
+  kv.commit = async (change) => {
+    kv.commit = commit;
+    await commit(new Change().set(count, 1));
+    return await commit(change);
+  };
+  await create();
+  assert.equal((await kv.get(count)).value, 2);
   await assert.rejects(create, { code: "session_limit_reached" });
   await world.supervisor.stop();
 });

@@ -3,7 +3,7 @@ import { Change, StoreError } from "../../../src/store/kv.ts";
 import { keys } from "../../../src/store/keys.ts";
 import type { FileContent } from "../../../src/message/content.ts";
 import type { SendOutcome } from "../../../src/whatsapp/connection.ts";
-import { connectedWorld, World } from "../../support/line_world.ts";
+import { connectedWorld, until, World } from "../../support/line_world.ts";
 
 Deno.test("an idle line sends at once, and `sent` comes with its event", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 15_000 } });
@@ -280,6 +280,44 @@ Deno.test("a departure that was written though the store said otherwise does not
   await world.clock.advance(10_000);
   assert.deepEqual([(await world.message(first.id)).status, (await world.message(second.id)).status], ["sent", "sent"]);
   assert.deepEqual(world.network.departures.map(({ networkId }) => networkId), [first.networkId, second.networkId]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a clock that is set back does not lengthen the pause after trouble", async () => {
+  const world = await connectedWorld();
+  let asked = 0;
+  world.network.preparing = () => asked++ === 0 ? { kind: "hold", detail: "offline for a moment" } : null;
+  const { now } = world.clock;
+  let backMs = 0;
+  world.clock.now = () => now.call(world.clock) - backMs;
+  const { id } = await world.accept();
+  await world.clock.advance(10);
+  assert.deepEqual([(await world.message(id)).status, asked], ["queued", 1]);
+  backMs = 60 * 60 * 1000;
+  await world.clock.advance(60_000);
+  assert.equal((await world.message(id)).status, "sent");
+  await world.supervisor.stop();
+});
+
+Deno.test("a receipt counts more than three lost answers", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  const { id, networkId } = await world.accept();
+  const lost = { kind: "unknown", detail: "no ack" } as const;
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    await until(async () => (await world.message(id)).attempts === attempt, `attempt ${attempt}`);
+    world.network.of("ses_1").answers(lost);
+    for (let i = 0; i < 300 && (await world.message(id)).attempts === attempt; i++) await world.clock.advance(20);
+  }
+  const { events } = world.network.of("ses_1");
+  const receipt = { networkId, chat: "x", participant: null, status: "delivered", at: world.clock.now() } as const;
+  await events.receipt(receipt);
+  world.network.of("ses_1").answers(lost);
+  await world.clock.advance(1_000);
+  const { status, error } = await world.message(id);
+  assert.deepEqual([status, error], ["sent", null]);
+  const told = (await world.events()).map(({ event }) => event).filter((event) => event.startsWith("message."));
+  assert.deepEqual(told, ["message.sent", "message.status"]);
   await world.supervisor.stop();
 });
 

@@ -4,7 +4,7 @@ import type { SafeFetch, SafeRequest, SafeResponse } from "../../../src/egress/s
 import type { Message } from "../../../src/message/message.ts";
 import { makeFetchFile, remoteContent } from "../../../src/message/fetch_file.ts";
 import { keys } from "../../../src/store/keys.ts";
-import { Change } from "../../../src/store/kv.ts";
+import { Change, StoreError } from "../../../src/store/kv.ts";
 import { fakeMedia } from "../../support/fake_media.ts";
 import { aSend, type SendWorld, withSendWorld } from "../../support/send_world.ts";
 
@@ -122,6 +122,27 @@ Deno.test("a file that cannot be had ends the message with a reason", () =>
       assert.match(s.dropped[0]!.message, reason);
       assert.equal(s.files.files.size, 0);
     }
+  }));
+
+Deno.test("a store in trouble has the file fetched once, and kept when it is over", () =>
+  withSendWorld(async (world) => {
+    const s = await stage(world, "https://example.com/a.pdf", [{ status: 200 }]);
+    const message = await s.message();
+    const { commit } = world.kv;
+    let refusals = 0;
+    world.kv.commit = (change) => {
+      if (refusals++ < 3) throw new StoreError("full", "there is no space left");
+      return commit.call(world.kv, change);
+    };
+    const fetched = s.fetchFile(message, NEVER);
+    while (refusals <= 3) {
+      await new Promise((resolve) => setTimeout(resolve));
+      await world.runtime.clock.advance(1_000);
+    }
+    await fetched;
+    const { content } = await s.message();
+    assert.ok(content.kind === "document" && "fileId" in content.file);
+    assert.deepEqual([s.requests.length, s.files.files.size], [1, 1]);
   }));
 
 Deno.test("a message that is cancelled meanwhile leaves no file", () =>
