@@ -6,9 +6,10 @@ import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
-import { Change, type KeyOf, type Kv } from "../store/kv.ts";
+import { Change, type KeyOf, type Kv, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/shared_reads.ts";
+import { makeInTurn } from "./in_turn.ts";
 
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
@@ -30,59 +31,71 @@ export interface KeptAnswer {
   keptAt: number;
 }
 
+/** Adds to a change that it keeps the answer, and that it fails its checks when another was kept meanwhile. */
+export type Keep<T> = (change: Change, answer: T) => void;
+
 export interface Idempotency {
   /** The first answer, or null. Throws Problem idempotency_key_reused when it was given to another body. */
   find<T>(request: RepeatableRequest): Promise<T | null>;
   /**
    * Keeps the answer, which must survive JSON, in the change that does the work. The change must rest on a check that
-   * every rival of the same key shares, or be run by `once`.
+   * every rival of the same key shares.
    */
   keep(change: Change, request: RepeatableRequest, answer: unknown): void;
   /**
    * The kept answer, or that of `work`, which is kept then. Rivals in this process wait for the first; a failed `work`
-   * keeps nothing. Throws as `find` and as `work`.
+   * keeps nothing. Throws as `find` and as `work`. What `work` did before a crash may be done again: where it makes
+   * something, see `onceInCommit`.
    */
   once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T>;
+  /**
+   * As `once`, for `work` that keeps its answer itself, in the change that does it: neither is on disk without the
+   * other, whatever fails in between.
+   */
+  onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T>;
 }
 
 export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; seal: Seal }): Idempotency {
   const sharedGet = shareReads(kv);
-  const running = new Map<string, Promise<unknown>>();
+  const inTurn = makeInTurn();
 
-  const store: Idempotency = {
+  function answerIn<T>({ value }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest): T | null {
+    if (value === null || isOver(value, clock.now())) return null;
+    if (value.fingerprint !== fingerprint) throw keyReused();
+    return JSON.parse(new TextDecoder().decode(seal.open(value.answer))) as T;
+  }
+
+  function keep(change: Change, request: RepeatableRequest, answer: unknown): void {
+    const sealed = seal.seal(new TextEncoder().encode(JSON.stringify(answer)));
+    change.set(rowOf(request), { fingerprint: request.fingerprint, answer: sealed, keptAt: clock.now() });
+  }
+
+  return {
     async find<T>(request: RepeatableRequest): Promise<T | null> {
-      const { value } = await sharedGet(rowOf(request));
-      if (value === null || isOver(value, clock.now())) return null;
-      if (value.fingerprint !== request.fingerprint) throw keyReused();
-      return JSON.parse(new TextDecoder().decode(seal.open(value.answer))) as T;
+      return answerIn<T>(await sharedGet(rowOf(request)), request);
     },
 
-    keep(change, request, answer) {
-      const sealed = seal.seal(new TextEncoder().encode(JSON.stringify(answer)));
-      change.set(rowOf(request), { fingerprint: request.fingerprint, answer: sealed, keptAt: clock.now() });
-    },
+    keep,
 
     async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
-      const lane = JSON.stringify([request.accountId, request.key]);
-      for (let rival = running.get(lane); rival; rival = running.get(lane)) await rival;
-      const run = (async () => {
-        const kept = await store.find<T>(request);
+      return await inTurn(nameOf(request), async () => {
+        const kept = answerIn<T>(await sharedGet(rowOf(request)), request);
         if (kept !== null) return kept;
         const answer = await work();
         const change = new Change();
-        store.keep(change, request, answer);
+        keep(change, request, answer);
         await kv.commit(change);
         return answer;
-      })();
-      running.set(lane, run.catch(() => {}));
-      try {
-        return await run;
-      } finally {
-        running.delete(lane);
-      }
+      });
+    },
+
+    async onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T> {
+      return await inTurn(nameOf(request), async () => {
+        const slot = await sharedGet(rowOf(request));
+        return answerIn<T>(slot, request) ?? await work((change, answer) => keep(change.check(slot), request, answer));
+      });
     },
   };
-  return store;
 }
 
 /** The refusal of a key that came with another body before. */
@@ -105,6 +118,11 @@ export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
   }
   await settle();
   return swept;
+}
+
+/** Rivals have the same. */
+function nameOf({ accountId, key }: RepeatableRequest): string {
+  return JSON.stringify([accountId, key]);
 }
 
 /** The client's key is hashed: a commit with many of them stays within what it may hold in keys. */

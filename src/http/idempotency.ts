@@ -1,8 +1,9 @@
 /** `Idempotency-Key` on every POST: what makes two requests the same, and where the first answer comes from. */
 import { createHash } from "node:crypto";
-import type { RepeatableRequest } from "../account/idempotency.ts";
+import type { Idempotency, Keep, RepeatableRequest } from "../account/idempotency.ts";
 import { invalid } from "../errors.ts";
 import type { ApiContext } from "./context.ts";
+import type { Answer } from "./route.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -28,4 +29,27 @@ export function repeatable(
   const hash = createHash("sha256").update(`${c.req.method}\n${c.req.path}\n`);
   for (const part of parts) hash.update(`${part.length}\n`).update(part);
   return { accountId, key, fingerprint: hash.digest("hex") };
+}
+
+export interface MadeOnceOptions<T> {
+  idempotency: Pick<Idempotency, "onceInCommit">;
+  /** Null: without a key, nothing is kept. */
+  repeat: RepeatableRequest | null;
+  answerTo: (made: T) => Answer;
+}
+
+/**
+ * The answer to what `make` makes; to a repetition the first one. `make` calls `keep` for the change that makes it, so
+ * that the client never has to fear that its repetition makes a second. Throws Problem idempotency_key_reused, and as
+ * `make`.
+ */
+export async function madeOnce<T>(
+  { idempotency, repeat, answerTo }: MadeOnceOptions<T>,
+  make: (keep: Keep<T>) => Promise<T>,
+): Promise<Answer> {
+  if (repeat === null) return answerTo(await make(() => {}));
+  return await idempotency.onceInCommit<Answer>(
+    repeat,
+    async (keep) => answerTo(await make((change, made) => keep(change, answerTo(made)))),
+  );
 }

@@ -2,6 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { type Line, LINE_STATUSES } from "../line/line.ts";
 import type { Lines } from "../line/lines.ts";
+import { madeOnce } from "./idempotency.ts";
 import { type Api, created, ok, route } from "./route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, queryInt, Timestamp } from "./schemas.ts";
 import type { Services } from "./services.ts";
@@ -86,6 +87,7 @@ const createSession = route({
   description: "Linking begins at once: read the QR, or the pairing code, from `GET /v1/sessions/{id}/qr`. " +
     "The plan says how many sessions an account may have.",
   body: NewSession,
+  repeats: "handler",
   answers: { 201: { ...one, description: "The new session" } },
   problems: ["session_limit_reached"],
 });
@@ -206,12 +208,16 @@ export const sessionRoutes = [
   getQueue,
 ];
 
-export function addSessions(api: Api, { lines, queueView }: Pick<Services, "lines" | "queueView">): void {
+type Needed = Pick<Services, "lines" | "queueView" | "idempotency">;
+
+export function addSessions(api: Api, { lines, queueView, idempotency }: Needed): void {
   api.on(listSessions, async ({ caller }) => ok({ data: (await lines.list(caller.account.id)).map(sessionOf) }));
 
-  api.on(createSession, async ({ caller, body: { name, pairingPhone } }) => {
-    const line = await lines.create(caller.account.id, { name, pairingPhone: pairingPhone ?? null });
-    return created({ data: sessionOf(line) });
+  api.on(createSession, async ({ caller, body: { name, pairingPhone }, repeat }) => {
+    const answerTo = (line: Line) => created({ data: sessionOf(line) });
+    return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
+      return lines.create(caller.account.id, { name, pairingPhone: pairingPhone ?? null, beside: keep });
+    });
   });
 
   api.on(getQr, async ({ caller, params }) => {

@@ -1,7 +1,8 @@
 /** Webhooks: where events are posted, the log of it, and sending again (spec, "Webhooks"). */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES, type EventName } from "../event/event.ts";
-import { type Delivery, DELIVERY_STATUSES, type Webhook } from "../webhook/webhooks.ts";
+import { type Delivery, DELIVERY_STATUSES, type MadeWebhook, type Webhook } from "../webhook/webhooks.ts";
+import { madeOnce } from "./idempotency.ts";
 import { type Api, created, ok, route } from "./route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "./schemas.ts";
 import type { Services } from "./services.ts";
@@ -83,6 +84,7 @@ const createWebhook = route({
   operationId: "createWebhook",
   summary: "Register a webhook",
   body: NewWebhook,
+  repeats: "handler",
   answers: { 201: { description: "The webhook with its secret", schema: withSecret } },
   problems: ["not_found"],
 });
@@ -194,12 +196,14 @@ export const webhookRoutes = [
   rotateSecret,
 ];
 
-export function addWebhooks(api: Api, { webhooks }: Pick<Services, "webhooks">): void {
+export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhooks" | "idempotency">): void {
   api.on(listWebhooks, async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }));
 
-  api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null } }) => {
-    const { webhook, secret } = await webhooks.create(caller.account.id, { url, events, sessionId });
-    return created({ data: { ...recordOf(webhook), secret } });
+  api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null }, repeat }) => {
+    const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
+    return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
+      return webhooks.create(caller.account.id, { url, events, sessionId, beside: keep });
+    });
   });
 
   api.on(updateWebhook, async ({ caller, params, body: { url, events, active } }) => {

@@ -1,5 +1,6 @@
 /** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them (promise 5). */
 import type { Accounts } from "../account/account.ts";
+import { makeInTurn } from "../account/in_turn.ts";
 import { notFound, Problem } from "../errors.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
@@ -12,7 +13,7 @@ import type { Supervisor } from "./supervisor.ts";
 
 export interface Lines {
   /** Throws Problem session_limit_reached when the plan allows no more (checked inside the commit). */
-  create(accountId: string, options: { name: string; pairingPhone: string | null }): Promise<Line>;
+  create(accountId: string, options: NewLineOptions): Promise<Line>;
   /** Oldest first. Deleted lines do not appear. */
   list(accountId: string): Promise<Line[]>;
   /** Throws Problem not_found, also for another account's line. */
@@ -40,6 +41,13 @@ export interface Lines {
   checkNumber(accountId: string, lineId: string, number: string): Promise<NumberCheck>;
   /** Throws as checkNumber. */
   groups(accountId: string, lineId: string): Promise<Group[]>;
+}
+
+export interface NewLineOptions {
+  name: string;
+  pairingPhone: string | null;
+  /** Adds what is to be written with the line or not at all; called anew for each try. */
+  beside?: (change: Change, line: Line) => void;
 }
 
 export type Wish = "connect" | "pause" | "log_out" | "delete";
@@ -86,6 +94,8 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   const sharedGet = shareReads(kv);
   /** Lines as they were last read for sending. */
   const sendable = new Map<string, Row<Line>>();
+  /** Changes of an account's count of lines: at once, each try would let one through and all others fail. */
+  const countInTurn = makeInTurn();
 
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
     const slot = await sharedGet(keys.line(lineId));
@@ -118,6 +128,27 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     }
     if (back !== null) return back;
     throw new Problem("no_connected_session", "The account has no connected session to send from.");
+  }
+
+  /** The commit that makes a line. Throws Problem session_limit_reached. */
+  async function creationOf(accountId: string, { name, pairingPhone, beside }: NewLineOptions) {
+    const caller = await accounts.caller(accountId);
+    if (!caller) throw notFound("account");
+    const count = await kv.get(keys.lineCount(accountId));
+    if ((count.value ?? 0) >= caller.plan.sessions) {
+      const allowed = caller.plan.sessions;
+      throw new Problem(
+        "session_limit_reached",
+        `The plan "${caller.plan.name}" allows ${allowed} ${allowed === 1 ? "session" : "sessions"}.`,
+      );
+    }
+    const createdAt = runtime.clock.now();
+    const line = newLine({ id: runtime.ids.next("ses"), accountId, name, pairingPhone, createdAt });
+    const change = new Change().check(count).set(keys.lineCount(accountId), (count.value ?? 0) + 1)
+      .checkAbsent(keys.line(line.id)).set(keys.line(line.id), line)
+      .set(keys.lineOfAccount(accountId, createdAt, line.id), line.id);
+    beside?.(change, line);
+    return { change, result: line };
   }
 
   /** Writes the wish. Deleting takes the line out of the account's list and count at once. */
@@ -156,7 +187,9 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   }
 
   async function fulfil(accountId: string, lineId: string, wish: Wish): Promise<Line> {
-    const wished = await write(accountId, lineId, wish);
+    const wished = wish === "delete"
+      ? await countInTurn(accountId, () => write(accountId, lineId, wish))
+      : await write(accountId, lineId, wish);
     supervisor.wished(wished);
     return await until(
       lineId,
@@ -174,25 +207,8 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   }
 
   return {
-    async create(accountId, { name, pairingPhone }) {
-      const line = await retryOnConflict(kv, async () => {
-        const caller = await accounts.caller(accountId);
-        if (!caller) throw notFound("account");
-        const count = await kv.get(keys.lineCount(accountId));
-        if ((count.value ?? 0) >= caller.plan.sessions) {
-          const allowed = caller.plan.sessions;
-          throw new Problem(
-            "session_limit_reached",
-            `The plan "${caller.plan.name}" allows ${allowed} ${allowed === 1 ? "session" : "sessions"}.`,
-          );
-        }
-        const createdAt = runtime.clock.now();
-        const line = newLine({ id: runtime.ids.next("ses"), accountId, name, pairingPhone, createdAt });
-        const change = new Change().check(count).set(keys.lineCount(accountId), (count.value ?? 0) + 1)
-          .checkAbsent(keys.line(line.id)).set(keys.line(line.id), line)
-          .set(keys.lineOfAccount(accountId, createdAt, line.id), line.id);
-        return { change, result: line };
-      });
+    async create(accountId, options) {
+      const line = await countInTurn(accountId, () => retryOnConflict(kv, () => creationOf(accountId, options)));
       supervisor.wished(line);
       return line;
     },

@@ -1,5 +1,6 @@
 /** Webhooks as the HTTP floor and the panel use them: records, secrets, the delivery log, redelivery. */
 import type { EventName } from "../event/event.ts";
+import type { Change } from "../store/kv.ts";
 
 export interface Webhook {
   id: string;
@@ -49,6 +50,14 @@ export interface NewWebhook {
   /** Null: all. */
   events: readonly EventName[] | null;
   sessionId: string | null;
+  /** Adds what is to be written with the webhook or not at all; called anew for each try. */
+  beside?: (change: Change, made: MadeWebhook) => void;
+}
+
+/** A webhook and the secret that it has now, which is shown this once. */
+export interface MadeWebhook {
+  webhook: Webhook;
+  secret: string;
 }
 
 export interface DeliveryQuery {
@@ -64,7 +73,7 @@ export interface Webhooks {
   list(accountId: string): Promise<Webhook[]>;
   get(accountId: string, webhookId: string): Promise<Webhook>;
   /** Throws Problem validation_failed for a target that may not be called, not_found for an unknown session. */
-  create(accountId: string, options: NewWebhook): Promise<{ webhook: Webhook; secret: string }>;
+  create(accountId: string, options: NewWebhook): Promise<MadeWebhook>;
   /** Throws Problem validation_failed as `create` does. */
   update(
     accountId: string,
@@ -74,7 +83,7 @@ export interface Webhooks {
   /** Also drops what waits for it and its delivery log. Resolves to the last record. */
   remove(accountId: string, webhookId: string): Promise<Webhook>;
   /** A new secret; the previous one goes on signing beside it until `previousSecretUntil`. */
-  rotateSecret(accountId: string, webhookId: string): Promise<{ webhook: Webhook; secret: string }>;
+  rotateSecret(accountId: string, webhookId: string): Promise<MadeWebhook>;
   /** Sends the event `webhook.test` to this webhook alone, whatever it subscribes to. Resolves to the event's id. */
   test(accountId: string, webhookId: string): Promise<{ eventId: string }>;
   /** Newest event first; `next` goes into `before` for the following page, null: there is none. */

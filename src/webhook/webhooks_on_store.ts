@@ -54,7 +54,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
   }
 
   /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
-  async function creationOf(row: WebhookRow): Promise<{ change: Change; result: void }> {
+  async function creationOf(row: WebhookRow): Promise<Change> {
     const { id, accountId } = row;
     const made = await kv.get(keys.webhooksMade(accountId));
     if ((await rowsOf(accountId)).length >= WEBHOOKS_PER_ACCOUNT) {
@@ -68,7 +68,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
       key: keys.webhookProgress(id),
       value: { cursor: order, origin: order, failedInARow: 0, failingSince: null, announcedAt: null },
     }]);
-    return { change, result: undefined };
+    return change;
   }
 
   /** Writes the changed row and tells its worker. */
@@ -109,7 +109,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
       return shown((await existing(accountId, webhookId)).value);
     },
 
-    async create(accountId, { url, events: subscribed, sessionId }) {
+    async create(accountId, { url, events: subscribed, sessionId, beside }) {
       await vetTarget(url);
       if (sessionId !== null && !(await findSession(accountId, sessionId))) throw notFound("session");
       const { secret, sealed } = sealedSecret();
@@ -129,9 +129,14 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
         previousSecret: null,
       };
       // Each try that is lost is a webhook that somebody else made: after so many the account is full.
-      await retryOnConflict(kv, () => creationOf(row), WEBHOOKS_PER_ACCOUNT + 1);
+      const made = await retryOnConflict(kv, async () => {
+        const change = await creationOf(row);
+        const result = { webhook: shown(row), secret };
+        beside?.(change, result);
+        return { change, result };
+      }, WEBHOOKS_PER_ACCOUNT + 1);
       dispatcher.changed(row);
-      return { webhook: shown(row), secret };
+      return made;
     },
 
     async update(accountId, webhookId, wanted) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { keys } from "../../src/store/keys.ts";
+import { StoreError } from "../../src/store/kv.ts";
 import { expectAnswer, problem } from "../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
 import { until } from "../support/line_world.ts";
@@ -83,13 +84,76 @@ Deno.test("a repeated send gets its answer although its session is gone", () =>
     assert.equal(await expectAnswer(await post(), { status: 202 }), first);
   }));
 
-Deno.test("fifty sessions at once under one key are one session", () =>
+/** What is made by a POST: its path, a body, another one. */
+const CREATIONS: [path: string, same: unknown, other: unknown][] = [
+  ["/v1/sessions", { name: "x" }, { name: "y" }],
+  ["/v1/webhooks", { url: "https://example.com" }, { url: "https://example.org" }],
+];
+
+/** The account's records under the path, after the one key made one and its repetitions had the same answer. */
+async function expectOne(world: ApiWorld, [path, same, other]: (typeof CREATIONS)[number], first: string) {
+  const post = (json: unknown) => world.call("POST", path, { json, headers: KEYED });
+  assert.equal(await expectAnswer(await post(same), { status: 201 }), first);
+  await expectAnswer(await post(other), { status: 422, contains: problem("idempotency_key_reused") });
+  const { data } = await (await world.call("GET", path)).json();
+  assert.equal(data.length, 1);
+  const { _id, id = _id } = JSON.parse(first).data;
+  assert.equal(data[0]._id ?? data[0].id, id);
+}
+
+for (const creation of CREATIONS) {
+  const [path, same] = creation;
+  const plan = { sessions: 1 };
+  const post = (world: ApiWorld) => world.call("POST", path, { json: same, headers: KEYED });
+
+  Deno.test(`fifty at once with one key make one: ${path}`, () =>
+    withApi(async (world) => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => post(world)));
+      const texts = new Set(await Promise.all(answers.map((answer) => expectAnswer(answer, { status: 201 }))));
+      assert.equal(texts.size, 1);
+      await expectOne(world, creation, [...texts][0]!);
+    }, { plan }));
+
+  Deno.test(`the answer is on disk with what it tells of, should all fail right afterwards: ${path}`, () =>
+    withApi(async (world) => {
+      const { kv } = world;
+      kv.committed = () => kv.trouble = new StoreError("unavailable", "the store went away");
+      const first = await expectAnswer(await post(world), { status: 201 });
+      kv.committed = () => {};
+      kv.trouble = null;
+      await expectOne(world, creation, first);
+    }, { plan }));
+
+  Deno.test(`a repetition tells what was made although nobody could know it then: ${path}`, () =>
+    withApi(async (world) => {
+      const { kv } = world;
+      const commit = kv.commit.bind(kv);
+      kv.commit = async (change) => {
+        await commit(change);
+        throw new StoreError("unavailable", "the answer of the store was lost");
+      };
+      await expectAnswer(await post(world), { status: 503, contains: problem("storage_unavailable") });
+      kv.commit = commit;
+      await expectOne(world, creation, await expectAnswer(await post(world), { status: 201 }));
+    }, { plan }));
+
+  Deno.test(`what could not be written is made by the repetition: ${path}`, () =>
+    withApi(async (world) => {
+      const { kv } = world;
+      const commit = kv.commit.bind(kv);
+      kv.commit = () => Promise.reject(new StoreError("full", "no space"));
+      await expectAnswer(await post(world), { status: 503, contains: problem("storage_unavailable") });
+      kv.commit = commit;
+      await expectOne(world, creation, await expectAnswer(await post(world), { status: 201 }));
+    }, { plan }));
+}
+
+Deno.test("one key for two paths at once makes one thing", () =>
   withApi(async (world) => {
-    const create = () => world.call("POST", "/v1/sessions", { json: { name: "x" }, headers: KEYED });
-    const answers = await Promise.all(Array.from({ length: 50 }, create));
-    const texts = new Set(await Promise.all(answers.map((answer) => expectAnswer(answer, { status: 201 }))));
-    assert.equal(texts.size, 1);
-    assert.equal((await (await world.call("GET", "/v1/sessions")).json()).data.length, 1);
+    const answers = await Promise.all(
+      CREATIONS.map(([path, json]) => world.call("POST", path, { json, headers: KEYED })),
+    );
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 422]);
   }));
 
 Deno.test("one key is for one request, whatever its path", () =>

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { IDEMPOTENCY_MS, sweepAnswers } from "../../../src/account/idempotency.ts";
+import { IDEMPOTENCY_MS, type Keep, sweepAnswers } from "../../../src/account/idempotency.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { Change } from "../../../src/store/kv.ts";
-import { keysUnder, withSendWorld } from "../../support/send_world.ts";
+import { keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
 const REQUEST = { accountId: "acc_1", key: "order-7", fingerprint: "aaaa" };
 
@@ -47,6 +47,53 @@ Deno.test("work that fails keeps nothing, so that the next try does it", () =>
     const second = idempotency.once(REQUEST, () => Promise.resolve("second"));
     await assert.rejects(first, /no/);
     assert.equal(await second, "second");
+  }));
+
+Deno.test("work that keeps its answer itself is done once by fifty at once, and its answer is in its commit", () =>
+  withSendWorld(async ({ idempotency, kv }) => {
+    const work = async (keep: Keep<string>) => {
+      const change = new Change().set(
+        keys.lineCount("acc_1"),
+        ((await kv.get(keys.lineCount("acc_1"))).value ?? 0) + 1,
+      );
+      keep(change, "the answer");
+      assert.ok(await kv.commit(change));
+      throw new Error("the client was told nothing");
+    };
+    const runs = Array.from({ length: 50 }, () => idempotency.onceInCommit(REQUEST, work));
+    const outcomes = await Promise.allSettled(runs);
+    assert.equal(outcomes.filter(({ status }) => status === "rejected").length, 1);
+    assert.equal(await idempotency.find(REQUEST), "the answer");
+    assert.equal((await kv.get(keys.lineCount("acc_1"))).value, 1);
+    const other = { ...REQUEST, fingerprint: "bbbb" };
+    await assert.rejects(idempotency.onceInCommit(other, work), { code: "idempotency_key_reused" });
+  }));
+
+Deno.test("work that keeps its answer itself is not written when another process has kept one meanwhile", () =>
+  withSendWorld(async ({ idempotency, kv, runtime }) => {
+    const other = sendWorld(kv, runtime).idempotency;
+    const version = await idempotency.onceInCommit(REQUEST, async (keep: Keep<string | null>) => {
+      await other.once(REQUEST, () => Promise.resolve("the other's"));
+      const change = new Change();
+      keep(change, "mine");
+      return await kv.commit(change);
+    });
+    assert.equal(version, null);
+    assert.equal(await idempotency.find(REQUEST), "the other's");
+  }));
+
+Deno.test("the answer of work that keeps it itself takes the place of one that is over", () =>
+  withSendWorld(async ({ idempotency, kv, runtime }) => {
+    await idempotency.once(REQUEST, () => Promise.resolve("old"));
+    await runtime.clock.advance(IDEMPOTENCY_MS);
+    const work = async (keep: Keep<string>) => {
+      const change = new Change();
+      keep(change, "new");
+      assert.ok(await kv.commit(change));
+      return "new";
+    };
+    assert.equal(await idempotency.onceInCommit({ ...REQUEST, fingerprint: "bbbb" }, work), "new");
+    assert.equal(await idempotency.find({ ...REQUEST, fingerprint: "bbbb" }), "new");
   }));
 
 Deno.test("the sweep removes answers that are over, and only those", () =>
