@@ -12,18 +12,21 @@ export interface GatewayLock {
   release(): Promise<void>;
 }
 
-/** Another gateway runs on the data folder. */
+/** Another gateway runs on the data folder, or a restore does. */
 export class AlreadyRunning extends Error {
   override name = "AlreadyRunning";
 
   constructor(dataDir: string) {
-    super(`another gateway already runs on the data folder ${dataDir}: stop it first, or give this one its own folder`);
+    super(
+      `another gateway already runs on the data folder ${dataDir} (or a restore): ` +
+        "stop it first, or give this one its own folder",
+    );
   }
 }
 
 /**
  * Takes the folder for this gateway until it is released or the process ends, however it ends. Throws AlreadyRunning
- * at once. Commands do not take it: they work beside the gateway.
+ * at once. Commands do not take it: they work beside the gateway. Only a restore does, which needs the folder alone.
  *
  * The lock is SQLite's on a file of its own: the system drops it with the process, also after `kill -9`, and unlike
  * `Deno.FsFile.lock` it can be tried without waiting on every Deno since 2.4.

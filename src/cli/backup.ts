@@ -18,7 +18,9 @@ export function addBackupCommands(root: Command): void {
       printResult(options, { file, ...summary }, () => `${file}: ${describe(summary)}.\n${KEEP_THE_KEY}`);
     });
 
-  withSettings(root.command("restore <file>").description("bring a backup into an empty data folder"))
+  withSettings(
+    root.command("restore <file>").description("bring a backup into an empty data folder, while no gateway runs"),
+  )
     .option("--json", "print JSON")
     .action(async (file: string, options) => {
       const summary = await restore(file, dataPaths(options));

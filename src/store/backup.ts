@@ -6,10 +6,11 @@
  * would do it, but Deno 2.4 offers neither.) The copy keeps its thread busy: run it in a process of its own.
  *
  * The secret key is left out on purpose: a backup alone opens no credential. Whoever restores needs the same
- * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one.
+ * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
  */
 import { dirname, join, posix, relative, sep } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { lockGateway } from "../gateway_lock.ts";
 import { storeError } from "./store_error.ts";
 
 /** Where a data folder keeps what is backed up. */
@@ -38,6 +39,8 @@ const PART_BYTES = 1024 * 1024;
 const ROWS_A_PAGE = 500;
 /** Files that are still being written end so, here and in the media store. */
 const UNFINISHED = ".part";
+/** What SQLite keeps beside a store while it is open. A process that is killed leaves it there. */
+const LEFTOVERS = ["-wal", "-shm", "-journal"];
 
 /** Writes a backup to `file`, which must not exist yet. Throws BackupError, StoreError. */
 export async function backup(data: DataPaths, file: string): Promise<BackupSummary> {
@@ -64,30 +67,59 @@ export async function backup(data: DataPaths, file: string): Promise<BackupSumma
   });
 }
 
-/** Restores a backup into a data folder without store and media. Throws BackupError, StoreError. */
+/**
+ * Restores a backup into a data folder without store and media, and holds the folder's gateway lock meanwhile. Throws
+ * BackupError, AlreadyRunning, StoreError.
+ */
 export async function restore(file: string, data: DataPaths): Promise<BackupSummary> {
   if (!await exists(file)) throw new BackupError(`there is no backup at ${file}`);
-  if (await exists(data.store) || await hasEntries(data.media)) {
-    throw new BackupError(`${dirname(data.store)} holds data already: restore into an empty folder`);
-  }
   const source = new DatabaseSync(file, { readOnly: true });
   try {
     assertBackup(source, file);
-    const { files, bytes } = await copyFilesOut(source, data.media);
-    // The store comes last and whole: a folder without it is an empty folder.
-    return await writeWhole(data.store, (unfinished) => {
-      const target = openTarget(unfinished);
-      try {
-        const rows = copyTables(source, target);
-        target.exec("COMMIT");
-        return Promise.resolve({ rows, files, bytes });
-      } finally {
-        target.close();
-      }
-    });
+    const lock = await lockGateway(dirname(data.store));
+    try {
+      return await restoreFrom(source, data);
+    } finally {
+      await lock.release();
+    }
   } finally {
     source.close();
   }
+}
+
+async function restoreFrom(source: DatabaseSync, data: DataPaths): Promise<BackupSummary> {
+  await assertNoStore(data.store);
+  if (await hasEntries(data.media)) throw holdsData(data.store);
+  const { files, bytes } = await copyFilesOut(source, data.media);
+  // The store comes last and whole: a folder without it is an empty folder.
+  return await writeWhole(data.store, async (unfinished) => {
+    const target = openTarget(unfinished);
+    try {
+      const rows = copyTables(source, target);
+      target.exec("COMMIT");
+      // Commands take no lock: one may have made a store meanwhile.
+      await assertNoStore(data.store);
+      return { rows, files, bytes };
+    } finally {
+      target.close();
+    }
+  });
+}
+
+/** SQLite would play a log that was left behind into the restored store, and mix the rows of both. */
+async function assertNoStore(store: string): Promise<void> {
+  if (await exists(store)) throw holdsData(store);
+  for (const leftover of LEFTOVERS.map((suffix) => store + suffix)) {
+    if (!await exists(leftover)) continue;
+    throw new BackupError(
+      `${leftover} is left of a store that was here and would spoil the restored one: ` +
+        "move it away, with what else is left of that store, or restore into an empty folder",
+    );
+  }
+}
+
+function holdsData(store: string): BackupError {
+  return new BackupError(`${dirname(store)} holds data already: restore into an empty folder`);
 }
 
 /** Makes a file under a name of its own, puts it on disk, and only then gives it its name. */

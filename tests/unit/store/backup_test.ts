@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { AlreadyRunning, lockGateway } from "../../../src/gateway_lock.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { backup, BackupError, type DataPaths, restore } from "../../../src/store/backup.ts";
 import { openDenoKv } from "../../../src/store/deno_kv.ts";
@@ -33,6 +34,12 @@ async function withStore<T>({ store }: DataPaths, use: (kv: Kv) => Promise<T>): 
   } finally {
     kv.close();
   }
+}
+
+/** What is in the folder of a store, with sizes. */
+async function entriesOf({ store }: DataPaths): Promise<[string, number][]> {
+  const entries = await Array.fromAsync(Deno.readDir(dirname(store)));
+  return entries.map(({ name }): [string, number] => [name, Deno.statSync(join(dirname(store), name)).size]).sort();
 }
 
 async function addFile({ media }: DataPaths, name: string, bytes: Uint8Array): Promise<void> {
@@ -136,4 +143,70 @@ Deno.test("nothing is overwritten, and what cannot be done is said and leaves no
     await assert.rejects(Deno.stat(fresh.store), Deno.errors.NotFound);
     const left = Array.from(Deno.readDirSync(folder), (entry) => entry.name);
     assert.ok(!left.some((name) => name.endsWith(".part")));
+  }));
+
+Deno.test("what a killed gateway left beside its store is never mixed into a restored one", () =>
+  withBench(async ({ folder, data, fresh }) => {
+    const copy = join(folder, "copy.backup");
+    await withStore(data, (kv) => kv.commit(new Change().set(["k"], "as backed up")));
+    await backup(data, copy);
+
+    await Deno.mkdir(dirname(fresh.store), { recursive: true });
+    const writer = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-check", WRITER, fresh.store, "500"],
+      stdout: "piped",
+    }).spawn();
+    const lines = writer.stdout.getReader();
+    await lines.read();
+    writer.kill("SIGKILL");
+    await lines.cancel();
+    await writer.status;
+    await Deno.remove(fresh.store);
+
+    await assert.rejects(restore(copy, fresh), (error) => {
+      assert.ok(error instanceof BackupError);
+      assert.ok(error.message.includes(`${fresh.store}-wal `), error.message);
+      assert.match(error.message, /move it away/);
+      return true;
+    });
+    await assert.rejects(Deno.stat(fresh.store), Deno.errors.NotFound);
+    assert.ok((await entriesOf(fresh)).some(([name, size]) => name === "store.db-wal" && size > 0), "the log is gone");
+
+    for (const suffix of ["-wal", "-shm"]) await Deno.remove(fresh.store + suffix);
+    await restore(copy, fresh);
+    await withStore(fresh, async (kv) => assert.equal((await kv.get(["k"])).value, "as backed up"));
+  }));
+
+Deno.test("a restore beside any leftover of a store is refused by its name and changes nothing", () =>
+  withBench(async ({ folder, data, fresh }) => {
+    const copy = join(folder, "copy.backup");
+    await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
+    await addFile(data, "ab/med_1", new Uint8Array([1]));
+    await backup(data, copy);
+    await (await lockGateway(dirname(fresh.store))).release();
+    for (const suffix of ["-wal", "-shm", "-journal"]) {
+      const leftover = fresh.store + suffix;
+      await Deno.writeTextFile(leftover, "left");
+      const before = await entriesOf(fresh);
+      await assert.rejects(restore(copy, fresh), new RegExp(`${basename(leftover)} `));
+      assert.deepEqual(await entriesOf(fresh), before);
+      await Deno.remove(leftover);
+    }
+  }));
+
+Deno.test("a restore holds the gateway's lock: refused while one runs, and let go of at the end", () =>
+  withBench(async ({ folder, data, fresh }) => {
+    const copy = join(folder, "copy.backup");
+    await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
+    await backup(data, copy);
+    const gateway = await lockGateway(dirname(fresh.store));
+    const before = await entriesOf(fresh);
+    await assert.rejects(restore(copy, fresh), AlreadyRunning);
+    assert.deepEqual(await entriesOf(fresh), before);
+    await gateway.release();
+
+    await restore(copy, fresh);
+    await (await lockGateway(dirname(fresh.store))).release();
+    await assert.rejects(restore(copy, fresh), /holds data already/);
+    await (await lockGateway(dirname(fresh.store))).release();
   }));
