@@ -5,10 +5,11 @@ import { makeAccounts } from "./account/accounts.ts";
 import { makePlans, type Plans } from "./account/plan.ts";
 import type { Config } from "./config.ts";
 import type { Runtime } from "./runtime.ts";
-import { secretKey } from "./secret_key.ts";
+import { secretKey, wrongSecretKey } from "./secret_key.ts";
 import type { ChunkedKv } from "./store/chunk.ts";
 import { openDenoKv } from "./store/deno_kv.ts";
 import { migrate } from "./store/migrate.ts";
+import { fitsSecret } from "./store/secret_check.ts";
 import { makeSeal, type Seal, sealKey } from "./store/seal.ts";
 
 export interface DataFolder {
@@ -26,7 +27,10 @@ export function storePath(dataDir: string): string {
   return join(dataDir, "paloma.db");
 }
 
-/** Opens and, where needed, makes and converts the folder. Throws StoreError, SchemaTooNew, SecretKeyError. */
+/**
+ * Opens and, where needed, makes and converts the folder. Throws StoreError, SchemaTooNew, and SecretKeyError when the
+ * data was sealed with another key: no row is written then.
+ */
 export async function openDataFolder(
   config: Pick<Config, "dataDir" | "secretKey">,
   runtime: Runtime,
@@ -36,8 +40,9 @@ export async function openDataFolder(
   const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
   const kv = await openDenoKv(sealed, { runtime });
   try {
-    await migrate(kv, { runtime });
     const seal = makeSeal(key, runtime.random);
+    if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config.dataDir, config.secretKey);
+    await migrate(kv, { runtime });
     const plans = makePlans(kv);
     await plans.addDefaults();
     const accounts = makeAccounts({ kv, seal, plans, runtime });

@@ -12,7 +12,7 @@ export interface SecretKeyOptions {
   sealed: string;
 }
 
-/** The secret key cannot be read, or is gone while data that needs it is there. The message says what to do. */
+/** The secret key cannot be read, is gone while data needs it, or is not the data's. The message says what to do. */
 export class SecretKeyError extends Error {
   override name = "SecretKeyError";
 }
@@ -50,6 +50,17 @@ export async function secretKey(
   } finally {
     file.close();
   }
+}
+
+/** What to tell an operator whose key is not the one that the data was sealed with; it says where the key came from. */
+export function wrongSecretKey(dataDir: string, configured: string | null): SecretKeyError {
+  const path = join(dataDir, FILE);
+  const [where, remedy] = configured === null
+    ? [path, "put the original back, or set PALOMA_SECRET_KEY to the key that was used"]
+    : ["PALOMA_SECRET_KEY (--secret-key)", `set it to the key that was used, or leave it out if that is in ${path}`];
+  return new SecretKeyError(
+    `${where} is not the key that the data in ${dataDir} was sealed with, and nothing was changed: ${remedy}`,
+  );
 }
 
 function checked(key: string, path: string): string {

@@ -62,7 +62,7 @@ async function finding(check: string, look: () => string | Promise<string>): Pro
   }
 }
 
-/** Opens every account's key, which shows whether the secret key is the one that the data was written with. */
+/** Opens every account's key: one that was written with another secret key, before that was noticed, shows here. */
 async function describeData(data: DataFolder, dataDir: string): Promise<string> {
   const accounts = await data.accounts.list();
   for (const account of accounts) await data.accounts.apiKey(account.id);

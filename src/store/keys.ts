@@ -7,6 +7,7 @@ import type { Plan } from "../account/plan.ts";
 import type { KeptAnswer } from "../account/idempotency.ts";
 import type { Pacing } from "../line/pacing.ts";
 import type { Line } from "../line/line.ts";
+import type { SeenRow } from "../line/seen_row.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import type { FileRecord } from "../media/store.ts";
 import type { BulkDraft } from "../message/bulk_draft.ts";
@@ -27,6 +28,8 @@ function prefix<T>(...parts: Key): PrefixOf<T> {
 
 export const keys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
+  /** Sealed: opens with the secret key of this store and no other. */
+  secretCheck: () => key<Uint8Array>("meta", "secret_check"),
   // store/: the engine's own rows; nothing above reads them
   /** Never holds anything: deleting it waits until the file can be written. */
   probe: () => key<never>("store", "probe"),
@@ -68,10 +71,10 @@ export const keys = {
   lineUsed: (lineId: string) => key<number>("line_used", lineId),
   /** When the line's last message departed and when the next may: the pause survives a restart (promise 2). */
   pacing: (lineId: string) => key<Pacing>("pacing", lineId),
-  /** An incoming message that was kept (value: when, Unix ms): the same one is dropped when it comes again. */
-  seen: (lineId: string, chat: string, networkId: string) => key<number>("seen", lineId, chat, networkId),
-  seenOfLine: (lineId: string) => prefix<number>("seen", lineId),
-  allSeen: () => prefix<number>("seen"),
+  /** An incoming message that was kept: the same one is dropped when it comes again, see line/seen_row.ts. */
+  seen: (lineId: string, chat: string, networkId: string) => key<SeenRow>("seen", lineId, chat, networkId),
+  seenOfLine: (lineId: string) => prefix<SeenRow>("seen", lineId),
+  allSeen: () => prefix<SeenRow>("seen"),
   // message/
   /** A message by its id. */
   message: (messageId: string) => key<Message>("message", messageId),

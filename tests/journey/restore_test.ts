@@ -1,0 +1,62 @@
+/** A backup on its way back: beside what a killed gateway left, beside a running one, and under another secret key. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { storePath } from "../../src/data_folder.ts";
+import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { onStage, type Stage } from "../support/stage.ts";
+
+/** Runs on the folder of the stage a command that has to fail in a sentence; resolves to that. */
+async function refusal({ env }: Stage, args: readonly string[], more: Record<string, string> = {}): Promise<string> {
+  const { code, stdout, stderr } = await tryCommand(args, { ...env, PALOMA_PORT: "0", ...more });
+  assert.equal(code, 1, `${args.join(" ")}: ${stderr}`);
+  assert.doesNotMatch(stderr, /^ +at /m);
+  return stdout + stderr;
+}
+
+async function answers({ gateway, apiKey }: Stage): Promise<number> {
+  const response = await fetch(`${gateway.baseUrl}/sessions`, { headers: { "x-api-key": apiKey } });
+  await response.body?.cancel();
+  return response.status;
+}
+
+onStage("a backup comes back into a killed gateway's folder once nothing of the old store is left", async (stage) => {
+  const copy = join(await Deno.makeTempDir({ dir: stage.dataDir }), "copy.backup");
+  await runCommand(["backup", copy], stage.env);
+  assert.match(await refusal(stage, ["restore", copy]), /another gateway already runs/);
+
+  await runCommand(["account", "create", "--name", "after the backup", "--plan", "free", "--json"], stage.env);
+  await stage.gateway.kill();
+  const store = storePath(stage.dataDir);
+  await Deno.remove(store);
+  await Deno.remove(join(stage.dataDir, "media"), { recursive: true });
+  const said = await refusal(stage, ["restore", copy]);
+  assert.ok(said.includes(`${store}-wal is left of a store`), said);
+  await assert.rejects(Deno.stat(store), Deno.errors.NotFound);
+
+  for (const suffix of ["-wal", "-shm"]) await Deno.remove(store + suffix);
+  await runCommand(["restore", copy], stage.env);
+  await stage.gateway.start();
+  assert.equal(await answers(stage), 200);
+  const accounts = JSON.parse(await runCommand(["account", "list", "--json"], stage.env));
+  assert.deepEqual(accounts.map(({ name }: { name: string }) => name), ["stage"]);
+});
+
+onStage("with another secret key no gateway starts and no command works, and nothing is harmed", async (stage) => {
+  await stage.gateway.kill();
+  const wrong = { PALOMA_SECRET_KEY: "the secret key of another machine" };
+  for (
+    const args of [
+      ["serve"],
+      ["account", "create", "--name", "acme", "--plan", "free"],
+      ["account", "list"],
+      ["plan", "list"],
+      ["doctor", "--json"],
+    ]
+  ) {
+    const said = await refusal(stage, args, wrong);
+    assert.match(said, /PALOMA_SECRET_KEY \(--secret-key\) is not the key .*nothing was changed: set it to the key/);
+    assert.ok(!said.includes(wrong.PALOMA_SECRET_KEY), "the secret is shown");
+  }
+  await stage.gateway.start();
+  assert.equal(await answers(stage), 200);
+});
