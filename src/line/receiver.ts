@@ -2,7 +2,8 @@
  * The receiver of one line: an incoming message is kept once, with its file, as an event in ONE commit (promise 4).
  *
  * - Order is kept within a chat; chats do not wait for each other, so a slow download delays its own chat alone.
- * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id).
+ * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id). What
+ *   was only reported as unreadable is told a second time when it can be read after all (`seen_row.ts`).
  * - What the owner writes on the phone is an event of its own, `message.echo`; edits and deletes are of type `unknown`
  *   with what they change in `details`; what could not be decrypted is `unknown` with `undecryptable: true`.
  * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
@@ -14,8 +15,9 @@ import { keepFile } from "../media/store.ts";
 import { keepReceipt } from "../message/receipts.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
-import { Change, type Kv, StoreError } from "../store/kv.ts";
+import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import type { Incoming, Receipt } from "../whatsapp/connection.ts";
+import { isNews, type SeenRow, seenRow } from "./seen_row.ts";
 
 export interface ReceiverDeps {
   kv: Kv;
@@ -73,11 +75,12 @@ export class Receiver {
     const { runtime, media } = this.#deps;
     if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return;
     try {
-      if (await this.#throughTrouble(() => this.#isSeen(message))) return;
+      const before = await this.#throughTrouble(() => this.#seen(message));
+      if (!isNews(message, before)) return;
       const taken = message.media &&
         await this.#oneDownload(() => media.take(this.#line.accountId, message, this.#stopping.signal));
       this.#stopping.signal.throwIfAborted();
-      await this.#throughTrouble(() => this.#commit(message, taken));
+      await this.#throughTrouble(() => this.#commit(message, { before, taken }));
     } catch (error) {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
       // Given again, it would fail again: poison must not stop the line.
@@ -86,17 +89,18 @@ export class Receiver {
     }
   }
 
-  async #isSeen({ chat, networkId }: Incoming): Promise<boolean> {
-    return (await this.#deps.kv.get(keys.seen(this.#line.id, chat, networkId))).value !== null;
+  #seen({ chat, networkId }: Incoming): Promise<Slot<SeenRow>> {
+    return this.#deps.kv.get(keys.seen(this.#line.id, chat, networkId));
   }
 
-  async #commit(message: Incoming, taken: Taken): Promise<void> {
+  /** Tells the message, unless its row is no longer as it was `before`. */
+  async #commit(message: Incoming, { before, taken }: { before: Slot<SeenRow>; taken: Taken }): Promise<void> {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
     const seen = keys.seen(lineId, message.chat, message.networkId);
     const sessionName = (await kv.get(keys.line(lineId))).value?.name ?? "";
     const now = runtime.clock.now();
-    const change = new Change().checkAbsent(seen).set(seen, now).set(keys.lineUsed(lineId), now);
+    const change = new Change().check(before).set(seen, seenRow(message, now)).set(keys.lineUsed(lineId), now);
     if (taken?.file) keepFile(change, taken.file);
     const data = dataOf(message, taken);
     const body: EventBody = message.fromMe

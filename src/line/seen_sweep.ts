@@ -5,6 +5,7 @@
 import { keys } from "../store/keys.ts";
 import { Change, type Key, type Kv } from "../store/kv.ts";
 import { MAX_MESSAGE_AGE_MS } from "./receiver.ts";
+import { seenAt } from "./seen_row.ts";
 
 /** A seen row outlives every message that could still come again. */
 const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
@@ -29,7 +30,7 @@ export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?:
       if (signal?.aborted) break;
       read++;
       last = key;
-      if (value > now - KEEP_SEEN_MS) continue;
+      if (seenAt(value) > now - KEEP_SEEN_MS) continue;
       change.delete(key);
       removed++;
       if (change.mutations.length < ROWS_A_COMMIT) continue;

@@ -77,8 +77,15 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     if (ended.signal.aborted) return;
     const messages = await read(entry);
     for (const message of messages) if (!await offer(message)) return;
-    await journal.done(entry);
     if (messages.length > 0) await settleUnread(entry.stanza);
+    for (const message of messages) if (message.networkId !== entry.attrs.id) await settleResent(message);
+    await journal.done(entry);
+  }
+
+  /** The phone answers in a stanza of its own, and may name the chat by number where the lost one named it by `@lid`. */
+  async function settleResent({ networkId }: Incoming): Promise<void> {
+    const stanzas = [...unread.values()].map(({ entry }) => entry).filter(({ attrs }) => attrs.id === networkId);
+    for (const { stanza } of stanzas) await settleUnread(stanza);
   }
 
   /** The message came after all, or its loss was reported. */
@@ -92,7 +99,9 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
 
   async function report(entry: UndecryptedEntry): Promise<void> {
     if (!unread.has(entry.stanza) || ended.signal.aborted) return;
-    if (await offer(await decodeUndecryptable(entry.attrs, context))) await settleUnread(entry.stanza);
+    // What the owner's phone tells its devices is not for people: nobody misses it.
+    const isPeer = entry.attrs.category === "peer";
+    if (isPeer || await offer(await decodeUndecryptable(entry.attrs, context))) await settleUnread(entry.stanza);
   }
 
   return {

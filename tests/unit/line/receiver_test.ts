@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MAX_MESSAGE_AGE_MS } from "../../../src/line/receiver.ts";
 import { makeSweepSeen } from "../../../src/line/seen_sweep.ts";
 import { keys } from "../../../src/store/keys.ts";
-import { StoreError } from "../../../src/store/kv.ts";
+import { Change, StoreError } from "../../../src/store/kv.ts";
 import type { Incoming } from "../../../src/whatsapp/connection.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";
@@ -134,6 +134,43 @@ Deno.test("the same message is one event, however often and however soon it come
   // The same id in another chat is another message.
   await world.network.of("ses_1").events.message({ ...message, chat: "1-2@g.us" });
   assert.equal((await received(world)).length, 2);
+  await world.supervisor.stop();
+});
+
+Deno.test("a message that was reported as unreadable is told once it can be read, and each of the two only once", async () => {
+  const world = await connectedWorld();
+  const { events } = world.network.of("ses_1");
+  const readable = incoming(world);
+  const report = { ...readable, type: "unknown" as const, text: null, undecryptable: true };
+  for (const message of [report, report, readable, readable, report]) await events.message(message);
+  world.crash();
+  await world.boot();
+  await world.clock.advance(100);
+  for (const message of [report, readable]) await world.network.of("ses_1").events.message(message);
+  const told = (await world.events("message.received")).map(({ data }) => data as unknown as Record<string, unknown>);
+  assert.deepEqual(told.map(({ messageId, text, details }) => ({ messageId, text, details })), [
+    { messageId: readable.networkId, text: null, details: { undecryptable: true } },
+    { messageId: readable.networkId, text: "hola", details: undefined },
+  ]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a report yields to the message that came just before it", async () => {
+  const world = await connectedWorld();
+  const readable = incoming(world);
+  const report = { ...readable, type: "unknown" as const, text: null, undecryptable: true };
+  const { events } = world.network.of("ses_1");
+  await Promise.all([events.message(readable), events.message(report)]);
+  assert.deepEqual(await received(world), [readable.networkId]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a row that says only when still means that its message was told", async () => {
+  const world = await connectedWorld();
+  const message = incoming(world);
+  await world.kv.commit(new Change().set(keys.seen("ses_1", message.chat, message.networkId), world.clock.now()));
+  await world.network.of("ses_1").events.message(message);
+  assert.deepEqual(await received(world), []);
   await world.supervisor.stop();
 });
 

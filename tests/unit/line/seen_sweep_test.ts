@@ -60,3 +60,11 @@ Deno.test("a turn that is told to stop removes nothing more; the next one does",
   assert.equal(await left(), 30);
   assert.equal(await sweep(NOW), 10);
 });
+
+Deno.test("what was only reported as unreadable goes at the same age", async () => {
+  const kv = new MemoryKv();
+  await kv.commit(new Change().set(keys.seen("ses_1", "1@lid", "OLD"), { reportedAt: OLD }));
+  await kv.commit(new Change().set(keys.seen("ses_1", "1@lid", "NEW"), { reportedAt: NOW }));
+  assert.equal(await makeSweepSeen(kv)(NOW), 1);
+  assert.deepEqual((await kv.get(keys.seen("ses_1", "1@lid", "NEW"))).value, { reportedAt: NOW });
+});

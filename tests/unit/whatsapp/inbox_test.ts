@@ -6,6 +6,7 @@ import { makeInbox } from "../../../src/whatsapp/baileys/inbox.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "../../../src/whatsapp/baileys/journal.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
 
+const ME = "551@s.whatsapp.net";
 const FRIEND = "552@s.whatsapp.net";
 
 /** An inbox whose journal notes what is crossed off, and whose receiver does as it is told. */
@@ -39,6 +40,17 @@ function entry(text: string, { from = FRIEND, id = text } = {}): JournalEntry {
   const attrs = { id, from, t: "1768478400" };
   const plaintext = encodeWAMessage(proto.Message.fromObject({ conversation: text }));
   return { part: `part of ${id}`, stanza: `${from}||${id}`, sequence: 1, attrs, plaintext };
+}
+
+/** What the owner's phone answers when it is asked for messages that this device could not read. */
+function resentByPhone(id: string, { from, text }: { from: string; text: string }): JournalEntry {
+  const message = { key: { remoteJid: from, id, fromMe: false }, message: { conversation: text } };
+  const webMessageInfoBytes = proto.WebMessageInfo.encode(proto.WebMessageInfo.fromObject(message)).finish();
+  const answer = { peerDataOperationResult: [{ placeholderMessageResendResponse: { webMessageInfoBytes } }] };
+  const attrs = { id: "ANSWER", from: ME, t: "1768478400", category: "peer" };
+  const protocolMessage = { peerDataOperationRequestResponseMessage: answer };
+  const plaintext = encodeWAMessage(proto.Message.fromObject({ protocolMessage }));
+  return { part: "part of ANSWER", stanza: `${ME}||ANSWER`, sequence: 1, attrs, plaintext };
 }
 
 function undecrypted(id: string, since: number): UndecryptedEntry {
@@ -124,6 +136,37 @@ Deno.test("a message that came at the second attempt is not reported as lost", a
   await runtime.clock.advance(120_000);
   assert.deepEqual(received.map(({ undecryptable }) => undecryptable), [false]);
   assert.equal(doneUndecrypted.length, 1);
+});
+
+Deno.test("a message that the owner's phone sent again is not reported as lost, however the phone names its chat", async () => {
+  const { inbox, received, doneUndecrypted, runtime } = scene();
+  inbox.open();
+  const stanza = { stanza: "77@lid||L4", attrs: { id: "L4", from: "77@lid", t: "1768478400" } };
+  inbox.undecrypted({ ...stanza, since: runtime.clock.now() });
+  inbox.undecrypted(undecrypted("L5", runtime.clock.now()));
+  inbox.decrypted(resentByPhone("L4", { from: FRIEND, text: "here it is" }));
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received.map(({ networkId, text }) => [networkId, text]), [["L4", "here it is"], ["L5", null]]);
+  assert.deepEqual(doneUndecrypted, ["77@lid||L4", `${FRIEND}||L5`]);
+});
+
+Deno.test("a message of another chat that happens to have the same id does not stand for a lost one", async () => {
+  const { inbox, received, runtime } = scene();
+  inbox.open();
+  inbox.undecrypted(undecrypted("L6", runtime.clock.now()));
+  inbox.decrypted(entry("other", { id: "L6", from: "553@s.whatsapp.net" }));
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received.map(({ text, undecryptable }) => [text, undecryptable]), [["other", false], [null, true]]);
+});
+
+Deno.test("what the owner's phone told the device, and could not be read, is no message that was lost", async () => {
+  const { inbox, received, doneUndecrypted, runtime } = scene();
+  inbox.open();
+  const attrs = { id: "P1", from: ME, t: "1768478400", category: "peer" };
+  inbox.undecrypted({ stanza: `${ME}||P1`, since: runtime.clock.now(), attrs });
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received, []);
+  assert.deepEqual(doneUndecrypted, [`${ME}||P1`]);
 });
 
 Deno.test("a sender key that came alone does not count as the message", async () => {
