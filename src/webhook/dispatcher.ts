@@ -3,7 +3,7 @@ import { keys } from "../store/keys.ts";
 import type { WebhookRow } from "./webhook_rows.ts";
 import { startWorker, type Worker, type WorkerContext } from "./worker.ts";
 
-/** All workers look for work so often, should a wake-up have been missed. */
+/** So often all workers look for work, and the rows are looked at for more workers: a wake-up may have been missed. */
 const SWEEP_MS = 30_000;
 /** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
 const STOP_GRACE_MS = 3_000;
@@ -25,10 +25,26 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
   const workers = new Map<string, Worker>();
   let running = false;
   let cancelSweep = () => {};
+  let sweeping = Promise.resolve();
 
-  function sweep(): void {
-    for (const worker of workers.values()) worker.wake();
-    cancelSweep = runtime.clock.after(SWEEP_MS, sweep);
+  function sweepLater(): void {
+    if (!running) return;
+    cancelSweep = runtime.clock.after(SWEEP_MS, () => {
+      for (const worker of workers.values()) worker.wake();
+      sweeping = takeUpOthers().catch((error) => {
+        runtime.log.warn({ err: error }, "the webhooks could not be looked at");
+      }).then(sweepLater);
+    });
+  }
+
+  /** Begins with webhooks that nobody told of, like one whose commit was written and seemed to have failed. */
+  async function takeUpOthers(): Promise<void> {
+    for await (const { key, value: { id } } of kv.list({ prefix: keys.webhooks() })) {
+      if (workers.has(id)) continue;
+      // Read again: it may have been removed, with its worker, since the rows were listed.
+      const { value: row } = await kv.get<WebhookRow>(key);
+      if (row && !workers.has(id)) changed(row);
+    }
   }
 
   function changed(webhook: WebhookRow): void {
@@ -45,12 +61,13 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
       for await (const { value } of kv.list({ prefix: keys.webhooks() })) {
         if (!workers.has(value.id)) changed(value);
       }
-      cancelSweep = runtime.clock.after(SWEEP_MS, sweep);
+      sweepLater();
     },
 
     async stop() {
       running = false;
       cancelSweep();
+      await sweeping;
       const stopping = [...workers.values()].map((worker) => worker.stop(STOP_GRACE_MS));
       workers.clear();
       await Promise.all(stopping);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { Buffer } from "node:buffer";
+import { StoreError } from "../../../src/store/kv.ts";
 import type { Delivery } from "../../../src/webhook/webhooks.ts";
 import { type Answer, answering, eventually, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
@@ -351,4 +352,23 @@ Deno.test("a store in trouble delays what is written down, and loses nothing", a
   const [delivery] = await s.world.until(s.webhook.id, ended(1));
   assert.equal(delivery?.attempts.length, 1);
   assert.equal(s.receiver.requests.length, 1);
+});
+
+Deno.test("a webhook that was written although the store could not say so begins within half a minute", async () => {
+  await using s = await stage(answering(200));
+  const { world, receiver } = s;
+  const commit = world.kv.commit.bind(world.kv);
+  world.kv.commit = async (change) => {
+    await commit(change);
+    throw new StoreError("unavailable", "the answer of the store was lost");
+  };
+  await assert.rejects(world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL }), StoreError);
+  world.kv.commit = commit;
+  const lost = (await world.webhooks.list(ACCOUNT)).find(({ id }) => id !== s.webhook.id)!;
+  await world.log(textEvent(1));
+  await world.until(s.webhook.id, ended(1));
+  assert.deepEqual(await world.deliveries(lost.id), []);
+  await world.runtime.clock.advance(30_000);
+  await world.until(lost.id, ended(1));
+  assert.equal((await world.deliveries(s.webhook.id)).length, 1);
 });
