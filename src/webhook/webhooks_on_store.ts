@@ -1,4 +1,5 @@
 /** The webhooks of all accounts on the store. */
+import { makeInTurn } from "../account/in_turn.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
@@ -34,6 +35,8 @@ export interface WebhooksContext {
 export function makeWebhooks(context: WebhooksContext): Webhooks {
   const { kv, events, runtime, seal, dispatcher, sessions } = context;
   const { clock } = runtime;
+  /** Creations of an account: at once, all but one of them would look through its webhooks in vain, time and again. */
+  const createInTurn = makeInTurn();
   const shown = (row: WebhookRow) => publicWebhook(row, clock.now());
 
   async function existing(accountId: string, webhookId: string): Promise<Slot<WebhookRow> & { value: WebhookRow }> {
@@ -129,12 +132,13 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
         previousSecret: null,
       };
       // Each try that is lost is a webhook that somebody else made: after so many the account is full.
-      const made = await retryOnConflict(kv, async () => {
+      const creation = async () => {
         const change = await creationOf(row);
         const result = { webhook: shown(row), secret };
         beside?.(change, result);
         return { change, result };
-      }, WEBHOOKS_PER_ACCOUNT + 1);
+      };
+      const made = await createInTurn(accountId, () => retryOnConflict(kv, creation, WEBHOOKS_PER_ACCOUNT + 1));
       dispatcher.changed(row);
       return made;
     },
