@@ -3,7 +3,7 @@ import { Problem } from "../errors.ts";
 import type { ReceivedMedia } from "../event/event.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
-import { type Incoming, type IncomingMedia, MediaUnavailable } from "../whatsapp/connection.ts";
+import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } from "../whatsapp/connection.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaLinks } from "./link.ts";
 import type { FileRecord, MediaStore } from "./store.ts";
@@ -76,8 +76,9 @@ async function download(
   const cancel = runtime.clock.after(DOWNLOAD_TIMEOUT_MS, () => timeout.abort());
   const either = AbortSignal.any([signal, timeout.signal]);
   try {
-    for (const pauseMs of [...RETRY_PAUSES_MS, null]) {
+    for (let tries = 0;; tries++) {
       try {
+        either.throwIfAborted();
         const content = await unlessAborted(media.download(either), either);
         return await store.write(stopOnAbort(content, either), RECEIVED_MAX_BYTES);
       } catch (error) {
@@ -85,11 +86,11 @@ async function download(
         if (timeout.signal.aborted) return { reason: `the download took longer than ${DOWNLOAD_TIMEOUT_MS / 1000} s` };
         const reason = finalReason(error);
         if (reason !== null) return { reason };
-        if (pauseMs === null) break;
+        const pauseMs = RETRY_PAUSES_MS[tries];
+        if (pauseMs === undefined) return { reason: passingReason(error) };
         await sleep(runtime.clock, pauseMs, either);
       }
     }
-    return { reason: "the file could not be downloaded" };
   } finally {
     cancel();
   }
@@ -101,6 +102,11 @@ function finalReason(error: unknown): string | null {
   if (error instanceof Problem && error.code === "payload_too_large") return tooLarge();
   if (error instanceof StoreError && error.code === "full") return "there was no space left to keep the file";
   return null;
+}
+
+/** What stood in the way of the last try. */
+function passingReason(error: unknown): string {
+  return error instanceof MediaTrouble ? error.message : "the file could not be downloaded";
 }
 
 function tooLarge(): string {

@@ -201,13 +201,19 @@ export interface IncomingMedia {
   /** Size the sender claims, bytes; null if none. */
   size: number | null;
   /**
-   * Downloads, decrypts and verifies as a stream; the stream errors when the hash is wrong. Asks the phone to upload
-   * again once when the file is gone from the network. Throws MediaUnavailable.
+   * Downloads, decrypts and verifies as a stream, each time anew. Asks the phone to upload again once when the file is
+   * gone from the network. Rejects, and errors the stream, with MediaTrouble where another try may succeed and with
+   * MediaUnavailable where none will.
    */
   download(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** The file of an incoming message cannot be had. */
+/** The file of an incoming message cannot be had, now or later: it is gone, was altered, or has no key. */
 export class MediaUnavailable extends Error {
   override name = "MediaUnavailable";
+}
+
+/** The file of an incoming message cannot be had now: the network or its media host is in trouble that may pass. */
+export class MediaTrouble extends Error {
+  override name = "MediaTrouble";
 }

@@ -6,7 +6,7 @@ import type { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { getMediaKeys } from "@whiskeysockets/baileys";
-import { MediaUnavailable } from "../connection.ts";
+import { MediaTrouble, MediaUnavailable } from "../connection.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
 import type { MediaHost } from "./media_host.ts";
 
@@ -14,13 +14,19 @@ import type { MediaHost } from "./media_host.ts";
 export const MAC_BYTES = 10;
 /** Statuses that say the file is not there any more, as against a host that has trouble. */
 const GONE = new Set([403, 404, 410]);
+/** Statuses below 500 that ask to come again. */
+const LATER = new Set([408, 425, 429]);
+const AES_BLOCK_BYTES = 16;
 
 /** The network has dropped the file; the sender's phone may upload it again. */
 export class MediaGone extends MediaUnavailable {
   override name = "MediaGone";
 }
 
-/** Opens the download. Throws MediaGone, MediaUnavailable; the stream errors with MediaUnavailable. */
+/**
+ * Opens the download. What may pass is MediaTrouble: a host that cannot be reached, asks to come again or fails, and a
+ * stream that ends too soon. What will not is MediaGone or MediaUnavailable: a whole file that does not verify too.
+ */
 export async function downloadMedia(
   host: MediaHost,
   media: { kind: MediaKind; file: MediaContent },
@@ -31,13 +37,14 @@ export async function downloadMedia(
   if (!url || !file.mediaKey?.length) throw new MediaUnavailable("the message does not say where its file lies");
   const keys = await getMediaKeys(file.mediaKey, kind);
   const response = await host.get(url, signal).catch((cause) => {
-    throw new MediaUnavailable("the media host could not be reached", { cause });
+    throw new MediaTrouble("the media host could not be reached", { cause });
   });
   const status = response.statusCode ?? 0;
   if (status !== 200) {
     response.destroy();
     if (GONE.has(status)) throw new MediaGone("the network does not have the file any more");
-    throw new MediaUnavailable(`the media host answered ${status}`);
+    const Refusal = status >= 500 || LATER.has(status) ? MediaTrouble : MediaUnavailable;
+    throw new Refusal(`the media host answered ${status}`);
   }
   return ReadableStream.from(verified(response, keys, file));
 }
@@ -48,7 +55,7 @@ interface MediaKeys {
   macKey?: Uint8Array;
 }
 
-/** Decrypts; throws at the end when the MAC or a hash does not fit. */
+/** Decrypts; throws at the end when the file is cut short, or when the MAC or a hash does not fit. */
 async function* verified(
   encrypted: IncomingMessage,
   { iv, cipherKey, macKey }: MediaKeys,
@@ -60,6 +67,7 @@ async function* verified(
   const plainHash = createHash("sha256");
   /** The last bytes so far: they may be the MAC. */
   let tail: Uint8Array = new Uint8Array(0);
+  let received = 0;
 
   const take = function* (plain: Uint8Array) {
     if (plain.length === 0) return;
@@ -68,6 +76,7 @@ async function* verified(
   };
   try {
     for await (const chunk of encrypted as AsyncIterable<Buffer>) {
+      received += chunk.length;
       encryptedHash.update(chunk);
       const bytes = join(tail, chunk);
       const body = bytes.subarray(0, Math.max(0, bytes.length - MAC_BYTES));
@@ -75,15 +84,30 @@ async function* verified(
       mac.update(body);
       yield* take(decipher.update(body));
     }
-    yield* take(decipher.final());
   } catch (cause) {
-    throw new MediaUnavailable("the download broke off, or the file does not decrypt", { cause });
+    throw new MediaTrouble("the download broke off", { cause });
   } finally {
     encrypted.destroy();
   }
-  check("MAC", mac.digest().subarray(0, MAC_BYTES), tail);
-  check("hash of the encrypted file", encryptedHash.digest(), file.fileEncSha256);
-  check("hash of the file", plainHash.digest(), file.fileSha256);
+  try {
+    yield* take(decipher.final());
+    check("MAC", mac.digest().subarray(0, MAC_BYTES), tail);
+    check("hash of the encrypted file", encryptedHash.digest(), file.fileEncSha256);
+    check("hash of the file", plainHash.digest(), file.fileSha256);
+  } catch (cause) {
+    // The sender's word on the length may be wrong, so it is asked only about a file that does not verify.
+    if (received < wholeLength(encrypted, file)) throw new MediaTrouble("the download ended too soon", { cause });
+    if (cause instanceof MediaUnavailable) throw cause;
+    throw new MediaUnavailable("the file does not decrypt", { cause });
+  }
+}
+
+/** How many bytes the encrypted file has, by the host's word and the sender's, whichever is more; 0 without either. */
+function wholeLength(response: IncomingMessage, { fileLength }: MediaContent): number {
+  const told = Number(response.headers["content-length"] ?? 0) || 0;
+  if (fileLength == null) return told;
+  const blocks = Math.floor(Number(fileLength) / AES_BLOCK_BYTES) + 1;
+  return Math.max(told, blocks * AES_BLOCK_BYTES + MAC_BYTES);
 }
 
 function check(what: string, actual: Uint8Array, expected: Uint8Array | null | undefined): void {
