@@ -18,11 +18,21 @@ import { Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import { type Seal, SealError } from "../../store/seal.ts";
-import type { CloseReason, Connection, ConnectionEvents, OpenOptions, OwnIdentity } from "../connection.ts";
+import type {
+  CloseReason,
+  Connection,
+  ConnectionEvents,
+  OpenOptions,
+  Outgoing,
+  OwnIdentity,
+  Prepared,
+} from "../connection.ts";
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
+import { makeCause } from "./cause.ts";
 import { closeReason, distrustOf, reasonOf } from "./close_reason.ts";
 import { within } from "./deadline.ts";
 import { digitsOf } from "./decode.ts";
+import { takeFramesInTurn } from "./frames.ts";
 import { type Groups, makeGroups } from "./groups.ts";
 import { type Inbox, makeInbox } from "./inbox.ts";
 import { incomingMedia } from "./incoming_media.ts";
@@ -34,6 +44,7 @@ import { takeOverPairing } from "./pairing.ts";
 import { quietLogger } from "./quiet_logger.ts";
 import { type OwnJids, receiptsOf } from "./receipts.ts";
 import { makeRecipients, type Recipients } from "./recipients.ts";
+import { reportRefusals } from "./refusals.ts";
 import { makeSender, type Sender } from "./sender.ts";
 import { makeSentStore } from "./sent_store.ts";
 
@@ -92,6 +103,7 @@ export function connectLine(
   const { lineId } = options;
   const log = runtime.log.child({ lineId });
   const ended = Promise.withResolvers<void>();
+  const cause = makeCause();
   let over = false;
   /** `logout` is under way: the network's own "logged out" is then what was asked for. */
   let unlinking = false;
@@ -128,6 +140,12 @@ export function connectLine(
     await auth.close();
   }
 
+  /** Nothing may reach the network about a message that is not on disk. */
+  function broken(): void {
+    if (live) cut(live.socket);
+    finish({ kind: "unavailable", code: null, detail: "The storage refused an incoming message." });
+  }
+
   async function start(): Promise<void> {
     await options.previous;
     const auth = await openAuthState({ kv, seal, lineId });
@@ -136,11 +154,7 @@ export function connectLine(
     const journal = makeJournal({ kv, lineId, auth, runtime: { clock, log } }, {
       decrypted: (entry) => inbox?.decrypted(entry),
       undecrypted: (entry) => inbox?.undecrypted(entry),
-      broken: () => {
-        // Nothing may reach the network about a message that is not on disk.
-        if (live) cut(live.socket);
-        finish({ kind: "unavailable", code: null, detail: "The storage refused an incoming message." });
-      },
+      broken,
     });
     const groups = makeGroups(() => live!.socket, runtime);
     const sent = makeSentStore({ kv, seal, lineId, runtime });
@@ -153,7 +167,7 @@ export function connectLine(
       auth,
       version,
       logger,
-      makeSignalRepository: journal.makeSignalRepository,
+      makeSignalRepository: (...args) => reportRefusals(journal.makeSignalRepository(...args), cause, broken),
       getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
       cachedGroupMetadata: groups.cached,
     });
@@ -174,6 +188,7 @@ export function connectLine(
 
   function openInbox({ socket, auth, groups }: Pick<Live, "socket" | "auth" | "groups">, journal: Journal): Inbox {
     const source = { host: shared.mediaHost, runtime, socket: () => loggedIn ? socket : null };
+    const phoneOf = makePhoneOf({ socket, groups, runtime: { clock, log } });
     return makeInbox({
       journal,
       runtime: { clock, log },
@@ -182,7 +197,8 @@ export function connectLine(
         get me() {
           return ownJids(auth.creds);
         },
-        phoneOf: makePhoneOf({ socket, groups, runtime: { clock, log } }),
+        // The message is in the journal by now.
+        phoneOf: (lid, chat) => cause.own(() => phoneOf(lid, chat)),
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
       },
     });
@@ -216,6 +232,9 @@ export function connectLine(
   function listen(live: Live, journal: Journal): void {
     const { socket, auth, groups } = live;
     const { ws, ev } = socket;
+    takeFramesInTurn(ws, cause.frame, (error) => {
+      log.warn({ error: error instanceof Error ? error.name : "unknown" }, "what the network sent could not be read");
+    });
     ws.on("frame", () => lastFrameAt = clock.now());
     ws.prependListener("CB:message", (stanza: BinaryNode) => {
       journal.watch(stanza);
@@ -274,6 +293,11 @@ export function connectLine(
     return live;
   }
 
+  async function prepare({ sender }: Live, message: Outgoing, signal: AbortSignal): Promise<Prepared> {
+    const prepared = await cause.own(() => sender.prepare(message, signal));
+    return prepared.kind === "ready" ? { ...prepared, send: () => cause.own(prepared.send) } : prepared;
+  }
+
   async function end(): Promise<void> {
     finish(closeReason("asked"));
     await ended.promise;
@@ -283,12 +307,12 @@ export function connectLine(
     ended: ended.promise,
     prepare: (message, signal) =>
       live && loggedIn
-        ? live.sender.prepare(message, signal)
+        ? prepare(live, message, signal)
         : Promise.resolve({ kind: "hold", detail: "The line is not connected." }),
-    checkNumber: async (number) => await open().recipients.check(number),
+    checkNumber: async (number) => await cause.own(() => open().recipients.check(number)),
     groups: async () => {
       const { groups, auth } = open();
-      return await groups.list(ownJids(auth.creds));
+      return await cause.own(() => groups.list(ownJids(auth.creds)));
     },
     close: end,
     async logout() {

@@ -1,0 +1,104 @@
+/** A store that refuses while a message comes in: the network keeps the message, and the line gets it when it is back. */
+import assert from "node:assert/strict";
+import { openDenoKv } from "../../src/store/deno_kv.ts";
+import { type Change, type Kv, StoreError } from "../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../src/store/seal.ts";
+import { baileysNetwork } from "../../src/whatsapp/baileys/network.ts";
+import { type EngineOptions, type Scene, send, text, withScene } from "../support/connection_suite.ts";
+import { LineEvents } from "../support/line_events.ts";
+
+const OWNER = "5511900000001";
+const STRANGER = "5511900000003";
+
+/** What the store under the line refuses at the moment. */
+interface Refusals {
+  reads: boolean;
+  commits: (change: Change) => boolean;
+}
+
+const NOTHING: Refusals = { reads: false, commits: () => false };
+const FULL: Refusals = { reads: false, commits: () => true };
+const LOCKED: Refusals = { reads: true, commits: () => true };
+
+function refusingKv(kv: Kv, refusals: Refusals): Kv {
+  const no = () => Promise.reject(new StoreError("unavailable", "no"));
+  return {
+    get: (key) => refusals.reads ? no() : kv.get(key),
+    getMany: (keys) => refusals.reads ? no() : kv.getMany(keys),
+    list: (range, options) => kv.list(range, options),
+    commit: (change) => refusals.commits(change) ? no() : kv.commit(change),
+    close: () => kv.close(),
+  };
+}
+
+function test(name: string, play: (scene: Scene, refuse: (what: Refusals) => void) => Promise<void>): void {
+  const refusals = { ...NOTHING };
+  const open = async ({ simulated, runtime, folder }: EngineOptions) => {
+    const ca = `${folder}/ca.pem`;
+    await Deno.writeTextFile(ca, simulated.caPem);
+    const kv = refusingKv(await openDenoKv(`${folder}/store/kv.sqlite3`, { runtime }), refusals);
+    const { url, mediaUrl, rootKey } = simulated;
+    const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+    const network = baileysNetwork({ runtime, kv, seal, whatsapp: { url, rootKey, mediaUrl, ca, version: null } });
+    return { network, close: () => Promise.resolve(kv.close()) };
+  };
+  const refuse = (what: Refusals) => void Object.assign(refusals, what);
+  const fn = () => withScene(open, (scene) => play(scene, refuse)).finally(() => refuse(NOTHING));
+  Deno.test({ name: `Baileys: ${name}`, fn, sanitizeOps: false, sanitizeResources: false });
+}
+
+test(
+  "a full disk ends the line, and the first message of a new sender comes when there is room",
+  async (scene, refuse) => {
+    const line = await scene.login();
+    refuse(FULL);
+    await scene.friend.sendMessage({ to: OWNER, text: "hello" });
+    assert.equal((await line.events.until("closed")).reason.kind, "unavailable");
+    refuse(NOTHING);
+    const { message } = await scene.open().events.until("message");
+    assert.deepEqual([message.text, message.undecryptable], ["hello", false]);
+  },
+);
+
+test(
+  "a locked store ends the line, and the message of a sender known before the start comes later",
+  async (scene, refuse) => {
+    const first = await scene.login();
+    await scene.friend.sendMessage({ to: OWNER, text: "first" });
+    await first.events.until("message");
+    await scene.restart();
+    const line = scene.open();
+    await line.events.until("open");
+    refuse(LOCKED);
+    await scene.friend.sendMessage({ to: OWNER, text: "second" });
+    assert.equal((await line.events.until("closed")).reason.kind, "unavailable");
+    refuse(NOTHING);
+    const { message } = await scene.open().events.until("message", ({ message }) => message.text === "second");
+    assert.equal(message.undecryptable, false);
+  },
+);
+
+test("a store that refuses what is learned of a recipient does not end the line", async (scene, refuse) => {
+  scene.simulated.addPhone(STRANGER);
+  let refused = 0;
+  const aboutRecipients = (change: Change) => {
+    const refuses = change.mutations.some(({ key }) => key.includes("lid-mapping"));
+    if (refuses) refused++;
+    return refuses;
+  };
+  await (await scene.login()).connection.close();
+  const outcome = Promise.withResolvers<string>();
+  const events = new LineEvents();
+  // An answer to what comes in is a send like any other.
+  events.onMessage = async () => {
+    refuse({ reads: false, commits: aboutRecipients });
+    const message = { networkId: "3EB0F6", to: STRANGER, body: text("hello") };
+    outcome.resolve((await send(line.connection, message)).kind);
+  };
+  const line = scene.open({ events });
+  await events.until("open");
+  await scene.friend.sendMessage({ to: OWNER, text: "hello" });
+  assert.equal(await outcome.promise, "sent");
+  assert.ok(refused > 0);
+  assert.deepEqual(events.of("closed"), []);
+});
