@@ -1,12 +1,11 @@
 /** A media host on loopback that answers each download as it is told, down to the bytes on the wire. */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto";
-import { type AddressInfo, createServer, type Socket } from "node:net";
 import { getMediaKeys } from "@whiskeysockets/baileys";
 import type { MediaKind } from "../../src/whatsapp/baileys/content.ts";
 
-/** Answers one request on its connection, and ends it. */
-export type MediaAnswer = (connection: Socket) => void;
+/** Answers one request on its connection, which then ends unless the answer never does. */
+export type MediaAnswer = (connection: Deno.Conn) => Promise<void>;
 
 export interface MediaServer {
   url: string;
@@ -16,31 +15,56 @@ export interface MediaServer {
 }
 
 /** Listens on a free port; `answer` says for each path how it is answered. */
-export async function mediaServer(answer: (path: string) => MediaAnswer): Promise<MediaServer> {
+export function mediaServer(answer: (path: string) => MediaAnswer): MediaServer {
   const asked: string[] = [];
-  const open = new Set<Socket>();
-  const server = createServer((connection) => {
-    open.add(connection);
-    connection.on("close", () => open.delete(connection)).on("error", () => {});
-    let head = "";
-    connection.on("data", (chunk) => {
-      head += chunk.toString("latin1");
-      if (!head.includes("\r\n\r\n")) return;
-      const path = head.split(" ")[1]!;
-      head = "";
+  const open = new Map<Deno.Conn, Promise<void>>();
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+
+  async function serve(connection: Deno.Conn): Promise<void> {
+    try {
+      const path = await readPath(connection);
       asked.push(path);
-      answer(path)(connection);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      await answer(path)(connection);
+    } catch {
+      // The client went away, or this server closes.
+    } finally {
+      closeQuietly(connection);
+      open.delete(connection);
+    }
+  }
+
+  const listening = (async () => {
+    for await (const connection of listener) open.set(connection, serve(connection));
+  })();
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${listener.addr.port}`,
     asked,
     async close() {
-      for (const connection of open) connection.destroy();
-      await new Promise((resolve) => server.close(resolve));
+      const served = [...open.values()];
+      listener.close();
+      for (const connection of open.keys()) closeQuietly(connection);
+      await Promise.all([listening, ...served]);
     },
   };
+}
+
+async function readPath(connection: Deno.Conn): Promise<string> {
+  let head = "";
+  const buffer = new Uint8Array(4096);
+  while (!head.includes("\r\n\r\n")) {
+    const read = await connection.read(buffer);
+    if (read === null) throw new Error("the client left before its request had ended");
+    head += new TextDecoder().decode(buffer.subarray(0, read));
+  }
+  return head.split(" ")[1]!;
+}
+
+function closeQuietly(connection: Deno.Conn): void {
+  try {
+    connection.close();
+  } catch {
+    // Closed already.
+  }
 }
 
 export const whole = (bytes: Uint8Array): MediaAnswer => written(200, `Content-Length: ${bytes.length}`, bytes);
@@ -60,13 +84,30 @@ export const cutBetweenChunks = (bytes: Uint8Array): MediaAnswer => {
     Buffer.concat([Buffer.from(`${half.length.toString(16)}\r\n`), half]),
   );
 };
-export const dropped: MediaAnswer = (connection) => connection.destroy();
+export const dropped: MediaAnswer = () => Promise.resolve();
+/** Begins, and then says nothing more; `silent` is called when it has begun. */
+export function fallsSilent(bytes: Uint8Array, silent: () => void): MediaAnswer {
+  return async (connection) => {
+    await writeAll(connection, head(200, `Content-Length: ${bytes.length}`));
+    await writeAll(connection, bytes.subarray(0, bytes.length >> 1));
+    silent();
+    await connection.read(new Uint8Array(1));
+  };
+}
 
 function written(code: number, header: string, body: Uint8Array): MediaAnswer {
-  return (connection) => {
-    connection.write(`HTTP/1.1 ${code} Whatever\r\nConnection: close\r\n${header}\r\n\r\n`);
-    connection.end(body);
+  return async (connection) => {
+    await writeAll(connection, head(code, header));
+    await writeAll(connection, body);
   };
+}
+
+function head(code: number, header: string): Uint8Array {
+  return new TextEncoder().encode(`HTTP/1.1 ${code} Whatever\r\nConnection: close\r\n${header}\r\n\r\n`);
+}
+
+async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
 /** A file as a sender uploads it, and what its message says of it. */

@@ -2,13 +2,12 @@
  * Downloading a received file: decrypted and verified as it streams. The library decrypts without checking the MAC or
  * the hashes, so a host could alter a file unnoticed.
  */
-import type { Buffer } from "node:buffer";
-import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import { createDecipheriv, createHash, createHmac, type Decipheriv, timingSafeEqual } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
+import type { Clock } from "../../runtime.ts";
 import { MediaTrouble, MediaUnavailable } from "../connection.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
-import type { MediaHost } from "./media_host.ts";
+import type { MediaAnswer, MediaHost } from "./media_host.ts";
 
 /** The ciphertext ends with the first bytes of its HMAC. */
 export const MAC_BYTES = 10;
@@ -30,23 +29,23 @@ export class MediaGone extends MediaUnavailable {
 export async function downloadMedia(
   host: MediaHost,
   media: { kind: MediaKind; file: MediaContent },
-  signal: AbortSignal,
+  options: { clock: Clock; signal: AbortSignal },
 ): Promise<ReadableStream<Uint8Array>> {
   const { kind, file } = media;
   const url = host.addressOf(file);
   if (!url || !file.mediaKey?.length) throw new MediaUnavailable("the message does not say where its file lies");
   const keys = await getMediaKeys(file.mediaKey, kind);
-  const response = await host.get(url, signal).catch((cause) => {
+  const answer = await host.get(url, options).catch((cause) => {
     throw new MediaTrouble("the media host could not be reached", { cause });
   });
-  const status = response.statusCode ?? 0;
+  const { status } = answer;
   if (status !== 200) {
-    response.destroy();
+    await answer.body.cancel();
     if (GONE.has(status)) throw new MediaGone("the network does not have the file any more");
     const Refusal = status >= 500 || LATER.has(status) ? MediaTrouble : MediaUnavailable;
     throw new Refusal(`the media host answered ${status}`);
   }
-  return ReadableStream.from(verified(response, keys, file));
+  return ReadableStream.from(verified(answer, keys, file));
 }
 
 interface MediaKeys {
@@ -57,7 +56,7 @@ interface MediaKeys {
 
 /** Decrypts; throws at the end when the file is cut short, or when the MAC or a hash does not fit. */
 async function* verified(
-  encrypted: IncomingMessage,
+  encrypted: MediaAnswer,
   { iv, cipherKey, macKey }: MediaKeys,
   file: MediaContent,
 ): AsyncGenerator<Uint8Array> {
@@ -68,6 +67,7 @@ async function* verified(
   /** The last bytes so far: they may be the MAC. */
   let tail: Uint8Array = new Uint8Array(0);
   let received = 0;
+  let isRead = false;
 
   const take = function* (plain: Uint8Array) {
     if (plain.length === 0) return;
@@ -75,7 +75,7 @@ async function* verified(
     yield new Uint8Array(plain);
   };
   try {
-    for await (const chunk of encrypted as AsyncIterable<Buffer>) {
+    for await (const chunk of encrypted.body) {
       received += chunk.length;
       encryptedHash.update(chunk);
       const bytes = join(tail, chunk);
@@ -84,10 +84,11 @@ async function* verified(
       mac.update(body);
       yield* take(decipher.update(body));
     }
+    isRead = true;
   } catch (cause) {
     throw new MediaTrouble("the download broke off", { cause });
   } finally {
-    encrypted.destroy();
+    if (!isRead) discard(decipher);
   }
   try {
     yield* take(decipher.final());
@@ -102,9 +103,18 @@ async function* verified(
   }
 }
 
+/** On Deno 2.4 a cipher that is not ended is never freed. */
+function discard(decipher: Decipheriv): void {
+  try {
+    decipher.final();
+  } catch {
+    // Half a file has no valid end.
+  }
+}
+
 /** How many bytes the encrypted file has, by the host's word and the sender's, whichever is more; 0 without either. */
-function wholeLength(response: IncomingMessage, { fileLength }: MediaContent): number {
-  const told = Number(response.headers["content-length"] ?? 0) || 0;
+function wholeLength({ length }: MediaAnswer, { fileLength }: MediaContent): number {
+  const told = length ?? 0;
   if (fileLength == null) return told;
   const blocks = Math.floor(Number(fileLength) / AES_BLOCK_BYTES) + 1;
   return Math.max(told, blocks * AES_BLOCK_BYTES + MAC_BYTES);

@@ -5,13 +5,14 @@ import { repairCiphers } from "../../../src/repair_ciphers.ts";
 import { downloadMedia } from "../../../src/whatsapp/baileys/media_download.ts";
 import { makeMediaHost } from "../../../src/whatsapp/baileys/media_host.ts";
 import { MediaTrouble } from "../../../src/whatsapp/connection.ts";
-import { mediaServer, uploaded, whole } from "../../support/media_server.ts";
+import { ManualClock } from "../../support/runtime.ts";
+import { fallsSilent, mediaServer, uploaded, whole } from "../../support/media_server.ts";
 
 repairCiphers();
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(10_000));
 
-const signal = () => new AbortController().signal;
+const options = (signal = new AbortController().signal) => ({ clock: new ManualClock(), signal });
 
 async function read(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
   return Buffer.from(await new Response(stream).arrayBuffer());
@@ -19,10 +20,10 @@ async function read(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
 
 Deno.test("a file is fetched from the host of the settings, whatever the message's address says, and decrypted", async () => {
   const { file, bytes } = await uploaded(PLAIN);
-  const server = await mediaServer(() => whole(bytes));
+  const server = mediaServer(() => whole(bytes));
   try {
     const host = makeMediaHost({ mediaUrl: server.url, ca: null });
-    const plain = await read(await downloadMedia(host, { kind: "image", file }, signal()));
+    const plain = await read(await downloadMedia(host, { kind: "image", file }, options()));
     assert.ok(plain.equals(PLAIN));
     assert.deepEqual(server.asked, [file.directPath]);
   } finally {
@@ -44,11 +45,42 @@ Deno.test("without a setting every address leads to the network's own host", () 
 
 Deno.test("a download ends when its caller gives up, before the host is asked", async () => {
   const { file, bytes } = await uploaded(PLAIN);
-  const server = await mediaServer(() => whole(bytes));
+  const server = mediaServer(() => whole(bytes));
   try {
     const host = makeMediaHost({ mediaUrl: server.url, ca: null });
-    await assert.rejects(downloadMedia(host, { kind: "image", file }, AbortSignal.abort()), MediaTrouble);
+    await assert.rejects(downloadMedia(host, { kind: "image", file }, options(AbortSignal.abort())), MediaTrouble);
     assert.deepEqual(server.asked, []);
+  } finally {
+    await server.close();
+  }
+});
+
+Deno.test("a download ends when its caller gives up in the middle", async () => {
+  const { file, bytes } = await uploaded(PLAIN);
+  const abort = new AbortController();
+  const server = mediaServer(() => fallsSilent(bytes, () => abort.abort()));
+  try {
+    const host = makeMediaHost({ mediaUrl: server.url, ca: null });
+    const download = downloadMedia(host, { kind: "image", file }, options(abort.signal)).then(read);
+    await assert.rejects(download, MediaTrouble);
+  } finally {
+    await server.close();
+  }
+});
+
+Deno.test("a host that falls silent in the middle is given up after a minute, as trouble that may pass", async () => {
+  const { file, bytes } = await uploaded(PLAIN);
+  const clock = new ManualClock();
+  const begun = Promise.withResolvers<void>();
+  const server = mediaServer(() => fallsSilent(bytes, begun.resolve));
+  try {
+    const host = makeMediaHost({ mediaUrl: server.url, ca: null });
+    const download = downloadMedia(host, { kind: "image", file }, { ...options(), clock }).then(read);
+    const failed = assert.rejects(download, MediaTrouble);
+    await begun.promise;
+    await clock.advance(60_000);
+    await clock.advance(60_000);
+    await failed;
   } finally {
     await server.close();
   }

@@ -42,7 +42,7 @@ async function download(
     clock?: ManualClock;
   } = {},
 ): Promise<Buffer> {
-  const server = await mediaServer(answer);
+  const server = mediaServer(answer);
   try {
     const host = makeMediaHost({ mediaUrl: server.url, ca: null });
     const socket = () => ask && { updateMediaMessage: ask };

@@ -52,7 +52,7 @@ async function take(
   } = {},
 ) {
   const folder = await Deno.makeTempDir();
-  const server = await mediaServer(() => answers[Math.min(server.asked.length, answers.length) - 1]!);
+  const server = mediaServer(() => answers[Math.min(server.asked.length, answers.length) - 1]!);
   const pauses: number[] = [];
   const runtime = { ...testRuntime(), clock: pausesPassAtOnce(pauses, passing) };
   const store = await openDiskMediaStore(join(folder, "media"), runtime);
