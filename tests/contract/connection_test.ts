@@ -16,6 +16,7 @@ import {
   text,
   withScene,
 } from "../support/connection_suite.ts";
+import type { LineEvents } from "../support/line_events.ts";
 
 /** Baileys on a store in the test's folder. */
 async function openBaileys(
@@ -162,6 +163,73 @@ testWithStore("a message that did not decrypt is asked for again, and arrives on
   await scene.clock.advance(120_000);
   assert.equal(again.events.of("message").length, 1, "and is not reported as lost besides");
 });
+
+/** A line whose first message is taken only when the test says so, so that the second waits behind it. */
+async function withTwoWaiting(scene: Scene, kv: Kv) {
+  const { events } = await scene.login();
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  events.onMessage = ({ text }) => text === "one" ? taken : Promise.resolve();
+  for (const text of ["one", "two"]) await scene.friend.sendMessage({ to: OWNER, text });
+  await events.until("message");
+  const rows = () => Array.fromAsync(kv.list({ prefix: keys.waLine(LINE) }));
+  const journal = () => Array.fromAsync(kv.list({ prefix: keys.waKeysOf(LINE, "journal") }));
+  while ((await journal()).length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  return { events, take, rows, texts: () => events.of("message").map(({ message }) => message.text) };
+}
+
+/** The network ends the link; resolves when the line was told. */
+async function unlinkedByPhone(scene: Scene, events: LineEvents): Promise<void> {
+  const { switchboard } = scene.simulated;
+  switchboard.breakSessions(switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!.account, "logout");
+  assert.equal((await events.until("closed")).reason.kind, "logged_out");
+}
+
+testWithStore("what was received and waits when the phone unlinks the line is handed over", async (scene, kv) => {
+  const { events, take, rows, texts } = await withTwoWaiting(scene, kv());
+  await unlinkedByPhone(scene, events);
+  take();
+  await scene.network.forget(LINE);
+  assert.equal(texts().at(-1), "two");
+  assert.deepEqual(await rows(), []);
+});
+
+testWithStore("a log-out waits for a slow receiver no longer than 2 s, and the rest follows", async (scene, kv) => {
+  const { events, take, rows, texts } = await withTwoWaiting(scene, kv());
+  await unlinkedByPhone(scene, events);
+  const forgotten = scene.network.forget(LINE);
+  // The connection waits for the first until it ends; given once more, it is still not taken.
+  while (texts().length < 2) {
+    await scene.clock.advance(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await scene.clock.advance(2_000);
+  await forgotten;
+  assert.deepEqual(await rows(), []);
+  assert.equal(texts().includes("two"), false);
+  take();
+  await events.until("message", ({ message }) => message.text === "two");
+});
+
+testWithStore(
+  "what is not taken when the link has ended is kept, and given to the next who asks",
+  async (scene, kv) => {
+    const { take } = await withTwoWaiting(scene, kv());
+    const restarted = scene.restart();
+    await scene.clock.advance(5_000);
+    await restarted;
+    take();
+    const { account } = scene.simulated.switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!;
+    account.companions.clear();
+    const { events } = scene.open();
+    assert.equal((await events.until("closed")).reason.kind, "logged_out");
+    events.onMessage = () => Promise.reject(new Error("it is stopping"));
+    await assert.rejects(scene.network.forget(LINE), /it is stopping/);
+    events.onMessage = () => Promise.resolve();
+    await scene.network.forget(LINE);
+    const given = events.of("message").map(({ message }) => message.text);
+    assert.deepEqual(given.slice(-2), ["one", "two"]);
+  },
+);
 
 testWithStore("sent messages, seen stanzas and recipients leave with the line", async (scene, kv) => {
   const { connection } = await scene.login();

@@ -5,9 +5,11 @@ import type { WhatsAppConfig } from "../../config.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
-import type { Network } from "../connection.ts";
+import type { ConnectionEvents, Network } from "../connection.ts";
 import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
+import { within } from "./deadline.ts";
+import { handOver, leftoversOf } from "./leftovers.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./quiet_libsignal.ts";
 import { repairCurve } from "./repair_curve.ts";
@@ -15,6 +17,9 @@ import { repairLibsignal } from "./repair_libsignal.ts";
 import { repairNoise } from "./repair_noise.ts";
 import { containStrayRejections } from "./stray_rejections.ts";
 import { webVersion } from "./web_version.ts";
+
+/** What was received is on disk in this time, a slow file aside: for that no log-out is held up, it follows from memory. */
+const HAND_OVER_MS = 2_000;
 
 export interface BaileysNetworkOptions {
   runtime: Runtime;
@@ -49,10 +54,13 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   };
   /** When each line's last connection let go of the keys; a new one waits for it. */
   const ends = new Map<string, Promise<void>>();
+  /** Who takes each line's messages; known until the line is forgotten. */
+  const receivers = new Map<string, ConnectionEvents["message"]>();
 
   return {
     open(open, events) {
       const previous = ends.get(open.lineId) ?? Promise.resolve();
+      receivers.set(open.lineId, (message) => events.message(message));
       const connection = connectLine(shared, { ...open, previous }, events);
       const { ended } = connection;
       ends.set(open.lineId, ended);
@@ -65,7 +73,14 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     },
     async forget(lineId) {
       await ends.get(lineId);
+      const receive = receivers.get(lineId);
+      if (receive) {
+        const left = await leftoversOf({ ...shared, lineId });
+        // A receiver that takes nothing leaves all as it is, for the next attempt.
+        await within(runtime.clock, HAND_OVER_MS, handOver(left, receive));
+      }
       await forgetLine(kv, lineId);
+      receivers.delete(lineId);
     },
   };
 }
