@@ -15,7 +15,14 @@ export interface PlainRequest {
   /** Path and query. */
   target: string;
   headers: Readonly<Record<string, string>>;
-  body: Uint8Array | null;
+  body: Uint8Array | StreamedBody | null;
+}
+
+/** A body that is written as it comes. */
+export interface StreamedBody {
+  content: AsyncIterable<Uint8Array>;
+  /** Bytes of the whole content, no more and no less. */
+  length: number;
 }
 
 export interface PlainResponse {
@@ -42,11 +49,15 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   const reader = new ByteReader(connection);
   // A server may answer (413, 401, …) and close without reading: its answer counts, not our broken pipe.
   let sent = false;
-  const sending = writeAll(connection, encode(request)).then(() => {
+  const broken = Promise.withResolvers<never>();
+  broken.promise.catch(() => {}); // an answer may have been there before
+  const begin = encode(request);
+  const sending = send(connection, { begin, body: request.body }, broken.reject).then(() => {
     sent = true;
     return null;
   }, (error: unknown) => error);
-  const head = await readFinalHead(reader).catch(async (error) => {
+  // A content that fails leaves the server waiting for the rest of it.
+  const head = await Promise.race([readFinalHead(reader), broken.promise]).catch(async (error) => {
     throw (await Promise.race([sending, null])) ?? error;
   });
   const framing = framingOf(reader, { ...head, method: request.method });
@@ -58,6 +69,30 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   return { status: head.status, headers: head.headers, body, mayContinue };
 }
 
+async function send(
+  connection: ByteConnection,
+  { begin, body }: { begin: Uint8Array; body: PlainRequest["body"] },
+  contentFailed: (reason: unknown) => void,
+): Promise<void> {
+  await writeAll(connection, begin);
+  if (body === null || body instanceof Uint8Array) return;
+  for await (const bytes of reported(body.content, contentFailed)) await writeAll(connection, bytes);
+}
+
+/** The same content; a failure of its own is told before it is thrown. */
+async function* reported(
+  content: AsyncIterable<Uint8Array>,
+  failed: (reason: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content;
+  } catch (error) {
+    failed(error);
+    throw error;
+  }
+}
+
+/** The head, with the body where that is at hand. */
 function encode({ method, target, headers, body }: PlainRequest): Uint8Array {
   const lines = [`${method} ${target} HTTP/1.1`];
   for (const [name, value] of Object.entries(headers)) {
@@ -66,8 +101,7 @@ function encode({ method, target, headers, body }: PlainRequest): Uint8Array {
   }
   if (body) lines.push(`content-length: ${body.length}`);
   const head = new TextEncoder().encode(lines.join("\r\n") + "\r\n\r\n");
-  if (!body) return head;
-  return joined(head, body);
+  return body instanceof Uint8Array ? joined(head, body) : head;
 }
 
 function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {

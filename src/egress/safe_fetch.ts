@@ -12,7 +12,7 @@ import { type AllowList, isPublicAddress } from "./address.ts";
 import { connect, hostOf } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
-import { exchange, type PlainResponse } from "./http1.ts";
+import { exchange, type PlainResponse, type StreamedBody } from "./http1.ts";
 import { IdleConnections, type ReusableConnection } from "./idle_connections.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
 
@@ -22,7 +22,8 @@ export interface SafeRequest {
   url: string;
   method: "GET" | "POST";
   headers?: Readonly<Record<string, string>>;
-  body?: Uint8Array;
+  /** One that is streamed can be sent once: not with redirects. */
+  body?: Uint8Array | StreamedBody;
   /** What the caller takes; hosts that the operator allows may always be called over plain http. */
   schemes: readonly Scheme[];
   /** How many redirects to follow; 0 gives the 3xx itself back. */
