@@ -11,7 +11,10 @@ export interface Network {
   open(options: OpenOptions, events: ConnectionEvents): Connection;
   /** Whether the line holds credentials of a completed link. */
   isLinked(lineId: string): Promise<boolean>;
-  /** Drops credentials and every key of the line. Only after a real log-out (promise 5). */
+  /**
+   * Drops credentials and every key of the line. Only after a real log-out (promise 5). What was received and not
+   * handed over yet goes to `message` of the line's last `open` before, though that connection is closed.
+   */
   forget(lineId: string): Promise<void>;
 }
 
