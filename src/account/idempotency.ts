@@ -4,12 +4,12 @@
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
+import { makeInTurn } from "../in_turn.ts";
 import type { Clock } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type KeyOf, type Kv, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/shared_reads.ts";
-import { makeInTurn } from "./in_turn.ts";
 
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,7 +1,7 @@
 /** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them (promise 5). */
 import type { Accounts } from "../account/account.ts";
-import { makeInTurn } from "../account/in_turn.ts";
 import { notFound, Problem } from "../errors.ts";
+import { makeInTurn } from "../in_turn.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { keys } from "../store/keys.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";

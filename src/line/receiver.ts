@@ -11,6 +11,7 @@
 import type { EventBody, MessageReceivedData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
+import { makeInTurn } from "../in_turn.ts";
 import { keepFile } from "../media/store.ts";
 import { keepReceipt } from "../message/receipts.ts";
 import { type Runtime, sleep } from "../runtime.ts";
@@ -39,7 +40,8 @@ export class Receiver {
   readonly #line: { id: string; accountId: string };
   readonly #stopping = new AbortController();
   /** The last message of each chat that is being worked on; the next waits for it. */
-  readonly #chats = new Map<string, Promise<void>>();
+  /** By chat. */
+  readonly #inTurn = makeInTurn();
   #downloads = 0;
   readonly #waitingDownloads: (() => void)[] = [];
 
@@ -50,14 +52,7 @@ export class Receiver {
 
   /** Resolves when the message is kept, or known already. Rejects only when the line stops before that. */
   message(message: Incoming): Promise<void> {
-    const before = this.#chats.get(message.chat) ?? Promise.resolve();
-    const kept = before.catch(() => {}).then(() => this.#keep(message));
-    this.#chats.set(message.chat, kept);
-    const forget = () => {
-      if (this.#chats.get(message.chat) === kept) this.#chats.delete(message.chat);
-    };
-    kept.then(forget, forget);
-    return kept;
+    return this.#inTurn(message.chat, () => this.#keep(message));
   }
 
   /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */

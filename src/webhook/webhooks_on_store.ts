@@ -1,8 +1,8 @@
 /** The webhooks of all accounts on the store. */
-import { makeInTurn } from "../account/in_turn.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
+import { makeInTurn } from "../in_turn.ts";
 import { EVENT_NAMES, type EventName } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";

@@ -6,7 +6,16 @@ const ROOT = join(import.meta.dirname!, "..", "..");
 
 /** From the ground up. Neighbours on one floor do not import each other. */
 const FLOORS = [
-  ["runtime.ts", "errors.ts", "networks.ts", "version.ts", "metrics.ts", "gateway_lock.ts", "repair_ciphers.ts"],
+  [
+    "runtime.ts",
+    "in_turn.ts",
+    "errors.ts",
+    "networks.ts",
+    "version.ts",
+    "metrics.ts",
+    "gateway_lock.ts",
+    "repair_ciphers.ts",
+  ],
   ["config.ts"],
   ["log.ts", "secret_key.ts", "maintenance.ts"],
   ["store", "egress", "sandbox"],

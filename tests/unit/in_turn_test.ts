@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { makeInTurn } from "../../../src/account/in_turn.ts";
+import { makeInTurn } from "../../src/in_turn.ts";
 
 Deno.test("work of one name runs one after another, in the order in which it was asked for", async () => {
   const inTurn = makeInTurn();
