@@ -172,7 +172,7 @@ export function connectLine(
       cachedGroupMetadata: groups.cached,
     });
     const recipients = makeRecipients({ socket, kv, lineId, runtime });
-    const upload = uploadTo(shared.mediaHost, { socket, clock });
+    const upload = uploadTo(shared.mediaHost, socket);
     const isOpen = () => loggedIn;
     const sender = makeSender({ socket, recipients, groups, sent, upload, runtime: { ...runtime, log }, isOpen });
     inbox = openInbox({ socket, auth, groups }, journal);

@@ -55,11 +55,11 @@ export function incomingMedia(
     size: file.fileLength == null ? null : Number(file.fileLength),
     async download(signal) {
       try {
-        return await downloadMedia(host, { kind, file }, { clock: runtime.clock, signal });
+        return await downloadMedia(host, { kind, file }, signal);
       } catch (error) {
         if (!(error instanceof MediaGone)) throw error;
         await askAgain(error);
-        return await downloadMedia(host, { kind, file }, { clock: runtime.clock, signal });
+        return await downloadMedia(host, { kind, file }, signal);
       }
     },
   };

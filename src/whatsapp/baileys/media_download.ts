@@ -4,7 +4,6 @@
  */
 import { createDecipheriv, createHash, createHmac, type Decipheriv, timingSafeEqual } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
-import type { Clock } from "../../runtime.ts";
 import { MediaTrouble, MediaUnavailable } from "../connection.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
 import type { MediaAnswer, MediaHost } from "./media_host.ts";
@@ -29,13 +28,13 @@ export class MediaGone extends MediaUnavailable {
 export async function downloadMedia(
   host: MediaHost,
   media: { kind: MediaKind; file: MediaContent },
-  options: { clock: Clock; signal: AbortSignal },
+  signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const { kind, file } = media;
   const url = host.addressOf(file);
   if (!url || !file.mediaKey?.length) throw new MediaUnavailable("the message does not say where its file lies");
   const keys = await getMediaKeys(file.mediaKey, kind);
-  const answer = await host.get(url, options).catch((cause) => {
+  const answer = await host.get(url, signal).catch((cause) => {
     throw new MediaTrouble("the media host could not be reached", { cause });
   });
   const { status } = answer;

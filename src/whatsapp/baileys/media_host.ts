@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { DEF_MEDIA_HOST, DEFAULT_ORIGIN } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
 import type { StreamedBody } from "../../egress/http1.ts";
-import { makeSafeFetch } from "../../egress/safe_fetch.ts";
+import { makeSafeFetch, type SafeRequest } from "../../egress/safe_fetch.ts";
 import type { Clock } from "../../runtime.ts";
 
 /** A host that says nothing for this long is given up. */
@@ -26,13 +26,9 @@ export interface MediaHost {
   /** Where a file lies: the host is always the network's (or the setting's), whatever the message says. */
   addressOf(file: { directPath?: string | null; url?: string | null }): URL | null;
   /** Throws when the host can't be reached; any status is an answer. The caller reads or cancels the body. */
-  get(url: URL, options: { clock: Clock; signal: AbortSignal }): Promise<MediaAnswer>;
+  get(url: URL, signal: AbortSignal): Promise<MediaAnswer>;
   /** Posts the file. Throws when the host can't be reached or goes silent, and when the signal aborts. */
-  post(
-    url: URL,
-    file: StreamedBody,
-    options: { clock: Clock; signal: AbortSignal },
-  ): Promise<{ status: number; body: string }>;
+  post(url: URL, file: StreamedBody, signal: AbortSignal): Promise<{ status: number; body: string }>;
 }
 
 export interface MediaAnswer {
@@ -44,15 +40,21 @@ export interface MediaAnswer {
 }
 
 /** Throws when the CA file can't be read: a mistake in the settings, to be told at start. */
-export function makeMediaHost(config: Pick<WhatsAppConfig, "mediaUrl" | "ca">): MediaHost {
+export function makeMediaHost(config: Pick<WhatsAppConfig, "mediaUrl" | "ca">, clock: Clock): MediaHost {
   const base = config.mediaUrl ?? `https://${DEF_MEDIA_HOST}`;
   const ca = config.ca ? readFileSync(config.ca, "utf8") : null;
-  const common = {
-    schemes: ["https:", "http:"] as const,
-    maxRedirects: 0,
-    timeoutMs: LONGEST_MS,
-  };
-  const fetcher = (clock: Clock) => makeSafeFetch({ clock, allow: EVERY_HOST, caCerts: ca ? [ca] : [] });
+  const { fetch } = makeSafeFetch({ clock, allow: EVERY_HOST, caCerts: ca ? [ca] : [] });
+
+  function request(url: URL, options: Pick<SafeRequest, "method" | "headers" | "body" | "maxBytes" | "signal">) {
+    return fetch({
+      ...options,
+      url: url.href,
+      headers: { "origin": DEFAULT_ORIGIN, "user-agent": USER_AGENT, ...options.headers },
+      schemes: ["https:", "http:"],
+      maxRedirects: 0,
+      timeoutMs: LONGEST_MS,
+    });
+  }
 
   return {
     addressOf({ directPath, url }) {
@@ -62,27 +64,16 @@ export function makeMediaHost(config: Pick<WhatsAppConfig, "mediaUrl" | "ca">): 
       return new URL(base.replace(/\/$/, "") + pathname + search);
     },
 
-    async get(url, { clock, signal }) {
-      const silent = new AbortController();
-      async function heard<T>(promise: Promise<T>): Promise<T> {
-        const cancel = clock.after(SILENCE_MS, () => silent.abort());
-        return await promise.finally(cancel);
-      }
-      const answer = await heard(
-        fetcher(clock).fetch({
-          ...common,
-          url: url.href,
-          method: "GET",
-          headers: { origin: DEFAULT_ORIGIN, "user-agent": USER_AGENT },
-          maxBytes: Infinity,
-          signal: AbortSignal.any([signal, silent.signal]),
-        }),
-      );
+    async get(url, signal) {
+      const patience = startPatience(clock, signal);
+      const answer = await request(url, { method: "GET", maxBytes: Infinity, signal: patience.signal })
+        .finally(patience.end);
       const length = answer.headers.get("content-length");
       const reader = answer.body.getReader();
       const body = new ReadableStream<Uint8Array>({
         async pull(controller) {
-          const { done, value } = await heard(reader.read());
+          patience.begin();
+          const { done, value } = await reader.read().finally(patience.end);
           if (done) controller.close();
           else controller.enqueue(value);
         },
@@ -91,39 +82,43 @@ export function makeMediaHost(config: Pick<WhatsAppConfig, "mediaUrl" | "ca">): 
       return { status: answer.status, length: length === null ? null : Number(length), body };
     },
 
-    async post(url, { content, length }, { clock, signal }) {
-      const silent = new AbortController();
-      let cancel = () => {};
-      const progress = () => {
-        cancel();
-        cancel = clock.after(SILENCE_MS, () => silent.abort());
-      };
+    async post(url, { content, length }, signal) {
+      const patience = startPatience(clock, signal);
       async function* watched(): AsyncGenerator<Uint8Array> {
         for await (const bytes of content) {
-          progress();
+          patience.begin();
           yield bytes;
         }
-        progress();
+        patience.begin();
       }
-      progress();
       try {
-        const answer = await fetcher(clock).fetch({
-          ...common,
-          url: url.href,
+        const answer = await request(url, {
           method: "POST",
-          headers: {
-            "origin": DEFAULT_ORIGIN,
-            "user-agent": USER_AGENT,
-            "content-type": "application/octet-stream",
-          },
+          headers: { "content-type": "application/octet-stream" },
           body: { content: watched(), length },
           maxBytes: MAX_ANSWER_BYTES,
-          signal: AbortSignal.any([signal, silent.signal]),
+          signal: patience.signal,
         });
         return { status: answer.status, body: await new Response(answer.body).text() };
       } finally {
-        cancel();
+        patience.end();
       }
     },
   };
+}
+
+/** Begun at once; the signal aborts with `signal`, and when `begin` and `end` are not called for SILENCE_MS. */
+function startPatience(clock: Clock, signal: AbortSignal) {
+  const silent = new AbortController();
+  let cancel = () => {};
+  const patience = {
+    signal: AbortSignal.any([signal, silent.signal]),
+    begin() {
+      cancel();
+      cancel = clock.after(SILENCE_MS, () => silent.abort());
+    },
+    end: () => cancel(),
+  };
+  patience.begin();
+  return patience;
 }

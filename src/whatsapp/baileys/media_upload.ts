@@ -1,7 +1,6 @@
 /** Uploading an encrypted file to the hosts that the network names. */
 import { Buffer } from "node:buffer";
 import { MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
-import type { Clock } from "../../runtime.ts";
 import type { FileKind } from "../connection.ts";
 import type { EncryptedFile } from "./media_encrypt.ts";
 import type { MediaHost } from "./media_host.ts";
@@ -20,10 +19,7 @@ export class UploadFailed extends Error {
 export type Upload = (file: EncryptedFile, options: { kind: FileKind; signal: AbortSignal }) => Promise<MediaPlace>;
 
 /** Uploads go by the socket's permit. Throws UploadFailed, and the signal's reason when it aborts. */
-export function uploadTo(
-  host: MediaHost,
-  { socket, clock }: { socket: Pick<WASocket, "refreshMediaConn">; clock: Clock },
-): Upload {
+export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaConn">): Upload {
   return async (file, { kind, signal }) => {
     const token = Buffer.from(file.fileEncSha256).toString("base64url");
     let failure = "the network named no media host";
@@ -37,7 +33,7 @@ export function uploadTo(
         url.searchParams.set("token", token);
         try {
           const content = { content: file.content(), length: file.encryptedLength };
-          const { status, body } = await host.post(url, content, { clock, signal });
+          const { status, body } = await host.post(url, content, signal);
           const place = status === 200 ? placeIn(body) : null;
           if (place) return place;
           failure = `the media host answered ${status}`;

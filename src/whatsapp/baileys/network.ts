@@ -49,7 +49,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     seal,
     url: whatsapp.url,
     version: webVersion(whatsapp, runtime),
-    mediaHost: makeMediaHost(whatsapp),
+    mediaHost: makeMediaHost(whatsapp, runtime.clock),
     refreshHandled,
   };
   /** When each line's last connection let go of the keys; a new one waits for it. */

@@ -23,7 +23,7 @@ async function scene(rows: { journal?: JournalEntry[]; undecryptable?: { id: str
     seal: makeSeal(sealKey("a secret of the tests"), runtime.random),
     lineId,
     runtime,
-    mediaHost: makeMediaHost({ mediaUrl: null, ca: null }),
+    mediaHost: makeMediaHost({ mediaUrl: null, ca: null }, runtime.clock),
   };
   const auth = await openAuthState(options);
   Object.assign(auth.creds, { me: { id: "551:1@s.whatsapp.net" }, account: { details: Buffer.from([1]) } });

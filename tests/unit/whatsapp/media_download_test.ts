@@ -12,7 +12,7 @@ repairCiphers();
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(10_000));
 
-const options = (signal = new AbortController().signal) => ({ clock: new ManualClock(), signal });
+const NEVER = new AbortController().signal;
 
 async function read(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
   return Buffer.from(await new Response(stream).arrayBuffer());
@@ -22,8 +22,8 @@ Deno.test("a file is fetched from the host of the settings, whatever the message
   const { file, bytes } = await uploaded(PLAIN);
   const server = mediaServer(() => whole(bytes));
   try {
-    const host = makeMediaHost({ mediaUrl: server.url, ca: null });
-    const plain = await read(await downloadMedia(host, { kind: "image", file }, options()));
+    const host = makeMediaHost({ mediaUrl: server.url, ca: null }, new ManualClock());
+    const plain = await read(await downloadMedia(host, { kind: "image", file }, NEVER));
     assert.ok(plain.equals(PLAIN));
     assert.deepEqual(server.asked, [file.directPath]);
   } finally {
@@ -32,7 +32,7 @@ Deno.test("a file is fetched from the host of the settings, whatever the message
 });
 
 Deno.test("without a setting every address leads to the network's own host", () => {
-  const host = makeMediaHost({ mediaUrl: null, ca: null });
+  const host = makeMediaHost({ mediaUrl: null, ca: null }, new ManualClock());
   for (
     const file of [{ directPath: "/v/a?b=1" }, { url: "http://169.254.169.254/v/a?b=1" }, {
       directPath: "//evil.example/v/a?b=1",
@@ -47,8 +47,8 @@ Deno.test("a download ends when its caller gives up, before the host is asked", 
   const { file, bytes } = await uploaded(PLAIN);
   const server = mediaServer(() => whole(bytes));
   try {
-    const host = makeMediaHost({ mediaUrl: server.url, ca: null });
-    await assert.rejects(downloadMedia(host, { kind: "image", file }, options(AbortSignal.abort())), MediaTrouble);
+    const host = makeMediaHost({ mediaUrl: server.url, ca: null }, new ManualClock());
+    await assert.rejects(downloadMedia(host, { kind: "image", file }, AbortSignal.abort()), MediaTrouble);
     assert.deepEqual(server.asked, []);
   } finally {
     await server.close();
@@ -60,8 +60,8 @@ Deno.test("a download ends when its caller gives up in the middle", async () => 
   const abort = new AbortController();
   const server = mediaServer(() => fallsSilent(bytes, () => abort.abort()));
   try {
-    const host = makeMediaHost({ mediaUrl: server.url, ca: null });
-    const download = downloadMedia(host, { kind: "image", file }, options(abort.signal)).then(read);
+    const host = makeMediaHost({ mediaUrl: server.url, ca: null }, new ManualClock());
+    const download = downloadMedia(host, { kind: "image", file }, abort.signal).then(read);
     await assert.rejects(download, MediaTrouble);
   } finally {
     await server.close();
@@ -74,8 +74,8 @@ Deno.test("a host that falls silent in the middle is given up after a minute, as
   const begun = Promise.withResolvers<void>();
   const server = mediaServer(() => fallsSilent(bytes, begun.resolve));
   try {
-    const host = makeMediaHost({ mediaUrl: server.url, ca: null });
-    const download = downloadMedia(host, { kind: "image", file }, { ...options(), clock }).then(read);
+    const host = makeMediaHost({ mediaUrl: server.url, ca: null }, clock);
+    const download = downloadMedia(host, { kind: "image", file }, NEVER).then(read);
     const failed = assert.rejects(download, MediaTrouble);
     await begun.promise;
     await clock.advance(60_000);

@@ -44,7 +44,7 @@ async function download(
 ): Promise<Buffer> {
   const server = mediaServer(answer);
   try {
-    const host = makeMediaHost({ mediaUrl: server.url, ca: null });
+    const host = makeMediaHost({ mediaUrl: server.url, ca: null }, clock);
     const socket = () => ask && { updateMediaMessage: ask };
     const { media } = contentOf(message)!;
     const incoming = incomingMedia({ host, runtime: { clock }, socket }, { key: { id: "M1" }, message }, media!);
@@ -81,8 +81,9 @@ for (const [title, answer, outcome] of ANSWERS) {
 }
 
 Deno.test("a host that cannot be reached is trouble that may pass", async () => {
-  const host = makeMediaHost({ mediaUrl: "http://127.0.0.1:1", ca: null });
-  const source = { host, runtime: { clock: new ManualClock() }, socket: () => null };
+  const clock = new ManualClock();
+  const host = makeMediaHost({ mediaUrl: "http://127.0.0.1:1", ca: null }, clock);
+  const source = { host, runtime: { clock }, socket: () => null };
   const media = incomingMedia(source, { key: {} }, { kind: "image", file: FILE });
   await assert.rejects(media.download(new AbortController().signal), MediaTrouble);
 });

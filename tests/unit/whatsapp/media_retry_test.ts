@@ -57,7 +57,7 @@ async function take(
   const runtime = { ...testRuntime(), clock: pausesPassAtOnce(pauses, passing) };
   const store = await openDiskMediaStore(join(folder, "media"), runtime);
   const links = { sign: (id: string) => `https://gateway.test/media/${id}`, verify: () => true };
-  const host = makeMediaHost({ mediaUrl: server.url, ca: null });
+  const host = makeMediaHost({ mediaUrl: server.url, ca: null }, runtime.clock);
   const file = { ...FILE };
   const updateMediaMessage = (message: WAMessage) => {
     file.directPath = "/v/new";

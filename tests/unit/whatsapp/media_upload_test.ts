@@ -25,10 +25,10 @@ async function post(
     connection.close();
   });
   const mediaUrl = `http://127.0.0.1:${listener.addr.port}`;
-  const host = makeMediaHost({ mediaUrl, ca: null });
+  const host = makeMediaHost({ mediaUrl, ca: null }, systemClock);
   try {
     const file = { content: content(), length: CHUNKS * CHUNK.length };
-    return await host.post(new URL(`${mediaUrl}/mms/image/x`), file, { clock: systemClock, signal: NEVER });
+    return await host.post(new URL(`${mediaUrl}/mms/image/x`), file, NEVER);
   } finally {
     await served;
   }
