@@ -106,8 +106,8 @@ function expiry(at: string | undefined, now: number): number | null {
   if (at === undefined) return now;
   if (at === "never") return null;
   // Anything else a machine reads as it likes: 01.02.2027 is in January for some.
-  const [, moment, zone] = ISO_TIME.exec(at) ?? [];
-  const time = ISO_TIME.test(at) ? Date.parse(at + (moment && !zone ? "Z" : "")) : NaN;
+  const [iso, moment, zone] = ISO_TIME.exec(at) ?? [];
+  const time = iso ? Date.parse(iso + (moment && !zone ? "Z" : "")) : NaN;
   if (Number.isNaN(time)) throw new Exit(2, `--at: "${at}" is not a date like 2027-01-31`);
   return time;
 }

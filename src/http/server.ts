@@ -5,7 +5,7 @@
 import { Hono, type MiddlewareHandler } from "@hono/hono";
 import type { Caller } from "../account/account.ts";
 import { Problem } from "../errors.ts";
-import type { Clock, Runtime } from "../runtime.ts";
+import type { Clock } from "../runtime.ts";
 import { addAccount } from "./account.ts";
 import { makeAuth } from "./auth.ts";
 import { checkContentType, checkLength, discardRest, MIB, parseJson, readBytes } from "./body.ts";
@@ -39,8 +39,9 @@ export function createApi(services: Services): Hono<ApiEnv> {
   const paths = new PathIndex();
   app.use(observe(services));
   app.use("/v1/*", cors((path) => paths.methodsOf(path)));
-  app.onError((error, c) => refuse(c, problemOf(error), services.runtime));
-  app.notFound((c) => refuse(c, noRoute(c, paths), services.runtime));
+  const { clock } = services.runtime;
+  app.onError((error, c) => refuse(c, problemOf(error), clock));
+  app.notFound((c) => refuse(c, noRoute(c, paths), clock));
 
   const api = makeApi(app, { services, paths });
   addSessions(api, services);
@@ -94,7 +95,7 @@ function noRoute(c: ApiContext, paths: PathIndex): Problem {
 }
 
 /** The answer to what cannot be done, once the client has sent what it had begun to send. */
-async function refuse(c: ApiContext, problem: Problem, { clock }: Pick<Runtime, "clock">): Promise<Response> {
+async function refuse(c: ApiContext, problem: Problem, clock: Clock): Promise<Response> {
   await endBody(c, clock);
   return renderProblem(c, problem);
 }
@@ -132,7 +133,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
         return await handle(c);
       } catch (error) {
         // Here and not in `onError`, which is not told what is thrown without being an Error.
-        return await refuse(c, problemOf(error), services.runtime);
+        return await refuse(c, problemOf(error), clock);
       }
     });
   }

@@ -19,8 +19,8 @@ export interface MediaRequest {
 }
 
 /**
- * Answers 200, 206, 304 or 416, with the file streamed from disk. Throws Problem not_found for a link that is forged, altered
- * or past its second, and for a file that is gone: the three look the same from outside.
+ * Answers 200, 206, 304 or 416, with the file streamed from disk. Throws Problem not_found for a link that is forged,
+ * altered or past its second, and for a file that is gone: the three look the same from outside.
  */
 export type ServeMedia = (request: MediaRequest) => Promise<Response>;
 
