@@ -7,19 +7,19 @@ import type { Accounts } from "./account/account.ts";
 import { DEFAULT_PLANS } from "./account/plan.ts";
 import { makeIdempotency } from "./account/idempotency.ts";
 import type { Config } from "./config.ts";
-import { openDataFolder } from "./data_folder.ts";
+import { openDataFolder } from "./data/data_folder.ts";
 import { readAllowList } from "./egress/address.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
 import { makeEventLog } from "./event/event_log.ts";
-import { addGauges } from "./gauges.ts";
+import { addGauges } from "./ops/gauges.ts";
 import { listen } from "./http/listen.ts";
 import { createApi } from "./http/server.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
 import { Supervisor } from "./line/supervisor.ts";
-import { lockGateway } from "./gateway_lock.ts";
-import { startMaintenance } from "./maintenance.ts";
+import { lockGateway } from "./data/gateway_lock.ts";
+import { startMaintenance } from "./ops/maintenance.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { makeMediaIngest } from "./media/ingest.ts";
 import { makeMediaLinks } from "./media/link.ts";
@@ -33,12 +33,12 @@ import { makeHistory, recordStatus } from "./message/history.ts";
 import { makeQueuedCount } from "./message/queued_count.ts";
 import { makeQuotaView } from "./message/quota_view.ts";
 import { makeRecorder } from "./message/record.ts";
-import { makeMetrics } from "./metrics.ts";
+import { makeMetrics } from "./ops/metrics.ts";
 import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
-import { keys } from "./store/keys.ts";
+import { dataKeys } from "./data/rows.ts";
 import { timerAlarmClock } from "./store/timer_alarm.ts";
-import { sweeps } from "./sweeps.ts";
+import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
 import { baileysNetwork, type BaileysNetworkOptions } from "./whatsapp/baileys/network.ts";
@@ -114,7 +114,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     events,
     webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
     trustedProxies: config.trustedProxies,
-    probe: async () => void await kv.get(keys.schemaVersion()),
+    probe: async () => void await kv.get(dataKeys.schemaVersion()),
     stopping: stopping.signal,
   });
   addPanel(api);

@@ -1,6 +1,6 @@
 /** Settings: flag, else environment, else default; every problem reported together. */
 import { join } from "node:path";
-import { isAddress, isNetwork } from "./networks.ts";
+import { isAddress, isNetwork } from "./base/ip_networks.ts";
 
 export interface Config {
   host: string;

@@ -2,7 +2,7 @@
 import { Hono } from "@hono/hono";
 import type { ApiEnv } from "../../src/http/context.ts";
 import { listen } from "../../src/http/listen.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";
 

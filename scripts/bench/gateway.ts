@@ -1,7 +1,7 @@
 /** The gateway as a process of a bench: the whole of it, as `paloma serve` runs it, on a data folder. */
 import { startGateway } from "../../src/app.ts";
 import { readConfig, type SettingValues } from "../../src/config.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";
 

@@ -2,7 +2,7 @@
 import process from "node:process";
 import { startGateway } from "../../src/app.ts";
 import { readConfig, type SettingValues } from "../../src/config.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { restingMemory, runAsChild } from "./child.ts";
 import type { Connected } from "./lines.ts";

@@ -8,10 +8,10 @@ import { makeHistory, recordStatus } from "../../src/message/history.ts";
 import { EMPTY_LEDGER, extendLedger, type Ledger } from "../../src/message/ledger.ts";
 import { type Message, MESSAGE_STATUSES, type MessageStatus } from "../../src/message/message.ts";
 import { utcDay } from "../../src/account/quota.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
-import { openDenoKv, openNative } from "../../src/store/deno_kv.ts";
-import { keys } from "../../src/store/keys.ts";
+import { openDenoKv, openNative } from "../../src/store/deno_kv/deno_kv.ts";
+import { messageKeys } from "../../src/message/rows.ts";
 import { Change, type Key, type Kv } from "../../src/store/kv.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
 
@@ -74,7 +74,7 @@ async function compare(
             }),
           );
           const id = messageId(1 + Math.floor(Math.random() * messages));
-          get.push(await timed(() => native.get(keys.message(id) as Deno.KvKey)));
+          get.push(await timed(() => native.get(messageKeys.message(id) as Deno.KvKey)));
         }
         const [pageMs, getMs] = [percentile(page.slice(WARM), 99), percentile(get.slice(WARM), 99)];
         ratios.push(pageMs / getMs);
@@ -123,7 +123,7 @@ async function fill(kv: Kv, count: number, runtime: Runtime): Promise<void> {
       const number = first + i;
       return message({ number, status: statusOf(number, count), createdAt, networkId: runtime.ids.network() });
     });
-    for (const each of batch) change.set(keys.message(each.id), each);
+    for (const each of batch) change.set(messageKeys.message(each.id), each);
     const day = utcDay(createdAt);
     ledger = extendLedger(change, { accountId: ACCOUNT, ledger }, {
       messages: batch,
@@ -134,7 +134,7 @@ async function fill(kv: Kv, count: number, runtime: Runtime): Promise<void> {
     writing = kv.commit(change);
   }
   await writing;
-  const end = new Change().set(keys.ledger(ACCOUNT), ledger);
+  const end = new Change().set(messageKeys.ledger(ACCOUNT), ledger);
   await kv.commit(end);
   const sums = [...counters.values()];
   for (let i = 0; i < sums.length; i += MESSAGES_A_COMMIT) {

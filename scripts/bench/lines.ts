@@ -3,10 +3,11 @@
  * same simulated network and with the very same credentials. Each measurement is the slope between a process with few
  * lines and one with many, so that what a process costs by itself cancels out.
  */
-import { openDataFolder } from "../../src/data_folder.ts";
-import { makeLog } from "../../src/log.ts";
+import { openDataFolder } from "../../src/data/data_folder.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
-import { keys } from "../../src/store/keys.ts";
+import { lineKeys } from "../../src/line/rows.ts";
+import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change } from "../../src/store/kv.ts";
 import { BufferJSON } from "@whiskeysockets/baileys";
 import { type BareLine, bareLinePath } from "./bare_lines.ts";
@@ -97,7 +98,7 @@ async function folderWith(folder: LinkedFolder, count: number, root: string): Pr
   const dataDir = await copyFolder(folder, root);
   const { kv, close } = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
   for (const lineId of folder.accounts[0]!.sessionIds.slice(count)) {
-    await kv.commit(new Change().delete(keys.line(lineId)));
+    await kv.commit(new Change().delete(lineKeys.line(lineId)));
   }
   close();
   return dataDir;
@@ -109,8 +110,8 @@ async function exportLines(folder: LinkedFolder, root: string): Promise<void> {
   const { kv, seal, close } = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
   const open = (sealed: Uint8Array) => JSON.parse(new TextDecoder().decode(seal.open(sealed)), BufferJSON.reviver);
   for (const [i, lineId] of accounts[0]!.sessionIds.entries()) {
-    const line: BareLine = { creds: open((await kv.get(keys.waCreds(lineId))).value!), keys: {} };
-    const prefix = [...keys.waLine(lineId), "key"];
+    const line: BareLine = { creds: open((await kv.get(networkKeys.waCreds(lineId))).value!), keys: {} };
+    const prefix = [...networkKeys.waLine(lineId), "key"];
     for await (const { key: [, , , type, id], value } of kv.list<Uint8Array>({ prefix })) {
       line.keys[`${type} ${id}`] = open(value);
     }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { startGateway } from "../../src/app.ts";
 import { type Client, httpClient, linkByQr } from "../../src/cli/client.ts";
 import { readConfig, type SettingValues } from "../../src/config.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import type { Child } from "./child.ts";
 import type { NetworkReady } from "./network.ts";

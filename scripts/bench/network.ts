@@ -1,5 +1,5 @@
 /** The simulated network as a process of a bench, so that neither side of a comparison pays for it. */
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
 import { runAsChild } from "./child.ts";

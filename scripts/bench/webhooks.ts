@@ -4,12 +4,12 @@
  * waits, then how long after its commit an event is first attempted when they come one by one.
  */
 import { join } from "node:path";
-import { openDataFolder } from "../../src/data_folder.ts";
+import { openDataFolder } from "../../src/data/data_folder.ts";
 import { readAllowList } from "../../src/egress/address.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { LoggedEvent, NewEvent } from "../../src/event/event.ts";
 import { eventId, makeEventLog } from "../../src/event/event_log.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { Change } from "../../src/store/kv.ts";
 import { attemptDelivery } from "../../src/webhook/delivery.ts";

@@ -2,10 +2,10 @@
 import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { accountKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { shareReads } from "../store/shared_reads.ts";
+import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Account, AccountChange, AccountRecord, Accounts, Caller } from "./account.ts";
 import { hashApiKey, isApiKeyShaped, keyUnknown, makeApiKey, sameHash } from "./api_key.ts";
 import type { Plans } from "./plan.ts";
@@ -31,13 +31,13 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
   const isFresh = (kept: { readAt: number }) => Math.abs(runtime.clock.now() - kept.readAt) < CACHE_MS;
 
   async function record(accountId: string): Promise<Row<AccountRecord>> {
-    const slot = await kv.get(keys.account(accountId));
+    const slot = await kv.get(accountKeys.account(accountId));
     if (slot.value === null) throw notFound("account");
     return slot as Row<AccountRecord>;
   }
 
   async function read(accountId: string): Promise<Known | null> {
-    const { value } = await kv.get(keys.account(accountId));
+    const { value } = await kv.get(accountKeys.account(accountId));
     if (value === null) return null;
     const plan = await plans.get(value.plan);
     if (plan === null) throw new Error(`account ${accountId} is on plan "${value.plan}", which does not exist`);
@@ -59,9 +59,9 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     const changed = await retryOnConflict(kv, async () => {
       const row = await record(accountId);
       const next = edit(row.value);
-      const change = new Change().check(row).set(keys.account(accountId), next);
+      const change = new Change().check(row).set(accountKeys.account(accountId), next);
       if (next.keyHash !== row.value.keyHash) {
-        change.delete(keys.apiKey(row.value.keyHash)).set(keys.apiKey(next.keyHash), accountId);
+        change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.apiKey(next.keyHash), accountId);
       }
       return { change, result: next };
     });
@@ -95,19 +95,19 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
         ...key,
       };
       await kv.commit(
-        new Change().set(keys.account(account.id), account).set(keys.apiKey(account.keyHash), account.id),
+        new Change().set(accountKeys.account(account.id), account).set(accountKeys.apiKey(account.keyHash), account.id),
       );
       return { account: publicPart(account), apiKey };
     },
 
     async list() {
       const accounts: Account[] = [];
-      for await (const row of kv.list({ prefix: keys.accounts() })) accounts.push(publicPart(row.value));
+      for await (const row of kv.list({ prefix: accountKeys.accounts() })) accounts.push(publicPart(row.value));
       return accounts;
     },
 
     async get(accountId) {
-      const { value } = await kv.get(keys.account(accountId));
+      const { value } = await kv.get(accountKeys.account(accountId));
       return value && publicPart(value);
     },
 
@@ -117,7 +117,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       const name = keyHash.toString("hex");
       // Read every time: a key that was rotated, here or by a command, stops working at once.
       const readAt = runtime.clock.now();
-      const row = await sharedGet(keys.apiKey(name));
+      const row = await sharedGet(accountKeys.apiKey(name));
       const accountId = row.value;
       if (accountId === null) {
         keyRows.delete(name);
@@ -165,7 +165,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     async replaceKey(old) {
       const { apiKey, ...key } = newKey();
       const keyHash = hashApiKey(old).toString("hex");
-      const { value: accountId } = await kv.get(keys.apiKey(keyHash));
+      const { value: accountId } = await kv.get(accountKeys.apiKey(keyHash));
       if (accountId === null) throw keyUnknown();
       await change(accountId, (record) => {
         // Of several at once one is answered a key, and it is the one that counts.

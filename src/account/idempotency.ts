@@ -4,12 +4,12 @@
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
-import { makeInTurn } from "../in_turn.ts";
+import { makeInTurn } from "../base/keyed_queue.ts";
 import type { Clock } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { accountKeys } from "./rows.ts";
 import { Change, type KeyOf, type Kv, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { shareReads } from "../store/shared_reads.ts";
+import { shareReads } from "../store/layers/shared_reads.ts";
 
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
@@ -111,7 +111,7 @@ export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
     swept += (await Promise.all(removals)).filter((version) => version !== null).length;
     removals = [];
   };
-  for await (const row of kv.list({ prefix: keys.answers() })) {
+  for await (const row of kv.list({ prefix: accountKeys.answers() })) {
     // Checked: a key may be used anew while the sweep runs.
     if (isOver(row.value, now)) removals.push(kv.commit(new Change().check(row).delete(row.key)));
     if (removals.length >= SWEEP_BATCH) await settle();
@@ -127,7 +127,7 @@ function nameOf({ accountId, key }: RepeatableRequest): string {
 
 /** The client's key is hashed: a commit with many of them stays within what it may hold in keys. */
 function rowOf({ accountId, key }: RepeatableRequest): KeyOf<KeptAnswer> {
-  return keys.answer(accountId, createHash("sha256").update(key).digest("base64url"));
+  return accountKeys.answer(accountId, createHash("sha256").update(key).digest("base64url"));
 }
 
 function isOver(kept: KeptAnswer, now: number): boolean {

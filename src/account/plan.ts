@@ -1,6 +1,6 @@
 /** Plans: what an account may do. The catalogue is rows that the operator edits (`paloma plan set`). */
 import { type FieldError, Problem } from "../errors.ts";
-import { keys } from "../store/keys.ts";
+import { accountKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 
 export interface Plan {
@@ -78,15 +78,15 @@ export function makePlans(kv: Kv): Plans {
   return {
     async list() {
       const plans: Plan[] = [];
-      for await (const row of kv.list({ prefix: keys.plans() })) plans.push(row.value);
+      for await (const row of kv.list({ prefix: accountKeys.plans() })) plans.push(row.value);
       return plans;
     },
     async get(name) {
-      return (await kv.get(keys.plan(name))).value;
+      return (await kv.get(accountKeys.plan(name))).value;
     },
     set(edit) {
       return retryOnConflict(kv, async () => {
-        const slot = await kv.get(keys.plan(edit.name));
+        const slot = await kv.get(accountKeys.plan(edit.name));
         const { name, sessions, delayMinMs, delayMaxMs } = edit;
         const limit = (of: "daily" | "monthly" | "requestsPerMinute", inNewPlan: number | null) =>
           edit[of] === undefined ? (slot.value ? slot.value[of] : inNewPlan) : edit[of];
@@ -106,7 +106,7 @@ export function makePlans(kv: Kv): Plans {
     async addDefaults() {
       for (const plan of DEFAULT_PLANS) {
         // A failed check means that the plan is there, which is what was wanted.
-        await kv.commit(new Change().checkAbsent(keys.plan(plan.name)).set(keys.plan(plan.name), plan));
+        await kv.commit(new Change().checkAbsent(accountKeys.plan(plan.name)).set(accountKeys.plan(plan.name), plan));
       }
     },
   };

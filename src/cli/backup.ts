@@ -1,8 +1,8 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
 import { join } from "node:path";
 import type { Command } from "commander";
-import { storePath } from "../data_folder.ts";
-import { backup, type BackupSummary, type DataPaths, restore } from "../store/backup.ts";
+import { storePath } from "../data/data_folder.ts";
+import { backup, type BackupSummary, type DataPaths, restore } from "../data/backup.ts";
 import { printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 

@@ -1,6 +1,6 @@
 /** Commands that read or change the data folder, also while a gateway runs on it. */
 import pino from "pino";
-import { type DataFolder, openDataFolder } from "../data_folder.ts";
+import { type DataFolder, openDataFolder } from "../data/data_folder.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { configOf } from "./settings.ts";
 

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import type { Command } from "commander";
 import pino from "pino";
 import type { Config } from "../config.ts";
-import { type DataFolder, openDataFolder } from "../data_folder.ts";
+import { type DataFolder, openDataFolder } from "../data/data_folder.ts";
 import { systemRuntime } from "../runtime.ts";
 import { Exit, print, printResult, table } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";

@@ -1,12 +1,12 @@
 /** The command line: which commands there are, and how their outcomes become exit codes (0 done, 1 failed, 2 usage). */
 import { Command, CommanderError } from "commander";
 import { Problem } from "../errors.ts";
-import { AlreadyRunning } from "../gateway_lock.ts";
+import { AlreadyRunning } from "../data/gateway_lock.ts";
 import { CannotListen } from "../http/listen.ts";
-import { SecretKeyError } from "../secret_key.ts";
-import { BackupError } from "../store/backup.ts";
+import { SecretKeyError } from "../data/secret_key.ts";
+import { BackupError } from "../data/backup.ts";
 import { StoreError } from "../store/kv.ts";
-import { SchemaTooNew } from "../store/migrate.ts";
+import { SchemaTooNew } from "../data/migrate.ts";
 import { SealError } from "../store/seal.ts";
 import { VERSION } from "../version.ts";
 import { addAccountCommand } from "./account.ts";

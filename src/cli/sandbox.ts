@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { type Gateway, startGateway } from "../app.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
-import { makeLog, quietConsole } from "../log.ts";
+import { makeLog, quietConsole } from "../ops/log.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
 import { httpClient, linkByQr } from "./client.ts";

@@ -1,7 +1,7 @@
 /** `paloma serve`: the gateway, until SIGINT or SIGTERM. */
 import type { Command } from "commander";
 import { startGateway } from "../app.ts";
-import { makeLog, quietConsole } from "../log.ts";
+import { makeLog, quietConsole } from "../ops/log.ts";
 import { systemRuntime } from "../runtime.ts";
 import { printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";

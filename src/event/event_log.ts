@@ -1,5 +1,5 @@
 /** The event log on the store: one row an event, in the order of commits; webhooks, feed and streams read it by cursor. */
-import { keys } from "../store/keys.ts";
+import { eventKeys } from "./rows.ts";
 import type { Kv, Row } from "../store/kv.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
@@ -36,9 +36,9 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
         const id = eventId(order);
         appended.id = id;
         const logged: LoggedEvent = { ...body, id, accountId, sessionId, sessionName, createdAt };
-        return [{ kind: "set", key: keys.event(accountId, order), value: logged }];
+        return [{ kind: "set", key: eventKeys.event(accountId, order), value: logged }];
       });
-      change.add(keys.eventCount(accountId), 1);
+      change.add(eventKeys.eventCount(accountId), 1);
       return appended;
     },
 
@@ -48,13 +48,13 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
 
     async read(accountId, query) {
       const after = query.after === null ? null : orderOf(query.after);
-      const floor = after === null ? null : (await kv.get(keys.eventFloor(accountId))).value;
+      const floor = after === null ? null : (await kv.get(eventKeys.eventFloor(accountId))).value;
       const page = await scan(kv, { accountId, after, query });
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
 
     async newest(accountId) {
-      for await (const { value } of kv.list({ prefix: keys.events(accountId) }, { limit: 1, reverse: true })) {
+      for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: 1, reverse: true })) {
         return value.id;
       }
       return null;
@@ -78,7 +78,7 @@ export function eventsAfter(
   accountId: string,
   { after, limit }: { after: string | null; limit: number },
 ): AsyncIterable<Row<LoggedEvent>> {
-  const prefix = keys.events(accountId);
+  const prefix = eventKeys.events(accountId);
   // The start of a range is included; no order has another as its beginning, so one more character is just past it.
   return kv.list({ prefix, ...(after === null ? {} : { start: [...prefix, after + "\0"] }) }, { limit });
 }

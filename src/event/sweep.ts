@@ -1,5 +1,5 @@
 /** How long events are kept, and their removal. */
-import { keys } from "../store/keys.ts";
+import { eventKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import type { Runtime } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
@@ -26,12 +26,12 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
   const { keepMs = EVENT_KEEP_MS, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
   const oldest = runtime.clock.now() - keepMs;
   let removed = 0;
-  for await (const { key, value: count } of kv.list({ prefix: keys.eventCounts() })) {
+  for await (const { key, value: count } of kv.list({ prefix: eventKeys.eventCounts() })) {
     const accountId = String(key[1]);
     let surplus = Number(count) - keepCount;
     while (!signal?.aborted) {
       const events: LoggedEvent[] = [];
-      for await (const { value } of kv.list({ prefix: keys.events(accountId) }, { limit: BATCH })) {
+      for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: BATCH })) {
         if (value.createdAt >= oldest && surplus <= events.length) break;
         events.push(value);
       }
@@ -47,9 +47,9 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
 
 async function remove(kv: Kv, accountId: string, events: readonly LoggedEvent[]): Promise<void> {
   const change = new Change();
-  for (const event of events) change.delete(keys.event(accountId, orderOf(event.id)));
+  for (const event of events) change.delete(eventKeys.event(accountId, orderOf(event.id)));
   const last = events.at(-1);
-  if (last) change.set(keys.eventFloor(accountId), orderOf(last.id));
-  change.add(keys.eventCount(accountId), -events.length);
+  if (last) change.set(eventKeys.eventFloor(accountId), orderOf(last.id));
+  change.add(eventKeys.eventCount(accountId), -events.length);
   await kv.commit(change);
 }

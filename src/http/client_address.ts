@@ -1,6 +1,6 @@
 /** Where a request comes from, with proxies that the operator trusts looked through. */
 import ipaddr from "ipaddr.js";
-import { isInNetworks, parseNetwork } from "../networks.ts";
+import { isInNetworks, parseNetwork } from "../base/ip_networks.ts";
 
 /** The address of the client behind `peer`, the other end of the connection. */
 export type ClientAddress = (peer: string, forwardedFor: string | null) => string;

@@ -11,7 +11,7 @@ import type { FirstAnswer } from "../message/first_answer.ts";
 import type { History } from "../message/history.ts";
 import type { Cancel } from "../message/cancel.ts";
 import type { QuotaView } from "../message/quota_view.ts";
-import type { Metrics } from "../metrics.ts";
+import type { Metrics } from "../ops/metrics.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Webhooks } from "../webhook/webhooks.ts";
 

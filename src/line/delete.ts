@@ -1,5 +1,6 @@
 /** What goes with a deleted line, its own row last: a crash in between begins again. Its messages stay in the history. */
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
+import { messageKeys } from "../message/rows.ts";
 import { Change, type Key, type Kv, type PrefixOf } from "../store/kv.ts";
 import type { Line } from "./line.ts";
 
@@ -7,7 +8,7 @@ const ROWS_A_COMMIT = 500;
 
 /** Removes every row that only this line needs. */
 export async function deleteLine(kv: Kv, line: Line): Promise<void> {
-  const families: PrefixOf<unknown>[] = [keys.seenOfLine(line.id), keys.networkIdsOfLine(line.id)];
+  const families: PrefixOf<unknown>[] = [lineKeys.seenOfLine(line.id), messageKeys.networkIdsOfLine(line.id)];
   for (const prefix of families) {
     let batch: Key[] = [];
     for await (const row of kv.list({ prefix })) {
@@ -18,7 +19,7 @@ export async function deleteLine(kv: Kv, line: Line): Promise<void> {
     }
     await deleteAll(kv, batch);
   }
-  await deleteAll(kv, [keys.pacing(line.id), keys.lineUsed(line.id), keys.line(line.id)]);
+  await deleteAll(kv, [lineKeys.pacing(line.id), lineKeys.lineUsed(line.id), lineKeys.line(line.id)]);
 }
 
 async function deleteAll(kv: Kv, rows: readonly Key[]): Promise<void> {

@@ -2,7 +2,7 @@
 import type { EventLog } from "../event/log.ts";
 import type { NewEvent } from "../event/event.ts";
 import { type Runtime, sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
 import { qrDataUrl } from "./qr.ts";
@@ -34,7 +34,7 @@ export class LineRow {
 
   /** Null when the line is gone. */
   async read(): Promise<Line | null> {
-    return (await this.persistently(() => this.#deps.kv.get(keys.line(this.#options.lineId)))).value;
+    return (await this.persistently(() => this.#deps.kv.get(lineKeys.line(this.#options.lineId)))).value;
   }
 
   /** Moves the line as the table says, with its event; what the table does not know changes nothing. */
@@ -50,14 +50,14 @@ export class LineRow {
 
   async #commit(trigger: LineTrigger, patch: Partial<Line>, qr: string | null): Promise<Line | null> {
     const { kv, events, runtime } = this.#deps;
-    const key = keys.line(this.#options.lineId);
+    const key = lineKeys.line(this.#options.lineId);
     for (;;) {
       const slot = await kv.get(key);
       const status = slot.value && LINE_TRANSITIONS[slot.value.status][trigger];
       if (!slot.value || !status) return null;
       const line: Line = { ...slot.value, ...patch, status };
       const change = new Change().check(slot).set(key, line);
-      if (status === "connected") change.set(keys.lineUsed(line.id), runtime.clock.now());
+      if (status === "connected") change.set(lineKeys.lineUsed(line.id), runtime.clock.now());
       const event = eventOf(slot.value, line, qr);
       if (event) events.append(change, event);
       if (await kv.commit(change)) return line;

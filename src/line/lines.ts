@@ -1,11 +1,11 @@
 /** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them (promise 5). */
 import type { Accounts } from "../account/account.ts";
 import { notFound, Problem } from "../errors.ts";
-import { makeInTurn } from "../in_turn.ts";
+import { makeInTurn } from "../base/keyed_queue.ts";
 import { type Runtime, sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
-import { shareReads } from "../store/shared_reads.ts";
+import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Connection, Group, NumberCheck } from "../whatsapp/connection.ts";
 import { DELETED_REASON, type Line, type LineStatus, type LineWish, newLine } from "./line.ts";
 import { qrDataUrl } from "./qr.ts";
@@ -98,23 +98,23 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   const countInTurn = makeInTurn();
 
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
-    const slot = await sharedGet(keys.line(lineId));
+    const slot = await sharedGet(lineKeys.line(lineId));
     if (slot.value?.accountId !== accountId || slot.value.wanted === "deleted") throw notFound("session");
     return slot as Row<Line>;
   }
 
   /** With `lastUsed` as its own row has it. */
   async function used(line: Line): Promise<Line> {
-    return { ...line, lastUsed: (await kv.get(keys.lineUsed(line.id))).value ?? line.lastUsed };
+    return { ...line, lastUsed: (await kv.get(lineKeys.lineUsed(line.id))).value ?? line.lastUsed };
   }
 
   async function* linesOf(accountId: string): AsyncIterable<Line> {
     const ids: string[] = [];
     const read = async () => {
-      const slots = await kv.getMany(ids.splice(0).map((id) => keys.line(id)));
+      const slots = await kv.getMany(ids.splice(0).map((id) => lineKeys.line(id)));
       return slots.flatMap(({ value }) => value && value.wanted !== "deleted" ? value : []);
     };
-    for await (const { value } of kv.list({ prefix: keys.linesOfAccount(accountId) })) {
+    for await (const { value } of kv.list({ prefix: lineKeys.linesOfAccount(accountId) })) {
       if (ids.push(value) === READ_AT_ONCE) yield* await read();
     }
     yield* await read();
@@ -134,7 +134,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   async function creationOf(accountId: string, { name, pairingPhone, beside }: NewLineOptions) {
     const caller = await accounts.caller(accountId);
     if (!caller) throw notFound("account");
-    const count = await kv.get(keys.lineCount(accountId));
+    const count = await kv.get(lineKeys.lineCount(accountId));
     if ((count.value ?? 0) >= caller.plan.sessions) {
       const allowed = caller.plan.sessions;
       throw new Problem(
@@ -144,9 +144,9 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     }
     const createdAt = runtime.clock.now();
     const line = newLine({ id: runtime.ids.next("ses"), accountId, name, pairingPhone, createdAt });
-    const change = new Change().check(count).set(keys.lineCount(accountId), (count.value ?? 0) + 1)
-      .checkAbsent(keys.line(line.id)).set(keys.line(line.id), line)
-      .set(keys.lineOfAccount(accountId, createdAt, line.id), line.id);
+    const change = new Change().check(count).set(lineKeys.lineCount(accountId), (count.value ?? 0) + 1)
+      .checkAbsent(lineKeys.line(line.id)).set(lineKeys.line(line.id), line)
+      .set(lineKeys.lineOfAccount(accountId, createdAt, line.id), line.id);
     beside?.(change, line);
     return { change, result: line };
   }
@@ -156,12 +156,12 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     return retryOnConflict(kv, async () => {
       const slot = await row(accountId, lineId);
       const line: Line = { ...slot.value, wanted: WANTED[wish], wishNumber: slot.value.wishNumber + 1 };
-      const change = new Change().check(slot).set(keys.line(lineId), line);
+      const change = new Change().check(slot).set(lineKeys.line(lineId), line);
       sendable.delete(lineId);
       if (wish === "delete") {
-        const count = await kv.get(keys.lineCount(accountId));
-        change.check(count).set(keys.lineCount(accountId), Math.max(0, (count.value ?? 0) - 1));
-        change.delete(keys.lineOfAccount(accountId, line.createdAt, lineId));
+        const count = await kv.get(lineKeys.lineCount(accountId));
+        change.check(count).set(lineKeys.lineCount(accountId), Math.max(0, (count.value ?? 0) - 1));
+        change.delete(lineKeys.lineOfAccount(accountId, line.createdAt, lineId));
       }
       return { change, result: line };
     });
@@ -174,7 +174,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
       const changed = new AbortController();
       const unwatch = supervisor.watch(lineId, () => changed.abort());
       try {
-        const now = (await kv.get(keys.line(lineId))).value;
+        const now = (await kv.get(lineKeys.line(lineId))).value;
         if (!now) return { ...line, ...DELETED };
         line = now;
         const left = over - runtime.clock.now();
@@ -216,7 +216,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     async list(accountId) {
       const lines: Line[] = [];
       for await (const line of linesOf(accountId)) lines.push(line);
-      const usedAt = await kv.getMany(lines.map((line) => keys.lineUsed(line.id)));
+      const usedAt = await kv.getMany(lines.map((line) => lineKeys.lineUsed(line.id)));
       return lines.map((line, i) => ({ ...line, lastUsed: usedAt[i]?.value ?? line.lastUsed }));
     },
 
@@ -232,7 +232,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
 
     async wish(accountId, lineId, wish) {
       // The row of it goes with a deleted line.
-      const before = (await kv.get(keys.lineUsed(lineId))).value;
+      const before = (await kv.get(lineKeys.lineUsed(lineId))).value;
       const line = await fulfil(accountId, lineId, wish);
       return await used({ ...line, lastUsed: before ?? line.lastUsed });
     },

@@ -11,7 +11,8 @@ import type { FetchFile } from "../message/fetch_file.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import { type Runtime, sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
+import { messageKeys } from "../message/rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import type { Connection, Outgoing, Prepared } from "../whatsapp/connection.ts";
 import { answerOf, type Unanswered } from "./answer.ts";
@@ -113,14 +114,14 @@ export class Preparation {
   async #withFile(message: Message, signal: AbortSignal): Promise<Message | null> {
     if (!remoteFile(message.content)) return message;
     await this.#deps.fetchFile(message, signal);
-    const { value } = await this.#deps.kv.get(keys.message(message.id));
+    const { value } = await this.#deps.kv.get(messageKeys.message(message.id));
     return value?.status === "queued" && !remoteFile(value.content) ? value : null;
   }
 
   /** A count in the store while `run` is under way; a file that was begun too often, each time the last, ends its message. */
   async #counted(message: Message, run: () => Promise<Ready>): Promise<Ready | null> {
     const { kv, recorder } = this.#deps;
-    const row = keys.pacing(this.#lineId);
+    const row = lineKeys.pacing(this.#lineId);
     const { preparing, ...pacing } = (await kv.get(row)).value ?? NO_DEPARTURE;
     const begun = preparing?.messageId === message.id ? preparing.begun + 1 : 1;
     if (begun > MAX_CRASHES) {

@@ -4,7 +4,7 @@ import { notFound } from "../errors.ts";
 import { hasEnded, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import type { Clock } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 import { delaysOf, nextDeparture } from "./pacing.ts";
 
@@ -23,14 +23,14 @@ export function makeQueueView(
   { kv, clock, accounts }: { kv: Kv; clock: Clock; accounts: Pick<Accounts, "caller"> },
 ): QueueView {
   return async (accountId, lineId, { limit }) => {
-    const line = (await kv.get(keys.line(lineId))).value;
+    const line = (await kv.get(lineKeys.line(lineId))).value;
     const plan = (await accounts.caller(accountId))?.plan;
     if (line?.accountId !== accountId || line.wanted === "deleted" || !plan) throw notFound("session");
     const read = await new LineQueue(kv, lineId).first(limit);
     // One may have ended since its place in the queue was read.
     const messages = read.filter((message) => !hasEnded(message));
     const delays = delaysOf(plan);
-    const pacing = (await kv.get(keys.pacing(lineId))).value;
+    const pacing = (await kv.get(lineKeys.pacing(lineId))).value;
     const now = clock.now();
     const first = messages[0]?.status === "processing" ? now : Math.max(now, nextDeparture(pacing, now, delays));
     const pause = (delays.minMs + delays.maxMs) / 2;

@@ -11,11 +11,11 @@
 import type { EventBody, MessageReceivedData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
-import { makeInTurn } from "../in_turn.ts";
+import { makeInTurn } from "../base/keyed_queue.ts";
 import { keepFile } from "../media/store.ts";
 import { keepReceipt } from "../message/receipts.ts";
 import { type Runtime, sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import type { Incoming, Receipt } from "../whatsapp/connection.ts";
 import { isNews, type SeenRow, seenRow } from "./seen_row.ts";
@@ -85,17 +85,17 @@ export class Receiver {
   }
 
   #seen({ chat, networkId }: Incoming): Promise<Slot<SeenRow>> {
-    return this.#deps.kv.get(keys.seen(this.#line.id, chat, networkId));
+    return this.#deps.kv.get(lineKeys.seen(this.#line.id, chat, networkId));
   }
 
   /** Tells the message, unless its row is no longer as it was `before`. */
   async #commit(message: Incoming, { before, taken }: { before: Slot<SeenRow>; taken: Taken }): Promise<void> {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
-    const seen = keys.seen(lineId, message.chat, message.networkId);
-    const sessionName = (await kv.get(keys.line(lineId))).value?.name ?? "";
+    const seen = lineKeys.seen(lineId, message.chat, message.networkId);
+    const sessionName = (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
     const now = runtime.clock.now();
-    const change = new Change().check(before).set(seen, seenRow(message, now)).set(keys.lineUsed(lineId), now);
+    const change = new Change().check(before).set(seen, seenRow(message, now)).set(lineKeys.lineUsed(lineId), now);
     if (taken?.file) keepFile(change, taken.file);
     const data = dataOf(message, taken);
     const body: EventBody = message.fromMe

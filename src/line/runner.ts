@@ -12,7 +12,7 @@ import { isProved } from "../message/receipts.ts";
 import type { Alongside, Recorder } from "../message/record.ts";
 import { sleep } from "../runtime.ts";
 import type { AlarmClock } from "../store/alarm.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
 import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
 import { answerOf } from "./answer.ts";
 import { afterDeparture, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
@@ -167,7 +167,7 @@ export class Runner {
     if (pause > 0 && pause <= LONGEST_PAUSE_MS) return pause;
     const ready = this.#preparation.of(message, flow.connection);
     const delays = await this.#deps.delays(message.accountId);
-    const pacing = (await this.#deps.kv.get(keys.pacing(this.#line.lineId))).value;
+    const pacing = (await this.#deps.kv.get(lineKeys.pacing(this.#line.lineId))).value;
     const wait = nextDeparture(pacing, now, delays) - now;
     // When it expires meanwhile, the next one still has what is left of the pause to get ready.
     if (wait > 0) return Math.min(wait, message.expiresAt - now);
@@ -204,7 +204,7 @@ export class Runner {
     const answeredAt = clock.now();
     this.#log(dispatched, outcome);
     const departed = this.#keepPacing(afterDeparture(handedOverAt, answeredAt, { delays, random }));
-    const used: Alongside = (change) => departed(change.set(keys.lineUsed(this.#line.lineId), answeredAt));
+    const used: Alongside = (change) => departed(change.set(lineKeys.lineUsed(this.#line.lineId), answeredAt));
     const last = dispatched.attempts >= MAX_ATTEMPTS;
     switch (outcome.kind) {
       case "sent":
@@ -275,8 +275,8 @@ export class Runner {
   #keepPacing(pacing: Pacing | null): Alongside {
     const { lineId } = this.#line;
     return (change) => {
-      if (pacing === null) change.delete(keys.pacing(lineId));
-      else change.set(keys.pacing(lineId), pacing);
+      if (pacing === null) change.delete(lineKeys.pacing(lineId));
+      else change.set(lineKeys.pacing(lineId), pacing);
     };
   }
 

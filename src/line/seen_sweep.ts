@@ -2,7 +2,7 @@
  * Removes the rows of received messages that are too old to come again. There is one for every message of a month, so
  * each turn looks at the next stretch of them and not at all: nothing depends on when such a row goes.
  */
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
 import { Change, type Key, type Kv } from "../store/kv.ts";
 import { MAX_MESSAGE_AGE_MS } from "./receiver.ts";
 import { seenAt } from "./seen_row.ts";
@@ -21,7 +21,7 @@ export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?:
   let next: Key | null = null;
 
   return async (now, signal) => {
-    const prefix = keys.allSeen();
+    const prefix = lineKeys.allSeen();
     let read = 0;
     let removed = 0;
     let last: Key | null = null;

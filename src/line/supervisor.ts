@@ -3,7 +3,7 @@
  * from time to time, because a wish may come from another process and an alarm may be lost (promises 4, 5 and 7).
  */
 import { expireMessages } from "../message/expiry.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import { type KeeperDeps, LineKeeper } from "./keeper.ts";
 import { LINE_STATUSES, type LineStatus } from "./line.ts";
@@ -118,7 +118,7 @@ export class Supervisor {
     const found = new Set<string>();
     const counts = noLines();
     let begun = 0;
-    for await (const { value: line } of this.#deps.kv.list({ prefix: keys.lines() })) {
+    for await (const { value: line } of this.#deps.kv.list({ prefix: lineKeys.lines() })) {
       found.add(line.id);
       counts[line.status]++;
       if (!this.#keepers.has(line.id)) this.#keeperOf(line, STAGGER_MS * begun++);
@@ -132,7 +132,7 @@ export class Supervisor {
 
   /** The row of the line is gone: so is the line. */
   async #release(lineId: string, keeper: LineKeeper): Promise<void> {
-    if ((await this.#deps.kv.get(keys.line(lineId))).value !== null) return; // made after the rows were listed
+    if ((await this.#deps.kv.get(lineKeys.line(lineId))).value !== null) return; // made after the rows were listed
     this.#keepers.delete(lineId);
     await keeper.stop();
     this.#changed(lineId);

@@ -1,7 +1,7 @@
 /** What `GET /media/{id}` answers, apart from the framework: link, time, range, safe headers. */
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { mediaKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { MediaLinks } from "./link.ts";
 import type { FileRecord, MediaStore } from "./store.ts";
@@ -50,7 +50,7 @@ export function makeServeMedia(
   return async (request) => {
     const now = runtime.clock.now();
     if (!links.verify(request.fileId, request) || now >= Number(request.expires) * 1000) throw notFound("file");
-    const { value: record } = await kv.get(keys.file(request.fileId));
+    const { value: record } = await kv.get(mediaKeys.file(request.fileId));
     if (!record || record.expiresAt === null || now >= record.expiresAt) throw notFound("file");
 
     const headers = headersOf(record, now);

@@ -1,5 +1,5 @@
 /** Files: on disk under the data folder by random names, each with a row that says what it is and until when. */
-import { keys } from "../store/keys.ts";
+import { mediaKeys } from "./rows.ts";
 import type { Change } from "../store/kv.ts";
 
 export interface FileRecord {
@@ -29,8 +29,8 @@ export interface MediaStore {
 
 /** Adds the file's rows to the change that first refers to it. A file without a row is swept as an orphan. */
 export function keepFile(change: Change, file: FileRecord): void {
-  change.set(keys.file(file.id), file);
-  if (file.expiresAt !== null) change.set(keys.fileEnd(file.expiresAt, file.id), file.size);
+  change.set(mediaKeys.file(file.id), file);
+  if (file.expiresAt !== null) change.set(mediaKeys.fileEnd(file.expiresAt, file.id), file.size);
 }
 
 /**
@@ -38,5 +38,5 @@ export function keepFile(change: Change, file: FileRecord): void {
  * commit. Received files end by the sweep alone.
  */
 export function dropFile(change: Change, fileId: string): void {
-  change.delete(keys.file(fileId));
+  change.delete(mediaKeys.file(fileId));
 }

@@ -1,6 +1,6 @@
 /** Keeps the media folder small: expired files, files over the disk's cap, and files that nothing refers to. */
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { mediaKeys } from "./rows.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
 import type { DiskMediaStore, StoredFile } from "./disk.ts";
 import type { FileRecord } from "./store.ts";
@@ -39,7 +39,7 @@ export async function sweepMedia(
   const removed = { expired: 0, overCap: 0 };
   const mayGoOn = () => !signal?.aborted && removed.expired + removed.overCap < TURN;
 
-  const due = { prefix: keys.fileEnds(), end: keys.fileEnd(runtime.clock.now() + 1, "") };
+  const due = { prefix: mediaKeys.fileEnds(), end: mediaKeys.fileEnd(runtime.clock.now() + 1, "") };
   while (mayGoOn()) {
     const files = await first(kv, due);
     if (files.length === 0) break;
@@ -48,7 +48,7 @@ export async function sweepMedia(
   }
   // All links live equally long, so that the first to end is the oldest.
   while (mayGoOn() && media.bytes() > capBytes) {
-    const oldest = await first(kv, { prefix: keys.fileEnds() });
+    const oldest = await first(kv, { prefix: mediaKeys.fileEnds() });
     if (oldest.length === 0) break;
     const files = enough(oldest, media.bytes() - capBytes);
     await removeFiles(context, files);
@@ -76,7 +76,7 @@ async function removeFiles({ kv, media }: SweepMediaContext, ends: readonly Row<
   const fileIds = ends.map(({ key }) => String(key[2]));
   const change = new Change();
   for (const { key } of ends) change.delete(key);
-  for (const fileId of fileIds) change.delete(keys.file(fileId));
+  for (const fileId of fileIds) change.delete(mediaKeys.file(fileId));
   await kv.commit(change);
   for (const fileId of fileIds) await media.remove(fileId);
 }
@@ -97,7 +97,7 @@ export async function sweepOrphans(
       if (file.fileId === null) await Deno.remove(file.path).catch(() => {});
       else {
         // Long over and still here: an older build that runs beside this one does not write down when its files end.
-        if (rows.has(file.fileId)) await kv.commit(new Change().delete(keys.file(file.fileId)));
+        if (rows.has(file.fileId)) await kv.commit(new Change().delete(mediaKeys.file(file.fileId)));
         await media.remove(file.fileId);
       }
       removed++;
@@ -117,6 +117,6 @@ export async function sweepOrphans(
 async function rowsOf(kv: Kv, files: readonly StoredFile[]): Promise<Map<string, FileRecord>> {
   const ids = files.map(({ fileId }) => fileId).filter((id) => id !== null);
   const rows = new Map<string, FileRecord>();
-  for (const { value } of await kv.getMany(ids.map((id) => keys.file(id)))) if (value) rows.set(value.id, value);
+  for (const { value } of await kv.getMany(ids.map((id) => mediaKeys.file(id)))) if (value) rows.set(value.id, value);
   return rows;
 }

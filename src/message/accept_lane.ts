@@ -5,8 +5,8 @@
  */
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
-import { Batcher, type Settled } from "../store/batch.ts";
-import { keys } from "../store/keys.ts";
+import { Batcher, type Settled } from "../store/layers/batch.ts";
+import { messageKeys } from "./rows.ts";
 import { type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { type Accepted, type AcceptOptions, LineChanged, type SendCommand } from "./accept.ts";
 import { AcceptRound, loadOfCommand, type RestRow, restsOf } from "./accept_round.ts";
@@ -52,7 +52,7 @@ export class AcceptLane {
     let changed: ReadonlySet<RestRow> = new Set();
     for (let attempt = 0; attempt < TRIES; attempt++) {
       await this.#removeDraft();
-      const ledger = this.#ledger ?? await kv.get(keys.ledger(this.#accountId));
+      const ledger = this.#ledger ?? await kv.get(messageKeys.ledger(this.#accountId));
       this.#ledger = null;
       const round = new AcceptRound(ledger, { accountId: this.#accountId, options: this.#options });
       try {

@@ -1,7 +1,7 @@
 /** One commit of accepted sends in the making: it rests on the ledger as it was read, and is void once that changed. */
 import { keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import { nameOfKey } from "../store/key_name.ts";
 import { Change, type Slot } from "../store/kv.ts";
 import type { Accepted, AcceptOptions, SendCommand } from "./accept.ts";
@@ -67,7 +67,7 @@ export class AcceptRound {
     }
     if (bulkId !== null) {
       const { accountId, sessionId, createdAt } = messages[0]!;
-      this.#change.set(keys.bulk(bulkId), { accountId, sessionId, total: messages.length, createdAt });
+      this.#change.set(messageKeys.bulk(bulkId), { accountId, sessionId, total: messages.length, createdAt });
     }
     this.#ledger = extendLedger(
       this.#change,
@@ -135,7 +135,7 @@ export class AcceptRound {
     const bulkId = messages[0]!.bulkId;
     if (bulkId === null) throw new Error("only a bulk may be larger than a commit");
     const reserved: Ledger = { ...this.#ledger, lastPosition: messages.at(-1)!.position };
-    const key = keys.ledger(this.#accountId);
+    const key = messageKeys.ledger(this.#accountId);
     const reserve = new Change().check(this.#slot).set(key, reserved);
     beginDraft(reserve, bulkId, messages);
     if (!await kv.commit(reserve)) return false;

@@ -3,7 +3,7 @@
  * none). Nothing shows a draft: no history number, no quota, and queue rows that name a bulk count only with its row.
  * What a crash leaves of a draft is removed at boot.
  */
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 import { addMessages, commitSized, loadOf, removeMessage } from "./message_rows.ts";
@@ -16,7 +16,7 @@ export interface BulkDraft {
 
 /** Adds to the change that these messages, which must be all of the bulk, are going to be written as a draft. */
 export function beginDraft(change: Change, bulkId: string, messages: readonly Message[]): void {
-  change.set(keys.bulkDraft(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
+  change.set(messageKeys.bulkDraft(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
 }
 
 /** Writes the rows of a draft that was begun; the commit that publishes it must check the answer (`publishDraft`). */
@@ -26,7 +26,7 @@ export async function writeDraft(kv: Kv, bulkId: string, messages: readonly Mess
     addMessages(change, piece);
     await kv.commit(change);
   }
-  const slot = await kv.get(keys.bulkDraft(bulkId));
+  const slot = await kv.get(messageKeys.bulkDraft(bulkId));
   if (slot.value === null) throw new StoreError("unavailable", "the draft of a bulk was removed while it was written");
   return slot as Row<BulkDraft>;
 }
@@ -38,15 +38,15 @@ export function publishDraft(change: Change, draft: Row<BulkDraft>): void {
 
 /** Removes what a draft has written; one that was published is left alone. */
 export async function removeDraft(kv: Kv, bulkId: string): Promise<void> {
-  const slot = await kv.get(keys.bulkDraft(bulkId));
+  const slot = await kv.get(messageKeys.bulkDraft(bulkId));
   if (slot.value === null) return;
   // Written anew, so that whoever is still about to publish it fails at its check.
   if (!await kv.commit(new Change().check(slot).set(slot.key, slot.value))) return removeDraft(kv, bulkId);
 
   const range = {
-    prefix: keys.messages(),
-    start: keys.message(slot.value.firstMessageId),
-    end: keys.message(`${slot.value.lastMessageId}~`),
+    prefix: messageKeys.messages(),
+    start: messageKeys.message(slot.value.firstMessageId),
+    end: messageKeys.message(`${slot.value.lastMessageId}~`),
   };
   const left: Message[] = [];
   for await (const row of kv.list(range)) if (row.value.bulkId === bulkId) left.push(row.value);
@@ -60,5 +60,5 @@ export async function removeDraft(kv: Kv, bulkId: string): Promise<void> {
 
 /** Removes what crashes left; at boot. */
 export async function removeDrafts(kv: Kv): Promise<void> {
-  for await (const row of kv.list({ prefix: keys.bulkDrafts() })) await removeDraft(kv, String(row.key.at(-1)));
+  for await (const row of kv.list({ prefix: messageKeys.bulkDrafts() })) await removeDraft(kv, String(row.key.at(-1)));
 }

@@ -1,6 +1,6 @@
 /** Taking back what is still queued: one message, or what is left of a bulk. */
 import { notFound, Problem } from "../errors.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Message, MessageError } from "./message.ts";
 import { LineQueue } from "./queue.ts";
@@ -25,14 +25,14 @@ export interface CancelOptions {
 
 export function makeCancel({ kv, recorder, dequeued }: CancelOptions): Cancel {
   async function one(accountId: string, messageId: string): Promise<Message[]> {
-    const message = (await kv.get(keys.message(messageId))).value;
+    const message = (await kv.get(messageKeys.message(messageId))).value;
     if (message?.accountId !== accountId) throw notFound("message");
     const cancelled = await recorder.cancelled(messageId, CANCELLED);
     return cancelled ? [cancelled] : [];
   }
 
   async function bulk(accountId: string, bulkId: string): Promise<Message[]> {
-    const { value } = await kv.get(keys.bulk(bulkId));
+    const { value } = await kv.get(messageKeys.bulk(bulkId));
     if (value?.accountId !== accountId) throw notFound("message");
     const waiting: string[] = [];
     for await (const row of new LineQueue(kv, value.sessionId).rows()) {

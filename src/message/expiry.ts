@@ -1,6 +1,6 @@
 /** Messages that could not leave in the time they were allowed to wait end as failed, also on a line that is offline. */
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import { hasEnded, type Message, type MessageError } from "./message.ts";
 import type { Recorder } from "./record.ts";
@@ -21,7 +21,7 @@ export function addExpiries(change: Change, messages: readonly Message[]): void 
   const bySecond = Map.groupBy(messages, ({ expiresAt }) => Math.floor(expiresAt / 1000));
   for (const together of bySecond.values()) {
     const last = Math.max(...together.map(({ expiresAt }) => expiresAt));
-    change.set(keys.expiry(last, together[0]!.id), together.map(({ id }) => id));
+    change.set(messageKeys.expiry(last, together[0]!.id), together.map(({ id }) => id));
   }
 }
 
@@ -36,12 +36,12 @@ export async function expireMessages(
   async function expire(message: Message | null): Promise<boolean> {
     if (message === null || hasEnded(message)) return true;
     if (message.status !== "queued") return false;
-    if (message.bulkId !== null && (await kv.get(keys.bulk(message.bulkId))).value === null) return false;
+    if (message.bulkId !== null && (await kv.get(messageKeys.bulk(message.bulkId))).value === null) return false;
     return await recorder.dropped(message.id, EXPIRED) !== null;
   }
 
   async function expireRows(rows: readonly Row<string[]>[]): Promise<void> {
-    const slots = await kv.getMany(rows.flatMap((row) => row.value).map((id) => keys.message(id)));
+    const slots = await kv.getMany(rows.flatMap((row) => row.value).map((id) => messageKeys.message(id)));
     const over = await Promise.all(slots.map((slot) => expire(slot.value)));
     const change = new Change();
     let at = 0;
@@ -51,7 +51,7 @@ export async function expireMessages(
     if (change.mutations.length > 0) await kv.commit(change);
   }
 
-  const range = { prefix: keys.expiries(), end: keys.expiry(runtime.clock.now() + 1, "") };
+  const range = { prefix: messageKeys.expiries(), end: messageKeys.expiry(runtime.clock.now() + 1, "") };
   let due: Row<string[]>[] = [];
   let messages = 0;
   for await (const row of kv.list(range)) {

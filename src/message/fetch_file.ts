@@ -10,7 +10,7 @@ import { makeFetchFile as makeDownload } from "../media/fetch_file.ts";
 import { safeFilename } from "../media/filename.ts";
 import type { MediaStore } from "../media/store.ts";
 import { type Runtime, sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, StoreError } from "../store/kv.ts";
 import { type FileContent, remoteFile } from "./content.ts";
 import { fileKind } from "./file_kind.ts";
@@ -44,14 +44,14 @@ export function makeFetchFile({ kv, runtime, safeFetch, files, recorder }: Fetch
 
   async function keep(message: Message, fetched: Awaited<ReturnType<typeof download>>): Promise<void> {
     const kept = await retryOnConflict(kv, async () => {
-      const slot = await kv.get(keys.message(message.id));
+      const slot = await kv.get(messageKeys.message(message.id));
       const change = new Change().check(slot);
       const content = slot.value?.content;
       // Cancelled or expired in the meantime.
       if (slot.value?.status !== "queued" || !content || content.kind === "text") return { change, result: false };
       const { file, filename, mimetype } = fetched;
       const next = { ...slot.value, content: { ...contentOf(filename, { file, mimetype }), caption: content.caption } };
-      keepFileOf(change.set(keys.message(message.id), next), next);
+      keepFileOf(change.set(messageKeys.message(message.id), next), next);
       return { change, result: true };
     });
     if (!kept) await files.remove(fetched.file.fileId);

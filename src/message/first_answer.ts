@@ -1,7 +1,7 @@
 /** The first answer to a send that is repeated under its `Idempotency-Key`, whatever became of the message since. */
 import type { Idempotency, RepeatableRequest } from "../account/idempotency.ts";
 import type { QuotaLeft } from "../account/quota.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Accepted } from "./accept.ts";
 import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
@@ -36,10 +36,10 @@ export async function readFirstAnswer(
   const kept = await idempotency.find<KeptSend>(request);
   if (kept === null) return null;
   // Read after the answer was found, so that it knows the answer's messages.
-  const { value: ledger } = await kv.get(keys.ledger(request.accountId));
+  const { value: ledger } = await kv.get(messageKeys.ledger(request.accountId));
   const numbers = Array.from({ length: kept.count }, (_, i) => kept.first + i);
   const ids = await messageIds(kv, { accountId: request.accountId, ledger: ledger ?? EMPTY_LEDGER }, numbers);
-  const slots = await kv.getMany(ids.map((id) => keys.message(id)));
+  const slots = await kv.getMany(ids.map((id) => messageKeys.message(id)));
   const messages = slots.map((slot) => slot.value).filter((message) => message !== null);
   const bulkId = messages[0]?.bulkId ?? null;
   return { bulkId, repeated: true, messages: messages.map(answerOf), remaining: kept.remaining };

@@ -3,7 +3,7 @@
  * Indexes and counters by account, day and status change in the commits that change the messages.
  */
 import { notFound } from "../errors.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Change, Kv } from "../store/kv.ts";
 import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
 import type { Message, MessageStatus } from "./message.ts";
@@ -36,13 +36,13 @@ export function makeHistory(kv: Kv): History {
 
   /** How many messages were accepted before the first day that sorts at or after `day`; null if there is none. */
   async function acceptedBefore(accountId: string, day: string): Promise<number | null> {
-    const range = { prefix: keys.historyDays(accountId), start: keys.historyDay(accountId, day) };
+    const range = { prefix: messageKeys.historyDays(accountId), start: messageKeys.historyDay(accountId, day) };
     for await (const first of kv.list(range, { limit: 1 })) return first.value - 1;
     return null;
   }
 
   async function each(ids: readonly string[]): Promise<Message[]> {
-    const slots = await kv.getMany(ids.map((id) => keys.message(id)));
+    const slots = await kv.getMany(ids.map((id) => messageKeys.message(id)));
     return slots.flatMap((slot) => slot.value ?? []);
   }
 
@@ -55,7 +55,11 @@ export function makeHistory(kv: Kv): History {
     // Ids sort by time, unless the clock was set back between two runs.
     if (oldest > newest) return each(newestFirst);
     const wanted = new Map<string, Message | null>(newestFirst.map((id) => [id, null]));
-    const range = { prefix: keys.messages(), start: keys.message(oldest), end: keys.message(`${newest}~`) };
+    const range = {
+      prefix: messageKeys.messages(),
+      start: messageKeys.message(oldest),
+      end: messageKeys.message(`${newest}~`),
+    };
     const rows = kv.list(range, { limit: 2 * newestFirst.length });
     for await (const { value } of rows) if (wanted.has(value.id)) wanted.set(value.id, value);
     const missed = newestFirst.filter((id) => wanted.get(id) === null);
@@ -66,7 +70,7 @@ export function makeHistory(kv: Kv): History {
   return {
     async page(accountId, { page, limit, status, from, to }) {
       const [slot, beforeFrom, throughTo] = await Promise.all([
-        kv.get(keys.ledger(accountId)),
+        kv.get(messageKeys.ledger(accountId)),
         from === null ? 0 : acceptedBefore(accountId, from),
         // "~" sorts after every character of a day: the first day after `to`.
         to === null ? null : acceptedBefore(accountId, `${to}~`),
@@ -90,7 +94,7 @@ export function makeHistory(kv: Kv): History {
     },
 
     async get(accountId, messageId) {
-      const { value } = await kv.get(keys.message(messageId));
+      const { value } = await kv.get(messageKeys.message(messageId));
       if (value === null || value.accountId !== accountId) throw notFound("message");
       return value;
     },

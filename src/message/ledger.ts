@@ -4,7 +4,7 @@
  * the ids behind them lie in blocks of 30, so that history costs an accept no row of its own but one in 30.
  */
 import { NO_USAGE, type Usage } from "../account/quota.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Change, Kv } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 
@@ -45,11 +45,11 @@ export function extendLedger(
 ): Ledger {
   const { accountId, ledger } = before;
   const { messages, usage } = added;
-  if (usage.day !== ledger.usage.day) change.set(keys.historyDay(accountId, usage.day), ledger.messages + 1);
+  if (usage.day !== ledger.usage.day) change.set(messageKeys.historyDay(accountId, usage.day), ledger.messages + 1);
   const open = [...ledger.openBlock, ...messages.map((message) => message.id)];
   let block = blockOf(ledger.messages + 1);
   for (; open.length >= BLOCK_SIZE; block++) {
-    change.set(keys.historyBlock(accountId, block), open.splice(0, BLOCK_SIZE));
+    change.set(messageKeys.historyBlock(accountId, block), open.splice(0, BLOCK_SIZE));
   }
   return {
     usage,
@@ -68,7 +68,7 @@ export async function messageIds(
   const { accountId, ledger } = account;
   const firstOpen = ledger.messages - ledger.openBlock.length + 1;
   const blocks = [...new Set(numbers.filter((number) => number < firstOpen).map(blockOf))];
-  const slots = await kv.getMany(blocks.map((block) => keys.historyBlock(accountId, block)));
+  const slots = await kv.getMany(blocks.map((block) => messageKeys.historyBlock(accountId, block)));
   const idsOf = new Map(slots.map((slot, i) => [blocks[i], slot.value]));
   return numbers.map((number) =>
     number >= firstOpen ? ledger.openBlock[number - firstOpen] : idsOf.get(blockOf(number))?.[(number - 1) % BLOCK_SIZE]

@@ -1,6 +1,6 @@
 /** The rows of a message that waits, as accept writes them, and how many of them one commit takes. */
 import { dropFile, keepFile } from "../media/store.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Change } from "../store/kv.ts";
 import { type OutgoingContent, remoteFile, storedFile } from "./content.ts";
 import { addExpiries } from "./expiry.ts";
@@ -39,7 +39,7 @@ export function keepFileOf(change: Change, { content, accountId, createdAt }: Me
 export function removeMessage(change: Change, message: Message): void {
   dequeue(change, message);
   // The messages of a bulk end at the same time: their row is named for the first of them.
-  change.delete(keys.message(message.id)).delete(keys.expiry(message.expiresAt, message.id));
+  change.delete(messageKeys.message(message.id)).delete(messageKeys.expiry(message.expiresAt, message.id));
   const file = storedFile(message.content);
   if (file) dropFile(change, file.fileId);
 }

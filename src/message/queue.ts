@@ -3,14 +3,14 @@
  * Truth is these rows (promise 7); whoever adds or takes them does so in the commit that changes the message.
  */
 import type { Change, Kv, Row } from "../store/kv.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Message, QueueRow } from "./message.ts";
 
 /** Adds a new message and its place in the line's queue to the change. */
 export function enqueue(change: Change, message: Message): void {
   change
-    .set(keys.message(message.id), message)
-    .set(keys.queue(message.sessionId, message.position), {
+    .set(messageKeys.message(message.id), message)
+    .set(messageKeys.queue(message.sessionId, message.position), {
       messageId: message.id,
       accountId: message.accountId,
       bulkId: message.bulkId,
@@ -19,7 +19,7 @@ export function enqueue(change: Change, message: Message): void {
 
 /** Takes the message out of the queue in the change that ends it. */
 export function dequeue(change: Change, message: Message): void {
-  change.delete(keys.queue(message.sessionId, message.position));
+  change.delete(messageKeys.queue(message.sessionId, message.position));
 }
 
 /** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
@@ -41,14 +41,14 @@ export class LineQueue {
       rows.push(row);
       if (rows.length === limit) break;
     }
-    const slots = await this.#kv.getMany(rows.map((row) => keys.message(row.value.messageId)));
+    const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
     return slots.flatMap((slot) => slot.value ?? []);
   }
 
   /** The message that departs next; null when none waits. */
   async head(): Promise<Message | null> {
     for await (const row of this.rows()) {
-      const message = (await this.#kv.get(keys.message(row.value.messageId))).value;
+      const message = (await this.#kv.get(messageKeys.message(row.value.messageId))).value;
       if (message) return message;
     }
     return null;
@@ -61,7 +61,7 @@ export class LineQueue {
       const { bulkId } = row.value;
       if (bulkId !== null && bulkId !== this.#complete) {
         if (incomplete.has(bulkId)) continue;
-        if ((await this.#kv.get(keys.bulk(bulkId))).value === null) {
+        if ((await this.#kv.get(messageKeys.bulk(bulkId))).value === null) {
           incomplete.add(bulkId);
           continue;
         }
@@ -73,11 +73,11 @@ export class LineQueue {
 
   /** The first row alone, then the rest: the head is asked for far more often than what follows. */
   async *#pages(): AsyncIterable<Row<QueueRow>> {
-    const prefix = keys.queueOfLine(this.#lineId);
+    const prefix = messageKeys.queueOfLine(this.#lineId);
     let last: Row<QueueRow> | null = null;
     for await (const row of this.#kv.list({ prefix }, { limit: 1 })) yield last = row;
     if (last === null) return;
-    const after = keys.queue(this.#lineId, (last.key[2] as number) + 1);
+    const after = messageKeys.queue(this.#lineId, (last.key[2] as number) + 1);
     yield* this.#kv.list({ prefix, start: after });
   }
 }

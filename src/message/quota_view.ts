@@ -2,7 +2,7 @@
 import type { Caller } from "../account/account.ts";
 import { NO_USAGE, type QuotaLeft, quotaLeft, usageAt } from "../account/quota.ts";
 import type { Clock } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 
 export interface QuotaState {
@@ -15,7 +15,7 @@ export type QuotaView = (caller: Caller) => Promise<QuotaState>;
 
 export function makeQuotaView({ kv, clock }: { kv: Kv; clock: Clock }): QuotaView {
   return async ({ account, plan }) => {
-    const { value: ledger } = await kv.get(keys.ledger(account.id));
+    const { value: ledger } = await kv.get(messageKeys.ledger(account.id));
     const usage = usageAt(ledger?.usage ?? NO_USAGE, clock.now());
     return { used: { daily: usage.daily, monthly: usage.monthly }, remaining: quotaLeft(plan, usage) };
   };

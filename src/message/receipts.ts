@@ -4,7 +4,8 @@
  */
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "../line/rows.ts";
+import { messageKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/connection.ts";
 import type { Message } from "./message.ts";
@@ -27,12 +28,12 @@ export async function keepReceipt(
   lineId: string,
   receipt: Receipt,
 ): Promise<boolean> {
-  const messageId = (await kv.get(keys.messageOfNetworkId(lineId, receipt.networkId))).value;
+  const messageId = (await kv.get(messageKeys.messageOfNetworkId(lineId, receipt.networkId))).value;
   if (messageId === null) return false; // sent from the owner's phone
-  const keyOf = (status: Receipt["status"]) => keys.receipt(messageId, status, receipt.participant ?? "");
+  const keyOf = (status: Receipt["status"]) => messageKeys.receipt(messageId, status, receipt.participant ?? "");
   const message = await retryOnConflict<Message | null>(kv, async () => {
     const change = new Change();
-    const slot = await kv.get(keys.message(messageId));
+    const slot = await kv.get(messageKeys.message(messageId));
     const before = await kv.getMany([keyOf(receipt.status), keyOf("read")]);
     if (!slot.value || before.some((said) => said.value !== null)) return { change, result: null };
     // The network tells whole seconds, by its own clock: nothing is delivered before it is sent.
@@ -43,9 +44,9 @@ export async function keepReceipt(
       readAt: receipt.status === "read" ? slot.value.readAt ?? at : slot.value.readAt,
     };
     change.check(slot).checkAbsent(keyOf(receipt.status));
-    change.set(keys.message(messageId), next).set(keyOf(receipt.status), at);
+    change.set(messageKeys.message(messageId), next).set(keyOf(receipt.status), at);
     if (next.status === "sent" || next.status === "failed") {
-      const sessionName = (await kv.get(keys.line(lineId))).value?.name ?? "";
+      const sessionName = (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
       events.append(change, {
         accountId: next.accountId,
         sessionId: lineId,
@@ -63,7 +64,7 @@ export async function keepReceipt(
 export async function earlyReceipts(kv: Kv, message: Message): Promise<Said[]> {
   const said: Said[] = [];
   if (!isProved(message)) return said;
-  for await (const row of kv.list({ prefix: keys.receiptsOf(message.id) })) {
+  for await (const row of kv.list({ prefix: messageKeys.receiptsOf(message.id) })) {
     const [, , status, participant] = row.key as [string, string, Said["status"], string];
     said.push({ status, participant: participant || null, at: row.value });
   }

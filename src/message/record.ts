@@ -6,7 +6,8 @@ import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import { dropFile, type MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { lineKeys } from "../line/rows.ts";
+import { messageKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history.ts";
@@ -53,14 +54,14 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
   ): Promise<Message | null> {
     const moved = await retryOnConflict<Message | null>(kv, async () => {
       const change = new Change();
-      const slot = await kv.get(keys.message(messageId));
+      const slot = await kv.get(messageKeys.message(messageId));
       const message = slot.value?.status === from ? next(slot.value) : null;
       if (!message) return { change, result: null };
       if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
-      change.check(slot).set(keys.message(messageId), message);
+      change.check(slot).set(messageKeys.message(messageId), message);
       recordStatus(change, message, from);
       if (message.status === "processing") {
-        change.set(keys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
+        change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
       }
       if (hasEnded(message)) await end(change, message);
       alongside?.(change);
@@ -79,7 +80,7 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
     dequeue(change, message);
     const file = storedFile(message.content);
     if (file) dropFile(change, file.fileId);
-    const sessionName = (await kv.get(keys.line(message.sessionId))).value?.name ?? "";
+    const sessionName = (await kv.get(lineKeys.line(message.sessionId))).value?.name ?? "";
     const append = (body: EventBody) =>
       events.append(change, { accountId: message.accountId, sessionId: message.sessionId, sessionName, ...body });
     const { id: messageId, networkId, jobId, to, error, sentAt } = message;

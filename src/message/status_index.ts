@@ -7,7 +7,7 @@
  * conflicts, group commit sums it, and since each change of a message is committed once, the sums are exact. `queued`
  * is 0 everywhere, so a new message costs nothing here.
  */
-import { keys } from "../store/keys.ts";
+import { messageKeys } from "./rows.ts";
 import type { Change, Kv } from "../store/kv.ts";
 import { BLOCK_SIZE } from "./ledger.ts";
 import type { MessageStatus } from "./message.ts";
@@ -32,7 +32,7 @@ export function moveStatus(
     const amount = level === 0
       ? BigInt(to - from) << BigInt((offset % BLOCK_SIZE) * STATUS_BITS)
       : countOfOne(to) - countOfOne(from);
-    change.add(keys.statusCounts(message.accountId, level, Math.floor(offset / span)), amount);
+    change.add(messageKeys.statusCounts(message.accountId, level, Math.floor(offset / span)), amount);
   });
 }
 
@@ -178,9 +178,9 @@ export class StatusReader {
     if (ended) return ended;
     const inUse = Math.max(0, Math.ceil(this.#messages / SPAN[level]!) - start);
     const counters = new BigUint64Array(level === TOP ? inUse : Math.min(FANOUT, inUse));
-    const at = (index: number) => keys.statusCounts(this.#accountId, level, index);
+    const at = (index: number) => messageKeys.statusCounts(this.#accountId, level, index);
     const range = {
-      prefix: keys.statusCountsOf(this.#accountId, level),
+      prefix: messageKeys.statusCountsOf(this.#accountId, level),
       start: at(start),
       end: at(start + counters.length),
     };

@@ -21,10 +21,18 @@ export type KeyPart = Uint8Array | string | number | bigint | boolean;
 export type Key = readonly KeyPart[];
 
 declare const valueType: unique symbol;
-/** A key that knows what is stored under it. Made in `keys.ts` only. */
+/** A key that knows what is stored under it. Made by the `rows.ts` of each room only. */
 export type KeyOf<T> = Key & { readonly [valueType]?: T };
 /** The beginning of a family of keys that all hold a `T`. */
 export type PrefixOf<T> = Key & { readonly [valueType]?: T };
+
+export function key<T>(...parts: Key): KeyOf<T> {
+  return parts as KeyOf<T>;
+}
+
+export function prefix<T>(...parts: Key): PrefixOf<T> {
+  return parts as PrefixOf<T>;
+}
 
 /** What stands at a key: the value and its version, or two nulls. */
 export interface Slot<T> {

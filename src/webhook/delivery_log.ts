@@ -3,7 +3,8 @@ import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { eventKeys } from "../event/rows.ts";
+import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import { deliveryId, orderOfDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
 import type { Delivery, DeliveryQuery } from "./webhooks.ts";
@@ -24,7 +25,7 @@ export async function listDeliveries(
   webhookId: string,
   { status, before, limit }: DeliveryQuery,
 ): Promise<{ deliveries: Delivery[]; next: string | null }> {
-  const prefix = keys.deliveries(webhookId);
+  const prefix = webhookKeys.deliveries(webhookId);
   const end = before === null ? null : orderOfDelivery(webhookId, before);
   if (before !== null && end === null) throw invalid("before", "is not the id of a delivery of this webhook");
   const range = end === null ? { prefix } : { prefix, end: [...prefix, end] };
@@ -50,8 +51,8 @@ export async function redeliverOne(
   const order = orderOfDelivery(webhook.id, id);
   if (order === null) throw notFound("delivery");
   return await retryOnConflict(kv, async () => {
-    const event = await kv.get(keys.event(webhook.accountId, order));
-    const slot = await kv.get(keys.delivery(webhook.id, order));
+    const event = await kv.get(eventKeys.event(webhook.accountId, order));
+    const slot = await kv.get(webhookKeys.delivery(webhook.id, order));
     if (!slot.value || !event.value) throw notFound("delivery, or its event is no longer kept");
     const change = new Change().check(slot);
     return { change, result: makeDue(change, webhook.id, { event: event.value, slot, now: runtime.clock.now() }) };
@@ -67,7 +68,7 @@ export async function redeliverAll(
   webhook: WebhookRow,
   since: number,
 ): Promise<number> {
-  const { value: progress } = await kv.get(keys.webhookProgress(webhook.id));
+  const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhook.id));
   if (!progress) throw notFound("webhook");
   let scheduled = 0;
   let batch: LoggedEvent[] = [];
@@ -76,7 +77,7 @@ export async function redeliverAll(
     batch = [];
   };
   // Times grow with orders, so the newest come first and the first that is too old ends it.
-  for await (const { value: event } of kv.list({ prefix: keys.events(webhook.accountId) }, { reverse: true })) {
+  for await (const { value: event } of kv.list({ prefix: eventKeys.events(webhook.accountId) }, { reverse: true })) {
     if (event.createdAt < since || orderOf(event.id) <= progress.origin) break;
     if (wants(webhook, event)) batch.push(event);
     if (batch.length === BATCH) await flush();
@@ -91,7 +92,7 @@ async function redeliverBatch(
   { events, progress, now }: { events: readonly LoggedEvent[]; progress: WebhookProgress; now: number },
 ): Promise<number> {
   if (events.length === 0) return 0;
-  const slots = await kv.getMany(events.map((event) => keys.delivery(webhook.id, orderOf(event.id))));
+  const slots = await kv.getMany(events.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
   const change = new Change();
   let scheduled = 0;
   events.forEach((event, i) => {
@@ -121,7 +122,7 @@ function makeDue(
     nextAttemptAt: now,
   };
   const waited = before?.nextAttemptAt ?? null;
-  if (waited !== null) change.delete(keys.dueAttempt(webhookId, waited, order));
-  change.set(keys.delivery(webhookId, order), delivery).set(keys.dueAttempt(webhookId, now, order), 1);
+  if (waited !== null) change.delete(webhookKeys.dueAttempt(webhookId, waited, order));
+  change.set(webhookKeys.delivery(webhookId, order), delivery).set(webhookKeys.dueAttempt(webhookId, now, order), 1);
   return delivery;
 }

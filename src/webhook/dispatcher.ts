@@ -1,5 +1,5 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
-import { keys } from "../store/keys.ts";
+import { webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook_rows.ts";
 import { startWorker, type Worker, type WorkerContext } from "./worker.ts";
 
@@ -39,7 +39,7 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
 
   /** Begins with webhooks that nobody told of, like one whose commit was written and seemed to have failed. */
   async function takeUpOthers(): Promise<void> {
-    for await (const { key, value: { id } } of kv.list({ prefix: keys.webhooks() })) {
+    for await (const { key, value: { id } } of kv.list({ prefix: webhookKeys.webhooks() })) {
       if (workers.has(id)) continue;
       // Read again: it may have been removed, with its worker, since the rows were listed.
       const { value: row } = await kv.get<WebhookRow>(key);
@@ -58,7 +58,7 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
     async start() {
       if (running) return;
       running = true;
-      for await (const { value } of kv.list({ prefix: keys.webhooks() })) {
+      for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) {
         if (!workers.has(value.id)) changed(value);
       }
       sweepLater();

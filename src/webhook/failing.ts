@@ -1,6 +1,6 @@
 /** What happens to a webhook whose target does not want or does not work: it is told of, or switched off. */
 import type { LoggedEvent, NewEvent } from "../event/event.ts";
-import { keys } from "../store/keys.ts";
+import { webhookKeys } from "./rows.ts";
 import { Change, retryOnConflict } from "../store/kv.ts";
 import type { RecorderContext } from "./recorder.ts";
 import type { WebhookProgress, WebhookRow } from "./webhook_rows.ts";
@@ -41,7 +41,7 @@ export async function switchOff(
   report: FailingReport,
 ): Promise<WebhookRow | null> {
   const row = await retryOnConflict(kv, async () => {
-    const slot = await kv.get(keys.webhook(webhook.accountId, webhook.id));
+    const slot = await kv.get(webhookKeys.webhook(webhook.accountId, webhook.id));
     const change = new Change();
     if (slot.value === null || !slot.value.active || slot.value.url !== webhook.url) {
       return { change, result: slot.value };
@@ -52,7 +52,7 @@ export async function switchOff(
       switchedOff: "The target answered 410 (Gone).",
       updatedAt: runtime.clock.now(),
     };
-    change.check(slot).set(keys.webhook(off.accountId, off.id), off);
+    change.check(slot).set(webhookKeys.webhook(off.accountId, off.id), off);
     events.append(change, failingEvent(off, report));
     return { change, result: off };
   });

@@ -7,7 +7,7 @@ import { orderOf } from "../event/event_log.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { webhookKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { coalesced } from "./coalesced.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
@@ -92,7 +92,7 @@ export function makeRecorder(
     batch.forEach((ended, i) => addDelivery(change, row.id, { ended, delivery: deliveries[i]! }));
     deliveries.forEach((delivery) => count(next, delivery, runtime.clock.now()));
     const announced = announce(change, { row, batch, deliveries, next });
-    change.set(keys.webhookProgress(row.id), next);
+    change.set(webhookKeys.webhookProgress(row.id), next);
     await kv.commit(change);
     Object.assign(progress, next);
     if (announced) events.committed(row.accountId);
@@ -156,10 +156,10 @@ function addDelivery(
   { ended, delivery }: { ended: Ended; delivery: Delivery },
 ): void {
   const order = orderOf(ended.event.id);
-  change.set(keys.delivery(webhookId, order), delivery);
-  if (ended.dueAt !== null) change.delete(keys.dueAttempt(webhookId, ended.dueAt, order));
+  change.set(webhookKeys.delivery(webhookId, order), delivery);
+  if (ended.dueAt !== null) change.delete(webhookKeys.dueAttempt(webhookId, ended.dueAt, order));
   if (delivery.nextAttemptAt !== null) {
-    change.set(keys.dueAttempt(webhookId, delivery.nextAttemptAt, order), ended.number + 1);
+    change.set(webhookKeys.dueAttempt(webhookId, delivery.nextAttemptAt, order), ended.number + 1);
   }
 }
 

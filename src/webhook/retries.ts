@@ -1,7 +1,8 @@
 /** The attempts of one webhook that are due later: retries and redeliveries, taken up at their time. */
 import type { LoggedEvent } from "../event/event.ts";
 import type { Clock } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { eventKeys } from "../event/rows.ts";
+import { webhookKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { coalesced } from "./coalesced.ts";
 import { givenUp } from "./sweep.ts";
@@ -47,7 +48,7 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
   async function look(): Promise<void> {
     cancelTimer();
     if (!webhook().active || stopped.aborted) return;
-    for await (const row of kv.list({ prefix: keys.dueAttempts(webhook().id) })) {
+    for await (const row of kv.list({ prefix: webhookKeys.dueAttempts(webhook().id) })) {
       const dueAt = Number(row.key[2]);
       const order = String(row.key[3]);
       if (taken.has(order)) continue;
@@ -67,9 +68,9 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
     try {
       const { accountId, id } = webhook();
       const [due, event, previous] = await Promise.all([
-        kv.get(keys.dueAttempt(id, dueAt, order)),
-        kv.get(keys.event(accountId, order)),
-        kv.get(keys.delivery(id, order)),
+        kv.get(webhookKeys.dueAttempt(id, dueAt, order)),
+        kv.get(eventKeys.event(accountId, order)),
+        kv.get(webhookKeys.delivery(id, order)),
       ]);
       if (due.value === null) {
         // It was written down while the list was read.
@@ -77,10 +78,10 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
       } else if (event.value) {
         await attempt({ event: event.value, previous: previous.value, number, dueAt });
       } else {
-        const change = new Change().delete(keys.dueAttempt(id, dueAt, order));
+        const change = new Change().delete(webhookKeys.dueAttempt(id, dueAt, order));
         // The sweep has marked it as failed when it took the event; but an attempt was on its way, and wrote over that.
         if (previous.value?.status === "pending") {
-          change.check(previous).set(keys.delivery(id, order), givenUp(previous.value, clock.now()));
+          change.check(previous).set(webhookKeys.delivery(id, order), givenUp(previous.value, clock.now()));
         }
         await kv.commit(change);
         taken.delete(order);

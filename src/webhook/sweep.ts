@@ -2,7 +2,7 @@
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { webhookKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { deliveryId, wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
 import type { Delivery } from "./webhooks.ts";
@@ -23,12 +23,12 @@ export async function releaseEvents(
   accountId: string,
   events: readonly LoggedEvent[],
 ): Promise<void> {
-  for await (const { value: webhook } of kv.list({ prefix: keys.webhooksOfAccount(accountId) })) {
-    const { value: progress } = await kv.get(keys.webhookProgress(webhook.id));
+  for await (const { value: webhook } of kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) })) {
+    const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhook.id));
     if (!progress) continue;
     for (let at = 0; at < events.length; at += WRITTEN_AT_ONCE) {
       const some = events.slice(at, at + WRITTEN_AT_ONCE);
-      const slots = await kv.getMany(some.map((event) => keys.delivery(webhook.id, orderOf(event.id))));
+      const slots = await kv.getMany(some.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
       const change = new Change();
       some.forEach((event, i) => {
         release(change, { webhook, progress, event, delivery: slots[i]!.value, now: runtime.clock.now() });
@@ -51,13 +51,13 @@ function release(
   const order = orderOf(event.id);
   if (delivery?.status === "failed") return;
   if (delivery?.status === "delivered") {
-    change.delete(keys.delivery(webhook.id, order));
+    change.delete(webhookKeys.delivery(webhook.id, order));
     return;
   }
   const owed = delivery !== null || (webhook.active && order > progress.cursor && wants(webhook, event));
   if (!owed) return;
   const waited = delivery?.nextAttemptAt ?? null;
-  if (waited !== null) change.delete(keys.dueAttempt(webhook.id, waited, order));
+  if (waited !== null) change.delete(webhookKeys.dueAttempt(webhook.id, waited, order));
   const fresh: Delivery = {
     id: deliveryId(webhook.id, order),
     eventId: event.id,
@@ -67,7 +67,7 @@ function release(
     createdAt: now,
     nextAttemptAt: null,
   };
-  change.set(keys.delivery(webhook.id, order), givenUp(delivery ?? fresh, now));
+  change.set(webhookKeys.delivery(webhook.id, order), givenUp(delivery ?? fresh, now));
 }
 
 /** The delivery as it ends when its event has gone before it could be delivered. */
@@ -83,9 +83,9 @@ export async function sweepDeliveries(
 ): Promise<number> {
   // In this order: a webhook that is made meanwhile is not among those that are looked at.
   const webhookIds: string[] = [];
-  for await (const { key } of kv.list({ prefix: keys.allWebhookProgress() })) webhookIds.push(String(key[1]));
+  for await (const { key } of kv.list({ prefix: webhookKeys.allWebhookProgress() })) webhookIds.push(String(key[1]));
   const known = new Set<string>();
-  for await (const { value } of kv.list({ prefix: keys.webhooks() })) known.add(value.id);
+  for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) known.add(value.id);
   const oldest = runtime.clock.now() - keepMs;
   let removed = 0;
   for (const webhookId of webhookIds) {
@@ -94,7 +94,7 @@ export async function sweepDeliveries(
       continue;
     }
     let change = new Change();
-    for await (const { key, value } of kv.list({ prefix: keys.deliveries(webhookId) })) {
+    for await (const { key, value } of kv.list({ prefix: webhookKeys.deliveries(webhookId) })) {
       // Orders grow with time: the first that is young enough ends it.
       if (value.createdAt >= oldest || signal?.aborted) break;
       if (value.status === "pending") continue;
@@ -111,7 +111,7 @@ export async function sweepDeliveries(
 
 /** Removes everything that was kept for a webhook whose row is gone; its progress last, so that a sweep finds the rest. */
 export async function purgeWebhook(kv: Kv, webhookId: string): Promise<void> {
-  for (const prefix of [keys.deliveries(webhookId), keys.dueAttempts(webhookId)]) {
+  for (const prefix of [webhookKeys.deliveries(webhookId), webhookKeys.dueAttempts(webhookId)]) {
     let change = new Change();
     for await (const { key } of kv.list<unknown>({ prefix })) {
       change.delete(key);
@@ -121,5 +121,5 @@ export async function purgeWebhook(kv: Kv, webhookId: string): Promise<void> {
     }
     if (change.mutations.length > 0) await kv.commit(change);
   }
-  await kv.commit(new Change().delete(keys.webhookProgress(webhookId)));
+  await kv.commit(new Change().delete(webhookKeys.webhookProgress(webhookId)));
 }

@@ -2,11 +2,11 @@
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
-import { makeInTurn } from "../in_turn.ts";
+import { makeInTurn } from "../base/keyed_queue.ts";
 import { EVENT_NAMES, type EventName } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { listDeliveries, redeliverAll, redeliverOne } from "./delivery_log.ts";
@@ -40,14 +40,14 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
   const shown = (row: WebhookRow) => publicWebhook(row, clock.now());
 
   async function existing(accountId: string, webhookId: string): Promise<Slot<WebhookRow> & { value: WebhookRow }> {
-    const slot = await kv.get(keys.webhook(accountId, webhookId));
+    const slot = await kv.get(webhookKeys.webhook(accountId, webhookId));
     if (slot.value === null) throw notFound("webhook");
     return { ...slot, value: slot.value };
   }
 
   async function rowsOf(accountId: string): Promise<WebhookRow[]> {
     const rows: WebhookRow[] = [];
-    for await (const { value } of kv.list({ prefix: keys.webhooksOfAccount(accountId) })) rows.push(value);
+    for await (const { value } of kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) })) rows.push(value);
     return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   }
 
@@ -59,16 +59,16 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
   /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
   async function creationOf(row: WebhookRow): Promise<Change> {
     const { id, accountId } = row;
-    const made = await kv.get(keys.webhooksMade(accountId));
+    const made = await kv.get(webhookKeys.webhooksMade(accountId));
     if ((await rowsOf(accountId)).length >= WEBHOOKS_PER_ACCOUNT) {
       throw invalid("url", `an account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks`);
     }
-    const change = new Change().check(made).set(keys.webhooksMade(accountId), (made.value ?? 0) + 1)
-      .checkAbsent(keys.webhook(accountId, id)).set(keys.webhook(accountId, id), row);
+    const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
+      .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
     // The cursor begins at this very commit: what happened before is none of this webhook's.
     change.ordered((order) => [{
       kind: "set",
-      key: keys.webhookProgress(id),
+      key: webhookKeys.webhookProgress(id),
       value: { cursor: order, origin: order, failedInARow: 0, failingSince: null, announcedAt: null },
     }]);
     return change;
@@ -83,7 +83,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     const row = await retryOnConflict(kv, async () => {
       const slot = await existing(accountId, webhookId);
       const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt: clock.now() };
-      return { change: new Change().check(slot).set(keys.webhook(accountId, webhookId), result), result };
+      return { change: new Change().check(slot).set(webhookKeys.webhook(accountId, webhookId), result), result };
     });
     dispatcher.changed(row);
     return row;

@@ -11,7 +11,7 @@
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { orderOf } from "../event/event_log.ts";
 import { sleep } from "../runtime.ts";
-import { keys } from "../store/keys.ts";
+import { webhookKeys } from "./rows.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
 import { switchOff } from "./failing.ts";
@@ -47,11 +47,11 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
   let parts: { recorder: Recorder; follower: Follower; retries: Retries; progress: WebhookProgress } | null = null;
 
   async function load(): Promise<void> {
-    const { value: progress } = await kv.get(keys.webhookProgress(row.id));
+    const { value: progress } = await kv.get(webhookKeys.webhookProgress(row.id));
     // Removed in the meantime.
     if (!progress) return;
     const done = new Set<string>();
-    const prefix = keys.deliveries(row.id);
+    const prefix = webhookKeys.deliveries(row.id);
     for await (const { key } of kv.list({ prefix, start: [...prefix, progress.cursor + "\0"] })) {
       done.add(String(key[2]));
     }

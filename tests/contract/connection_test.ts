@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { Curve } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { openDenoKv } from "../../src/store/deno_kv.ts";
-import { keys } from "../../src/store/keys.ts";
+import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
+import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { baileysNetwork } from "../../src/whatsapp/baileys/network.ts";
@@ -106,7 +106,7 @@ function testWithStore(name: string, play: (scene: Scene, kv: () => Kv) => Promi
 /** Drops the line's keys of one type. */
 async function deletionOf(kv: Kv, type: string): Promise<Change> {
   const change = new Change();
-  for await (const row of kv.list({ prefix: keys.waKeysOf(LINE, type) })) change.delete(row.key);
+  for await (const row of kv.list({ prefix: networkKeys.waKeysOf(LINE, type) })) change.delete(row.key);
   return change;
 }
 
@@ -171,8 +171,8 @@ async function withTwoWaiting(scene: Scene, kv: Kv) {
   events.onMessage = ({ text }) => text === "one" ? taken : Promise.resolve();
   for (const text of ["one", "two"]) await scene.friend.sendMessage({ to: OWNER, text });
   await events.until("message");
-  const rows = () => Array.fromAsync(kv.list({ prefix: keys.waLine(LINE) }));
-  const journal = () => Array.fromAsync(kv.list({ prefix: keys.waKeysOf(LINE, "journal") }));
+  const rows = () => Array.fromAsync(kv.list({ prefix: networkKeys.waLine(LINE) }));
+  const journal = () => Array.fromAsync(kv.list({ prefix: networkKeys.waKeysOf(LINE, "journal") }));
   while ((await journal()).length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
   return { events, take, rows, texts: () => events.of("message").map(({ message }) => message.text) };
 }
@@ -236,5 +236,5 @@ testWithStore("sent messages, seen stanzas and recipients leave with the line", 
   await send(connection, { networkId: "3EB0F5", to: FRIEND, body: text("hello") });
   await connection.logout();
   await scene.network.forget(LINE);
-  for await (const row of kv().list({ prefix: keys.waLine(LINE) })) assert.fail(`left: ${row.key.join("/")}`);
+  for await (const row of kv().list({ prefix: networkKeys.waLine(LINE) })) assert.fail(`left: ${row.key.join("/")}`);
 });

@@ -1,6 +1,6 @@
 /** The store's contract on every engine. */
-import { withChunks } from "../../src/store/chunk.ts";
-import { denoKvEngine, openDenoKv, openNative } from "../../src/store/deno_kv.ts";
+import { withChunks } from "../../src/store/layers/chunk.ts";
+import { denoKvEngine, openDenoKv, openNative } from "../../src/store/deno_kv/deno_kv.ts";
 import { kvContract } from "./kv_contract.ts";
 
 kvContract({

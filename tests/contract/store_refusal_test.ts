@@ -1,6 +1,6 @@
 /** A store that refuses while a message comes in: the network keeps the message, and the line gets it when it is back. */
 import assert from "node:assert/strict";
-import { openDenoKv } from "../../src/store/deno_kv.ts";
+import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { type Change, type Kv, StoreError } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { baileysNetwork } from "../../src/whatsapp/baileys/network.ts";

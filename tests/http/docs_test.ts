@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { exampleOf, rowsOf, typeOf } from "../../src/http/docs/schema.js";
 import { KEY, SAMPLES } from "../../src/http/docs/samples.js";
 import { listen } from "../../src/http/listen.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { openApiDocument } from "../../src/http/openapi.ts";
 import { assertFits, operations } from "../support/api_contract.ts";

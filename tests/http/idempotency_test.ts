@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { keys } from "../../src/store/keys.ts";
+import { accountKeys } from "../../src/account/rows.ts";
 import { StoreError } from "../../src/store/kv.ts";
 import { expectAnswer, problem } from "../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
@@ -185,7 +185,7 @@ Deno.test("an answer that is kept holds no secret that can be read from the disk
     const answer = await world.call("POST", "/v1/webhooks", { json: { url: "https://example.com" }, headers: KEYED });
     const { data } = JSON.parse(await expectAnswer(answer, { status: 201 }));
     let kept = 0;
-    for await (const { value } of world.kv.list({ prefix: keys.answers() })) {
+    for await (const { value } of world.kv.list({ prefix: accountKeys.answers() })) {
       kept++;
       assert.ok(!Buffer.from(value.answer).includes(data.secret));
     }

@@ -6,7 +6,7 @@ import type { ApiEnv } from "../../src/http/context.ts";
 import type { Serve } from "../../src/http/serve.ts";
 import { serveConnections, serveHttp } from "../../src/http/serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "../../src/http/serve_node.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { settledWithin, systemRuntime } from "../../src/runtime.ts";
 import { withApi } from "../support/api_world.ts";
 

@@ -1,9 +1,9 @@
 /** Bulks of ten thousand: one 202, and all or none of them when the gateway is killed while it accepts. */
 import assert from "node:assert/strict";
 import pino from "pino";
-import { openDataFolder } from "../../src/data_folder.ts";
+import { openDataFolder } from "../../src/data/data_folder.ts";
 import { sleep, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
-import { keys } from "../../src/store/keys.ts";
+import { messageKeys } from "../../src/message/rows.ts";
 import type { Key } from "../../src/store/kv.ts";
 import { answerOf, type ApiAnswer, refused } from "../support/api_calls.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
@@ -80,8 +80,11 @@ async function assertCounts(stage: Stage, sessionId: string, accepted: number): 
   const data = await openDataFolder({ ...stage, secretKey: null }, systemRuntime(pino({ level: "silent" })));
   try {
     const rows = async (prefix: Key) => (await Array.fromAsync(data.kv.list({ prefix }))).length;
-    assert.deepEqual([await rows(keys.messages()), await rows(keys.queueOfLine(sessionId))], [accepted, accepted]);
-    const usage = (await data.kv.get(keys.ledger(stage.accountId))).value?.usage;
+    assert.deepEqual([await rows(messageKeys.messages()), await rows(messageKeys.queueOfLine(sessionId))], [
+      accepted,
+      accepted,
+    ]);
+    const usage = (await data.kv.get(messageKeys.ledger(stage.accountId))).value?.usage;
     assert.equal(usage?.monthly, accepted);
   } finally {
     data.close();

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import pino from "pino";
 import type { Json } from "../../src/cli/client.ts";
-import { openDataFolder } from "../../src/data_folder.ts";
+import { openDataFolder } from "../../src/data/data_folder.ts";
 import { systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { type BinaryNode, element } from "../../src/sandbox/stanza.ts";
-import { keys } from "../../src/store/keys.ts";
+import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change } from "../../src/store/kv.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";
 import type { RunningGateway } from "../support/gateway_process.ts";
@@ -220,7 +220,7 @@ async function lidOf({ control }: Stage, number: string): Promise<string> {
 async function loseSession({ dataDir }: Stage, { sessionId }: LinkedLine, lid: string): Promise<void> {
   const data = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
   const change = new Change();
-  for await (const { key } of data.kv.list({ prefix: keys.waKeysOf(sessionId, "session") })) {
+  for await (const { key } of data.kv.list({ prefix: networkKeys.waKeysOf(sessionId, "session") })) {
     if (String(key.at(-1)).startsWith(lid.split("@")[0]!)) change.delete(key);
   }
   assert.ok(change.mutations.length > 0, "there was a session to lose");

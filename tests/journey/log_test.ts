@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { inspect } from "node:util";
 import pino from "pino";
 import { until } from "../../src/cli/client.ts";
-import { openDataFolder } from "../../src/data_folder.ts";
+import { openDataFolder } from "../../src/data/data_folder.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { readCreds } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";

@@ -1,7 +1,7 @@
 /** A backup on its way back: beside what a killed gateway left, beside a running one, and under another secret key. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { storePath } from "../../src/data_folder.ts";
+import { storePath } from "../../src/data/data_folder.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 

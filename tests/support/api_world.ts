@@ -28,9 +28,9 @@ import { makeHistory, recordStatus } from "../../src/message/history.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQuotaView } from "../../src/message/quota_view.ts";
 import { makeRecorder } from "../../src/message/record.ts";
-import { makeMetrics } from "../../src/metrics.ts";
+import { makeMetrics } from "../../src/ops/metrics.ts";
 import { Change } from "../../src/store/kv.ts";
-import { keys } from "../../src/store/keys.ts";
+import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import { makeWebhooks } from "../../src/webhook/webhooks_on_store.ts";
@@ -181,7 +181,7 @@ export class ApiWorld implements ApiStage {
 
   /** A message as it stands in the store. */
   async message(messageId: string): Promise<Message | null> {
-    return (await this.kv.get<Message>(keys.message(messageId))).value;
+    return (await this.kv.get<Message>(messageKeys.message(messageId))).value;
   }
 
   /** Logs events, in one commit each. */

@@ -1,7 +1,7 @@
 /** A gateway inside of the test's own process, for what only a test may replace: its clock, or the engine of its network. */
 import { type GatewayOptions, startGateway } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
-import { makeLog } from "../../src/log.ts";
+import { makeLog } from "../../src/ops/log.ts";
 import { type Clock, makeIds, systemClock, systemRandom } from "../../src/runtime.ts";
 import type { Environment, RunningGateway } from "./gateway_process.ts";
 

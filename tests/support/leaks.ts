@@ -5,9 +5,10 @@
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import pino from "pino";
-import { openDataFolder } from "../../src/data_folder.ts";
+import { openDataFolder } from "../../src/data/data_folder.ts";
 import { systemRuntime } from "../../src/runtime.ts";
-import { keys } from "../../src/store/keys.ts";
+import { lineKeys } from "../../src/line/rows.ts";
+import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 
 /** Text, or bytes. */
 export type Secret = string | Uint8Array;
@@ -97,8 +98,8 @@ export async function keyMaterial(dataDir: string): Promise<Secret[]> {
     add(data.key);
     add((await Deno.readTextFile(join(dataDir, "secret.key"))).trim());
     for (const { id } of await data.accounts.list()) add(await data.accounts.apiKey(id));
-    for await (const { value: line } of data.kv.list({ prefix: keys.lines() })) {
-      for await (const { value, key } of data.kv.list({ prefix: keys.waLine(line.id) })) {
+    for await (const { value: line } of data.kv.list({ prefix: lineKeys.lines() })) {
+      for await (const { value, key } of data.kv.list({ prefix: networkKeys.waLine(line.id) })) {
         if (!(value instanceof Uint8Array) || key.includes("sent") || key.includes("device-list")) continue;
         for (const secret of binaries(new TextDecoder().decode(data.seal.open(value)))) add(secret);
       }

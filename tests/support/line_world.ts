@@ -1,6 +1,8 @@
 /** Lines on a network and a store that tests hold in their hands; a crash keeps the disk, the clock and the network. */
 import { Change, type Kv } from "../../src/store/kv.ts";
-import { keys } from "../../src/store/keys.ts";
+import { eventKeys } from "../../src/event/rows.ts";
+import { lineKeys } from "../../src/line/rows.ts";
+import { messageKeys } from "../../src/message/rows.ts";
 import type { AlarmClock } from "../../src/store/alarm.ts";
 import { makeEventLog } from "../../src/event/event_log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
@@ -153,7 +155,7 @@ export class World {
     };
     if (line.linked) this.network.linked.add(id);
     await new MemoryKv(this.disk).commit(
-      new Change().set(keys.line(id), line).set(keys.lineOfAccount(ACCOUNT, createdAt, id), id),
+      new Change().set(lineKeys.line(id), line).set(lineKeys.lineOfAccount(ACCOUNT, createdAt, id), id),
     );
     return line;
   }
@@ -194,30 +196,30 @@ export class World {
 
   /** What the end of a fetch writes. */
   async replaceContent(id: string, content: OutgoingContent): Promise<void> {
-    await this.kv.commit(new Change().set(keys.message(id), { ...await this.message(id), content }));
+    await this.kv.commit(new Change().set(messageKeys.message(id), { ...await this.message(id), content }));
   }
 
   async message(id: string): Promise<Message> {
-    const { value } = await this.#peek().get<Message>(keys.message(id));
+    const { value } = await this.#peek().get<Message>(messageKeys.message(id));
     if (!value) throw new Error(`message ${id} is gone`);
     return value;
   }
 
   async line(id = "ses_1"): Promise<Line> {
-    const { value } = await this.#peek().get<Line>(keys.line(id));
+    const { value } = await this.#peek().get<Line>(lineKeys.line(id));
     if (!value) throw new Error(`line ${id} is gone`);
     return value;
   }
 
   async events(...names: EventName[]): Promise<LoggedEvent[]> {
     const all: LoggedEvent[] = [];
-    for await (const row of this.#peek().list({ prefix: keys.events(ACCOUNT) })) all.push(row.value);
+    for await (const row of this.#peek().list({ prefix: eventKeys.events(ACCOUNT) })) all.push(row.value);
     return names.length === 0 ? all : all.filter(({ event }) => names.includes(event));
   }
 
   async queueLength(lineId = "ses_1"): Promise<number> {
     let length = 0;
-    for await (const _ of this.#peek().list({ prefix: keys.queueOfLine(lineId) })) length++;
+    for await (const _ of this.#peek().list({ prefix: messageKeys.queueOfLine(lineId) })) length++;
     return length;
   }
 

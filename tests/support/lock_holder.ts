@@ -1,5 +1,5 @@
 /** Holds a data folder as a gateway does, says so on stdout, and waits to be killed. */
-import { lockGateway } from "../../src/gateway_lock.ts";
+import { lockGateway } from "../../src/data/gateway_lock.ts";
 
 const [folder] = Deno.args;
 if (folder === undefined) throw new Error("usage: lock_holder.ts FOLDER");

@@ -5,8 +5,8 @@ import { makePlans, type Plan } from "../../src/account/plan.ts";
 import type { Account, Accounts, Caller } from "../../src/account/account.ts";
 import { type Accept, makeAccept, type SendCommand } from "../../src/message/accept.ts";
 import { type History, makeHistory } from "../../src/message/history.ts";
-import { openDenoKv } from "../../src/store/deno_kv.ts";
-import { keys } from "../../src/store/keys.ts";
+import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
+import { lineKeys } from "../../src/line/rows.ts";
 import type { Key, Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
@@ -82,7 +82,7 @@ const LINES = new Map<string, SendCommand["line"]>();
 
 /** A line without a row, which must stay so; the same one for the same id, as if it were remembered. */
 export function aLine(id = "ses_1"): SendCommand["line"] {
-  const line = LINES.get(id) ?? { id, row: { key: keys.line(id), version: null } };
+  const line = LINES.get(id) ?? { id, row: { key: lineKeys.line(id), version: null } };
   LINES.set(id, line);
   return line;
 }

@@ -3,7 +3,7 @@
  * and says on stdout what was acknowledged: `done N` a row, `failed CODE` at the end, then `readable N` and leaves.
  */
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
-import { openDenoKv } from "../../src/store/deno_kv.ts";
+import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { testRuntime } from "./runtime.ts";
 

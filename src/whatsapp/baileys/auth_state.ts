@@ -13,7 +13,7 @@ import {
   type SignalDataSet,
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
-import { keys } from "../../store/keys.ts";
+import { networkKeys } from "./rows.ts";
 import { Change, type Kv, StoreError } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { ByteCache } from "./byte_cache.ts";
@@ -55,7 +55,7 @@ export interface AuthStateOptions {
 /** The stored credentials, or null. Throws StoreError, SealError. */
 export async function readCreds(options: AuthStateOptions): Promise<AuthenticationCreds | null> {
   const { kv, seal, lineId } = options;
-  const { value } = await kv.get(keys.waCreds(lineId));
+  const { value } = await kv.get(networkKeys.waCreds(lineId));
   return value ? decode<AuthenticationCreds>(seal.open(value)) : null;
 }
 
@@ -85,7 +85,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   async function writeCreds(): Promise<void> {
     const bytes = encode(creds);
     if (savedCreds && Buffer.compare(bytes, savedCreds) === 0) return;
-    await commit(new Change().set(keys.waCreds(lineId), seal.seal(bytes)));
+    await commit(new Change().set(networkKeys.waCreds(lineId), seal.seal(bytes)));
     savedCreds = bytes;
   }
 
@@ -99,7 +99,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     }
     if (missing.length === 0) return found;
     const before = writes;
-    const slots = await kv.getMany(missing.map((id) => keys.waKey(lineId, type, id)));
+    const slots = await kv.getMany(missing.map((id) => networkKeys.waKey(lineId, type, id)));
     slots.forEach((slot, i) => {
       if (!slot.value) return;
       const bytes = seal.open(slot.value);
@@ -129,7 +129,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     for (const [type, values] of Object.entries(data)) {
       for (const [id, value] of Object.entries(values ?? {})) {
         const name = `${type}/${id}`;
-        const key = keys.waKey(lineId, type, id);
+        const key = networkKeys.waKey(lineId, type, id);
         const bytes = value === null || value === undefined ? null : encode(value);
         if (bytes && isSame(bytes, cache.get(name))) continue;
         if (!UNCACHED.has(type)) known.push([name, bytes]);
@@ -158,7 +158,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     },
     async list<T>(type: OwnKeyType) {
       const rows = new Map<string, T>();
-      for await (const row of kv.list<Uint8Array>({ prefix: keys.waKeysOf(lineId, type) })) {
+      for await (const row of kv.list<Uint8Array>({ prefix: networkKeys.waKeysOf(lineId, type) })) {
         rows.set(String(row.key.at(-1)), decode<T>(seal.open(row.value)));
       }
       return rows;
@@ -179,7 +179,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
 export async function forgetLine(kv: Kv, lineId: string): Promise<void> {
   for (;;) {
     const change = new Change();
-    for await (const row of kv.list({ prefix: keys.waLine(lineId) }, { limit: MUTATIONS_A_COMMIT })) {
+    for await (const row of kv.list({ prefix: networkKeys.waLine(lineId) }, { limit: MUTATIONS_A_COMMIT })) {
       change.delete(row.key);
     }
     if (change.mutations.length === 0) return;

@@ -1,5 +1,5 @@
 /** Rows with an end: an index by day in place of the engine's own expiry, and the sweep that reads it. */
-import { keys } from "../../store/keys.ts";
+import { networkKeys } from "./rows.ts";
 import { Change, type Key, type Kv } from "../../store/kv.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -18,7 +18,7 @@ export interface Expiring {
 /** Adds to the change that the sweep drops `row` after so many days. */
 export function expireAfter(change: Change, { row, lineId, kind, id, days, now }: Expiring): Change {
   const day = Math.floor(now / DAY_MS) + days + 1;
-  return change.set(keys.waExpiry(day, lineId, kind, id), row);
+  return change.set(networkKeys.waExpiry(day, lineId, kind, id), row);
 }
 
 /** Drops what has ended: stanzas seen, messages sent. Returns how many rows. */
@@ -28,7 +28,7 @@ export async function sweepWhatsApp(kv: Kv, now: number): Promise<number> {
   for (;;) {
     const change = new Change();
     // The prefix's next key part is the day: everything before tomorrow.
-    const range = { prefix: keys.waExpiries(), end: [...keys.waExpiries(), today + 1] };
+    const range = { prefix: networkKeys.waExpiries(), end: [...networkKeys.waExpiries(), today + 1] };
     for await (const row of kv.list<Key>(range, { limit: ROWS_A_COMMIT })) change.delete(row.value).delete(row.key);
     if (change.mutations.length === 0) return swept;
     await kv.commit(change);

@@ -25,7 +25,7 @@ import {
   unpadRandomMax16,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";
-import { keys } from "../../store/keys.ts";
+import { networkKeys } from "./rows.ts";
 import { Change, type Kv, StoreError } from "../../store/kv.ts";
 import type { AuthState } from "./auth_state.ts";
 import { expireAfter } from "./expiry.ts";
@@ -92,7 +92,7 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
   async function recall(part: string): Promise<Uint8Array | null> {
     const kept = await auth.get<JournalEntry>("journal", part);
     if (kept) return kept.plaintext;
-    return (await kv.get(keys.waSeen(lineId, part))).value === null ? null : NOTHING;
+    return (await kv.get(networkKeys.waSeen(lineId, part))).value === null ? null : NOTHING;
   }
 
   /** Decrypts and keeps the plaintext in one transaction. */
@@ -218,16 +218,16 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
 
     async done(entry) {
       const now = runtime.clock.now();
-      const seen = keys.waSeen(lineId, entry.part);
+      const seen = networkKeys.waSeen(lineId, entry.part);
       await kv.commit(
         expireAfter(new Change(), { row: seen, lineId, kind: "seen", id: entry.part, days: SEEN_DAYS, now })
-          .delete(keys.waKey(lineId, "journal", entry.part))
+          .delete(networkKeys.waKey(lineId, "journal", entry.part))
           .set(seen, now),
       );
     },
 
     async doneUndecrypted(entry) {
-      await kv.commit(new Change().delete(keys.waKey(lineId, "undecryptable", entry.stanza)));
+      await kv.commit(new Change().delete(networkKeys.waKey(lineId, "undecryptable", entry.stanza)));
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { WASocket } from "@whiskeysockets/baileys";
 import { Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import { keys } from "../../store/keys.ts";
+import { networkKeys } from "./rows.ts";
 import { Change, type Kv } from "../../store/kv.ts";
 import type { NumberCheck } from "../connection.ts";
 import { within } from "./deadline.ts";
@@ -37,14 +37,14 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
     }
     const found = answer.find((entry) => entry.exists);
     if (!found) return { exists: false, jid: `${number}@s.whatsapp.net` };
-    await kv.commit(new Change().set(keys.waRecipient(lineId, number), { jid: found.jid, at: clock.now() }));
+    await kv.commit(new Change().set(networkKeys.waRecipient(lineId, number), { jid: found.jid, at: clock.now() }));
     return { exists: true, jid: found.jid };
   }
 
   return {
     check,
     async jidOf(number) {
-      const { value } = await kv.get(keys.waRecipient(lineId, number));
+      const { value } = await kv.get(networkKeys.waRecipient(lineId, number));
       if (value && clock.now() - value.at < KEPT_MS) return value.jid;
       const { exists, jid } = await check(number);
       return exists ? jid : null;

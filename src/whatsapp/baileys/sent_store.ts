@@ -1,7 +1,7 @@
 /** Sent messages, encoded and sealed, so that a receiver who could not decrypt one gets it again, after a restart too. */
 import { proto } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";
-import { keys } from "../../store/keys.ts";
+import { networkKeys } from "./rows.ts";
 import { Change, type Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { expireAfter } from "./expiry.ts";
@@ -21,7 +21,7 @@ export function makeSentStore(
   const { kv, seal, lineId, runtime } = options;
   return {
     async keep(networkId, message) {
-      const row = keys.waSent(lineId, networkId);
+      const row = networkKeys.waSent(lineId, networkId);
       const now = runtime.clock.now();
       await kv.commit(
         expireAfter(new Change(), { row, lineId, kind: "sent", id: networkId, days: KEPT_DAYS, now })
@@ -29,7 +29,7 @@ export function makeSentStore(
       );
     },
     async find(networkId) {
-      const { value } = await kv.get(keys.waSent(lineId, networkId));
+      const { value } = await kv.get(networkKeys.waSent(lineId, networkId));
       return value ? proto.Message.decode(seal.open(value)) : undefined;
     },
   };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { makePlans } from "../../../src/account/plan.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { accountKeys } from "../../../src/account/rows.ts";
 import { type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
 /** The same accounts as another process sees them. */
@@ -41,7 +41,7 @@ Deno.test("an account needs a name and a plan that exists, else nothing is writt
 Deno.test("the store holds neither the key nor anything that reads like it", () =>
   withSendWorld(async ({ accounts, kv }) => {
     const { account, apiKey } = await accounts.create({ name: "acme", plan: "free" });
-    const row = await kv.get(keys.account(account.id));
+    const row = await kv.get(accountKeys.account(account.id));
     assert(!Buffer.from(row.value!.sealedKey).includes(apiKey.slice(3, 20)));
     assert(!JSON.stringify(row.value).includes(apiKey.slice(3, 20)));
     assert.equal(await accounts.apiKey(account.id), apiKey);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { IDEMPOTENCY_MS, type Keep, sweepAnswers } from "../../../src/account/idempotency.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { accountKeys } from "../../../src/account/rows.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
@@ -53,8 +54,8 @@ Deno.test("work that keeps its answer itself is done once by fifty at once, and 
   withSendWorld(async ({ idempotency, kv }) => {
     const work = async (keep: Keep<string>) => {
       const change = new Change().set(
-        keys.lineCount("acc_1"),
-        ((await kv.get(keys.lineCount("acc_1"))).value ?? 0) + 1,
+        lineKeys.lineCount("acc_1"),
+        ((await kv.get(lineKeys.lineCount("acc_1"))).value ?? 0) + 1,
       );
       keep(change, "the answer");
       assert.ok(await kv.commit(change));
@@ -64,7 +65,7 @@ Deno.test("work that keeps its answer itself is done once by fifty at once, and 
     const outcomes = await Promise.allSettled(runs);
     assert.equal(outcomes.filter(({ status }) => status === "rejected").length, 1);
     assert.equal(await idempotency.find(REQUEST), "the answer");
-    assert.equal((await kv.get(keys.lineCount("acc_1"))).value, 1);
+    assert.equal((await kv.get(lineKeys.lineCount("acc_1"))).value, 1);
     const other = { ...REQUEST, fingerprint: "bbbb" };
     await assert.rejects(idempotency.onceInCommit(other, work), { code: "idempotency_key_reused" });
   }));
@@ -107,6 +108,6 @@ Deno.test("the sweep removes answers that are over, and only those", () =>
     await idempotency.once({ ...REQUEST, key: "young" }, () => Promise.resolve("young"));
     await runtime.clock.advance(1);
     assert.equal(await sweepAnswers(kv, runtime.clock.now()), 600);
-    assert.equal((await keysUnder(kv, keys.answers())).length, 1);
+    assert.equal((await keysUnder(kv, accountKeys.answers())).length, 1);
     assert.equal(await idempotency.find({ ...REQUEST, key: "young" }), "young");
   }));

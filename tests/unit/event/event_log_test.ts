@@ -7,8 +7,8 @@ import type { EventQuery } from "../../../src/event/log.ts";
 import { plain } from "../../../src/event/plain.ts";
 import { envelopeSchema, EVENT_SCHEMAS } from "../../../src/event/schema.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
-import { openDenoKv } from "../../../src/store/deno_kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { eventKeys } from "../../../src/event/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
@@ -70,7 +70,7 @@ Deno.test("the feed gives every event once, oldest first, page by page, and ends
 
 Deno.test("an event is in the log exactly when its commit succeeded", async () => {
   using s = await stage();
-  const refused = new Change().check({ key: keys.eventFloor("acc_1"), version: "00000000000000000001" });
+  const refused = new Change().check({ key: eventKeys.eventFloor("acc_1"), version: "00000000000000000001" });
   s.events.append(refused, qr(1));
   assert.equal(await s.kv.commit(refused), null);
   assert.deepEqual((await s.events.read("acc_1", query())).events, []);
@@ -161,7 +161,7 @@ Deno.test("events go after seven days, or when there are too many; a cursor from
   assert.equal((await s.events.read("acc_1", query())).gap, false);
   assert.equal(await sweepEvents(s.kv, s.runtime, { keepCount: 2 }), 3);
   assert.deepEqual((await s.events.read("acc_1", query())).events.map(({ id }) => id), young.slice(3));
-  assert.equal((await s.kv.get(keys.eventCount("acc_1"))).value, 2n);
+  assert.equal((await s.kv.get(eventKeys.eventCount("acc_1"))).value, 2n);
 });
 
 Deno.test("poison in the data is made plain: deep, wide and long values, odd numbers, half characters", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { makeQueueView } from "../../../src/line/queue_view.ts";
 import type { Accounts } from "../../../src/account/account.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";
@@ -46,7 +46,7 @@ Deno.test("a hundred creates at once are all made, and a hundred deletes at once
   await until(async () => (await world.lines.list(ACCOUNT)).length === 0, "every line to leave the list");
   await world.clock.advance(10_000);
   await gone;
-  assert.equal((await world.kv.get(keys.lineCount(ACCOUNT))).value, 0);
+  assert.equal((await world.kv.get(lineKeys.lineCount(ACCOUNT))).value, 0);
   await world.supervisor.stop();
 });
 
@@ -66,7 +66,7 @@ Deno.test("a create that another process was faster than counts that one's line 
   await world.boot();
   const create = () => world.lines.create(ACCOUNT, { name: "x", pairingPhone: null });
   const { kv } = world;
-  const count = keys.lineCount(ACCOUNT);
+  const count = lineKeys.lineCount(ACCOUNT);
   const commit = kv.commit.bind(kv);
   kv.commit = async (change) => {
     kv.commit = commit;

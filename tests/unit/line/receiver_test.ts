@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { MAX_MESSAGE_AGE_MS } from "../../../src/line/receiver.ts";
 import { makeSweepSeen } from "../../../src/line/seen_sweep.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
+import { mediaKeys } from "../../../src/media/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import type { Incoming } from "../../../src/whatsapp/connection.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
@@ -168,7 +169,7 @@ Deno.test("a report yields to the message that came just before it", async () =>
 Deno.test("a row that says only when still means that its message was told", async () => {
   const world = await connectedWorld();
   const message = incoming(world);
-  await world.kv.commit(new Change().set(keys.seen("ses_1", message.chat, message.networkId), world.clock.now()));
+  await world.kv.commit(new Change().set(lineKeys.seen("ses_1", message.chat, message.networkId), world.clock.now()));
   await world.network.of("ses_1").events.message(message);
   assert.deepEqual(await received(world), []);
   await world.supervisor.stop();
@@ -200,7 +201,7 @@ Deno.test("a slow file delays its own chat alone, and order within the chat stay
   const data = (await world.events("message.received"))[1]!.data as unknown as { media: { filename: string } };
   assert.equal(data.media.filename, "a.png");
   // The file's row stands or falls with the event.
-  assert.ok((await world.kv.get(keys.file(`med_${slow.networkId}`))).value);
+  assert.ok((await world.kv.get(mediaKeys.file(`med_${slow.networkId}`))).value);
   await world.supervisor.stop();
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Change, StoreError } from "../../../src/store/kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import type { FileContent } from "../../../src/message/content.ts";
 import type { SendOutcome } from "../../../src/whatsapp/connection.ts";
 import { connectedWorld, until, World } from "../../support/line_world.ts";
@@ -348,7 +348,7 @@ Deno.test("the rows of a bulk that is not complete do not go out, and do not sto
   assert.equal((await world.message(single.id)).status, "sent");
   assert.equal((await world.message(bulk.id)).status, "queued");
   const row = { accountId: "acc_1", sessionId: "ses_1", total: 1, createdAt: 0 };
-  await world.kv.commit(new Change().set(keys.bulk("blk_1"), row));
+  await world.kv.commit(new Change().set(messageKeys.bulk("blk_1"), row));
   world.supervisor.queueChanged("ses_1");
   await world.clock.advance(0);
   assert.equal((await world.message(bulk.id)).status, "sent");
@@ -403,7 +403,7 @@ Deno.test("a file that is named by URL is fetched during the pause, and its mess
     const message = await world.message(id);
     const file = { fileId: "med_1", size: 3, sha256: "00" };
     const content = { ...message.content as FileContent, file };
-    await world.kv.commit(new Change().set(keys.message(id), { ...message, content }));
+    await world.kv.commit(new Change().set(messageKeys.message(id), { ...message, content }));
   };
   await world.accept();
   await world.clock.advance(0);

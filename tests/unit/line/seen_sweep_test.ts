@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MAX_MESSAGE_AGE_MS } from "../../../src/line/receiver.ts";
 import { makeSweepSeen } from "../../../src/line/seen_sweep.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 
@@ -12,7 +12,7 @@ const OLD = NOW - MAX_MESSAGE_AGE_MS - 2 * 86_400_000;
 async function filled(rows: number): Promise<{ kv: Kv; left: () => Promise<number>; read: () => number }> {
   const memory = new MemoryKv();
   for (let i = 0; i < rows; i++) {
-    await memory.commit(new Change().set(keys.seen("ses_1", `${i % 7}@lid`, `IN${i}`), i % 3 === 0 ? OLD : NOW));
+    await memory.commit(new Change().set(lineKeys.seen("ses_1", `${i % 7}@lid`, `IN${i}`), i % 3 === 0 ? OLD : NOW));
   }
   let read = 0;
   const kv: Kv = {
@@ -29,7 +29,7 @@ async function filled(rows: number): Promise<{ kv: Kv; left: () => Promise<numbe
   };
   return {
     kv,
-    left: async () => (await Array.fromAsync(memory.list({ prefix: keys.allSeen() }))).length,
+    left: async () => (await Array.fromAsync(memory.list({ prefix: lineKeys.allSeen() }))).length,
     read: () => read,
   };
 }
@@ -48,7 +48,7 @@ Deno.test("after the end it begins anew", async () => {
   const { kv, left } = await filled(30);
   const sweep = makeSweepSeen(kv, { rowsATurn: 20 });
   for (let turn = 0; turn < 2; turn++) await sweep(NOW);
-  await kv.commit(new Change().set(keys.seen("ses_0", "1@lid", "IN0"), OLD));
+  await kv.commit(new Change().set(lineKeys.seen("ses_0", "1@lid", "IN0"), OLD));
   for (let turn = 0; turn < 3; turn++) await sweep(NOW);
   assert.equal(await left(), 20);
 });
@@ -63,8 +63,8 @@ Deno.test("a turn that is told to stop removes nothing more; the next one does",
 
 Deno.test("what was only reported as unreadable goes at the same age", async () => {
   const kv = new MemoryKv();
-  await kv.commit(new Change().set(keys.seen("ses_1", "1@lid", "OLD"), { reportedAt: OLD }));
-  await kv.commit(new Change().set(keys.seen("ses_1", "1@lid", "NEW"), { reportedAt: NOW }));
+  await kv.commit(new Change().set(lineKeys.seen("ses_1", "1@lid", "OLD"), { reportedAt: OLD }));
+  await kv.commit(new Change().set(lineKeys.seen("ses_1", "1@lid", "NEW"), { reportedAt: NOW }));
   assert.equal(await makeSweepSeen(kv)(NOW), 1);
-  assert.deepEqual((await kv.get(keys.seen("ses_1", "1@lid", "NEW"))).value, { reportedAt: NOW });
+  assert.deepEqual((await kv.get(lineKeys.seen("ses_1", "1@lid", "NEW"))).value, { reportedAt: NOW });
 });

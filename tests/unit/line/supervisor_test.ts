@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Change } from "../../../src/store/kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
 import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
 
 Deno.test("lines come up one after another at boot, a hundred within 2 s", async () => {
@@ -17,7 +17,7 @@ Deno.test("lines come up one after another at boot, a hundred within 2 s", async
 Deno.test("a wish that another process wrote is found within 3 s", async () => {
   const world = await connectedWorld();
   const line = await world.line();
-  await world.kv.commit(new Change().set(keys.line(line.id), { ...line, wanted: "paused", wishNumber: 2 }));
+  await world.kv.commit(new Change().set(lineKeys.line(line.id), { ...line, wanted: "paused", wishNumber: 2 }));
   await world.clock.advance(3_000);
   assert.equal((await world.line()).status, "disconnected");
   await world.supervisor.stop();
@@ -28,7 +28,7 @@ Deno.test("a line that another process made is found, and one whose row is gone 
   await world.addLine("ses_2");
   await world.clock.advance(3_000);
   assert.equal((await world.line("ses_2")).status, "connected");
-  await world.kv.commit(new Change().delete(keys.line("ses_2")));
+  await world.kv.commit(new Change().delete(lineKeys.line("ses_2")));
   await world.clock.advance(3_000);
   assert.ok(world.network.of("ses_2").isClosed);
   assert.equal(world.supervisor.connection("ses_2"), null);

@@ -14,7 +14,7 @@ import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
 import { type FileRecord, keepFile } from "../../../src/media/store.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { mediaKeys } from "../../../src/media/rows.ts";
 import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/connection.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { answering, Receiver } from "../../support/receiver.ts";
@@ -397,7 +397,7 @@ Deno.test("the sweep takes expired files, and over the cap the oldest received o
   await s.clock.advance(1_000);
   assert.deepEqual(await sweepMedia(s, { capBytes: 700 }), { expired: 1, overCap: 2 });
   assert.deepEqual(await s.onDisk(), [queued.id, files[2]!.id, files[3]!.id].sort());
-  assert.equal((await s.kv.get(keys.file(short.id))).value, null);
+  assert.equal((await s.kv.get(mediaKeys.file(short.id))).value, null);
   assert.deepEqual(await sweepMedia(s, { capBytes: 0 }), { expired: 0, overCap: 2 });
   assert.deepEqual(await s.onDisk(), [queued.id]);
 });
@@ -422,7 +422,7 @@ Deno.test("the sweep reads what is due, and not what is kept", async () => {
   await s.clock.advance(1_000);
   assert.deepEqual(await sweepMedia({ ...s, kv }), { expired: 1, overCap: 0 });
   assert.equal(read, 1);
-  assert.equal((await s.kv.get(keys.file(due.id))).value, null);
+  assert.equal((await s.kv.get(mediaKeys.file(due.id))).value, null);
   assert.equal((await s.onDisk()).length, 300);
 });
 
@@ -433,7 +433,7 @@ Deno.test("everything that is due goes in one turn, unless it is told to stop", 
   assert.deepEqual(await sweepMedia(s, { signal: AbortSignal.abort() }), { expired: 0, overCap: 0 });
   assert.deepEqual(await sweepMedia(s), { expired: 250, overCap: 0 });
   assert.deepEqual(await s.onDisk(), []);
-  for await (const { key } of s.kv.list({ prefix: keys.fileEnds() })) assert.fail(`left: ${key.join("/")}`);
+  for await (const { key } of s.kv.list({ prefix: mediaKeys.fileEnds() })) assert.fail(`left: ${key.join("/")}`);
 });
 
 Deno.test("after a restart the cap holds as soon as the folder was walked once", async () => {
@@ -460,14 +460,14 @@ Deno.test("a received file of an older build, that nobody wrote down an end for,
   await using s = await stage();
   const { id, expiresAt } = await s.kept("of an older build");
   const queued = await s.kept("of a message that waits", { expiresAt: null });
-  await s.kv.commit(new Change().delete(keys.fileEnd(expiresAt!, id)));
+  await s.kv.commit(new Change().delete(mediaKeys.fileEnd(expiresAt!, id)));
   await s.clock.advance(24 * HOUR_MS);
   assert.deepEqual(await sweepMedia(s), { expired: 0, overCap: 0 });
   assert.equal(await sweepOrphans(s), 0);
   await s.clock.advance(HOUR_MS);
   assert.equal(await sweepOrphans(s), 1);
   assert.deepEqual(await s.onDisk(), [queued.id]);
-  assert.equal((await s.kv.get(keys.file(id))).value, null);
+  assert.equal((await s.kv.get(mediaKeys.file(id))).value, null);
 });
 
 Deno.test("files that nothing refers to go after an hour, but not one that a commit is about to name", async () => {

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import type { Line } from "../../../src/line/line.ts";
 import { type Accepted, LineChanged } from "../../../src/message/accept.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { accountKeys } from "../../../src/account/rows.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
+import { mediaKeys } from "../../../src/media/rows.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -45,7 +48,7 @@ Deno.test("an accepted send is a message, a place in its line's queue and a plac
     deliveredAt: null,
     readAt: null,
   });
-  assert.deepEqual(await keysUnder(kv, keys.queueOfLine("ses_1")), [keys.queue("ses_1", 1)]);
+  assert.deepEqual(await keysUnder(kv, messageKeys.queueOfLine("ses_1")), [messageKeys.queue("ses_1", 1)]);
   const page = await history.page("acc_1", { page: 1, limit: 20, status: null, from: null, to: null });
   assert.deepEqual(page, { messages: [message], total: 1 });
   assert.deepEqual(woken, ["ses_1"]);
@@ -92,7 +95,7 @@ Deno.test("of 500 parallel sends against a quota of 100 exactly 100 are accepted
     const caller = aCaller({ daily: 100 });
     const outcomes = await Promise.allSettled(Array.from({ length: 500 }, () => accept(aSend({ caller }))));
     assert.equal(countAccepted(outcomes), 100);
-    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 100);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfLine("ses_1"))).length, 100);
   }));
 
 Deno.test("two processes that accept for one account share its quota exactly and never a place", () =>
@@ -101,7 +104,7 @@ Deno.test("two processes that accept for one account share its quota exactly and
     const caller = aCaller({ monthly: 100 });
     const sends = [world, other].flatMap(({ accept }) => Array.from({ length: 150 }, () => accept(aSend({ caller }))));
     assert.equal(countAccepted(await Promise.allSettled(sends)), 100);
-    const places = await keysUnder(world.kv, keys.queueOfLine("ses_1"));
+    const places = await keysUnder(world.kv, messageKeys.queueOfLine("ses_1"));
     assert.deepEqual(places.map((key) => key.at(-1)), Array.from({ length: 100 }, (_, i) => i + 1));
   }));
 
@@ -129,7 +132,7 @@ Deno.test("a bulk over the quota is refused whole, and its neighbours in the com
     assert(bulk?.status === "rejected");
     assert.equal(bulk.reason.code, "quota_exceeded");
     assert.deepEqual(bulk.reason.extras.members, { remaining: { daily: null, monthly: 4 } });
-    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 2);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfLine("ses_1"))).length, 2);
   }));
 
 Deno.test("the quota of a day is whole again at midnight UTC", () =>
@@ -149,7 +152,7 @@ Deno.test("fifty parallel posts with one Idempotency-Key make one message and gi
     assert.equal(answers.filter(({ repeated }) => !repeated).length, 1);
     assert.deepEqual(new Set(answers.map(({ messages }) => messages[0]!.id)).size, 1);
     assert.deepEqual(answers.at(-1)!.remaining, { daily: 9, monthly: null });
-    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 1);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfLine("ses_1"))).length, 1);
   }));
 
 Deno.test("a send whose line or key has changed since it was read is refused, and those beside it are accepted", () =>
@@ -161,7 +164,7 @@ Deno.test("a send whose line or key has changed since it was read is refused, an
     await accept(aSend({ caller }));
     await accounts.rotateKey(account.id);
     const line = aLine("ses_2");
-    await kv.commit(new Change().set(keys.line("ses_2"), {} as Line));
+    await kv.commit(new Change().set(lineKeys.line("ses_2"), {} as Line));
 
     const by = aCaller({}, account.id);
     const sends = [aSend({ caller: by }), aSend({ caller }), aSend({ caller: by, line }), aSend({ caller: by })];
@@ -169,8 +172,8 @@ Deno.test("a send whose line or key has changed since it was read is refused, an
     assert(first!.status === "fulfilled" && last!.status === "fulfilled");
     assert(revoked!.status === "rejected" && revoked!.reason.code === "api_key_invalid");
     assert(changed!.status === "rejected" && changed!.reason instanceof LineChanged);
-    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 3);
-    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_2"))).length, 0);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfLine("ses_1"))).length, 3);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfLine("ses_2"))).length, 0);
   }));
 
 Deno.test("however many rows each send has, a commit keeps to what it may have", () =>
@@ -191,14 +194,14 @@ Deno.test("however many rows each send has, a commit keeps to what it may have",
         idempotency: { key: `k${i}`, fingerprint: "f" },
       }));
     await Promise.all(sends.map(accept));
-    assert.equal((await keysUnder(kv, keys.messages())).length, 401);
+    assert.equal((await keysUnder(kv, messageKeys.messages())).length, 401);
   }));
 
 Deno.test("sends on many lines at once keep to the checks that a commit may have", () =>
   withSendWorld(async ({ accept, kv }) => {
     const sends = Array.from({ length: 60 }, (_, i) => aSend({ line: aLine(`ses_${i % 30}`) }));
     await Promise.all(sends.map(accept));
-    assert.equal((await keysUnder(kv, keys.messages())).length, 60);
+    assert.equal((await keysUnder(kv, messageKeys.messages())).length, 60);
   }));
 
 Deno.test("one Idempotency-Key in two processes makes one message", () =>
@@ -231,7 +234,7 @@ Deno.test("a repeated bulk gets the first answer, whatever became of its message
     const bulk = aBulk(70, { idempotency: { key: "k", fingerprint: "f" }, caller: aCaller({ monthly: 70 }) });
     const first = await accept(bulk);
     await accept(aBulk(40));
-    const key = keys.message(first.messages[3]!.id);
+    const key = messageKeys.message(first.messages[3]!.id);
     const sent = (await kv.get(key)).value!;
     await kv.commit(new Change().set(key, { ...sent, status: "sent" }));
     assert.deepEqual(await accept(bulk), { ...first, repeated: true });
@@ -285,7 +288,7 @@ Deno.test("a file's row is written with its message, so that no sweep takes a fi
     const file = { fileId: "med_1", size: 3, sha256: "00" };
     const content = { kind: "document" as const, file, filename: "a.pdf", mimetype: "application/pdf", caption: null };
     await accept(aSend({ items: [{ to: "34600000001", content }] }));
-    assert.deepEqual((await kv.get(keys.file("med_1"))).value, {
+    assert.deepEqual((await kv.get(mediaKeys.file("med_1"))).value, {
       id: "med_1",
       accountId: "acc_1",
       size: 3,
@@ -307,8 +310,8 @@ Deno.test("sends with everything that a send can have fit together in any number
       return aSend({ items: [{ to: "34600000001", content }], idempotency });
     });
     await Promise.all(sends.map(accept));
-    assert.equal((await keysUnder(kv, keys.queueOfLine("ses_1"))).length, 400);
-    assert.equal((await keysUnder(kv, keys.answers())).length, 400);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfLine("ses_1"))).length, 400);
+    assert.equal((await keysUnder(kv, accountKeys.answers())).length, 400);
   }));
 
 Deno.test("texts of the greatest length fit, alone, together and in a bulk", () =>

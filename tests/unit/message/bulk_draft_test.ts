@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { removeDrafts } from "../../../src/message/bulk_draft.ts";
 import type { Ledger } from "../../../src/message/ledger.ts";
 import { LineQueue } from "../../../src/message/queue.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -37,15 +37,15 @@ Deno.test("a bulk is there as a whole or not at all, wherever the process is kil
     const after = sendWorld(kv, testRuntime(kills + 2));
     const count = accepted ? BULK + 1 : 1;
     assert.equal((await after.history.page("acc_1", ALL)).total, count);
-    for (const family of [keys.messages(), keys.queueOfLine("ses_1")]) {
+    for (const family of [messageKeys.messages(), messageKeys.queueOfLine("ses_1")]) {
       assert.equal((await keysUnder(kv, family)).length, count, String(family));
     }
     assert.equal(
-      (await Array.fromAsync(kv.list({ prefix: keys.expiries() }))).flatMap((row) => row.value).length,
+      (await Array.fromAsync(kv.list({ prefix: messageKeys.expiries() }))).flatMap((row) => row.value).length,
       count,
     );
-    assert.equal((await keysUnder(kv, keys.bulkDrafts())).length, 0);
-    assert.equal((await kv.get<Ledger>(keys.ledger("acc_1"))).value?.usage.daily, count);
+    assert.equal((await keysUnder(kv, messageKeys.bulkDrafts())).length, 0);
+    assert.equal((await kv.get<Ledger>(messageKeys.ledger("acc_1"))).value?.usage.daily, count);
 
     await after.accept(aSend());
     assert.equal(await waiting(kv), count + 1);
@@ -65,7 +65,7 @@ Deno.test("what clears up after a killed bulk may be killed itself, at any point
     done = await removeDrafts(kv).then(() => true, () => false);
   }
   assert(kills > 2);
-  assert.deepEqual([...disk.rows.values()].map((row) => row.key), [keys.ledger("acc_1")]);
+  assert.deepEqual([...disk.rows.values()].map((row) => row.key), [messageKeys.ledger("acc_1")]);
 });
 
 Deno.test("a bulk whose publishing failed leaves nothing in the way of the next send of the same process", async () => {
@@ -91,8 +91,8 @@ Deno.test("a large bulk and sends of another process at the same time all get pl
     const bulk = world.accept(aBulk(BULK));
     const sends = Array.from({ length: 10 }, () => other.accept(aSend()));
     const accepted = await Promise.all([bulk, ...sends]);
-    assert.equal((await keysUnder(world.kv, keys.queueOfLine("ses_1"))).length, BULK + 10);
-    assert.equal((await keysUnder(world.kv, keys.messages())).length, BULK + 10);
+    assert.equal((await keysUnder(world.kv, messageKeys.queueOfLine("ses_1"))).length, BULK + 10);
+    assert.equal((await keysUnder(world.kv, messageKeys.messages())).length, BULK + 10);
     const ids = new Set(accepted.flatMap(({ messages }) => messages.map(({ id }) => id)));
     assert.equal(ids.size, BULK + 10);
     const numbers = [];
@@ -105,7 +105,7 @@ Deno.test("of a large bulk every item has its status, its place and its share of
     const caller = aCaller({ monthly: 3000 });
     const { messages, remaining, bulkId } = await accept(aBulk(2500, { caller }));
     assert.equal(remaining.monthly, 500);
-    assert.equal((await kv.get(keys.bulk(bulkId!))).value?.total, 2500);
+    assert.equal((await kv.get(messageKeys.bulk(bulkId!))).value?.total, 2500);
     const page = await history.page("acc_1", { ...ALL, page: 125 });
     assert.equal(page.total, 2500);
     assert.deepEqual(page.messages.map(({ id }) => id), messages.slice(0, 20).map(({ id }) => id).reverse());

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Change } from "../../../src/store/kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
@@ -9,7 +9,7 @@ async function acceptBulk(world: World, total: number) {
   const messages = [];
   for (let i = 0; i < total; i++) messages.push(await world.accept("ses_1", { bulkId: "blk_1" }));
   const bulk = { accountId: ACCOUNT, sessionId: "ses_1", total, createdAt: world.clock.now() };
-  await world.kv.commit(new Change().set(keys.bulk("blk_1"), bulk));
+  await world.kv.commit(new Change().set(messageKeys.bulk("blk_1"), bulk));
   return messages;
 }
 

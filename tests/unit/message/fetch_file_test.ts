@@ -3,7 +3,8 @@ import { EgressError } from "../../../src/egress/egress_error.ts";
 import type { SafeFetch, SafeRequest, SafeResponse } from "../../../src/egress/safe_fetch.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { makeFetchFile, remoteContent } from "../../../src/message/fetch_file.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { mediaKeys } from "../../../src/media/rows.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { fakeMedia } from "../../support/fake_media.ts";
 import { aSend, type SendWorld, withSendWorld } from "../../support/send_world.ts";
@@ -43,7 +44,7 @@ async function stage(world: SendWorld, url: string, answers: Answer[]) {
   });
   const content = remoteContent(url, "Look");
   const accepted = await world.accept(aSend({ items: [{ to: "34600111222", content }] }));
-  const message = () => kv.get<Message>(keys.message(accepted.messages[0]!.id)).then((slot) => slot.value!);
+  const message = () => kv.get<Message>(messageKeys.message(accepted.messages[0]!.id)).then((slot) => slot.value!);
   return { files, requests, dropped, fetchFile, message };
 }
 
@@ -62,7 +63,7 @@ Deno.test("the file of an address is fetched, kept with its message, and named b
       "Look",
       7,
     ]);
-    const row = await world.kv.get(keys.file(content.file.fileId));
+    const row = await world.kv.get(mediaKeys.file(content.file.fileId));
     assert.equal((row.value as { filename: string }).filename, "Photo 1.png");
     assert.deepEqual([s.files.files.size, s.dropped.length], [1, 0]);
     assert.deepEqual(s.requests[0]!.schemes, ["https:", "http:"]);
@@ -149,7 +150,7 @@ Deno.test("a message that is cancelled meanwhile leaves no file", () =>
   withSendWorld(async (world) => {
     const s = await stage(world, "https://example.com/a.png", [{ status: 200 }]);
     const message = await s.message();
-    await world.kv.commit(new Change().set(keys.message(message.id), { ...message, status: "failed" }));
+    await world.kv.commit(new Change().set(messageKeys.message(message.id), { ...message, status: "failed" }));
     await s.fetchFile(message, NEVER);
     assert.deepEqual([s.requests.length, s.files.files.size, s.dropped.length], [1, 0, 0]);
   }));

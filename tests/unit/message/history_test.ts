@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { recordStatus } from "../../../src/message/history.ts";
 import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ManualClock, seededRandom, testRuntime } from "../../support/runtime.ts";
 import { aBulk, aCaller, aLine, aSend, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
@@ -12,7 +12,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Moves a message as the queue does: its row and the index in one commit. */
 async function move({ kv }: SendWorld, message: Message, status: Message["status"]): Promise<Message> {
   const moved = { ...message, status };
-  const change = new Change().set(keys.message(message.id), moved);
+  const change = new Change().set(messageKeys.message(message.id), moved);
   recordStatus(change, moved, message.status);
   await kv.commit(change);
   return moved;

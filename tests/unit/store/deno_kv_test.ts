@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
-import { openDenoKv } from "../../../src/store/deno_kv.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 

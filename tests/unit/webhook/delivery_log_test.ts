@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import type { LoggedEvent } from "../../../src/event/event.ts";
 import { makeEventLog } from "../../../src/event/event_log.ts";
-import { openDenoKv } from "../../../src/store/deno_kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { redeliverAll } from "../../../src/webhook/delivery_log.ts";
 import { releaseEvents } from "../../../src/webhook/sweep.ts";
@@ -42,7 +42,7 @@ async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<voi
   const orders = events.map(({ id }) => id.slice("evt_".length));
   const attempt = { at: 0, status: null, durationMs: 9.5, error: `the TLS handshake failed: ${"x".repeat(200)}` };
   await kv.commit(
-    new Change().set(keys.webhook(ACCOUNT, WEBHOOK.id), WEBHOOK).set(keys.webhookProgress(WEBHOOK.id), {
+    new Change().set(webhookKeys.webhook(ACCOUNT, WEBHOOK.id), WEBHOOK).set(webhookKeys.webhookProgress(WEBHOOK.id), {
       cursor: orders.at(-1)!,
       origin: "",
       failedInARow: 0,
@@ -52,7 +52,7 @@ async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<voi
   );
   for (const [i, { id: eventId, event }] of events.entries()) {
     await kv.commit(
-      new Change().set(keys.delivery(WEBHOOK.id, orders[i]!), {
+      new Change().set(webhookKeys.delivery(WEBHOOK.id, orders[i]!), {
         id: deliveryId(WEBHOOK.id, orders[i]!),
         eventId,
         event,
@@ -74,13 +74,13 @@ async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<voi
 Deno.test("a long log of deliveries that were tried often is delivered again as a whole", () =>
   withTriedLog(async (kv) => {
     assert.equal(await redeliverAll({ kv, runtime: testRuntime() }, WEBHOOK, 0), EVENTS);
-    const due = await Array.fromAsync(kv.list({ prefix: keys.dueAttempts(WEBHOOK.id) }));
+    const due = await Array.fromAsync(kv.list({ prefix: webhookKeys.dueAttempts(WEBHOOK.id) }));
     assert.equal(due.length, EVENTS);
   }));
 
 Deno.test("events that go leave their deliveries as failed, however often they were tried", () =>
   withTriedLog(async (kv, events) => {
     await releaseEvents({ kv, runtime: testRuntime() }, ACCOUNT, events);
-    const deliveries = await Array.fromAsync(kv.list({ prefix: keys.deliveries(WEBHOOK.id) }));
+    const deliveries = await Array.fromAsync(kv.list({ prefix: webhookKeys.deliveries(WEBHOOK.id) }));
     assert.deepEqual([...new Set(deliveries.map(({ value }) => value.status))], ["failed"]);
   }));

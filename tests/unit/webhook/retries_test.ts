@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { eventKeys } from "../../../src/event/rows.ts";
+import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Range } from "../../../src/store/kv.ts";
 import { makeRetries } from "../../../src/webhook/retries.ts";
 import type { WebhookRow } from "../../../src/webhook/webhook_rows.ts";
@@ -10,8 +11,8 @@ import { ManualClock, settle } from "../../support/runtime.ts";
 Deno.test("an attempt that is written down while the waiting rows are read is not made again", async () => {
   const clock = new ManualClock();
   const kv = new MemoryKv();
-  const row = keys.dueAttempt("whk_1", clock.now(), "0001");
-  await kv.commit(new Change().set(row, 1).set(keys.event("acc_1", "0001"), {} as LoggedEvent));
+  const row = webhookKeys.dueAttempt("whk_1", clock.now(), "0001");
+  await kv.commit(new Change().set(row, 1).set(eventKeys.event("acc_1", "0001"), {} as LoggedEvent));
   let attempts = 0;
   const retries = makeRetries({ kv, clock }, {
     webhook: () => ({ id: "whk_1", accountId: "acc_1", active: true }) as WebhookRow,

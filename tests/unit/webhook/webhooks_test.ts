@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { Problem } from "../../../src/errors.ts";
 import { EVENT_NAMES, type LoggedEvent } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { webhookKeys } from "../../../src/webhook/rows.ts";
 import type { Kv } from "../../../src/store/kv.ts";
 import { deliveryId, orderOfDelivery } from "../../../src/webhook/webhook_rows.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
@@ -350,5 +350,8 @@ Deno.test("a webhook that is made while the deliveries are swept keeps its place
   };
   await sweepDeliveries({ kv: whileListing, runtime });
   assert.notEqual(made, s.webhook);
-  assert.ok((await kv.get(keys.webhookProgress(made.id))).value, "without it the webhook would never be served again");
+  assert.ok(
+    (await kv.get(webhookKeys.webhookProgress(made.id))).value,
+    "without it the webhook would never be served again",
+  );
 });

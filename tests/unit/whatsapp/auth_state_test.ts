@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Curve, proto } from "@whiskeysockets/baileys";
-import { openDenoKv } from "../../../src/store/deno_kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { networkKeys } from "../../../src/whatsapp/baileys/rows.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { forgetLine, isLinked, openAuthState, readCreds } from "../../../src/whatsapp/baileys/auth_state.ts";
@@ -57,7 +57,7 @@ Deno.test("nothing at rest shows a key", () =>
     await auth.saveCreds();
     await auth.keys.set({ "pre-key": { "1": pair } });
     const secrets = [auth.creds.noiseKey.private, auth.creds.signedIdentityKey.private, pair.private];
-    for await (const row of kv.list<unknown>({ prefix: keys.waLine(lineId) })) {
+    for await (const row of kv.list<unknown>({ prefix: networkKeys.waLine(lineId) })) {
       const bytes = Buffer.from(row.value as Uint8Array);
       for (const secret of secrets) {
         assert.equal(bytes.includes(Buffer.from(secret)), false);
@@ -211,6 +211,6 @@ Deno.test("forgetting a line drops all of its rows and none of another's", () =>
     }
     await forgetLine(kv, lineId);
     assert.equal(await readCreds({ kv, seal, lineId }), null);
-    for await (const row of kv.list({ prefix: keys.waLine(lineId) })) assert.fail(`left: ${row.key.join("/")}`);
+    for await (const row of kv.list({ prefix: networkKeys.waLine(lineId) })) assert.fail(`left: ${row.key.join("/")}`);
     assert.notEqual(await readCreds({ kv, seal, lineId: "ses_2" }), null);
   }));

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { type BinaryNode, encodeWAMessage, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
-import { openDenoKv } from "../../../src/store/deno_kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { networkKeys } from "../../../src/whatsapp/baileys/rows.ts";
 import { type Change, StoreError } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { openAuthState } from "../../../src/whatsapp/baileys/auth_state.ts";
@@ -239,7 +239,7 @@ Deno.test("the journal is sealed at rest", () =>
   withLine(async (kv, send) => {
     const line = await boot(kv);
     await line.receive(await send("a very private sentence"));
-    for await (const row of kv.list<Uint8Array>({ prefix: keys.waKeysOf(lineId, "journal") })) {
+    for await (const row of kv.list<Uint8Array>({ prefix: networkKeys.waKeysOf(lineId, "journal") })) {
       assert.equal(Buffer.from(row.value).includes("private"), false);
       assert.equal(
         Buffer.from(row.value).includes(Buffer.from("a very private sentence").toString("base64").slice(4, 20)),

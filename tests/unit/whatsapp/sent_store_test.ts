@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
-import { openDenoKv } from "../../../src/store/deno_kv.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { networkKeys } from "../../../src/whatsapp/baileys/rows.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { sweepWhatsApp } from "../../../src/whatsapp/baileys/expiry.ts";
 import { makeSentStore } from "../../../src/whatsapp/baileys/sent_store.ts";
@@ -22,7 +22,7 @@ Deno.test("a sent message is found by its network id, by another instance too, u
     assert.equal((await store.find("3EB0"))?.conversation, "a very private sentence");
     assert.equal(await store.find("3EB1"), undefined);
     assert.equal(await makeSentStore({ kv, seal, lineId: "ses_2", runtime }).find("3EB0"), undefined);
-    const { value } = await kv.get(keys.waSent("ses_1", "3EB0"));
+    const { value } = await kv.get(networkKeys.waSent("ses_1", "3EB0"));
     assert.equal(Buffer.from(value!).includes("private"), false);
     assert.equal(await sweepWhatsApp(kv, runtime.clock.now() + 14 * DAY_MS), 0);
     assert.equal(await sweepWhatsApp(kv, runtime.clock.now() + 15 * DAY_MS), 1);

@@ -1,0 +1,19 @@
+/** The rows of accounts: who they are, their keys, plans, and kept answers. */
+import type { AccountRecord } from "./account.ts";
+import type { KeptAnswer } from "./idempotency.ts";
+import type { Plan } from "./plan.ts";
+import { key, prefix } from "../store/kv.ts";
+
+export const accountKeys = {
+  /** An account with its sealed key. */
+  account: (accountId: string) => key<AccountRecord>("account", accountId),
+  accounts: () => prefix<AccountRecord>("account"),
+  /** Whose API key has this SHA-256 (hex): the account's id. One row an account; rotating the key replaces it. */
+  apiKey: (keyHash: string) => key<string>("api_key", keyHash),
+  /** The plan catalogue. */
+  plan: (name: string) => key<Plan>("plan", name),
+  plans: () => prefix<Plan>("plan"),
+  /** What was answered under a client's Idempotency-Key, of which the row's key has the hash. */
+  answer: (accountId: string, keyHash: string) => key<KeptAnswer>("answer", accountId, keyHash),
+  answers: () => prefix<KeptAnswer>("answer"),
+};

@@ -1,0 +1,54 @@
+/** The data folder, opened: the store, what seals it, and the accounts in it. What the gateway and the commands share. */
+import { join } from "node:path";
+import type { Accounts } from "../account/account.ts";
+import { makeAccounts } from "../account/accounts.ts";
+import { makePlans, type Plans } from "../account/plan.ts";
+import type { Config } from "../config.ts";
+import type { Runtime } from "../runtime.ts";
+import { secretKey, wrongSecretKey } from "./secret_key.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { openDenoKv } from "../store/deno_kv/deno_kv.ts";
+import { migrate } from "./migrate.ts";
+import { fitsSecret } from "./secret_check.ts";
+import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
+
+export interface DataFolder {
+  kv: ChunkedKv;
+  seal: Seal;
+  /** The 32 bytes that encryption at rest and link signatures rest on. */
+  key: Uint8Array;
+  plans: Plans;
+  accounts: Accounts;
+  close(): void;
+}
+
+/** The store's file below a data folder. */
+export function storePath(dataDir: string): string {
+  return join(dataDir, "paloma.db");
+}
+
+/**
+ * Opens and, where needed, makes and converts the folder. Throws StoreError, SchemaTooNew, and SecretKeyError when the
+ * data was sealed with another key: no row is written then.
+ */
+export async function openDataFolder(
+  config: Pick<Config, "dataDir" | "secretKey">,
+  runtime: Runtime,
+): Promise<DataFolder> {
+  await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const sealed = storePath(config.dataDir);
+  const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
+  const kv = await openDenoKv(sealed, { runtime });
+  try {
+    const seal = makeSeal(key, runtime.random);
+    if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config.dataDir, config.secretKey);
+    await migrate(kv, { runtime });
+    const plans = makePlans(kv);
+    await plans.addDefaults();
+    const accounts = makeAccounts({ kv, seal, plans, runtime });
+    return { kv, seal, key, plans, accounts, close: () => kv.close() };
+  } catch (error) {
+    kv.close();
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+/** The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). */
+import { Buffer } from "node:buffer";
+import { join } from "node:path";
+import type { Random } from "../runtime.ts";
+
+const FILE = "secret.key";
+const KEY_BYTES = 32;
+
+export interface SecretKeyOptions {
+  random: Random;
+  /** Path of the data that is sealed with the key: where it exists, the key must exist too. */
+  sealed: string;
+}
+
+/** The secret key cannot be read, is gone while data needs it, or is not the data's. The message says what to do. */
+export class SecretKeyError extends Error {
+  override name = "SecretKeyError";
+}
+
+/**
+ * The secret, as text. The configured one if there is one; else the one in `dataDir`, made with mode 0600 when the
+ * folder is new. Two processes that make it at once get the same. Throws SecretKeyError.
+ */
+export async function secretKey(
+  dataDir: string,
+  configured: string | null,
+  options: SecretKeyOptions,
+): Promise<string> {
+  if (configured !== null) return configured;
+  const path = join(dataDir, FILE);
+  await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const file = await Deno.open(path, { create: true, read: true, write: true, mode: 0o600 });
+  try {
+    // Whoever comes first holds the lock until the key is on disk; a process that dies lets go of it.
+    await file.lock(true);
+    if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
+    const found = (await Deno.readTextFile(path)).trim();
+    if (found !== "") return checked(found, path);
+    if (await exists(options.sealed)) {
+      throw new SecretKeyError(
+        `${options.sealed} was sealed with a key that is not here: ` +
+          `put ${FILE} back into ${dataDir}, or set PALOMA_SECRET_KEY to the key that was used`,
+      );
+    }
+    const made = Buffer.from(options.random.bytes(KEY_BYTES)).toString("hex");
+    await Deno.writeTextFile(path, made + "\n");
+    await file.sync();
+    await syncFolder(dataDir);
+    return made;
+  } finally {
+    file.close();
+  }
+}
+
+/** What to tell an operator whose key is not the one that the data was sealed with; it says where the key came from. */
+export function wrongSecretKey(dataDir: string, configured: string | null): SecretKeyError {
+  const path = join(dataDir, FILE);
+  const [where, remedy] = configured === null
+    ? [path, "put the original back, or set PALOMA_SECRET_KEY to the key that was used"]
+    : ["PALOMA_SECRET_KEY (--secret-key)", `set it to the key that was used, or leave it out if that is in ${path}`];
+  return new SecretKeyError(
+    `${where} is not the key that the data in ${dataDir} was sealed with, and nothing was changed: ${remedy}`,
+  );
+}
+
+function checked(key: string, path: string): string {
+  if (/^[0-9a-f]{64}$/.test(key)) return key;
+  throw new SecretKeyError(
+    `${path} is damaged: put the original back, or set PALOMA_SECRET_KEY to the key that was used`,
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await Deno.stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** Puts the folder's entries on disk; Windows has no such thing. */
+async function syncFolder(path: string): Promise<void> {
+  if (Deno.build.os === "windows") return;
+  const folder = await Deno.open(path);
+  try {
+    await folder.sync();
+  } finally {
+    folder.close();
+  }
+}

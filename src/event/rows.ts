@@ -1,0 +1,14 @@
+/** The rows of the event log. */
+import type { LoggedEvent } from "./event.ts";
+import { key, prefix } from "../store/kv.ts";
+
+export const eventKeys = {
+  /** An event at its place in the order of commits; its id is `evt_` and the order. */
+  event: (accountId: string, order: string) => key<LoggedEvent>("event", accountId, order),
+  events: (accountId: string) => prefix<LoggedEvent>("event", accountId),
+  /** How many events of the account are kept. */
+  eventCount: (accountId: string) => key<bigint>("event_count", accountId),
+  eventCounts: () => prefix<bigint>("event_count"),
+  /** Order of the newest event that was removed: a cursor before it has missed something. */
+  eventFloor: (accountId: string) => key<string>("event_floor", accountId),
+};

@@ -1,0 +1,25 @@
+/** The rows of lines. */
+import type { Line } from "./line.ts";
+import type { Pacing } from "./pacing.ts";
+import type { SeenRow } from "./seen_row.ts";
+import { key, prefix } from "../store/kv.ts";
+
+export const lineKeys = {
+  /** A line. Stays after `delete` was wished, until the supervisor has unlinked it. */
+  line: (lineId: string) => key<Line>("line", lineId),
+  lines: () => prefix<Line>("line"),
+  /** An account's lines in the order of creation; the value is the line's id. Gone as soon as `delete` is wished. */
+  lineOfAccount: (accountId: string, createdAt: number, lineId: string) =>
+    key<string>("line_of_account", accountId, createdAt, lineId),
+  linesOfAccount: (accountId: string) => prefix<string>("line_of_account", accountId),
+  /** How many lines the account has: checked by every create, so that the plan's limit holds. */
+  lineCount: (accountId: string) => key<number>("line_count", accountId),
+  /** When the line last connected, sent or received, Unix ms; beside the line's row, so that it never conflicts. */
+  lineUsed: (lineId: string) => key<number>("line_used", lineId),
+  /** When the line's last message departed and when the next may: the pause survives a restart (promise 2). */
+  pacing: (lineId: string) => key<Pacing>("pacing", lineId),
+  /** An incoming message that was kept: the same one is dropped when it comes again, see line/seen_row.ts. */
+  seen: (lineId: string, chat: string, networkId: string) => key<SeenRow>("seen", lineId, chat, networkId),
+  seenOfLine: (lineId: string) => prefix<SeenRow>("seen", lineId),
+  allSeen: () => prefix<SeenRow>("seen"),
+};

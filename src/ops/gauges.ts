@@ -1,0 +1,36 @@
+/** What `/metrics` reads when it is asked: how much there is now. None of it reads more the longer the history is. */
+import type { LineStatus } from "../line/line.ts";
+import type { Metrics } from "./metrics.ts";
+import type { QueuedCount } from "../message/queued_count.ts";
+import { webhookKeys } from "../webhook/rows.ts";
+import type { Kv } from "../store/kv.ts";
+
+/** Waiting retries are counted up to here: more is trouble enough, and each costs a row. */
+const MOST_RETRIES_COUNTED = 10_000;
+
+export interface GaugeSources {
+  kv: Kv;
+  lines: { countByStatus(): Readonly<Record<LineStatus, number>> };
+  queuedCount: QueuedCount;
+}
+
+export function addGauges(metrics: Metrics, { kv, lines, queuedCount }: GaugeSources): void {
+  metrics.gaugeBy("status", {
+    name: "paloma_lines",
+    help: "Lines by status",
+    read: () => lines.countByStatus(),
+  });
+  metrics.gauge("paloma_messages_queued", "Messages that wait in the queues of all lines", queuedCount);
+  metrics.gauge(
+    "paloma_webhook_retries_waiting",
+    `Webhook deliveries that wait for another attempt, counted up to ${MOST_RETRIES_COUNTED}`,
+    () => countRows(kv),
+  );
+  metrics.gauge("process_resident_memory_bytes", "Memory of the process", () => Deno.memoryUsage().rss);
+}
+
+async function countRows(kv: Kv): Promise<number> {
+  let count = 0;
+  for await (const _ of kv.list({ prefix: webhookKeys.allDueAttempts() }, { limit: MOST_RETRIES_COUNTED })) count++;
+  return count;
+}

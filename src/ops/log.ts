@@ -1,0 +1,96 @@
+/**
+ * The log: pino to stderr, readable on a terminal, JSON otherwise. Nobody hands it secrets (promise 6); the redaction
+ * below is the second belt, and `quietConsole` keeps out what libraries print past it.
+ */
+import process from "node:process";
+import pino from "pino";
+import pretty from "pino-pretty";
+import type { LogLevel } from "../config.ts";
+import type { Log } from "../runtime.ts";
+
+const STDERR = 2;
+
+/** Fields that hold secrets or people's words, wherever they turn up in a logged object; in lower case. */
+const SECRET_FIELDS = new Set([
+  "apikey",
+  "x-api-key",
+  "authorization",
+  "cookie",
+  "idempotency-key",
+  "secret",
+  "secretkey",
+  "password",
+  "qr",
+  "pairingcode",
+  "creds",
+  "keys",
+  "advsecretkey",
+  "privkey",
+  "text",
+  "caption",
+  "body",
+]);
+/** Deeper than this nothing is logged. */
+const DEEPEST = 5;
+
+/** The same fields with secrets blotted out. By hand: pino's own wildcard paths cost 50 µs a line. */
+function redact(fields: Record<string, unknown>): Record<string, unknown> {
+  return redactFields(fields, 1);
+}
+
+function redactFields(fields: Record<string, unknown>, depth: number): Record<string, unknown> {
+  const clean: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    clean[name] = SECRET_FIELDS.has(name.toLowerCase()) ? "[redacted]" : redactValue(value, depth);
+  }
+  return clean;
+}
+
+function redactValue(value: unknown, depth: number): unknown {
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  // Libraries hang what they were working on to their errors.
+  if (value instanceof Error) return redactFields({ ...pino.stdSerializers.err(value) }, depth + 1);
+  if (depth > DEEPEST || ArrayBuffer.isView(value)) return "[left out]";
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, depth + 1));
+  return redactFields(value as Record<string, unknown>, depth + 1);
+}
+
+/** Where the log goes; tests give a stream of their own. */
+export interface LogOptions {
+  destination?: pino.DestinationStream;
+}
+
+/** The log at the given level. Written at once, so that the last words before a crash are there. */
+export function makeLog(level: LogLevel, options: LogOptions = {}): Log {
+  const destination = options.destination ?? (Deno.stderr.isTerminal() ? terminal() : pino.destination(STDERR));
+  // Errors come out of `redact` serialised already.
+  const serializers = { err: (error: unknown) => error };
+  return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);
+}
+
+/** In this thread: pino's own transports need worker threads, which an executable does not carry. */
+function terminal(): pino.DestinationStream {
+  return pretty({ destination: STDERR, sync: true, colorize: true, translateTime: "SYS:HH:MM:ss.l", ignore: "pid" });
+}
+
+const METHODS = ["debug", "dir", "error", "info", "log", "table", "trace", "warn"] as const;
+
+/**
+ * Silences `console` and the runtime's warnings for the whole process; returns what undoes it. Only that something was
+ * printed is logged, at debug: libsignal prints whole session records with their private keys ("Closing session:").
+ */
+export function quietConsole(log: Log): () => void {
+  const originals = METHODS.map((method) => console[method]);
+  for (const method of METHODS) {
+    console[method] = (...printed: unknown[]) =>
+      log.debug({ method, values: printed.length }, "a library printed something, which is left out");
+  }
+  const printers = process.listeners("warning");
+  const warned = ({ name, code }: Error & { code?: string }) => log.debug({ name, code }, "a library was warned");
+  process.removeAllListeners("warning").on("warning", warned);
+  return () => {
+    METHODS.forEach((method, i) => console[method] = originals[i]!);
+    process.off("warning", warned);
+    for (const print of printers) process.on("warning", print);
+  };
+}

@@ -1,0 +1,53 @@
+/** Sweeps: what removes rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
+import type { Runtime } from "../runtime.ts";
+
+export interface Sweep {
+  name: string;
+  everyMs: number;
+  /** One bounded slice of work; answers how many things it removed. Stops early when the signal aborts. */
+  run(signal: AbortSignal): Promise<number>;
+}
+
+export interface Maintenance {
+  /** Resolves when every sweep has come to rest. Calling it again is fine. */
+  stop(): Promise<void>;
+}
+
+/** The first run of each sweep comes this long after the start, so that a boot has the store for itself. */
+const FIRST_RUN_MS = 10_000;
+
+/** Runs each sweep at its own pace, one at a time, until stopped. A sweep that fails is logged and comes again. */
+export function startMaintenance(sweeps: readonly Sweep[], options: { runtime: Runtime }): Maintenance {
+  const { clock, log, random } = options.runtime;
+  const abort = new AbortController();
+  const timers = new Map<Sweep, () => void>();
+  let last: Promise<void> = Promise.resolve();
+
+  function plan(sweep: Sweep, delayMs: number): void {
+    if (abort.signal.aborted) return;
+    const turn = () => last = last.then(() => run(sweep)).then(() => plan(sweep, sweep.everyMs));
+    timers.set(sweep, clock.after(delayMs, turn));
+  }
+
+  async function run(sweep: Sweep): Promise<void> {
+    if (abort.signal.aborted) return;
+    const startedAt = clock.now();
+    try {
+      const removed = await sweep.run(abort.signal);
+      if (removed > 0) log.debug({ sweep: sweep.name, removed, tookMs: clock.now() - startedAt }, "swept");
+    } catch (error) {
+      log.warn({ err: error, sweep: sweep.name }, "a sweep failed; it comes again");
+    }
+  }
+
+  for (const sweep of sweeps) {
+    plan(sweep, Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
+  }
+  return {
+    async stop() {
+      abort.abort();
+      for (const cancel of timers.values()) cancel();
+      await last;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** Every sweep of the product: what is removed, and how often it is looked for. */
+import { sweepAnswers } from "../account/idempotency.ts";
+import { sweepEvents } from "../event/sweep.ts";
+import { makeSweepSeen } from "../line/seen_sweep.ts";
+import type { Sweep } from "./maintenance.ts";
+import type { DiskMediaStore } from "../media/disk.ts";
+import { sweepMedia, sweepOrphans } from "../media/sweep.ts";
+import type { Runtime } from "../runtime.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
+import { sweepWhatsApp } from "../whatsapp/baileys/expiry.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+export interface SweepContext {
+  kv: ChunkedKv;
+  runtime: Runtime;
+  media: DiskMediaStore;
+}
+
+export function sweeps(context: SweepContext): Sweep[] {
+  const { kv, runtime } = context;
+  const now = () => runtime.clock.now();
+  const sweepSeen = makeSweepSeen(kv);
+  return [
+    { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
+    { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
+    { name: "network rows", everyMs: HOUR_MS, run: () => sweepWhatsApp(kv, now()) },
+    {
+      name: "events",
+      everyMs: 10 * MINUTE_MS,
+      run: (signal) =>
+        sweepEvents(kv, runtime, {
+          signal,
+          release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
+        }),
+    },
+    { name: "deliveries", everyMs: HOUR_MS, run: (signal) => sweepDeliveries(context, { signal }) },
+    {
+      name: "received files",
+      everyMs: MINUTE_MS,
+      run: async (signal) => {
+        const { expired, overCap } = await sweepMedia(context, { signal });
+        return expired + overCap;
+      },
+    },
+    { name: "chunks of replaced values", everyMs: MINUTE_MS, run: (signal) => kv.sweepChunks(signal) },
+    { name: "orphaned files", everyMs: HOUR_MS, run: (signal) => sweepOrphans(context, { signal }) },
+  ];
+}

@@ -1,0 +1,245 @@
+/**
+ * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
+ * `openDenoKv` is the whole store: this engine, under group commit, under chunked values.
+ */
+import { dirname } from "node:path";
+import type { Clock, Runtime } from "../../runtime.ts";
+import { withGroupCommit } from "../layers/batch.ts";
+import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
+import { storeKeys } from "../layers/rows.ts";
+import {
+  Change,
+  type Key,
+  type Kv,
+  type ListOptions,
+  type Mutation,
+  type Range,
+  type Row,
+  type Slot,
+  StoreError,
+} from "../kv.ts";
+import { storeError } from "./store_error.ts";
+
+/** Deno KV answers at most this many keys in one `getMany`. */
+const KEYS_A_READ = 10;
+/** Rows that one round of a `list` fetches; the engine's own maximum is 500. */
+const ROWS_A_ROUND = 200;
+/** How often one commit may lose the race for the file against other instances before it is given up as locked. */
+const MOST_RACES = 100;
+/** How long opening waits for another process to let go of the file; the engine itself waits 5 s for each write. */
+const OPENING_MS = 6_000;
+/** `order` strings are this wide; decimal digits, so that they sort as the numbers do. */
+const ORDER_DIGITS = 16;
+
+/** An engine's connections to one file: on its own, a read does not wait for the flush of the commits before it. */
+export interface Connections {
+  writes: Deno.Kv;
+  reads: Deno.Kv;
+}
+
+/**
+ * Opens (and makes) the store at `path`, readable by its owner only.
+ * Throws StoreError, `locked` when another process holds the file.
+ */
+export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
+  return withChunks(withGroupCommit(denoKvEngine(await openConnections(path, options), options)), options);
+}
+
+async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {
+  const writes = await openNative(path, options);
+  // Each connection to memory has a memory of its own.
+  if (path === ":memory:") return { writes, reads: writes };
+  try {
+    return { writes, reads: await openNative(path, options) };
+  } catch (error) {
+    writes.close();
+    throw error;
+  }
+}
+
+/** Opens the file alone, without the layers of `openDenoKv`. */
+export async function openNative(path: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
+  return await guarded(async () => {
+    if (path !== ":memory:") await makePrivate(path);
+    const native = await Deno.openKv(path);
+    await probe(native, options.runtime.clock);
+    return native;
+  });
+}
+
+/** SQLite gives its -wal and -shm files the mode of the main file, so that one chmod covers the three (promise 6). */
+async function makePrivate(path: string): Promise<void> {
+  await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    // Only a new file is opened: closing one gives up the locks that this process's other connections hold on it.
+    (await Deno.open(path, { createNew: true, write: true, mode: 0o600 })).close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
+}
+
+/**
+ * Closes `native` and throws when it cannot write soon. An instance begins with a sweep of expired rows, which waits
+ * without end while another process holds the file locked, and all that is asked of it waits behind: reads too, and
+ * closing it, which is done once the file is free.
+ */
+async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
+  const outcome = Promise.withResolvers<void>();
+  const cancel = clock.after(OPENING_MS, () => outcome.reject(new Error("database is locked")));
+  const written = writeNothing(native);
+  written.then(outcome.resolve, outcome.reject);
+  try {
+    await outcome.promise;
+  } catch (error) {
+    const close = () => native.close();
+    written.then(close, close);
+    throw error;
+  } finally {
+    cancel();
+  }
+}
+
+/**
+ * Waits until the file can be written, 5 s at most. An atomic with checks does not: SQLite refuses at once to turn a
+ * transaction that has read into one that writes while another instance writes. Nothing was written then, and the
+ * atomic may simply be tried again after this.
+ */
+function writeNothing(native: Deno.Kv): Promise<void> {
+  return native.delete(storeKeys.probe() as Deno.KvKey);
+}
+
+/**
+ * The bare engine: values up to 64 KiB, one atomic a commit. Limits of Deno KV itself are TypeErrors. One of them breaks
+ * the atom: an `add` to a value that is no counter is refused, but what stands before it in the commit is written
+ * (Deno 2.4 and 2.9). The types of `keys.ts` keep `add` to counters.
+ */
+export function denoKvEngine({ writes, reads }: Connections, options: { runtime: Pick<Runtime, "clock"> }): Kv {
+  const { clock } = options.runtime;
+  /** Ordered commits go one after another; each waits for the one before. */
+  let lastOrdered: Promise<unknown> = Promise.resolve();
+  /** The order row as this instance last saw it. */
+  let place: Slot<number> | null = null;
+
+  async function write(change: Change, ordered: readonly Mutation[]): Promise<string | null> {
+    let atomic = writes.atomic();
+    for (const check of change.checks) atomic = atomic.check({ key: check.key, versionstamp: check.version });
+    for (const mutation of change.mutations) atomic = mutate(atomic, mutation);
+    for (const mutation of ordered) atomic = mutate(atomic, mutation);
+    for (let race = 1;; race++) {
+      try {
+        const result = await guarded(() => atomic.commit());
+        return result.ok ? result.versionstamp : null;
+      } catch (error) {
+        const isRace = error instanceof StoreError && error.code === "locked" && change.checks.length > 0;
+        if (!isRace || race === MOST_RACES) throw error;
+        await guarded(() => writeNothing(writes));
+      }
+    }
+  }
+
+  async function read<T>(key: Key): Promise<Slot<T>> {
+    return slotOf<T>(await guarded(() => reads.get(key)));
+  }
+
+  /**
+   * The order row is checked and raised in the same atomic, so two processes can never hand out places out of order.
+   * Places also keep up with the clock: after an old backup is restored they lie above all that were handed out since.
+   */
+  async function commitOrdered(change: Change): Promise<string | null> {
+    for (;;) {
+      const seen = place ?? await read<number>(storeKeys.order());
+      place = null;
+      let order = Math.max(seen.value ?? 0, clock.now() * 1000);
+      const ordered = change.orderedBuilds.flatMap((build) => build(String(++order).padStart(ORDER_DIGITS, "0")));
+      const raised = new Change().check(seen).set(storeKeys.order(), order);
+      raised.checks.push(...change.checks);
+      raised.mutations.push(...change.mutations);
+      const version = await write(raised, ordered);
+      if (version !== null) {
+        place = { key: storeKeys.order(), value: order, version };
+        return version;
+      }
+      place = await read<number>(storeKeys.order());
+      if (place.version === seen.version) return null;
+    }
+  }
+
+  return {
+    get: read,
+
+    async getMany<T>(wanted: readonly Key[]): Promise<Slot<T>[]> {
+      const parts: Promise<Deno.KvEntryMaybe<unknown>[]>[] = [];
+      for (let i = 0; i < wanted.length; i += KEYS_A_READ) {
+        parts.push(guarded(() => reads.getMany(wanted.slice(i, i + KEYS_A_READ))));
+      }
+      return (await Promise.all(parts)).flat().map((entry) => slotOf<T>(entry));
+    },
+
+    async *list<T>(range: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
+      const limit = options.limit ?? Infinity;
+      if (limit <= 0) return;
+      const rows = reads.list(selector(range), {
+        reverse: options.reverse ?? false,
+        batchSize: Math.min(limit, ROWS_A_ROUND),
+        ...(limit === Infinity ? {} : { limit }),
+      });
+      try {
+        for await (const entry of rows) yield slotOf<T>(entry) as Row<T>;
+      } catch (error) {
+        throw storeError(error);
+      }
+    },
+
+    async commit(change: Change): Promise<string | null> {
+      if (change.orderedBuilds.length === 0) return await write(change, []);
+      const run = lastOrdered.then(() => commitOrdered(change));
+      lastOrdered = run.catch(() => {});
+      return await run;
+    },
+
+    close() {
+      writes.close();
+      if (reads !== writes) reads.close();
+    },
+  };
+}
+
+async function guarded<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+function selector(range: Range<unknown>): Deno.KvListSelector {
+  const { prefix, end } = range;
+  // The prefix itself is no row below it.
+  const start = range.start && range.start.length > prefix.length ? range.start : undefined;
+  if (start && end) return { start, end };
+  if (start) return { prefix, start };
+  if (end) return { prefix, end };
+  return { prefix };
+}
+
+/** Counters are signed for the port and unsigned for Deno KV: two's complement makes sums of negatives come out right. */
+function mutate(atomic: Deno.AtomicOperation, mutation: Mutation): Deno.AtomicOperation {
+  const counter = (value: bigint) => {
+    if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
+    return new Deno.KvU64(BigInt.asUintN(64, value));
+  };
+  switch (mutation.kind) {
+    case "set":
+      return atomic.set(mutation.key, typeof mutation.value === "bigint" ? counter(mutation.value) : mutation.value);
+    case "delete":
+      return atomic.delete(mutation.key);
+    case "add":
+      return atomic.mutate({ type: "sum", key: mutation.key, value: counter(mutation.amount) });
+  }
+}
+
+function slotOf<T>(entry: Deno.KvEntryMaybe<unknown>): Slot<T> {
+  const value = entry.value instanceof Deno.KvU64 ? BigInt.asIntN(64, entry.value.value) : entry.value;
+  return { key: entry.key as Key, value: value as T | null, version: entry.versionstamp };
+}

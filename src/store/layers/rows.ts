@@ -1,0 +1,20 @@
+/** The rows that the store keeps for itself; nothing above reads them. */
+import type { BlobRow } from "./chunk.ts";
+import { key, prefix } from "../kv.ts";
+
+export const storeKeys = {
+  /** Never holds anything: deleting it waits until the file can be written. */
+  probe: () => key<never>("store", "probe"),
+  /** The highest place in the order of commits that was handed out. */
+  order: () => key<number>("store", "order"),
+  /** How many instances have written chunks; each names its blobs by its number. */
+  chunkWriters: () => key<number>("store", "chunk_writers"),
+  /** Chunks are being written ahead of a commit; the value is when that began. */
+  staging: (stageId: string) => key<number>("store", "staging", stageId),
+  stagings: () => prefix<number>("store", "staging"),
+  /** Which row a large value belongs to, and in how many chunks it lies. */
+  blob: (stageId: string, index: number) => key<BlobRow>("store", "blob", stageId, index),
+  blobs: () => prefix<BlobRow>("store", "blob"),
+  chunk: (stageId: string, index: number, part: number) => key<Uint8Array>("store", "chunk", stageId, index, part),
+  chunks: () => prefix<Uint8Array>("store", "chunk"),
+};

@@ -1,0 +1,79 @@
+/** How much room keys and values take in the engine, reckoned quickly and never too low. */
+import type { Key, KeyPart } from "../kv.ts";
+
+/** Deeper values are measured by serialising them. */
+const DEEPEST = 64;
+
+/** Bytes of the encoded key: a type byte and an end byte a part, and zero bytes are escaped. */
+export function keySize(key: Key): number {
+  return key.reduce((sum: number, part) => sum + partSize(part), 0);
+}
+
+function partSize(part: KeyPart): number {
+  switch (typeof part) {
+    case "string":
+      return 2 + textSize(part);
+    case "number":
+      return 9;
+    case "bigint":
+      return 4 + bigintSize(part);
+    case "boolean":
+      return 1;
+    default:
+      return 2 + part.length + part.filter((byte) => byte === 0).length;
+  }
+}
+
+/** UTF-8, with an escape byte for each zero. */
+function textSize(text: string): number {
+  let size = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === 0) size += 2;
+    else if (unit < 0x80) size += 1;
+    else if (unit < 0x800) size += 2;
+    else size += 3;
+  }
+  return size;
+}
+
+const bigintSize = (value: bigint) => value.toString(16).length / 2 + 2;
+
+/**
+ * An upper bound of the bytes that the value takes when serialised. Infinity for what only the serialiser can tell:
+ * very deep values, and views on a part of a larger buffer (the engine would store all of it, pooled secrets included).
+ */
+export function sizeBound(value: unknown, depth = 0): number {
+  switch (typeof value) {
+    case "string":
+      return 8 + 2 * value.length;
+    case "number":
+      return 10;
+    case "bigint":
+      return 8 + bigintSize(value);
+    case "object":
+      return value === null ? 1 : depth > DEEPEST ? Infinity : objectBound(value, depth + 1);
+    default:
+      return 1;
+  }
+}
+
+function objectBound(value: object, depth: number): number {
+  let size = 16;
+  if (ArrayBuffer.isView(value)) {
+    return value.byteLength === value.buffer.byteLength ? size + value.byteLength : Infinity;
+  }
+  if (Array.isArray(value) || value instanceof Set) {
+    for (const item of value) size += 5 + sizeBound(item, depth);
+    return size;
+  }
+  if (value instanceof Map) {
+    for (const [key, item] of value) size += sizeBound(key, depth) + sizeBound(item, depth);
+    return size;
+  }
+  if (value instanceof Date) return size;
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return Infinity;
+  for (const name in value) size += 8 + 2 * name.length + sizeBound((value as Record<string, unknown>)[name], depth);
+  return size;
+}

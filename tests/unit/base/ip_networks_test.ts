@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { isInNetworks, isNetwork, parseNetwork } from "../../../src/base/ip_networks.ts";
+
+Deno.test("an address lies in a list of addresses and CIDRs, in either form of IPv4", () => {
+  const networks = ["10.0.0.7", "192.168.0.0/16", "fd00::7", "2001:db8::/32"].map(parseNetwork);
+  for (const inside of ["10.0.0.7", "::ffff:10.0.0.7", "192.168.3.4", "fd00::7", "2001:db8:1::1"]) {
+    assert.ok(isInNetworks(networks, inside), inside);
+  }
+  for (const outside of ["10.0.0.8", "192.169.0.1", "fd00::8", "2001:db9::1", "::a00:7", "", "localhost"]) {
+    assert.ok(!isInNetworks(networks, outside), outside);
+  }
+  assert.ok(!isInNetworks([], "10.0.0.7"));
+});
+
+Deno.test("only an address or a CIDR is a network", () => {
+  for (const text of ["10.0.0.7", "10.0.0.0/8", "::1", "fd00::/8"]) assert.ok(isNetwork(text), text);
+  for (const text of ["", "localhost", "10.0.0.0/33", "10.0.0.0/"]) assert.ok(!isNetwork(text), text);
+});

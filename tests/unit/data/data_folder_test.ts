@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { openDataFolder, storePath } from "../../../src/data/data_folder.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
+import { SecretKeyError } from "../../../src/data/secret_key.ts";
+import { backup, restore } from "../../../src/data/backup.ts";
+import { openDenoKv, openNative } from "../../../src/store/deno_kv/deno_kv.ts";
+import { accountKeys } from "../../../src/account/rows.ts";
+import { dataKeys } from "../../../src/data/rows.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const runtime = systemRuntime(testRuntime().log);
+const RIGHT = "the secret of the operator";
+const WRONG = "the secret of another gateway";
+
+async function withFolder(run: (dataDir: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await run(join(folder, "data"));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Opens the folder, makes an account of that name where one is given, and closes it. */
+async function visit(dataDir: string, secretKey: string | null, account?: string): Promise<void> {
+  const data = await openDataFolder({ dataDir, secretKey }, runtime);
+  try {
+    if (account !== undefined) await data.accounts.create({ name: account, plan: "free" });
+  } finally {
+    data.close();
+  }
+}
+
+async function withStore<T>(dataDir: string, use: (kv: Kv) => Promise<T>): Promise<T> {
+  const kv = await openDenoKv(storePath(dataDir), { runtime });
+  try {
+    return await use(kv);
+  } finally {
+    kv.close();
+  }
+}
+
+/** The folder as a build wrote it that knew no check. */
+const forgetCheck = (dataDir: string) =>
+  withStore(dataDir, (kv) => kv.commit(new Change().delete(dataKeys.secretCheck()).set(dataKeys.schemaVersion(), 1)));
+
+/** Every row with its version: two that are equal saw no commit in between. */
+async function rowsOf(dataDir: string): Promise<unknown[]> {
+  const native = await openNative(storePath(dataDir), { runtime });
+  try {
+    return await Array.fromAsync(native.list({ prefix: [] }), ({ key, versionstamp }) => [key, versionstamp]);
+  } finally {
+    native.close();
+  }
+}
+
+async function assertRefused(dataDir: string, secretKey: string | null, says: RegExp): Promise<void> {
+  const before = await rowsOf(dataDir);
+  await assert.rejects(openDataFolder({ dataDir, secretKey }, runtime), (error) => {
+    assert.ok(error instanceof SecretKeyError, String(error));
+    assert.match(error.message, says);
+    assert.match(error.message, /nothing was changed/);
+    assert.ok(error.message.includes(dataDir));
+    assert.ok(!error.message.includes(RIGHT) && !error.message.includes(WRONG), "a secret is shown");
+    return true;
+  });
+  assert.deepEqual(await rowsOf(dataDir), before);
+}
+
+Deno.test("a folder opens again and again with the secret that it was made with", () =>
+  withFolder(async (dataDir) => {
+    for (const account of [undefined, "acme", undefined]) await visit(dataDir, RIGHT, account);
+  }));
+
+Deno.test("another secret is refused before anything is written, with or without accounts, and the setting is named", () =>
+  withFolder(async (dataDir) => {
+    await visit(dataDir, RIGHT);
+    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY .*is not the key/);
+    await visit(dataDir, RIGHT, "acme");
+    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY .*is not the key/);
+    await visit(dataDir, RIGHT);
+  }));
+
+Deno.test("another secret.key is refused by the file's name, and the right one opens the folder afterwards", () =>
+  withFolder(async (dataDir) => {
+    await visit(dataDir, null, "acme");
+    const file = join(dataDir, "secret.key");
+    const right = await Deno.readTextFile(file);
+    await Deno.writeTextFile(file, "ab".repeat(32) + "\n");
+    await assertRefused(dataDir, null, /^\S+secret\.key is not the key/);
+    await Deno.writeTextFile(file, right);
+    await visit(dataDir, null);
+  }));
+
+Deno.test("a setting that stands over the right secret.key is told that the file is there", () =>
+  withFolder(async (dataDir) => {
+    await visit(dataDir, null);
+    await assertRefused(dataDir, WRONG, /leave it out/);
+  }));
+
+Deno.test("a backup that is restored opens with its own secret only", () =>
+  withFolder(async (dataDir) => {
+    const elsewhere = `${dataDir}-elsewhere`;
+    const paths = (folder: string) => ({ store: storePath(folder), media: join(folder, "media") });
+    await visit(dataDir, RIGHT, "acme");
+    await backup(paths(dataDir), `${dataDir}.backup`);
+    await restore(`${dataDir}.backup`, paths(elsewhere));
+    await assertRefused(elsewhere, WRONG, /^PALOMA_SECRET_KEY/);
+    await visit(elsewhere, RIGHT);
+  }));
+
+Deno.test("a folder of an older build is held against its accounts' keys, before it is converted", () =>
+  withFolder(async (dataDir) => {
+    await visit(dataDir, RIGHT, "acme");
+    await forgetCheck(dataDir);
+    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY/);
+    await visit(dataDir, RIGHT);
+    assert.notEqual(await withStore(dataDir, async (kv) => (await kv.get(dataKeys.secretCheck())).value), null);
+    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY/);
+  }));
+
+Deno.test("a folder of an older build in which two secrets were used goes on opening with either", () =>
+  withFolder(async (dataDir) => {
+    await visit(dataDir, RIGHT, "acme");
+    await withStore(dataDir, (kv) => kv.commit(new Change().delete(dataKeys.secretCheck())));
+    const stranger = `${dataDir}-stranger`;
+    await visit(stranger, WRONG, "bolt");
+    const [account] = await withStore(stranger, (kv) => Array.fromAsync(kv.list({ prefix: accountKeys.accounts() })));
+    await withStore(
+      dataDir,
+      (kv) => kv.commit(new Change().set(accountKeys.account(account!.value.id), account!.value)),
+    );
+    for (const secret of [RIGHT, WRONG, RIGHT]) await visit(dataDir, secret);
+    await assertRefused(dataDir, "a secret that nothing was sealed with", /^PALOMA_SECRET_KEY/);
+  }));
+
+Deno.test("of two first starts with different secrets one has the folder, and the other is refused", () =>
+  withFolder(async (dataDir) => {
+    const starts = await Promise.allSettled([visit(dataDir, RIGHT), visit(dataDir, WRONG)]);
+    const refused = starts.filter((start) => start.status === "rejected");
+    assert.equal(refused.length, 1);
+    assert.ok(refused[0]!.reason instanceof SecretKeyError, String(refused[0]!.reason));
+    const [winner, loser] = starts[0]!.status === "fulfilled" ? [RIGHT, WRONG] : [WRONG, RIGHT];
+    await visit(dataDir, winner);
+    await assertRefused(dataDir, loser, /^PALOMA_SECRET_KEY/);
+  }));

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { AlreadyRunning, lockGateway } from "../../../src/data/gateway_lock.ts";
+
+const HOLDER = new URL("../../support/lock_holder.ts", import.meta.url).pathname;
+
+Deno.test("a data folder takes one gateway at a time", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const first = await lockGateway(folder);
+    await assert.rejects(lockGateway(folder), AlreadyRunning);
+    await first.release();
+    await first.release();
+    await (await lockGateway(folder)).release();
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("the folder of a killed gateway can be taken at once", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const holder = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-check", HOLDER, folder],
+      stdout: "piped",
+    }).spawn();
+    const reader = holder.stdout.getReader();
+    await reader.read();
+    await assert.rejects(lockGateway(folder), AlreadyRunning);
+    holder.kill("SIGKILL");
+    await holder.status;
+    await (await lockGateway(folder)).release();
+    await reader.cancel();
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { addGauges } from "../../../src/ops/gauges.ts";
+import { makeQueuedCount } from "../../../src/message/queued_count.ts";
+import { makeMetrics } from "../../../src/ops/metrics.ts";
+import { webhookKeys } from "../../../src/webhook/rows.ts";
+import { Change, StoreError } from "../../../src/store/kv.ts";
+import { connectedWorld } from "../../support/line_world.ts";
+
+Deno.test("the gauges tell lines by status, what waits, and the memory", async () => {
+  const world = await connectedWorld();
+  await world.addLine("ses_2", { linked: false, halted: true });
+  const retries = new Change();
+  for (const order of ["a", "b", "c"]) retries.set(webhookKeys.dueAttempt("whk_1", world.clock.now(), order), 2);
+  await world.kv.commit(retries);
+  await world.clock.advance(2_000);
+
+  const metrics = makeMetrics();
+  addGauges(metrics, { kv: world.kv, lines: world.supervisor, queuedCount: makeQueuedCount(world.kv) });
+  const lines = (await metrics.render()).split("\n");
+  for (
+    const expected of [
+      'paloma_lines{status="connected"} 1',
+      'paloma_lines{status="disconnected"} 1',
+      'paloma_lines{status="qr"} 0',
+      "paloma_messages_queued 0",
+      "paloma_webhook_retries_waiting 3",
+    ]
+  ) assert.ok(lines.includes(expected), `${expected} is missing in\n${lines.join("\n")}`);
+  const memory = lines.find((line) => line.startsWith("process_resident_memory_bytes "));
+  assert.ok(Number(memory?.split(" ")[1]) > 2 ** 20, `memory: ${memory}`);
+
+  world.kv.trouble = new StoreError("locked", "another process holds it");
+  const inTrouble = await metrics.render();
+  assert.ok(!inTrouble.includes("paloma_messages_queued"), "a number that nobody could read");
+  assert.ok(inTrouble.includes('paloma_lines{status="connected"} 1'));
+  world.kv.trouble = null;
+  await world.supervisor.stop();
+});

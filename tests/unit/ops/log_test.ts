@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { makeLog, quietConsole } from "../../../src/ops/log.ts";
+
+/** A log into memory. */
+function memoryLog() {
+  const written: string[] = [];
+  const log = makeLog("trace", { destination: { write: (line: string) => void written.push(line) } });
+  return { log, text: () => written.join("") };
+}
+
+const PLANTED = "planted-secret-5d41402a";
+
+Deno.test("what libsignal prints of a session never reaches the log or the terminal", () => {
+  const { log, text } = memoryLog();
+  const printed: unknown[] = [];
+  const { info } = console;
+  console.info = (...values: unknown[]) => void printed.push(...values);
+  try {
+    const undo = quietConsole(log);
+    try {
+      console.info("Closing session:", { currentRatchet: { ephemeralKeyPair: { privKey: Buffer.from(PLANTED) } } });
+      console.error(`Session error: ${PLANTED}`);
+      console.log(PLANTED);
+    } finally {
+      undo();
+    }
+    assert.deepEqual(printed, []);
+    assert.equal(text().match(/a library printed something/g)?.length, 3);
+    assert.ok(!text().includes(PLANTED) && !text().includes("Closing session"));
+    assert.ok(!text().includes(Buffer.from(PLANTED).join(",")));
+    console.info("after");
+    assert.deepEqual(printed, ["after"]);
+  } finally {
+    console.info = info;
+  }
+});
+
+Deno.test("a warning of the runtime is a line of the log, and nothing is printed", async () => {
+  const { log, text } = memoryLog();
+  const before = process.listeners("warning");
+  const undo = quietConsole(log);
+  try {
+    const warned = new Promise((resolve) => process.once("warning", resolve));
+    process.emitWarning(PLANTED, { type: "DeprecationWarning", code: "DEP0181" });
+    await warned;
+  } finally {
+    undo();
+  }
+  assert.match(text(), /"name":"DeprecationWarning","code":"DEP0181","msg":"a library was warned"/);
+  assert.ok(!text().includes(PLANTED));
+  assert.deepEqual(process.listeners("warning"), before);
+});
+
+Deno.test("fields that hold secrets or words are blotted out at every depth, others are kept", () => {
+  const { log, text } = memoryLog();
+  const error = Object.assign(new Error("no answer"), { data: { creds: PLANTED }, text: PLANTED });
+  log.info({ apiKey: PLANTED, lineId: "ses_1", code: 440 }, "one");
+  log.info({ request: { headers: { "X-Api-Key": PLANTED, Authorization: `Bearer ${PLANTED}`, host: "here" } } }, "two");
+  log.info({ items: [{ text: PLANTED, to: "4915" }], bytes: Buffer.from(PLANTED) }, "three");
+  log.warn({ err: error, error }, "four");
+  log.child({ lineId: "ses_2" }).info({ a: { b: { c: { d: { e: { f: { g: PLANTED } } } } } } }, "five");
+  assert.ok(!text().includes(PLANTED), text());
+  for (const kept of ["ses_1", "ses_2", "440", "here", "4915", "no answer", "one", "two", "three", "four", "five"]) {
+    assert.ok(text().includes(kept), kept);
+  }
+});
+
+Deno.test("a log at a level leaves out what is below it", () => {
+  const written: string[] = [];
+  const log = makeLog("warn", { destination: { write: (line: string) => void written.push(line) } });
+  log.info("quiet");
+  log.warn("loud");
+  assert.equal(written.length, 1);
+  assert.equal(JSON.parse(written[0]!).msg, "loud");
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { startMaintenance, type Sweep } from "../../../src/ops/maintenance.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const MINUTE_MS = 60_000;
+
+function countingSweep(name: string, everyMs: number, run: Sweep["run"] = () => Promise.resolve(0)) {
+  const sweep = { name, everyMs, runs: 0, run: (signal: AbortSignal) => (sweep.runs++, run(signal)) };
+  return sweep;
+}
+
+Deno.test("each sweep runs soon after the start and then at its own pace", async () => {
+  const runtime = testRuntime();
+  const often = countingSweep("often", MINUTE_MS);
+  const seldom = countingSweep("seldom", 60 * MINUTE_MS);
+  const maintenance = startMaintenance([often, seldom], { runtime });
+  await runtime.clock.advance(9_000);
+  assert.deepEqual([often.runs, seldom.runs], [0, 0]);
+  await runtime.clock.advance(15_000);
+  assert.deepEqual([often.runs, seldom.runs], [1, 1]);
+  await runtime.clock.advance(10 * MINUTE_MS);
+  assert.deepEqual([often.runs, seldom.runs], [11, 1]);
+  await maintenance.stop();
+  await runtime.clock.advance(120 * MINUTE_MS);
+  assert.deepEqual([often.runs, seldom.runs], [11, 1]);
+});
+
+Deno.test("a sweep that fails is logged, comes again, and disturbs no other", async () => {
+  const runtime = testRuntime();
+  const failing = countingSweep("failing", MINUTE_MS, () => Promise.reject(new Error("disk")));
+  const other = countingSweep("other", MINUTE_MS);
+  const maintenance = startMaintenance([failing, other], { runtime });
+  await runtime.clock.advance(5 * MINUTE_MS);
+  assert.ok(failing.runs >= 4 && other.runs >= 4);
+  assert.ok(runtime.lines.some((line) => line.sweep === "failing" && line.level === 40));
+  await maintenance.stop();
+});
+
+Deno.test("stopping aborts the sweep that runs, waits for it, and starts no other", async () => {
+  const runtime = testRuntime();
+  let ended = false;
+  const slow = countingSweep(
+    "slow",
+    MINUTE_MS,
+    (signal) =>
+      new Promise((resolve) =>
+        signal.addEventListener("abort", () => {
+          ended = true;
+          resolve(0);
+        })
+      ),
+  );
+  const waiting = countingSweep("waiting", MINUTE_MS);
+  const maintenance = startMaintenance([slow, waiting], { runtime });
+  await runtime.clock.advance(5 * MINUTE_MS);
+  assert.equal(slow.runs, 1);
+  const before = waiting.runs;
+  await maintenance.stop();
+  await maintenance.stop();
+  assert.ok(ended);
+  assert.equal(waiting.runs, before);
+});

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { Batcher, withGroupCommit } from "../../../../src/store/layers/batch.ts";
+import { Change, type Kv, StoreError } from "../../../../src/store/kv.ts";
+
+/** A store that only takes notes of commits; each waits until it is let through. */
+function notedKv(answer: (change: Change) => string | null | Error = () => "v1") {
+  const commits: Change[] = [];
+  const gates: (() => void)[] = [];
+  const kv = {
+    async commit(change: Change) {
+      commits.push(change);
+      await new Promise<void>((resolve) => gates.push(resolve));
+      const said = answer(change);
+      if (said instanceof Error) throw said;
+      return said;
+    },
+  } as unknown as Kv;
+  /** Lets every commit through, also those that follow, until `work` is done. */
+  const flow = async <T>(work: Promise<T>): Promise<T> => {
+    let done = false;
+    void work.catch(() => {}).then(() => done = true);
+    while (!done) {
+      gates.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return await work;
+  };
+  return { kv: withGroupCommit(kv), commits, flow };
+}
+
+Deno.test("what arrives while a flush is in flight goes into the next one together, in order", async () => {
+  const flushed: number[][] = [];
+  const gates: (() => void)[] = [];
+  const batcher = new Batcher<number, number>(async (items) => {
+    flushed.push([...items]);
+    await new Promise<void>((resolve) => gates.push(resolve));
+    return items.map((item) =>
+      item < 0 ? { status: "rejected", reason: new Error(`no ${item}`) } : { status: "fulfilled", value: item * 10 }
+    );
+  });
+  const first = [1, 2].map((item) => batcher.add(item));
+  await Promise.resolve();
+  const next = [3, -4, 5].map((item) => batcher.add(item));
+  const failed = assert.rejects(next[1]!, /no -4/);
+  gates.shift()!();
+  assert.deepEqual(await Promise.all(first), [10, 20]);
+  await new Promise((resolve) => setImmediate(resolve));
+  gates.shift()!();
+  assert.deepEqual(await Promise.all([next[0], next[2]]), [30, 50]);
+  await failed;
+  assert.deepEqual(flushed, [[1, 2], [3, -4, 5]]);
+});
+
+Deno.test("a flush that throws fails its own items and no later ones", async () => {
+  let calls = 0;
+  const batcher = new Batcher<number, number>((items) => {
+    if (++calls === 1) throw new Error("first flush");
+    return Promise.resolve(items.map((item) => ({ status: "fulfilled", value: item })));
+  });
+  await Promise.all([
+    assert.rejects(batcher.add(1), /first flush/),
+    assert.rejects(batcher.add(2), /first flush/),
+  ]);
+  assert.equal(await batcher.add(3), 3);
+});
+
+Deno.test("concurrent commits become one, with amounts for one counter added up", async () => {
+  const { kv, commits, flow } = notedKv();
+  const work = Array.from({ length: 20 }, (_, i) => kv.commit(new Change().set(["k", i], i).add(["n"], i)));
+  assert.deepEqual(await flow(Promise.all(work)), work.map(() => "v1"));
+  assert.equal(commits.length, 1);
+  assert.deepEqual(commits[0]!.mutations.filter((each) => each.kind === "add"), [
+    { kind: "add", key: ["n"], amount: 190n },
+  ]);
+});
+
+Deno.test("changes that meet at a key are never in one commit", async () => {
+  const meeting: [string, Change, Change][] = [
+    ["set, set", new Change().set(["k"], 1), new Change().set(["k"], 2)],
+    ["set, delete", new Change().set(["k"], 1), new Change().delete(["k"])],
+    ["set, check", new Change().set(["k"], 1), new Change().checkAbsent(["k"])],
+    ["check, set", new Change().checkAbsent(["k"]), new Change().set(["k"], 1)],
+    ["add, check", new Change().add(["k"], 1), new Change().checkAbsent(["k"])],
+    ["add, set", new Change().add(["k"], 1), new Change().set(["k"], 5n)],
+  ];
+  for (const [name, first, second] of meeting) {
+    const { kv, commits, flow } = notedKv();
+    await flow(Promise.all([kv.commit(first), kv.commit(second), kv.commit(new Change().set(["other"], 1))]));
+    assert.equal(commits.length, 2, name);
+  }
+  const { kv, commits, flow } = notedKv();
+  const apart = [new Change().set(["a", 1], 1), new Change().set(["a", "1"], 1), new Change().set(["a1"], 1)];
+  await flow(Promise.all(apart.map((change) => kv.commit(change))));
+  assert.equal(commits.length, 1, "keys that only look alike are not the same");
+});
+
+Deno.test("a merged commit stays below the limits of the engine", async () => {
+  const { kv, commits, flow } = notedKv();
+  const work = [];
+  for (let i = 0; i < 120; i++) {
+    work.push(kv.commit(new Change().checkAbsent(["c", i]).set(["v", i], "x".repeat(20_000))));
+  }
+  for (let i = 0; i < 3; i++) {
+    const change = new Change();
+    for (let j = 0; j < 800; j++) change.delete(["d", i, j]);
+    work.push(kv.commit(change));
+  }
+  for (let i = 0; i < 100; i++) work.push(kv.commit(new Change().delete(["long".repeat(400), i])));
+  await flow(Promise.all(work));
+  assert.ok(commits.length < work.length / 3, "and yet merges");
+  for (const commit of commits) {
+    const keyBytes = [...commit.checks, ...commit.mutations].reduce((sum, { key }) => sum + String(key[0]).length, 0);
+    const bytes = commit.mutations.reduce((sum, each) => sum + (each.kind === "set" ? 20_000 : 0), 0);
+    assert.ok(commit.checks.length <= 100 && commit.mutations.length <= 1_000);
+    assert.ok(keyBytes <= 80 * 1024 && bytes <= 800 * 1024);
+  }
+});
+
+Deno.test("when a merged commit fails its check, each change is tried alone", async () => {
+  const isLoser = (change: Change) => change.checks.some((check) => check.key[0] === "taken");
+  const { kv, commits, flow } = notedKv((change) => isLoser(change) ? null : "v1");
+  const work = Array.from({ length: 5 }, (_, i) => {
+    const change = new Change().set(["k", i], i);
+    return kv.commit(i === 2 ? change.checkAbsent(["taken"]) : change);
+  });
+  assert.deepEqual(await flow(Promise.all(work)), ["v1", "v1", null, "v1", "v1"]);
+  assert.equal(commits.length, 6);
+});
+
+Deno.test("when the store cannot write, nobody is kept waiting for further tries", async () => {
+  const { kv, commits, flow } = notedKv(() => new StoreError("full", "no space"));
+  const work = Array.from({ length: 5 }, (_, i) => kv.commit(new Change().set(["k", i], i)));
+  const results = await flow(Promise.allSettled(work));
+  assert.ok(results.every((result) => result.status === "rejected" && result.reason.code === "full"));
+  assert.equal(commits.length, 1);
+});
