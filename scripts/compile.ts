@@ -10,10 +10,10 @@ await Deno.mkdir(join(root, "dist"), { recursive: true });
 
 const compiler = Deno.env.get("COMPILE_DENO") ?? Deno.execPath();
 const { code } = await new Deno.Command(compiler, {
-  // --no-lock: compilers older than the lock file's version refuse it.
+  // --frozen: what is shipped is what the lock file names, and nothing is asked of a registry that is cached already.
   args: [
     "compile",
-    "--no-lock",
+    "--frozen",
     "--no-check",
     "--allow-all",
     "--output",
@@ -25,6 +25,8 @@ const { code } = await new Deno.Command(compiler, {
     join(root, "main.ts"),
   ],
   cwd: root,
+  // Behind a proxy that signs anew, the machine's own certificates count too.
+  env: { DENO_TLS_CA_STORE: Deno.env.get("DENO_TLS_CA_STORE") ?? "mozilla,system" },
   stdout: "inherit",
   stderr: "inherit",
 }).output();
