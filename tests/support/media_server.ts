@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
-import type { MediaKind } from "../../src/whatsapp/baileys/content.ts";
+import type { MediaKind } from "../../src/whatsapp/baileys/incoming/content.ts";
 
 /** Answers one request on its connection, which then ends unless the answer never does. */
 export type MediaAnswer = (connection: Deno.Conn) => Promise<void>;

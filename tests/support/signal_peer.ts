@@ -16,7 +16,7 @@ import {
 } from "@whiskeysockets/baileys";
 import pino from "pino";
 import { repairCiphers } from "../../src/repair_ciphers.ts";
-import { quietLogger } from "../../src/whatsapp/baileys/quiet_logger.ts";
+import { quietLogger } from "../../src/whatsapp/baileys/repairs/quiet_logger.ts";
 
 repairCiphers();
 

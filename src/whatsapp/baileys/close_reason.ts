@@ -1,6 +1,6 @@
 /** Why a connection ended, from what the library says: the network's close codes. */
 import type { CloseReason } from "../connection.ts";
-import { UntrustedServer } from "./repair_noise.ts";
+import { UntrustedServer } from "./repairs/noise.ts";
 
 /** What a Boom carries, without the package that makes it. */
 interface CodedError extends Error {

@@ -28,25 +28,25 @@ import type {
   Prepared,
 } from "../connection.ts";
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
-import { makeCause } from "./cause.ts";
+import { makeCause } from "./incoming/cause.ts";
 import { closeReason, distrustOf, reasonOf } from "./close_reason.ts";
 import { within } from "./deadline.ts";
-import { digitsOf } from "./decode.ts";
-import { takeFramesInTurn } from "./frames.ts";
-import { type Groups, makeGroups } from "./groups.ts";
-import { type Inbox, makeInbox } from "./inbox.ts";
-import { incomingMedia } from "./incoming_media.ts";
-import { type Journal, makeJournal } from "./journal.ts";
+import { digitsOf } from "./incoming/decode.ts";
+import { takeFramesInTurn } from "./incoming/frames.ts";
+import { type Groups, makeGroups } from "./outgoing/groups.ts";
+import { type Inbox, makeInbox } from "./incoming/inbox.ts";
+import { incomingMedia } from "./incoming/media.ts";
+import { type Journal, makeJournal } from "./incoming/journal.ts";
 import type { MediaHost } from "./media_host.ts";
-import { uploadTo } from "./media_upload.ts";
-import { makePhoneOf } from "./numbers.ts";
-import { takeOverPairing } from "./pairing.ts";
-import { quietLogger } from "./quiet_logger.ts";
-import { type OwnJids, receiptsOf } from "./receipts.ts";
-import { makeRecipients, type Recipients } from "./recipients.ts";
-import { reportRefusals } from "./refusals.ts";
-import { makeSender, type Sender } from "./sender.ts";
-import { makeSentStore } from "./sent_store.ts";
+import { uploadTo } from "./outgoing/media_upload.ts";
+import { makePhoneOf } from "./incoming/numbers.ts";
+import { takeOverPairing } from "./linking/pairing.ts";
+import { quietLogger } from "./repairs/quiet_logger.ts";
+import { type OwnJids, receiptsOf } from "./incoming/receipts.ts";
+import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
+import { reportRefusals } from "./incoming/refusals.ts";
+import { makeSender, type Sender } from "./outgoing/sender.ts";
+import { makeSentStore } from "./outgoing/sent_store.ts";
 
 /** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
 const PING_MS = 20_000;

@@ -9,13 +9,13 @@ import type { ConnectionEvents, Network } from "../connection.ts";
 import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
 import { within } from "./deadline.ts";
-import { handOver, leftoversOf } from "./leftovers.ts";
+import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { makeMediaHost } from "./media_host.ts";
-import { silenceLibsignal } from "./quiet_libsignal.ts";
-import { repairCurve } from "./repair_curve.ts";
-import { repairLibsignal } from "./repair_libsignal.ts";
-import { repairNoise } from "./repair_noise.ts";
-import { containStrayRejections } from "./stray_rejections.ts";
+import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
+import { repairCurve } from "./repairs/curve.ts";
+import { repairLibsignal } from "./repairs/libsignal.ts";
+import { repairNoise } from "./repairs/noise.ts";
+import { containStrayRejections } from "./repairs/stray_rejections.ts";
 import { webVersion } from "./web_version.ts";
 
 /** What was received is on disk in this time, a slow file aside: for that no log-out is held up, it follows from memory. */

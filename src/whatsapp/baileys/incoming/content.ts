@@ -1,0 +1,210 @@
+/**
+ * What a received message says: its type, text, file, and what the envelope has no field for.
+ *
+ * `text` is the spec's for texts, captions and reactions. For the other types it is what a person would read first:
+ * the place's name, the contact's name, the poll's question, the label of the button or list row that was chosen.
+ */
+import { proto } from "@whiskeysockets/baileys";
+import type { IncomingType } from "../../connection.ts";
+
+type Message = proto.IMessage;
+
+/** The part of media messages that a download needs. */
+export type MediaContent = Pick<
+  proto.Message.IDocumentMessage,
+  "url" | "directPath" | "mediaKey" | "fileSha256" | "fileEncSha256" | "fileLength" | "mimetype" | "fileName"
+>;
+
+/** Kinds of media as the key derivation of the network names them. */
+export type MediaKind = "image" | "video" | "audio" | "document" | "sticker";
+
+export interface Content {
+  type: IncomingType;
+  text: string | null;
+  media: { kind: MediaKind; file: MediaContent } | null;
+  details: Record<string, unknown> | null;
+}
+
+/** Envelopes around a message: the field, and what it says about the message inside. */
+const ENVELOPES: Readonly<Record<string, Record<string, unknown>>> = {
+  deviceSentMessage: {},
+  ephemeralMessage: { disappearing: true },
+  viewOnceMessage: { viewOnce: true },
+  viewOnceMessageV2: { viewOnce: true },
+  viewOnceMessageV2Extension: { viewOnce: true },
+  documentWithCaptionMessage: {},
+  editedMessage: {},
+  associatedChildMessage: {},
+  groupMentionedMessage: {},
+  botInvokeMessage: {},
+  lottieStickerMessage: {},
+  pollCreationMessageV4: {},
+  groupStatusMessage: {},
+  groupStatusMessageV2: {},
+  questionMessage: {},
+};
+const MAX_ENVELOPES = 8;
+/** Fields that may stand beside the content and are none themselves. */
+const NO_CONTENT = new Set([
+  "senderKeyDistributionMessage",
+  "fastRatchetKeySenderKeyDistributionMessage",
+  "messageContextInfo",
+]);
+
+const ProtocolType = proto.Message.ProtocolMessage.Type;
+
+/** Reads a message; null when it holds nothing for people (key distribution, synchronisation between own devices). */
+export function contentOf(message: Message): Content | null {
+  const { inner, notes } = unwrap(message);
+  const content = inner.protocolMessage ? ofProtocol(inner.protocolMessage) : read(inner);
+  if (!content) return null;
+  const details = { ...notes, ...contextOf(inner), ...content.details };
+  return { ...content, details: Object.keys(details).length ? details : null };
+}
+
+function unwrap(message: Message): { inner: Message; notes: Record<string, unknown> } {
+  let inner = message;
+  const notes = {};
+  for (let depth = 0; depth < MAX_ENVELOPES; depth++) {
+    const field = fieldsOf(inner).find((name) => name in ENVELOPES);
+    const next = field && (inner as Record<string, { message?: Message | null }>)[field]?.message;
+    if (!next) break;
+    Object.assign(notes, ENVELOPES[field]);
+    inner = next;
+  }
+  return { inner, notes };
+}
+
+/** The fields that are set, in the message's own order. */
+function fieldsOf(message: Message): string[] {
+  return Object.keys(message).filter((name) => (message as Record<string, unknown>)[name] != null);
+}
+
+function read(m: Message): Content | null {
+  const plain = (type: IncomingType, text: string | null | undefined, details: Content["details"] = null): Content => ({
+    type,
+    text: text ?? null,
+    media: null,
+    details: details && present(details),
+  });
+  const file = (type: IncomingType, kind: MediaKind, from: MediaContent & { caption?: string | null }): Content => ({
+    ...plain(type, from.caption || null),
+    media: { kind, file: from },
+  });
+
+  if (m.conversation != null) return plain("conversation", m.conversation);
+  if (m.extendedTextMessage) {
+    const { text, matchedText, title, description } = m.extendedTextMessage;
+    return plain("extendedTextMessage", text, { link: matchedText, linkTitle: title, linkDescription: description });
+  }
+  if (m.imageMessage) return file("imageMessage", "image", m.imageMessage);
+  if (m.videoMessage) return file("videoMessage", "video", m.videoMessage);
+  if (m.ptvMessage) return file("videoMessage", "video", m.ptvMessage);
+  if (m.audioMessage) {
+    const { ptt, seconds } = m.audioMessage;
+    return { ...file("audioMessage", "audio", m.audioMessage), details: present({ voice: ptt || null, seconds }) };
+  }
+  if (m.documentMessage) {
+    const { title, pageCount } = m.documentMessage;
+    return { ...file("documentMessage", "document", m.documentMessage), details: present({ title, pageCount }) };
+  }
+  if (m.stickerMessage) return file("stickerMessage", "sticker", m.stickerMessage);
+  if (m.reactionMessage) {
+    const { key, text } = m.reactionMessage;
+    // Taking a reaction back arrives as an empty one.
+    return plain("reactionMessage", text || null, { target: targetOf(key), removed: text ? null : true });
+  }
+  if (m.locationMessage) {
+    const { degreesLatitude, degreesLongitude, name, address, url, comment } = m.locationMessage;
+    const place = { latitude: degreesLatitude, longitude: degreesLongitude, name, address, url };
+    return plain("locationMessage", comment || name || address || null, place);
+  }
+  if (m.liveLocationMessage) {
+    const { degreesLatitude, degreesLongitude, caption, accuracyInMeters } = m.liveLocationMessage;
+    const place = { latitude: degreesLatitude, longitude: degreesLongitude, accuracyMeters: accuracyInMeters };
+    return plain("liveLocationMessage", caption || null, place);
+  }
+  if (m.contactMessage) {
+    const { displayName, vcard } = m.contactMessage;
+    return plain("contactMessage", displayName, { contacts: [{ name: displayName, vcard }] });
+  }
+  if (m.contactsArrayMessage) {
+    const { displayName, contacts } = m.contactsArrayMessage;
+    const list = (contacts ?? []).map(({ displayName, vcard }) => ({ name: displayName, vcard }));
+    return plain("contactsArrayMessage", displayName, { contacts: list });
+  }
+  const poll = m.pollCreationMessage ?? m.pollCreationMessageV2 ?? m.pollCreationMessageV3 ?? m.pollCreationMessageV5;
+  if (poll) {
+    const options = (poll.options ?? []).map(({ optionName }) => optionName);
+    return plain("pollCreationMessage", poll.name, { options, selectable: poll.selectableOptionsCount || null });
+  }
+  if (m.buttonsResponseMessage) {
+    const { selectedDisplayText, selectedButtonId } = m.buttonsResponseMessage;
+    return plain("buttonsResponseMessage", selectedDisplayText, { selectedId: selectedButtonId });
+  }
+  if (m.listResponseMessage) {
+    const { title, description, singleSelectReply } = m.listResponseMessage;
+    return plain("listResponseMessage", title, { description, selectedId: singleSelectReply?.selectedRowId });
+  }
+  return ofUnknown(m, plain);
+}
+
+/** Any other type: named in the details, with a text where one stands at hand. */
+function ofUnknown(
+  m: Message,
+  plain: (type: IncomingType, text: string | null | undefined, details: Content["details"]) => Content,
+): Content | null {
+  const kind = fieldsOf(m).find((name) => !NO_CONTENT.has(name));
+  if (!kind) return null;
+  const { templateButtonReplyMessage: button, interactiveResponseMessage: response, groupInviteMessage: invite } = m;
+  const text = button?.selectedDisplayText ?? response?.body?.text ?? invite?.caption;
+  return plain("unknown", text, {
+    kind,
+    selectedId: button?.selectedId,
+    target: targetOf(
+      m.pollUpdateMessage?.pollCreationMessageKey ?? m.pinInChatMessage?.key ?? m.keepInChatMessage?.key,
+    ),
+  });
+}
+
+/**
+ * Edits and deletions name the message that they change. Both are `unknown`: who takes every text for an order must not
+ * take a corrected one for a second order.
+ */
+function ofProtocol(message: proto.Message.IProtocolMessage): Content | null {
+  if (message.type === ProtocolType.REVOKE) {
+    return { type: "unknown", text: null, media: null, details: { deleted: targetOf(message.key) } };
+  }
+  if (message.type === ProtocolType.MESSAGE_EDIT && message.editedMessage) {
+    const content = contentOf(message.editedMessage);
+    if (!content) return null;
+    const { type: kind, text, details } = content;
+    return { type: "unknown", text, media: null, details: { ...details, kind, edited: targetOf(message.key) } };
+  }
+  return null;
+}
+
+/** What the message refers to: the message that it answers, and who is mentioned. */
+function contextOf(message: Message): Record<string, unknown> {
+  for (const name of fieldsOf(message)) {
+    const context = (message as Record<string, { contextInfo?: proto.IContextInfo | null }>)[name]?.contextInfo;
+    if (!context) continue;
+    const { stanzaId, participant, mentionedJid, isForwarded } = context;
+    return present({
+      quoted: stanzaId ? present({ messageId: stanzaId, participant }) : null,
+      mentions: mentionedJid?.length ? mentionedJid : null,
+      forwarded: isForwarded || null,
+    });
+  }
+  return {};
+}
+
+function targetOf(key: proto.IMessageKey | null | undefined): Record<string, unknown> | null {
+  if (!key?.id) return null;
+  return present({ messageId: key.id, fromMe: key.fromMe ?? false, participant: key.participant });
+}
+
+/** Without the members that are null, undefined or empty texts. */
+function present(record: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value != null && value !== ""));
+}

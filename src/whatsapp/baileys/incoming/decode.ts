@@ -1,0 +1,131 @@
+/** A decrypted stanza as the port's `Incoming`: who sent it, in which chat, and what it says. */
+import {
+  areJidsSameUser,
+  cleanMessage,
+  decodeMessageNode,
+  isJidBroadcast,
+  isJidGroup,
+  isLidUser,
+  isPnUser,
+  jidDecode,
+  jidNormalizedUser,
+  normalizeMessageContent,
+  proto,
+  unpadRandomMax16,
+  type WAMessage,
+} from "@whiskeysockets/baileys";
+import type { Incoming, IncomingMedia } from "../../connection.ts";
+import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
+import type { PhoneOf } from "./numbers.ts";
+import type { OwnJids } from "./receipts.ts";
+
+export interface DecodeContext {
+  me: OwnJids;
+  /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not tell. */
+  phoneOf: PhoneOf;
+  media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
+}
+
+/**
+ * The messages in a decrypted part: none when it holds nothing for people, one as a rule, more when the owner's phone
+ * answers a request for messages that could not be read. Throws on a stanza or a plaintext that makes no sense.
+ */
+export async function decode(
+  part: { attrs: Record<string, string>; plaintext: Uint8Array },
+  context: DecodeContext,
+): Promise<Incoming[]> {
+  const message = proto.Message.decode(unpadRandomMax16(part.plaintext));
+  const whole = messageOf(part.attrs, context.me);
+  whole.message = message.deviceSentMessage?.message ?? message;
+  const sent = whole.key.fromMe ? resent(whole.message) : [];
+  const decoded = await Promise.all([...sent, whole].map((message) => toIncoming(message, context)));
+  return decoded.filter((message) => message !== null);
+}
+
+/** A message whose content could not be had: the sender's device was asked again, and did not help. */
+export async function decodeUndecryptable(attrs: Record<string, string>, context: DecodeContext): Promise<Incoming> {
+  const envelope = await envelopeOf(messageOf(attrs, context.me), context);
+  return { ...envelope, type: "unknown", text: null, media: null, details: null, undecryptable: true };
+}
+
+/** Reads a message of the library's. Null when it holds nothing for people. */
+async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
+  if (!message.message) return null;
+  cleanMessage(message, context.me.id, context.me.lid ?? "");
+  turnTarget(message, context.me);
+  const content = contentOf(message.message);
+  if (!content) return null;
+  const { type, text, media, details } = content;
+  return {
+    ...await envelopeOf(message, context),
+    type,
+    text,
+    media: media && context.media(message, media.kind, media.file),
+    details,
+    undecryptable: false,
+  };
+}
+
+/** What an edit or a deletion is about, from the line's side; the library does it for reactions and votes. */
+function turnTarget({ key: { fromMe, participant }, message }: WAMessage, me: OwnJids): void {
+  const target = normalizeMessageContent(message)?.protocolMessage?.key;
+  if (!target || fromMe) return;
+  const isOurs = (jid: string) => areJidsSameUser(jid, me.id) || (me.lid !== undefined && areJidsSameUser(jid, me.lid));
+  // "Mine" is the sender's; else, as when an admin deletes, the author is named.
+  if (target.fromMe) target.participant ||= participant;
+  target.fromMe = !target.fromMe && isOurs(target.participant || target.remoteJid || "");
+}
+
+function messageOf(attrs: Record<string, string>, me: OwnJids): WAMessage {
+  return decodeMessageNode({ tag: "message", attrs }, me.id, me.lid ?? "").fullMessage as WAMessage;
+}
+
+async function envelopeOf(
+  message: WAMessage,
+  context: DecodeContext,
+): Promise<Pick<Incoming, "networkId" | "chat" | "participant" | "fromMe" | "number" | "pushName" | "timestamp">> {
+  const { key } = message;
+  const remote = key.remoteJid!;
+  const participant = key.participant ? jidNormalizedUser(key.participant) : null;
+  const fromMe = key.fromMe ?? false;
+  // A broadcast list is a 1:1 chat for those who receive it.
+  const chat = isJidBroadcast(remote) && participant ? participant : jidNormalizedUser(remote);
+  const sender = fromMe ? context.me.id : participant ?? chat;
+  const other = fromMe ? undefined : key.participantAlt ?? key.remoteJidAlt;
+  return {
+    networkId: key.id!,
+    chat,
+    participant: isJidGroup(chat) ? participant : null,
+    fromMe,
+    number: await numberOf(sender, { other, chat }, context),
+    pushName: message.pushName ?? null,
+    timestamp: Number(message.messageTimestamp ?? 0),
+  };
+}
+
+async function numberOf(
+  sender: string,
+  { other, chat }: { other: string | undefined; chat: string },
+  context: DecodeContext,
+): Promise<string | null> {
+  const { me } = context;
+  if (me.lid !== undefined && areJidsSameUser(sender, me.lid)) return digitsOf(me.id);
+  const known = [sender, other].find((jid) => jid && isPnUser(jid));
+  const phone = known ?? (isLidUser(sender) ? await context.phoneOf(sender, chat) : null);
+  return phone ? digitsOf(phone) : null;
+}
+
+/** The digits of a phone-number JID. */
+export function digitsOf(jid: string): string {
+  return jidDecode(jid)?.user ?? "";
+}
+
+/** Messages that the owner's phone sends once more because this device could not read them. */
+function resent(message: proto.IMessage): WAMessage[] {
+  const answer = message.protocolMessage?.peerDataOperationRequestResponseMessage;
+  return (answer?.peerDataOperationResult ?? []).flatMap((result) => {
+    const bytes = result.placeholderMessageResendResponse?.webMessageInfoBytes;
+    const message = bytes && proto.WebMessageInfo.decode(bytes);
+    return message?.key?.id && message.key.remoteJid ? [message as WAMessage] : [];
+  });
+}

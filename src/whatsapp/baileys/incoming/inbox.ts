@@ -1,0 +1,138 @@
+/**
+ * Hands decrypted messages over, in order within a chat, and crosses them off the journal (promise 4).
+ *
+ * A message whose receiver fails is offered again; after some failures it is left in the journal for the next login,
+ * so that it holds up its chat no longer. One that makes no sense is dropped: poison never kills the line.
+ */
+import type { Runtime } from "../../../runtime.ts";
+import { sleep } from "../../../runtime.ts";
+import type { ConnectionEvents, Incoming } from "../../connection.ts";
+import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
+import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
+
+/** The sender's device answers a retry within seconds when it is online, and the owner's phone is asked too. */
+const RETRY_ANSWER_MS = 60_000;
+const OFFERS = 5;
+const FIRST_PAUSE_MS = 500;
+
+export interface InboxOptions {
+  journal: Journal;
+  context: DecodeContext;
+  receive: ConnectionEvents["message"];
+  runtime: Pick<Runtime, "clock" | "log">;
+}
+
+export interface Inbox {
+  decrypted(entry: JournalEntry): void;
+  undecrypted(entry: UndecryptedEntry): void;
+  /** The line is logged in: what has come in so far is handed over from now on. */
+  open(): void;
+  /** Nothing more is handed over; the journal keeps it. Resolves when what was under way is crossed off, or failed. */
+  close(): Promise<void>;
+}
+
+export function makeInbox({ journal, context, receive, runtime }: InboxOptions): Inbox {
+  const { clock, log } = runtime;
+  const ended = new AbortController();
+  const opened = Promise.withResolvers<void>();
+  /** The last hand-over of each chat that has one. */
+  const chats = new Map<string, Promise<void>>();
+  const unread = new Map<string, { entry: UndecryptedEntry; cancel: () => void }>();
+
+  /** Runs `work` after everything before it in the chat. */
+  function inOrder(chat: string, work: () => Promise<void>): void {
+    const turn = (chats.get(chat) ?? opened.promise).then(work).catch((error) => {
+      log.error({ error: nameOf(error) }, "an incoming message stays in the journal");
+    }).finally(() => {
+      if (chats.get(chat) === turn) chats.delete(chat);
+    });
+    chats.set(chat, turn);
+  }
+
+  /** True when the receiver has it. */
+  async function offer(message: Incoming): Promise<boolean> {
+    for (let attempt = 0, pauseMs = FIRST_PAUSE_MS; attempt < OFFERS; attempt++, pauseMs *= 2) {
+      if (ended.signal.aborted) return false;
+      try {
+        await receive(message);
+        return true;
+      } catch (error) {
+        log.warn({ networkId: message.networkId, error: nameOf(error) }, "an incoming message could not be kept");
+        await sleep(clock, pauseMs, ended.signal);
+      }
+    }
+    return false;
+  }
+
+  async function read(entry: JournalEntry): Promise<Incoming[]> {
+    try {
+      return await decode(entry, context);
+    } catch (error) {
+      log.warn({ networkId: entry.attrs.id, error: nameOf(error) }, "an incoming message makes no sense");
+      return [];
+    }
+  }
+
+  async function handOver(entry: JournalEntry): Promise<void> {
+    if (ended.signal.aborted) return;
+    const messages = await read(entry);
+    for (const message of messages) if (!await offer(message)) return;
+    if (messages.length > 0) await settleUnread(entry.stanza);
+    for (const message of messages) if (message.networkId !== entry.attrs.id) await settleResent(message);
+    await journal.done(entry);
+  }
+
+  /** The phone answers in a stanza of its own, and may name the chat by number where the lost one named it by `@lid`. */
+  async function settleResent({ networkId }: Incoming): Promise<void> {
+    const stanzas = [...unread.values()].map(({ entry }) => entry).filter(({ attrs }) => attrs.id === networkId);
+    for (const { stanza } of stanzas) await settleUnread(stanza);
+  }
+
+  /** The message came after all, or its loss was reported. */
+  async function settleUnread(stanza: string): Promise<void> {
+    const waiting = unread.get(stanza);
+    if (!waiting) return;
+    waiting.cancel();
+    unread.delete(stanza);
+    await journal.doneUndecrypted(waiting.entry);
+  }
+
+  async function report(entry: UndecryptedEntry): Promise<void> {
+    if (!unread.has(entry.stanza) || ended.signal.aborted) return;
+    // What the owner's phone tells its devices is not for people: nobody misses it.
+    const isPeer = entry.attrs.category === "peer";
+    if (isPeer || await offer(await decodeUndecryptable(entry.attrs, context))) await settleUnread(entry.stanza);
+  }
+
+  return {
+    decrypted(entry) {
+      inOrder(chatOf(entry), () => handOver(entry));
+    },
+
+    undecrypted(entry) {
+      if (unread.has(entry.stanza)) return;
+      const leftMs = entry.since + RETRY_ANSWER_MS - clock.now();
+      const cancel = clock.after(leftMs, () => inOrder(chatOf(entry), () => report(entry)));
+      unread.set(entry.stanza, { entry, cancel });
+    },
+
+    open: () => opened.resolve(),
+
+    async close() {
+      ended.abort();
+      for (const { cancel } of unread.values()) cancel();
+      unread.clear();
+      // Those that wait for a login that never came find that it is over.
+      opened.resolve();
+      await Promise.all(chats.values());
+    },
+  };
+}
+
+function chatOf({ attrs }: { attrs: Record<string, string> }): string {
+  return (attrs.recipient ?? attrs.from ?? "").replace(/:\d+@/, "@");
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
+}

@@ -1,0 +1,84 @@
+/**
+ * What the network was told is received, and nobody was handed yet, when the link ended. The journal's rows go with the
+ * link and no login follows it, so they are handed over before: no socket is needed for that (promise 4).
+ */
+import { jidDecode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import type { Runtime } from "../../../runtime.ts";
+import { type Kv, StoreError } from "../../../store/kv.ts";
+import type { Seal } from "../../../store/seal.ts";
+import type { ConnectionEvents, Incoming } from "../../connection.ts";
+import { type AuthState, isLinked, openAuthState } from "../auth_state.ts";
+import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
+import { incomingMedia } from "./media.ts";
+import { makeJournal } from "./journal.ts";
+import type { MediaHost } from "../media_host.ts";
+
+export interface LeftoversOptions {
+  kv: Kv;
+  seal: Seal;
+  lineId: string;
+  runtime: Pick<Runtime, "clock" | "log">;
+  mediaHost: MediaHost;
+}
+
+/**
+ * The messages that the line's connections left in the journal, oldest first, then a report of each that did not
+ * decrypt: its sender is not heard any more. Only while the line is not open. Throws StoreError.
+ */
+export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]> {
+  const { kv, lineId, runtime: { clock, log } } = options;
+
+  /** What makes no sense is no reason to keep the link's rows, or to lose other messages. */
+  async function readable<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      log.warn({ lineId, error: nameOf(error) }, "what was left of a link could not be read");
+      return otherwise;
+    }
+  }
+
+  return await readable(async () => {
+    const auth = await openAuthState(options);
+    if (!isLinked(auth.creds)) return [];
+    const context = contextOf(auth, options);
+    const nobody = { decrypted: () => {}, undecrypted: () => {}, broken: () => {} };
+    const left = await makeJournal({ kv, lineId, auth, runtime: { clock, log } }, nobody).leftovers();
+    const came = await Promise.all(left.decrypted.map((entry) => readable(() => decode(entry, context), [])));
+    const ids = new Set(came.flat().map(({ networkId }) => networkId));
+    const lost = left.undecrypted.filter(({ attrs }) => attrs.category !== "peer" && !ids.has(attrs.id!));
+    const reports = await Promise.all(
+      lost.map(({ attrs }) => readable(async () => [await decodeUndecryptable(attrs, context)], [])),
+    );
+    return [...came, ...reports].flat();
+  }, []);
+}
+
+/** Gives each chat's messages in order, no chat waiting for another. Rejects when the receiver does not take one. */
+export async function handOver(messages: Incoming[], receive: ConnectionEvents["message"]): Promise<void> {
+  const chats = Map.groupBy(messages, ({ chat }) => chat);
+  await Promise.all([...chats.values()].map(async (chat) => {
+    for (const message of chat) await receive(message);
+  }));
+}
+
+/** Without a socket: what the network told before is all that is known, and a lost file is not uploaded again. */
+function contextOf({ creds, keys }: AuthState, { mediaHost, runtime }: LeftoversOptions): DecodeContext {
+  const { id, lid } = creds.me!;
+  const source = { host: mediaHost, runtime, socket: () => null };
+  return {
+    me: { id, ...(lid ? { lid } : {}) },
+    async phoneOf(lid) {
+      // Where the library keeps it.
+      const row = `${jidDecode(lid)?.user}_reverse`;
+      const { [row]: user } = await keys.get("lid-mapping", [row]);
+      return user ? `${user}${S_WHATSAPP_NET}` : null;
+    },
+    media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
+  };
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
+}

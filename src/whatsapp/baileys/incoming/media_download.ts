@@ -1,0 +1,134 @@
+/**
+ * Downloading a received file: decrypted and verified as it streams. The library decrypts without checking the MAC or
+ * the hashes, so a host could alter a file unnoticed.
+ */
+import { createDecipheriv, createHash, createHmac, type Decipheriv, timingSafeEqual } from "node:crypto";
+import { getMediaKeys } from "@whiskeysockets/baileys";
+import { MediaTrouble, MediaUnavailable } from "../../connection.ts";
+import type { MediaContent, MediaKind } from "./content.ts";
+import type { MediaAnswer, MediaHost } from "../media_host.ts";
+
+/** The ciphertext ends with the first bytes of its HMAC. */
+export const MAC_BYTES = 10;
+/** Statuses that say the file is not there any more, as against a host that has trouble. */
+const GONE = new Set([403, 404, 410]);
+/** Statuses below 500 that ask to come again. */
+const LATER = new Set([408, 425, 429]);
+const AES_BLOCK_BYTES = 16;
+
+/** The network has dropped the file; the sender's phone may upload it again. */
+export class MediaGone extends MediaUnavailable {
+  override name = "MediaGone";
+}
+
+/**
+ * Opens the download. What may pass is MediaTrouble: a host that cannot be reached, asks to come again or fails, and a
+ * stream that ends too soon. What will not is MediaGone or MediaUnavailable: a whole file that does not verify too.
+ */
+export async function downloadMedia(
+  host: MediaHost,
+  media: { kind: MediaKind; file: MediaContent },
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const { kind, file } = media;
+  const url = host.addressOf(file);
+  if (!url || !file.mediaKey?.length) throw new MediaUnavailable("the message does not say where its file lies");
+  const keys = await getMediaKeys(file.mediaKey, kind);
+  const answer = await host.get(url, signal).catch((cause) => {
+    throw new MediaTrouble("the media host could not be reached", { cause });
+  });
+  const { status } = answer;
+  if (status !== 200) {
+    await answer.body.cancel();
+    if (GONE.has(status)) throw new MediaGone("the network does not have the file any more");
+    const Refusal = status >= 500 || LATER.has(status) ? MediaTrouble : MediaUnavailable;
+    throw new Refusal(`the media host answered ${status}`);
+  }
+  return ReadableStream.from(verified(answer, keys, file));
+}
+
+interface MediaKeys {
+  iv: Uint8Array;
+  cipherKey: Uint8Array;
+  macKey?: Uint8Array;
+}
+
+/** Decrypts; throws at the end when the file is cut short, or when the MAC or a hash does not fit. */
+async function* verified(
+  encrypted: MediaAnswer,
+  { iv, cipherKey, macKey }: MediaKeys,
+  file: MediaContent,
+): AsyncGenerator<Uint8Array> {
+  const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);
+  const mac = createHmac("sha256", macKey!).update(iv);
+  const encryptedHash = createHash("sha256");
+  const plainHash = createHash("sha256");
+  /** The last bytes so far: they may be the MAC. */
+  let tail: Uint8Array = new Uint8Array(0);
+  let received = 0;
+  let isRead = false;
+
+  const take = function* (plain: Uint8Array) {
+    if (plain.length === 0) return;
+    plainHash.update(plain);
+    yield new Uint8Array(plain);
+  };
+  try {
+    for await (const chunk of encrypted.body) {
+      received += chunk.length;
+      encryptedHash.update(chunk);
+      const bytes = join(tail, chunk);
+      const body = bytes.subarray(0, Math.max(0, bytes.length - MAC_BYTES));
+      tail = bytes.slice(body.length);
+      mac.update(body);
+      yield* take(decipher.update(body));
+    }
+    isRead = true;
+  } catch (cause) {
+    throw new MediaTrouble("the download broke off", { cause });
+  } finally {
+    if (!isRead) discard(decipher);
+  }
+  try {
+    yield* take(decipher.final());
+    check("MAC", mac.digest().subarray(0, MAC_BYTES), tail);
+    check("hash of the encrypted file", encryptedHash.digest(), file.fileEncSha256);
+    check("hash of the file", plainHash.digest(), file.fileSha256);
+  } catch (cause) {
+    // The sender's word on the length may be wrong, so it is asked only about a file that does not verify.
+    if (received < wholeLength(encrypted, file)) throw new MediaTrouble("the download ended too soon", { cause });
+    if (cause instanceof MediaUnavailable) throw cause;
+    throw new MediaUnavailable("the file does not decrypt", { cause });
+  }
+}
+
+/** On Deno 2.4 a cipher that is not ended is never freed. */
+function discard(decipher: Decipheriv): void {
+  try {
+    decipher.final();
+  } catch {
+    // Half a file has no valid end.
+  }
+}
+
+/** How many bytes the encrypted file has, by the host's word and the sender's, whichever is more; 0 without either. */
+function wholeLength({ length }: MediaAnswer, { fileLength }: MediaContent): number {
+  const told = length ?? 0;
+  if (fileLength == null) return told;
+  const blocks = Math.floor(Number(fileLength) / AES_BLOCK_BYTES) + 1;
+  return Math.max(told, blocks * AES_BLOCK_BYTES + MAC_BYTES);
+}
+
+function check(what: string, actual: Uint8Array, expected: Uint8Array | null | undefined): void {
+  if (!expected?.length) return;
+  if (actual.length === expected.length && timingSafeEqual(actual, expected)) return;
+  throw new MediaUnavailable(`the file was altered: its ${what} does not fit`);
+}
+
+function join(a: Uint8Array, b: Uint8Array): Uint8Array {
+  if (a.length === 0) return b;
+  const joined = new Uint8Array(a.length + b.length);
+  joined.set(a);
+  joined.set(b, a.length);
+  return joined;
+}

@@ -1,0 +1,92 @@
+/**
+ * The number of a sender who is known by `@lid` alone. The message itself tells it as a rule; then nobody comes here.
+ * Else it is what the network told before, tells of the members of the group, or answers when it is asked: a usync query
+ * for a LID is answered with `pn_jid` where the network lets the line know.
+ */
+import { type BinaryNode, getBinaryNodeChild, isPnUser, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
+import type { Runtime } from "../../../runtime.ts";
+import { within } from "../deadline.ts";
+import type { Groups } from "../outgoing/groups.ts";
+
+/** A chat waits for the answer: it is short. */
+const ANSWER_MS = 5_000;
+/** A number that the network does not tell is not asked for again before this. */
+const ASK_AGAIN_MS = 60 * 60 * 1000;
+/** Senders without a number that are remembered. */
+const UNKNOWN_KEPT = 1_000;
+
+export interface NumbersOptions {
+  socket: Pick<WASocket, "query" | "generateMessageTag"> & {
+    signalRepository: {
+      lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getPNForLID" | "storeLIDPNMappings">;
+    };
+  };
+  groups: Pick<Groups, "metadata">;
+  runtime: Pick<Runtime, "clock" | "log">;
+}
+
+/** The phone-number JID behind a `@lid` that wrote in `chat`; null where the network does not tell. Never rejects. */
+export type PhoneOf = (lid: string, chat: string) => Promise<string | null>;
+
+export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {
+  const { clock, log } = runtime;
+  const { lidMapping } = socket.signalRepository;
+  /** When the network did not tell, by LID. */
+  const unknown = new Map<string, number>();
+
+  async function ofMember(lid: string, group: string): Promise<string | null> {
+    const { participants } = await groups.metadata(group);
+    const member = participants.find((one) => one.id === lid || one.lid === lid);
+    return member?.phoneNumber ?? (isPnUser(member?.id) ? member!.id : null);
+  }
+
+  async function ask(lid: string): Promise<string | null> {
+    const answer = await socket.query(lidQuery(lid, socket.generateMessageTag()));
+    const list = getBinaryNodeChild(getBinaryNodeChild(answer, "usync"), "list");
+    const phone = getBinaryNodeChild(list, "user")?.attrs.pn_jid;
+    return isPnUser(phone) ? phone! : null;
+  }
+
+  async function find(lid: string, chat: string): Promise<string | null> {
+    const member = chat.endsWith("@g.us") ? await ofMember(lid, chat).catch(() => null) : null;
+    const phone = member ?? await ask(lid);
+    if (phone) await lidMapping.storeLIDPNMappings([{ lid, pn: phone }]).catch(failed);
+    return phone;
+  }
+
+  function failed(error: unknown): void {
+    log.debug({ error: error instanceof Error ? error.name : "unknown" }, "a sender's number could not be looked up");
+  }
+
+  function noteUnknown(lid: string): void {
+    unknown.delete(lid);
+    unknown.set(lid, clock.now());
+    if (unknown.size > UNKNOWN_KEPT) unknown.delete(unknown.keys().next().value!);
+  }
+
+  return async (lid, chat) => {
+    try {
+      const known = await lidMapping.getPNForLID(lid);
+      if (known) return known;
+      if (clock.now() - (unknown.get(lid) ?? -Infinity) < ASK_AGAIN_MS) return null;
+      const found = await within(clock, ANSWER_MS, find(lid, chat));
+      if (found !== "late" && found !== null) return found;
+    } catch (error) {
+      failed(error);
+    }
+    noteUnknown(lid);
+    return null;
+  };
+}
+
+/** Asks who a LID is; the network names the number as `pn_jid` beside it. */
+function lidQuery(lid: string, sid: string): BinaryNode {
+  const list = { tag: "list", attrs: {}, content: [{ tag: "user", attrs: { jid: lid } }] };
+  const query = { tag: "query", attrs: {}, content: [{ tag: "lid", attrs: {} }] };
+  const usync = { context: "interactive", mode: "query", sid, last: "true", index: "0" };
+  return {
+    tag: "iq",
+    attrs: { to: S_WHATSAPP_NET, type: "get", xmlns: "usync" },
+    content: [{ tag: "usync", attrs: usync, content: [query, list] }],
+  };
+}

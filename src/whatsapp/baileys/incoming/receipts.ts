@@ -1,0 +1,72 @@
+/** Delivery and read receipts, read from the stanza itself: the library's events may wait in a buffer and get lost. */
+import {
+  areJidsSameUser,
+  type BinaryNode,
+  getBinaryNodeChildren,
+  isJidBroadcast,
+  isJidGroup,
+  jidNormalizedUser,
+} from "@whiskeysockets/baileys";
+import type { Receipt } from "../../connection.ts";
+
+/** What a receipt's type says of a message that the line sent; types that are not here say nothing of that. */
+const STATUS: Readonly<Record<string, Receipt["status"]>> = {
+  "": "delivered",
+  // Delivered to a device whose app is in the background.
+  inactive: "delivered",
+  read: "read",
+  played: "read",
+};
+
+/** The line's own addresses. */
+export interface OwnJids {
+  id: string;
+  lid?: string;
+}
+
+/** What a receipt stanza says of messages that the line sent. Empty when it is about anything else. */
+export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receipt[] {
+  const { from, participant, recipient, type = "", t } = stanza.attrs;
+  const status = STATUS[type];
+  // With a recipient it comes from another device of the line's owner, about what that device did.
+  if (!from || !status || recipient) return [];
+  const told = isOfMany(from) && !participant ? tellingOfMany(stanza) : tellingOfOne(stanza, participant ?? from);
+  return told.filter(({ by }) => !isOwn(by, me)).map(({ networkId, by, at = t }) => ({
+    networkId,
+    chat: jidNormalizedUser(from),
+    participant: isOfMany(from) ? jidNormalizedUser(by) : null,
+    status,
+    at: at ? Number(at) * 1000 : now,
+  }));
+}
+
+/** One message and one person of a receipt; `at` in seconds, where it differs from the stanza's. */
+interface Telling {
+  networkId: string;
+  by: string;
+  at?: string;
+}
+
+/** `<receipt id [participant]>[<list><item id/>…</list>]`: one person, one message or more. */
+function tellingOfOne({ attrs, content }: BinaryNode, by: string): Telling[] {
+  const more = Array.isArray(content) ? getBinaryNodeChildren(content[0], "item") : [];
+  return [attrs.id, ...more.map((item) => item.attrs.id)].flatMap((networkId) => networkId ? [{ networkId, by }] : []);
+}
+
+/** `<receipt><participants key=MESSAGE><user jid t/>…</participants>…`: the stanza's own id is no message's. */
+function tellingOfMany(stanza: BinaryNode): Telling[] {
+  return getBinaryNodeChildren(stanza, "participants").flatMap((participants) =>
+    getBinaryNodeChildren(participants, "user").flatMap(({ attrs: { jid, t } }) => {
+      const networkId = participants.attrs.key;
+      return networkId && jid ? [{ networkId, by: jid, ...(t ? { at: t } : {}) }] : [];
+    })
+  );
+}
+
+function isOfMany(chat: string): boolean {
+  return isJidGroup(chat) === true || isJidBroadcast(chat) === true;
+}
+
+function isOwn(jid: string, me: OwnJids): boolean {
+  return areJidsSameUser(jid, me.id) || (me.lid !== undefined && areJidsSameUser(jid, me.lid));
+}

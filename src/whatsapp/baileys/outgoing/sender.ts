@@ -1,0 +1,181 @@
+/**
+ * Sending one message and learning what became of it (promise 3: `sent` means that the server acknowledged).
+ *
+ * What takes long is done ahead of the departure (promise 2), and may fail without harm: the message surely did not
+ * leave. Once the library was told to relay it, only the network's ack counts.
+ */
+import { type BinaryNode, isJidGroup, jidNormalizedUser, type proto, type WASocket } from "@whiskeysockets/baileys";
+import { Problem } from "../../../errors.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { StoreError } from "../../../store/kv.ts";
+import type { Outgoing, Prepared, SendOutcome, Unsent } from "../../connection.ts";
+import { within } from "../deadline.ts";
+import { encode } from "./encode.ts";
+import type { Groups } from "./groups.ts";
+import { type Upload, UploadFailed } from "./media_upload.ts";
+import { reachGroup, reachPerson } from "./reach.ts";
+import type { Recipients } from "./recipients.ts";
+import type { SentStore } from "./sent_store.ts";
+
+/** The server acknowledges within a second; after this it is taken as lost. */
+const ACK_MS = 20_000;
+/** The server has trouble, or wants fewer messages: the only refusals that trying again can change. */
+const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
+/** 463: the account may not start new chats for now. Sending again makes it worse. */
+const RESTRICTED = 463;
+
+export interface SenderOptions {
+  socket: WASocket;
+  recipients: Recipients;
+  groups: Groups;
+  sent: SentStore;
+  upload: Upload;
+  runtime: Pick<Runtime, "clock" | "random" | "log">;
+  isOpen: () => boolean;
+}
+
+export interface Sender {
+  /** As `Connection.prepare` says. Never rejects. */
+  prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared>;
+  /** The connection has ended: what waits for an ack is `unknown`. */
+  abandon(): void;
+}
+
+type Ack = { error: number | null } | "lost";
+
+export function makeSender(options: SenderOptions): Sender {
+  const { socket, recipients, groups, sent, upload, runtime, isOpen } = options;
+  const waiting = new Map<string, (ack: Ack) => void>();
+
+  socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
+    waiting.get(attrs.id ?? "")?.({ error: attrs.error ? Number(attrs.error) : null });
+  });
+
+  /** Listens for the ack from now on; `within` gives it a deadline once the frame is written. */
+  function ackOf(networkId: string) {
+    const { promise, resolve: settle } = Promise.withResolvers<Ack>();
+    waiting.set(networkId, settle);
+    const answer = promise.finally(() => waiting.delete(networkId));
+    return { settle, answer: () => within(runtime.clock, ACK_MS, answer) };
+  }
+
+  async function recipientOf(to: string): Promise<string | null> {
+    return /^\d+$/.test(to) ? await recipients.jidOf(to) : isJidGroup(to) ? to : jidNormalizedUser(to);
+  }
+
+  /** Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. */
+  async function reach(jid: string): Promise<void> {
+    try {
+      if (isJidGroup(jid)) await reachGroup(socket, await groups.metadata(jid));
+      else await reachPerson(socket, jid);
+    } catch (error) {
+      runtime.log.debug({ error: nameOf(error) }, "the devices of a chat could not be reached ahead");
+    }
+  }
+
+  async function relay(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+    const ack = ackOf(message.networkId);
+    try {
+      await socket.relayMessage(jid, content, { messageId: message.networkId });
+    } catch (error) {
+      if (surelyUnsent(error)) {
+        ack.settle("lost");
+        return isOpen() ? { kind: "retry", detail: describe(error) } : offline();
+      }
+    }
+    return outcomeOf(await ack.answer(), jid);
+  }
+
+  function outcomeOf(ack: Ack | "late", jid: string): SendOutcome {
+    if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
+    if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
+    const { error } = ack;
+    if (error === null) return { kind: "sent", chat: jid };
+    groups.forget(jid);
+    if (PASSING.has(error)) return { kind: "retry", detail: `The network answered with error ${error}.` };
+    return {
+      kind: "refused",
+      code: error === RESTRICTED ? "account_restricted" : "refused",
+      detail: error === RESTRICTED
+        ? "The network does not let this number start new chats for now (error 463)."
+        : `The network refused the message (error ${error}).`,
+    };
+  }
+
+  /** Keeps what receivers may ask for again, and lets the message leave. */
+  async function depart(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+    if (!isOpen()) return offline();
+    try {
+      await sent.keep(message.networkId, content);
+    } catch (error) {
+      return unsent(message, error);
+    }
+    return isOpen() ? await relay(jid, message, content) : offline();
+  }
+
+  function unsent({ networkId, to }: Outgoing, error: unknown): Unsent {
+    if (!isOpen()) return offline();
+    const code = queryError(error);
+    if (isJidGroup(to) && code !== null && [401, 403, 404].includes(code)) {
+      return { kind: "refused", code: "group_not_accessible", detail: "The line is not in this group." };
+    }
+    runtime.log.warn({ networkId, error: nameOf(error) }, "a message could not be prepared");
+    return { kind: "retry", detail: describe(error) };
+  }
+
+  return {
+    async prepare(message, signal) {
+      if (!isOpen()) return offline();
+      try {
+        const jid = await recipientOf(message.to);
+        if (jid === null) {
+          return { kind: "refused", code: "number_not_registered", detail: `${message.to} has no account.` };
+        }
+        if (isJidGroup(jid)) await groups.metadata(jid);
+        const content = await encode(message.body, { upload, runtime, signal });
+        await reach(jid);
+        return { kind: "ready", send: () => depart(jid, message, content) };
+      } catch (error) {
+        return signal.aborted ? { kind: "hold", detail: "It was not wanted any more." } : unsent(message, error);
+      }
+    },
+    abandon() {
+      for (const settle of waiting.values()) settle("lost");
+    },
+  };
+}
+
+function offline(): Unsent {
+  return { kind: "hold", detail: "The line is not connected." };
+}
+
+/**
+ * Whether the library failed before it wrote the frame. Its key transaction commits after the frame, and a write to
+ * the socket may fail or hang half-way: those, and only those, leave the question open.
+ */
+function surelyUnsent(error: unknown): boolean {
+  if (error instanceof StoreError) return false;
+  const { code, output } = error as { code?: unknown; output?: { statusCode?: number } };
+  const socketFailed = typeof code === "string" && /^E[A-Z]/.test(code);
+  return !socketFailed && output?.statusCode !== 408;
+}
+
+/** The code with which the network answered a query, if that is what failed. */
+function queryError(error: unknown): number | null {
+  const { data } = error as { data?: unknown };
+  return typeof data === "number" ? data : null;
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
+}
+
+/** One sentence without the library's own words, which may hold addresses or content. */
+function describe(error: unknown): string {
+  if (error instanceof Problem) return error.message;
+  if (error instanceof StoreError) return "The storage could not be used.";
+  const code = queryError(error);
+  if (code !== null) return `The network answered a query with error ${code}.`;
+  if (error instanceof UploadFailed) return "The file could not be uploaded.";
+  return "The message could not be prepared.";
+}

@@ -1,0 +1,36 @@
+/** Sent messages, encoded and sealed, so that a receiver who could not decrypt one gets it again, after a restart too. */
+import { proto } from "@whiskeysockets/baileys";
+import type { Runtime } from "../../../runtime.ts";
+import { networkKeys } from "../rows.ts";
+import { Change, type Kv } from "../../../store/kv.ts";
+import type { Seal } from "../../../store/seal.ts";
+import { expireAfter } from "../expiry.ts";
+
+/** A phone that was away asks when it comes back; the network keeps messages for it no longer than this. */
+const KEPT_DAYS = 14;
+
+export interface SentStore {
+  /** Throws StoreError. */
+  keep(networkId: string, message: proto.IMessage): Promise<void>;
+  find(networkId: string): Promise<proto.IMessage | undefined>;
+}
+
+export function makeSentStore(
+  options: { kv: Kv; seal: Seal; lineId: string; runtime: Pick<Runtime, "clock"> },
+): SentStore {
+  const { kv, seal, lineId, runtime } = options;
+  return {
+    async keep(networkId, message) {
+      const row = networkKeys.waSent(lineId, networkId);
+      const now = runtime.clock.now();
+      await kv.commit(
+        expireAfter(new Change(), { row, lineId, kind: "sent", id: networkId, days: KEPT_DAYS, now })
+          .set(row, seal.seal(proto.Message.encode(message).finish())),
+      );
+    },
+    async find(networkId) {
+      const { value } = await kv.get(networkKeys.waSent(lineId, networkId));
+      return value ? proto.Message.decode(seal.open(value)) : undefined;
+    },
+  };
+}

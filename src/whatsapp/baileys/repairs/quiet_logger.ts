@@ -1,0 +1,65 @@
+/**
+ * Baileys' log, reduced to what an operator can use. The library puts handshakes, session records, nodes and texts into
+ * its log objects, so nothing passes but sentences listed here, with fields listed here (promise 6).
+ */
+import type { SocketConfig } from "@whiskeysockets/baileys";
+import type { Log } from "../../../runtime.ts";
+
+type BaileysLogger = SocketConfig["logger"];
+
+/** The library's constant sentences that say something about the line, and what they mean to us. */
+const SENTENCES: Readonly<Record<string, "warn" | "debug">> = {
+  "timed out waiting for message": "warn",
+  "stream errored out": "debug",
+  "error in validating connection": "debug",
+  "error in sending keep alive": "debug",
+  "failed to decrypt message": "warn",
+  "transaction failed, rolling back": "debug",
+  "failed to run digest after login": "warn",
+  "failed to send initial passive iq": "warn",
+  "Failed to check/upload pre-keys during initialization": "warn",
+  "Failed to upload pre-keys to server": "warn",
+  "Failed to send retry": "warn",
+  "error in handling message": "warn",
+  "error in sending message again": "warn",
+  "Failed to encrypt for recipient": "warn",
+  "failed to store user device lists": "warn",
+  "error 463: account restricted or missing tctoken for contact": "warn",
+  "received error in ack": "warn",
+  "Connection closed, skipping retry": "debug",
+};
+
+/** A logger for the library that writes to `log` what is known to be harmless. */
+export function quietLogger(log: Log): BaileysLogger {
+  const say = (subject: unknown, sentence?: string) => {
+    const level = SENTENCES[typeof subject === "string" ? subject : sentence ?? ""];
+    if (level) log[level](harmless(subject), typeof subject === "string" ? subject : sentence);
+  };
+  const drop = () => {};
+  const logger: BaileysLogger = {
+    // Anything lower makes the library build texts of nodes, for nobody.
+    level: "warn",
+    child: () => logger,
+    trace: drop,
+    debug: drop,
+    info: drop,
+    warn: say,
+    error: say,
+  };
+  return logger;
+}
+
+/** The kind of error and its code, and which message it is about: never a text, a node or an error's message. */
+function harmless(subject: unknown): Record<string, string | number> {
+  if (typeof subject !== "object" || subject === null) return {};
+  const { err, error, msgId } = subject as Record<string, unknown>;
+  const cause = err ?? error;
+  const fields: Record<string, string | number> = {};
+  if (typeof msgId === "string") fields.networkId = msgId;
+  if (cause instanceof Error) {
+    fields.error = cause.name;
+    const code = (cause as { output?: { statusCode?: unknown } }).output?.statusCode;
+    if (typeof code === "number") fields.code = code;
+  }
+  return fields;
+}

@@ -1,0 +1,187 @@
+/** What each type of message says: type, text, file and details. */
+import assert from "node:assert/strict";
+import { proto } from "@whiskeysockets/baileys";
+import { contentOf } from "../../../../src/whatsapp/baileys/incoming/content.ts";
+
+/** A message as it comes out of the wire: encoded and decoded, so that unset fields are unset. */
+function received(message: proto.IMessage): proto.Message {
+  return proto.Message.decode(proto.Message.encode(proto.Message.fromObject(message)).finish());
+}
+
+const target = { id: "3EB0", remoteJid: "551@s.whatsapp.net", fromMe: true };
+const named = { messageId: "3EB0", fromMe: true };
+
+const TABLE: [
+  title: string,
+  message: proto.IMessage,
+  expected: { type: string; text: string | null; details?: unknown; kind?: string },
+][] = [
+  ["a plain text", { conversation: "hi 👋" }, { type: "conversation", text: "hi 👋" }],
+  ["a formatted text with a link", {
+    extendedTextMessage: { text: "see https://a.b", matchedText: "https://a.b", title: "A" },
+  }, {
+    type: "extendedTextMessage",
+    text: "see https://a.b",
+    details: { link: "https://a.b", linkTitle: "A" },
+  }],
+  ["an answer that mentions somebody", {
+    extendedTextMessage: {
+      text: "yes",
+      contextInfo: { stanzaId: "Q1", participant: "552@lid", mentionedJid: ["553@lid"] },
+    },
+  }, {
+    type: "extendedTextMessage",
+    text: "yes",
+    details: { quoted: { messageId: "Q1", participant: "552@lid" }, mentions: ["553@lid"] },
+  }],
+  ["an image with a caption", { imageMessage: { caption: "look" } }, {
+    type: "imageMessage",
+    text: "look",
+    kind: "image",
+  }],
+  ["an image without one", { imageMessage: {} }, { type: "imageMessage", text: null, kind: "image" }],
+  ["a video", { videoMessage: { caption: "c" } }, { type: "videoMessage", text: "c", kind: "video" }],
+  ["a round video", { ptvMessage: {} }, { type: "videoMessage", text: null, kind: "video" }],
+  ["a voice note", { audioMessage: { ptt: true, seconds: 3 } }, {
+    type: "audioMessage",
+    text: null,
+    kind: "audio",
+    details: { voice: true, seconds: 3 },
+  }],
+  ["a document", { documentMessage: { fileName: "a.pdf", title: "a", pageCount: 2 } }, {
+    type: "documentMessage",
+    text: null,
+    kind: "document",
+    details: { title: "a", pageCount: 2 },
+  }],
+  ["a document with a caption", { documentWithCaptionMessage: { message: { documentMessage: { caption: "due" } } } }, {
+    type: "documentMessage",
+    text: "due",
+    kind: "document",
+  }],
+  ["a sticker", { stickerMessage: {} }, { type: "stickerMessage", text: null, kind: "sticker" }],
+  ["a moving sticker", { lottieStickerMessage: { message: { stickerMessage: {} } } }, {
+    type: "stickerMessage",
+    text: null,
+    kind: "sticker",
+  }],
+  ["a reaction", { reactionMessage: { key: target, text: "👍" } }, {
+    type: "reactionMessage",
+    text: "👍",
+    details: { target: named },
+  }],
+  ["a reaction taken back", { reactionMessage: { key: target, text: "" } }, {
+    type: "reactionMessage",
+    text: null,
+    details: { target: named, removed: true },
+  }],
+  ["a place", { locationMessage: { degreesLatitude: 1.5, degreesLongitude: -2, name: "Café", address: "Rua 1" } }, {
+    type: "locationMessage",
+    text: "Café",
+    details: { latitude: 1.5, longitude: -2, name: "Café", address: "Rua 1" },
+  }],
+  ["a live location", { liveLocationMessage: { degreesLatitude: 1, degreesLongitude: 2, caption: "on my way" } }, {
+    type: "liveLocationMessage",
+    text: "on my way",
+    details: { latitude: 1, longitude: 2 },
+  }],
+  ["a contact", { contactMessage: { displayName: "Ana", vcard: "BEGIN:VCARD" } }, {
+    type: "contactMessage",
+    text: "Ana",
+    details: { contacts: [{ name: "Ana", vcard: "BEGIN:VCARD" }] },
+  }],
+  ["several contacts", {
+    contactsArrayMessage: { displayName: "2 contacts", contacts: [{ displayName: "A", vcard: "x" }] },
+  }, {
+    type: "contactsArrayMessage",
+    text: "2 contacts",
+    details: { contacts: [{ name: "A", vcard: "x" }] },
+  }],
+  ...(["pollCreationMessage", "pollCreationMessageV2", "pollCreationMessageV3"] as const).map((field) =>
+    [`a poll (${field})`, { [field]: { name: "When?", options: [{ optionName: "now" }], selectableOptionsCount: 1 } }, {
+      type: "pollCreationMessage",
+      text: "When?",
+      details: { options: ["now"], selectable: 1 },
+    }] as (typeof TABLE)[number]
+  ),
+  ["a chosen button", { buttonsResponseMessage: { selectedButtonId: "b1", selectedDisplayText: "Yes" } }, {
+    type: "buttonsResponseMessage",
+    text: "Yes",
+    details: { selectedId: "b1" },
+  }],
+  ["a chosen row", {
+    listResponseMessage: { title: "Row", description: "d", singleSelectReply: { selectedRowId: "r1" } },
+  }, {
+    type: "listResponseMessage",
+    text: "Row",
+    details: { description: "d", selectedId: "r1" },
+  }],
+  ["a type of no name here", { groupInviteMessage: { groupJid: "1@g.us", caption: "join us" } }, {
+    type: "unknown",
+    text: "join us",
+    details: { kind: "groupInviteMessage" },
+  }],
+  ["a vote", { pollUpdateMessage: { pollCreationMessageKey: target } }, {
+    type: "unknown",
+    text: null,
+    details: { kind: "pollUpdateMessage", target: named },
+  }],
+  ["a disappearing text", { ephemeralMessage: { message: { conversation: "gone soon" } } }, {
+    type: "conversation",
+    text: "gone soon",
+    details: { disappearing: true },
+  }],
+  ["a view-once image inside a disappearing chat", {
+    ephemeralMessage: { message: { viewOnceMessageV2: { message: { imageMessage: { caption: "once" } } } } },
+  }, { type: "imageMessage", text: "once", kind: "image", details: { disappearing: true, viewOnce: true } }],
+  ["an edit", {
+    editedMessage: {
+      message: {
+        protocolMessage: {
+          type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+          key: target,
+          editedMessage: { conversation: "corrected" },
+        },
+      },
+    },
+  }, { type: "unknown", text: "corrected", details: { kind: "conversation", edited: named } }],
+  ["an edit of an image's caption", {
+    protocolMessage: {
+      type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+      key: target,
+      editedMessage: { imageMessage: { caption: "a better caption", mimetype: "image/png" } },
+    },
+  }, { type: "unknown", text: "a better caption", details: { kind: "imageMessage", edited: named } }],
+  ["a deletion", { protocolMessage: { type: proto.Message.ProtocolMessage.Type.REVOKE, key: target } }, {
+    type: "unknown",
+    text: null,
+    details: { deleted: named },
+  }],
+];
+
+for (const [title, message, { type, text, details = null, kind }] of TABLE) {
+  Deno.test(`${title} reads as ${type}`, () => {
+    const content = contentOf(received(message));
+    assert.deepEqual({ type: content?.type, text: content?.text, details: content?.details }, { type, text, details });
+    assert.equal(content?.media?.kind, kind);
+  });
+}
+
+const NOTHING: [title: string, message: proto.IMessage][] = [
+  ["an empty message", {}],
+  ["a sender key alone", { senderKeyDistributionMessage: { groupId: "1@g.us" }, messageContextInfo: {} }],
+  ["keys of the own devices", {
+    protocolMessage: { type: proto.Message.ProtocolMessage.Type.APP_STATE_SYNC_KEY_SHARE },
+  }],
+  ["a chat's timer", { protocolMessage: { type: proto.Message.ProtocolMessage.Type.EPHEMERAL_SETTING } }],
+];
+
+for (const [title, message] of NOTHING) {
+  Deno.test(`${title} is nothing for people`, () => assert.equal(contentOf(received(message)), null));
+}
+
+Deno.test("envelopes without end do not hang the reader", () => {
+  let message: proto.IMessage = { conversation: "deep" };
+  for (let i = 0; i < 50; i++) message = { ephemeralMessage: { message } };
+  assert.equal(contentOf(received(message))?.type, "unknown");
+});

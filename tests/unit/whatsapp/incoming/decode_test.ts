@@ -1,0 +1,187 @@
+/** Who sent a message, in which chat, and which number is behind a `@lid`. */
+import assert from "node:assert/strict";
+import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
+import type { IncomingMedia } from "../../../../src/whatsapp/connection.ts";
+import { decode, type DecodeContext, decodeUndecryptable } from "../../../../src/whatsapp/baileys/incoming/decode.ts";
+
+const ME = { id: "5511900000001:3@s.whatsapp.net", lid: "900@lid" };
+const media: IncomingMedia = { mimetype: "image/png", filename: null, size: 1, download: () => Promise.reject() };
+
+/** A context whose mapping store knows one phone number. */
+const context: DecodeContext = {
+  me: ME,
+  phoneOf: (lid) => Promise.resolve(lid.startsWith("777") ? "5511977777777:0@s.whatsapp.net" : null),
+  media: () => media,
+};
+
+function part(attrs: Record<string, string>, message: proto.IMessage = { conversation: "hi" }) {
+  return {
+    attrs: { id: "M1", t: "1700000000", ...attrs },
+    plaintext: encodeWAMessage(proto.Message.fromObject(message)),
+  };
+}
+
+async function one(attrs: Record<string, string>, message?: proto.IMessage) {
+  const [incoming, ...more] = await decode(part(attrs, message), context);
+  assert.deepEqual(more, []);
+  return incoming!;
+}
+
+const FROM_FRIEND = { from: "5511900000002:4@s.whatsapp.net", notify: "Frida" };
+const WHO: [title: string, attrs: Record<string, string>, expected: Record<string, unknown>][] = [
+  ["a sender by number", FROM_FRIEND, {
+    chat: "5511900000002@s.whatsapp.net",
+    number: "5511900000002",
+    participant: null,
+    fromMe: false,
+  }],
+  ["a sender by @lid whose number stands beside it", { from: "222@lid", sender_pn: "5511922222222@s.whatsapp.net" }, {
+    chat: "222@lid",
+    number: "5511922222222",
+  }],
+  ["a sender by @lid whose number was learned before", { from: "777@lid" }, {
+    chat: "777@lid",
+    number: "5511977777777",
+  }],
+  ["a sender by @lid whose number was never told", { from: "333@lid" }, { chat: "333@lid", number: null }],
+  ["a member of a group", { from: "1@g.us", participant: "5511900000002:4@s.whatsapp.net" }, {
+    chat: "1@g.us",
+    participant: "5511900000002@s.whatsapp.net",
+    number: "5511900000002",
+  }],
+  ["a member of a group by @lid", {
+    from: "1@g.us",
+    participant: "222:1@lid",
+    participant_pn: "5511922222222@s.whatsapp.net",
+  }, {
+    chat: "1@g.us",
+    participant: "222@lid",
+    number: "5511922222222",
+  }],
+  ["a broadcast list's sender", { from: "99@broadcast", participant: "5511900000002@s.whatsapp.net" }, {
+    chat: "5511900000002@s.whatsapp.net",
+    participant: null,
+    number: "5511900000002",
+  }],
+  ["the owner's phone in a group", { from: "1@g.us", participant: "900:0@lid" }, {
+    fromMe: true,
+    number: "5511900000001",
+  }],
+];
+
+for (const [title, attrs, expected] of WHO) {
+  Deno.test(`${title} is told as chat and number`, async () => {
+    const incoming = await one(attrs) as unknown as Record<string, unknown>;
+    assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, incoming[name]])), expected);
+  });
+}
+
+Deno.test("what the owner sends from the phone is in the other's chat, out of its envelope", async () => {
+  const incoming = await one(
+    { from: "5511900000001@s.whatsapp.net", recipient: "5511900000002@s.whatsapp.net" },
+    { deviceSentMessage: { destinationJid: "5511900000002@s.whatsapp.net", message: { conversation: "from me" } } },
+  );
+  assert.equal(incoming.fromMe, true);
+  assert.equal(incoming.chat, "5511900000002@s.whatsapp.net");
+  assert.equal(incoming.number, "5511900000001");
+  assert.equal(incoming.text, "from me");
+});
+
+Deno.test("time, id and name come from the stanza", async () => {
+  const incoming = await one(FROM_FRIEND);
+  assert.equal(incoming.timestamp, 1_700_000_000);
+  assert.equal(incoming.networkId, "M1");
+  assert.equal(incoming.pushName, "Frida");
+  assert.equal(incoming.undecryptable, false);
+});
+
+Deno.test("a file brings its media, a text none", async () => {
+  assert.equal((await one(FROM_FRIEND, { imageMessage: {} })).media, media);
+  assert.equal((await one(FROM_FRIEND)).media, null);
+});
+
+Deno.test("a reaction's target is told from the line's side", async () => {
+  const key = { id: "X", remoteJid: "5511900000001@s.whatsapp.net", fromMe: false };
+  const incoming = await one(FROM_FRIEND, { reactionMessage: { key, text: "❤️" } });
+  assert.deepEqual(incoming.details?.target, { messageId: "X", fromMe: true });
+});
+
+const TARGETS: [
+  title: string,
+  attrs: Record<string, string>,
+  key: proto.IMessageKey,
+  expected: Record<string, unknown>,
+][] = [
+  ["the sender's own message", FROM_FRIEND, { fromMe: true }, { fromMe: false }],
+  ["the sender's own message in a group", { from: "1@g.us", participant: "222:1@lid" }, { fromMe: true }, {
+    fromMe: false,
+    participant: "222@lid",
+  }],
+  ["the line's message in a group, by an admin", { from: "1@g.us", participant: "222:1@lid" }, {
+    fromMe: false,
+    participant: "900@lid",
+  }, { fromMe: true, participant: "900@lid" }],
+  ["another member's message, by an admin", { from: "1@g.us", participant: "222:1@lid" }, {
+    fromMe: false,
+    participant: "333@lid",
+  }, { fromMe: false, participant: "333@lid" }],
+];
+
+for (const [title, attrs, key, expected] of TARGETS) {
+  Deno.test(`a deletion of ${title} is told from the line's side`, async () => {
+    const deletion = { type: proto.Message.ProtocolMessage.Type.REVOKE, key: { id: "X", remoteJid: "1@g.us", ...key } };
+    const incoming = await one(attrs, { protocolMessage: deletion });
+    assert.deepEqual(incoming.details?.deleted, { messageId: "X", ...expected });
+  });
+}
+
+Deno.test("an edit of what the owner wrote is the owner's", async () => {
+  const edit = {
+    type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+    key: { id: "X", remoteJid: "222@lid", fromMe: true },
+    editedMessage: { conversation: "better" },
+  };
+  const incoming = await one({ from: "900@lid", recipient: "222@lid" }, { protocolMessage: edit });
+  assert.equal(incoming.fromMe, true);
+  assert.deepEqual(incoming.details?.edited, { messageId: "X", fromMe: true });
+});
+
+Deno.test("a part that holds nothing for people gives no message", async () => {
+  const share = { senderKeyDistributionMessage: { groupId: "1@g.us" } };
+  assert.deepEqual(await decode(part(FROM_FRIEND, share), context), []);
+});
+
+Deno.test("messages that the owner's phone sends once more are read as what they were", async () => {
+  const lost = proto.WebMessageInfo.encode({
+    key: { id: "LOST", remoteJid: "5511900000002@s.whatsapp.net", fromMe: false },
+    message: { conversation: "here again" },
+    messageTimestamp: 1_600_000_000,
+  }).finish();
+  const answer = {
+    protocolMessage: {
+      type: proto.Message.ProtocolMessage.Type.PEER_DATA_OPERATION_REQUEST_RESPONSE_MESSAGE,
+      peerDataOperationRequestResponseMessage: {
+        peerDataOperationResult: [{ placeholderMessageResendResponse: { webMessageInfoBytes: lost } }],
+      },
+    },
+  };
+  const incoming = await one({ from: "5511900000001@s.whatsapp.net", category: "peer" }, answer);
+  assert.equal(incoming.networkId, "LOST");
+  assert.equal(incoming.text, "here again");
+  assert.deepEqual(await decode(part(FROM_FRIEND, answer), context), [], "nobody else may put words into a chat");
+});
+
+Deno.test("bytes that are no message, and stanzas without a sender, are errors and not messages", async () => {
+  await assert.rejects(
+    decode({ attrs: { id: "M1", from: "5@s.whatsapp.net" }, plaintext: Uint8Array.of(255, 255, 1) }, context),
+  );
+  await assert.rejects(decode(part({}), context));
+});
+
+Deno.test("a message that could not be read is told with what its stanza says", async () => {
+  const incoming = await decodeUndecryptable({ id: "M9", t: "1700000000", ...FROM_FRIEND }, context);
+  assert.equal(incoming.undecryptable, true);
+  assert.equal(incoming.type, "unknown");
+  assert.equal(incoming.networkId, "M9");
+  assert.equal(incoming.number, "5511900000002");
+});

@@ -1,0 +1,67 @@
+/** Frames reach the library's listeners in the order in which the socket received them. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { EventEmitter } from "node:events";
+import { deflateSync } from "node:zlib";
+import {
+  aesEncryptGCM,
+  type BinaryNode,
+  Curve,
+  encodeBinaryNode,
+  hkdf,
+  makeNoiseHandler,
+  NOISE_WA_HEADER,
+} from "@whiskeysockets/baileys";
+import { takeFramesInTurn } from "../../../../src/whatsapp/baileys/incoming/frames.ts";
+import { quiet } from "../../../support/signal_peer.ts";
+
+/** The library's reader as its socket wires it, behind a server that encrypts for it. */
+async function reader() {
+  const noise = makeNoiseHandler({ keyPair: Curve.generateKeyPair(), NOISE_HEADER: NOISE_WA_HEADER, logger: quiet });
+  await noise.finishInit();
+  const ws = new EventEmitter();
+  const read: string[] = [];
+  ws.on("message", (data) => noise.decodeFrame(data, (node) => void read.push((node as BinaryNode).attrs.id!)));
+  return { ws, read, frame: serverFrames() };
+}
+
+/** Encodes one frame after another, as a server does right after the handshake. */
+function serverFrames() {
+  const key = Buffer.from(hkdf(new Uint8Array(0), 64, { salt: Buffer.from("Noise_XX_25519_AESGCM_SHA256\0\0\0\0") }));
+  let count = 0;
+  return (id: string, encode: (node: Buffer) => Buffer): Buffer => {
+    const node = encodeBinaryNode({ tag: "message", attrs: { id }, content: Buffer.alloc(4_000, 7) });
+    const nonce = Buffer.alloc(12);
+    nonce.writeUInt32BE(count++, 8);
+    const sealed = aesEncryptGCM(encode(Buffer.from(node)), key.subarray(32), nonce, new Uint8Array(0));
+    return Buffer.concat([Buffer.of(sealed.length >> 16, (sealed.length >> 8) & 255, sealed.length & 255), sealed]);
+  };
+}
+
+const PLAIN = (node: Buffer) => node;
+const DEFLATED = (node: Buffer) => Buffer.concat([Buffer.of(2), deflateSync(node.subarray(1))]);
+const UNREADABLE = () => Buffer.of(2, 0, 0);
+
+async function untilRead(read: string[], count: number): Promise<void> {
+  for (let turn = 0; read.length < count && turn < 1_000; turn++) await new Promise(setImmediate);
+}
+
+Deno.test("a deflated frame is not overtaken by the plain one behind it", async () => {
+  const { ws, read, frame } = await reader();
+  takeFramesInTurn(ws, (work) => work(), (error) => assert.fail(String(error)));
+  ws.emit("message", frame("deflated", DEFLATED));
+  ws.emit("message", frame("plain", PLAIN));
+  await untilRead(read, 2);
+  assert.deepEqual(read, ["deflated", "plain"]);
+});
+
+Deno.test("what cannot be read is told, and the frame behind it is read", async () => {
+  const { ws, read, frame } = await reader();
+  const failures: unknown[] = [];
+  takeFramesInTurn(ws, (work) => work(), (error) => failures.push(error));
+  ws.emit("message", frame("broken", UNREADABLE));
+  ws.emit("message", frame("plain", PLAIN));
+  await untilRead(read, 1);
+  assert.deepEqual(read, ["plain"]);
+  assert.equal(failures.length, 1);
+});

@@ -1,0 +1,194 @@
+/** Handing messages over: in order within a chat, never lost, and never held up by one that is bad. */
+import assert from "node:assert/strict";
+import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
+import type { Incoming } from "../../../../src/whatsapp/connection.ts";
+import { makeInbox } from "../../../../src/whatsapp/baileys/incoming/inbox.ts";
+import type { Journal, JournalEntry, UndecryptedEntry } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
+import { settle, testRuntime } from "../../../support/runtime.ts";
+
+const ME = "551@s.whatsapp.net";
+const FRIEND = "552@s.whatsapp.net";
+
+/** An inbox whose journal notes what is crossed off, and whose receiver does as it is told. */
+function scene(receive: (message: Incoming) => Promise<void> = () => Promise.resolve()) {
+  const runtime = testRuntime();
+  const done: string[] = [];
+  const doneUndecrypted: string[] = [];
+  const received: Incoming[] = [];
+  const journal = {
+    done: (entry: JournalEntry) => Promise.resolve(void done.push(entry.part)),
+    doneUndecrypted: (entry: UndecryptedEntry) => Promise.resolve(void doneUndecrypted.push(entry.stanza)),
+  } as Pick<Journal, "done" | "doneUndecrypted"> as Journal;
+  const inbox = makeInbox({
+    journal,
+    runtime,
+    context: {
+      me: { id: "551:1@s.whatsapp.net" },
+      phoneOf: () => Promise.resolve(null),
+      media: () => assert.fail("no media here"),
+    },
+    receive: (message) => {
+      received.push(message);
+      return receive(message);
+    },
+  });
+  const texts = () => received.map(({ text }) => text);
+  return { runtime, inbox, received, texts, done, doneUndecrypted };
+}
+
+function entry(text: string, { from = FRIEND, id = text } = {}): JournalEntry {
+  const attrs = { id, from, t: "1768478400" };
+  const plaintext = encodeWAMessage(proto.Message.fromObject({ conversation: text }));
+  return { part: `part of ${id}`, stanza: `${from}||${id}`, sequence: 1, attrs, plaintext };
+}
+
+/** What the owner's phone answers when it is asked for messages that this device could not read. */
+function resentByPhone(id: string, { from, text }: { from: string; text: string }): JournalEntry {
+  const message = { key: { remoteJid: from, id, fromMe: false }, message: { conversation: text } };
+  const webMessageInfoBytes = proto.WebMessageInfo.encode(proto.WebMessageInfo.fromObject(message)).finish();
+  const answer = { peerDataOperationResult: [{ placeholderMessageResendResponse: { webMessageInfoBytes } }] };
+  const attrs = { id: "ANSWER", from: ME, t: "1768478400", category: "peer" };
+  const protocolMessage = { peerDataOperationRequestResponseMessage: answer };
+  const plaintext = encodeWAMessage(proto.Message.fromObject({ protocolMessage }));
+  return { part: "part of ANSWER", stanza: `${ME}||ANSWER`, sequence: 1, attrs, plaintext };
+}
+
+function undecrypted(id: string, since: number): UndecryptedEntry {
+  return { stanza: `${FRIEND}||${id}`, since, attrs: { id, from: FRIEND, t: "1768478400" } };
+}
+
+Deno.test("nothing is handed over before the login, and then everything in order", async () => {
+  const { inbox, texts, done } = scene();
+  for (const text of ["one", "two", "three"]) inbox.decrypted(entry(text));
+  await settle();
+  assert.deepEqual(texts(), []);
+  inbox.open();
+  await settle(10);
+  assert.deepEqual(texts(), ["one", "two", "three"]);
+  assert.deepEqual(done, ["part of one", "part of two", "part of three"]);
+});
+
+Deno.test("a message is crossed off only when its receiver has it", async () => {
+  const taken = Promise.withResolvers<void>();
+  const { inbox, done } = scene(() => taken.promise);
+  inbox.open();
+  inbox.decrypted(entry("one"));
+  await settle();
+  assert.deepEqual(done, []);
+  taken.resolve();
+  await settle();
+  assert.deepEqual(done, ["part of one"]);
+});
+
+Deno.test("a slow chat holds up no other", async () => {
+  const { inbox, texts } = scene((message) => message.text === "slow" ? new Promise(() => {}) : Promise.resolve());
+  inbox.open();
+  inbox.decrypted(entry("slow"));
+  inbox.decrypted(entry("behind it"));
+  inbox.decrypted(entry("elsewhere", { from: "553@s.whatsapp.net" }));
+  await settle();
+  assert.deepEqual(texts(), ["slow", "elsewhere"]);
+});
+
+Deno.test("a receiver that goes on failing is asked five times, then the message stays in the journal and the next goes on", async () => {
+  const { inbox, texts, done, runtime } = scene(({ text }) =>
+    text === "bad" ? Promise.reject(new Error("no")) : Promise.resolve()
+  );
+  inbox.open();
+  inbox.decrypted(entry("bad"));
+  inbox.decrypted(entry("good"));
+  await runtime.clock.advance(60_000);
+  assert.deepEqual(texts(), ["bad", "bad", "bad", "bad", "bad", "good"]);
+  assert.deepEqual(done, ["part of good"]);
+});
+
+Deno.test("bytes that make no sense are dropped, and said without their content", async () => {
+  const { inbox, texts, done, runtime } = scene();
+  inbox.open();
+  inbox.decrypted({ ...entry("poison"), plaintext: Uint8Array.of(200, 200, 200, 1) });
+  inbox.decrypted(entry("fine"));
+  await settle(10);
+  assert.deepEqual(texts(), ["fine"]);
+  assert.deepEqual(done, ["part of poison", "part of fine"]);
+  assert.equal(runtime.lines.filter(({ msg }) => msg === "an incoming message makes no sense").length, 1);
+});
+
+Deno.test("a message that could not be read is reported once, after a minute in which its sender did not help", async () => {
+  const { inbox, received, doneUndecrypted, runtime } = scene();
+  inbox.open();
+  const lost = undecrypted("L1", runtime.clock.now());
+  inbox.undecrypted(lost);
+  inbox.undecrypted(lost);
+  await runtime.clock.advance(59_000);
+  assert.deepEqual(received, []);
+  await runtime.clock.advance(2_000);
+  assert.deepEqual(received.map(({ networkId, undecryptable }) => ({ networkId, undecryptable })), [
+    { networkId: "L1", undecryptable: true },
+  ]);
+  assert.deepEqual(doneUndecrypted, [lost.stanza]);
+});
+
+Deno.test("a message that came at the second attempt is not reported as lost", async () => {
+  const { inbox, received, doneUndecrypted, runtime } = scene();
+  inbox.open();
+  inbox.undecrypted(undecrypted("L2", runtime.clock.now()));
+  inbox.decrypted(entry("here it is", { id: "L2" }));
+  await runtime.clock.advance(120_000);
+  assert.deepEqual(received.map(({ undecryptable }) => undecryptable), [false]);
+  assert.equal(doneUndecrypted.length, 1);
+});
+
+Deno.test("a message that the owner's phone sent again is not reported as lost, however the phone names its chat", async () => {
+  const { inbox, received, doneUndecrypted, runtime } = scene();
+  inbox.open();
+  const stanza = { stanza: "77@lid||L4", attrs: { id: "L4", from: "77@lid", t: "1768478400" } };
+  inbox.undecrypted({ ...stanza, since: runtime.clock.now() });
+  inbox.undecrypted(undecrypted("L5", runtime.clock.now()));
+  inbox.decrypted(resentByPhone("L4", { from: FRIEND, text: "here it is" }));
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received.map(({ networkId, text }) => [networkId, text]), [["L4", "here it is"], ["L5", null]]);
+  assert.deepEqual(doneUndecrypted, ["77@lid||L4", `${FRIEND}||L5`]);
+});
+
+Deno.test("a message of another chat that happens to have the same id does not stand for a lost one", async () => {
+  const { inbox, received, runtime } = scene();
+  inbox.open();
+  inbox.undecrypted(undecrypted("L6", runtime.clock.now()));
+  inbox.decrypted(entry("other", { id: "L6", from: "553@s.whatsapp.net" }));
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received.map(({ text, undecryptable }) => [text, undecryptable]), [["other", false], [null, true]]);
+});
+
+Deno.test("what the owner's phone told the device, and could not be read, is no message that was lost", async () => {
+  const { inbox, received, doneUndecrypted, runtime } = scene();
+  inbox.open();
+  const attrs = { id: "P1", from: ME, t: "1768478400", category: "peer" };
+  inbox.undecrypted({ stanza: `${ME}||P1`, since: runtime.clock.now(), attrs });
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received, []);
+  assert.deepEqual(doneUndecrypted, [`${ME}||P1`]);
+});
+
+Deno.test("a sender key that came alone does not count as the message", async () => {
+  const { inbox, received, runtime } = scene();
+  inbox.open();
+  inbox.undecrypted(undecrypted("L3", runtime.clock.now()));
+  const share = proto.Message.fromObject({ senderKeyDistributionMessage: { groupId: "1@g.us" } });
+  inbox.decrypted({ ...entry("", { id: "L3" }), plaintext: encodeWAMessage(share) });
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received.map(({ undecryptable }) => undecryptable), [true]);
+});
+
+Deno.test("after close nothing is handed over, and what is under way is waited for", async () => {
+  const taken = Promise.withResolvers<void>();
+  const { inbox, texts, done } = scene(() => taken.promise);
+  inbox.open();
+  inbox.decrypted(entry("under way"));
+  inbox.decrypted(entry("waiting"));
+  await settle();
+  const closed = inbox.close();
+  taken.resolve();
+  await closed;
+  assert.deepEqual(texts(), ["under way"]);
+  assert.deepEqual(done, ["part of under way"]);
+});

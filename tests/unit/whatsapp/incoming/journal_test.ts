@@ -1,0 +1,265 @@
+/** The journal, with real Signal sessions: a plaintext and its ratchet are kept together or not at all. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { type BinaryNode, encodeWAMessage, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
+import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
+import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
+import { type Change, StoreError } from "../../../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
+import { openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
+import { sweepWhatsApp } from "../../../../src/whatsapp/baileys/expiry.ts";
+import {
+  type JournalEntry,
+  makeJournal,
+  type UndecryptedEntry,
+} from "../../../../src/whatsapp/baileys/incoming/journal.ts";
+import { type FailingKv, failingKv } from "../../../support/failing_kv.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+import { quiet, type SignalPeer, signalPeer, withTransactions } from "../../../support/signal_peer.ts";
+
+const lineId = "ses_1";
+const LINE = "222@lid";
+const FRIEND = "111@lid";
+const GROUP = "120363@g.us";
+const runtime = testRuntime();
+const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+
+/** A line that begins anew on the same store, as after a crash. */
+async function boot(kv: FailingKv) {
+  const auth = await openAuthState({ kv, seal, lineId });
+  const decrypted: JournalEntry[] = [];
+  const undecrypted: UndecryptedEntry[] = [];
+  const broken: StoreError[] = [];
+  const journal = makeJournal({ kv, lineId, auth, runtime }, {
+    decrypted: (entry) => decrypted.push(entry),
+    undecrypted: (entry) => undecrypted.push(entry),
+    broken: (error) => broken.push(error),
+  });
+  const store = withTransactions(auth.keys);
+  const repository = journal.makeSignalRepository({ creds: auth.creds, keys: store }, quiet);
+
+  /** As the library does with a message stanza. */
+  async function receive(stanza: BinaryNode): Promise<string> {
+    journal.watch(stanza);
+    const [enc] = stanza.content as BinaryNode[];
+    const ciphertext = enc!.content as Uint8Array;
+    const plaintext = enc!.attrs.type === "skmsg"
+      ? await repository.decryptGroupMessage({ group: GROUP, authorJid: FRIEND, msg: ciphertext })
+      : await repository.decryptMessage({ jid: FRIEND, type: enc!.attrs.type as "msg" | "pkmsg", ciphertext });
+    return textOf(plaintext);
+  }
+  return { auth, journal, repository, receive, decrypted, undecrypted, broken };
+}
+
+async function withLine(
+  play: (kv: FailingKv, send: (text: string, id?: string) => Promise<BinaryNode>, friend: SignalPeer) => Promise<void>,
+) {
+  const kv = failingKv(await openDenoKv(":memory:", { runtime }));
+  const friend = signalPeer(FRIEND);
+  let count = 0;
+  try {
+    const { auth } = await boot(kv);
+    Object.assign(auth.creds, { me: { id: "551@s.whatsapp.net", lid: LINE }, account: { details: Buffer.from([1]) } });
+    await auth.saveCreds();
+    await friend.meet({ jid: LINE, creds: auth.creds, keys: auth.keys });
+    await play(kv, async (text, id = `M${++count}`) => stanza(id, await friend.encrypt(LINE, text)), friend);
+  } finally {
+    kv.close();
+  }
+}
+
+function stanza(id: string, { type, ciphertext }: { type: string; ciphertext: Uint8Array }): BinaryNode {
+  const enc = { tag: "enc", attrs: { v: "2", type }, content: ciphertext };
+  return { tag: "message", attrs: { id, from: FRIEND, t: "1700000000" }, content: [enc] };
+}
+
+/** The same stanza as the network delivers it after a reconnect: other objects, same bytes. */
+function again({ tag, attrs, content }: BinaryNode): BinaryNode {
+  const copies = (content as BinaryNode[]).map((enc) => ({ ...enc, content: Buffer.from(enc.content as Uint8Array) }));
+  return { tag, attrs: { ...attrs }, content: copies };
+}
+
+function textOf(plaintext: Uint8Array): string {
+  return proto.Message.decode(unpadRandomMax16(plaintext)).conversation ?? "";
+}
+
+function writesJournal(change: Change): boolean {
+  return change.mutations.some(({ kind, key }) => kind === "set" && key.includes("journal"));
+}
+
+Deno.test("a decrypted message is in the journal in the commit that stores its ratchet", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    assert.equal(await line.receive(await send("hello")), "hello");
+    const [commit] = kv.commits.filter(writesJournal);
+    assert.ok(commit?.mutations.some(({ key }) => key.includes("session")), "the session is in the same commit");
+    assert.ok(
+      commit?.mutations.some(({ kind, key }) => kind === "delete" && key.includes("pre-key")),
+      "and so is the spent pre-key",
+    );
+    assert.equal(line.decrypted.length, 1);
+    assert.equal(line.decrypted[0]?.attrs.id, "M1");
+  }));
+
+Deno.test("a message that was not handed over before a crash is left for the next login, once", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    for (const text of ["one", "two", "three"]) await line.receive(await send(text));
+    await line.journal.done(line.decrypted[1]!);
+    const { journal } = await boot(kv);
+    const { decrypted } = await journal.leftovers();
+    assert.deepEqual(decrypted.map(({ plaintext }) => textOf(plaintext)), ["one", "three"]);
+    for (const entry of decrypted) await journal.done(entry);
+    assert.deepEqual((await (await boot(kv)).journal.leftovers()).decrypted, []);
+  }));
+
+Deno.test("a stanza delivered again before it was handed over decrypts from the journal", () =>
+  withLine(async (kv, send) => {
+    const first = await send("first");
+    const second = await send("second");
+    const line = await boot(kv);
+    await line.receive(first);
+    await line.receive(second);
+    const rebooted = await boot(kv);
+    assert.equal(await rebooted.receive(again(first)), "first");
+    assert.equal(await rebooted.receive(again(second)), "second");
+    assert.deepEqual(rebooted.undecrypted, [], "nobody is asked for it");
+    assert.deepEqual(rebooted.decrypted, [], "it is in the journal once");
+    assert.equal((await rebooted.journal.leftovers()).decrypted.length, 2);
+  }));
+
+Deno.test("a stanza delivered again after it was handed over is nothing new and no failure", () =>
+  withLine(async (kv, send) => {
+    const node = await send("hello");
+    const line = await boot(kv);
+    await line.receive(node);
+    await line.journal.done(line.decrypted[0]!);
+    const rebooted = await boot(kv);
+    assert.equal(await rebooted.receive(again(node)), "");
+    assert.deepEqual(rebooted.undecrypted, []);
+    assert.deepEqual((await rebooted.journal.leftovers()).decrypted, []);
+  }));
+
+Deno.test("a crash before the commit leaves neither plaintext nor ratchet: the next delivery decrypts", () =>
+  withLine(async (kv, send) => {
+    const node = await send("hello");
+    const line = await boot(kv);
+    kv.fails = writesJournal;
+    await assert.rejects(line.receive(node), StoreError);
+    assert.equal(line.broken.length, 1, "the connection is told to end");
+    assert.deepEqual(line.decrypted, []);
+    kv.fails = () => false;
+    const rebooted = await boot(kv);
+    assert.equal(await rebooted.receive(again(node)), "hello");
+    assert.equal(rebooted.decrypted.length, 1);
+  }));
+
+Deno.test("a crash while it is crossed off leaves it in the journal", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    await line.receive(await send("hello"));
+    kv.fails = () => true;
+    await assert.rejects(line.journal.done(line.decrypted[0]!), StoreError);
+    kv.fails = () => false;
+    assert.equal((await (await boot(kv)).journal.leftovers()).decrypted.length, 1);
+  }));
+
+Deno.test("a message that does not decrypt is remembered until it is reported, and does not block the next", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    await line.receive(await send("before"));
+    const broken = await send("garbled");
+    const [enc] = broken.content as BinaryNode[];
+    (enc!.content as Uint8Array)[20]! ^= 0xff;
+    await assert.rejects(line.receive(broken));
+    assert.equal(line.undecrypted[0]?.attrs.id, "M2");
+    assert.equal(await line.receive(await send("after")), "after");
+    const { journal } = await boot(kv);
+    const { undecrypted } = await journal.leftovers();
+    assert.deepEqual(undecrypted.map(({ attrs }) => attrs.id), ["M2"]);
+    await journal.doneUndecrypted(undecrypted[0]!);
+    assert.deepEqual((await (await boot(kv)).journal.leftovers()).undecrypted, []);
+  }));
+
+Deno.test("group messages are kept with their sender key's ratchet, and told again from the journal", () =>
+  withLine(async (kv) => {
+    const friend = signalPeer(FRIEND);
+    const data = (text: string) => encodeWAMessage(proto.Message.fromObject({ conversation: text }));
+    const first = await friend.repository.encryptGroupMessage({ group: GROUP, meId: FRIEND, data: data("to all") });
+    const line = await boot(kv);
+    const item = { groupId: GROUP, axolotlSenderKeyDistributionMessage: first.senderKeyDistributionMessage };
+    await line.repository.processSenderKeyDistributionMessage({ authorJid: FRIEND, item });
+    const node = stanza("G1", { type: "skmsg", ciphertext: first.ciphertext });
+    assert.equal(await line.receive(node), "to all");
+    const commit = kv.commits.find(writesJournal);
+    assert.ok(commit?.mutations.some(({ key }) => key.includes("sender-key")));
+    assert.equal(await (await boot(kv)).receive(again(node)), "to all");
+  }));
+
+Deno.test("a sender key is learned in the commit of the message that brings it: the connection may end right after", () =>
+  withLine(async (kv, _send, { repository }) => {
+    const toGroup = (id: string, part: Parameters<typeof stanza>[1]): BinaryNode => {
+      const node = stanza(id, part);
+      return { ...node, attrs: { ...node.attrs, from: GROUP, participant: FRIEND } };
+    };
+    const data = (message: proto.IMessage) => encodeWAMessage(proto.Message.fromObject(message));
+    const words = await repository.encryptGroupMessage({
+      group: GROUP,
+      meId: FRIEND,
+      data: data({ conversation: "all" }),
+    });
+    const item = { groupId: GROUP, axolotlSenderKeyDistributionMessage: words.senderKeyDistributionMessage };
+    const key = await repository.encryptMessage({ jid: LINE, data: data({ senderKeyDistributionMessage: item }) });
+
+    const line = await boot(kv);
+    await line.receive(toGroup("K1", key));
+    assert.ok(kv.commits.find(writesJournal)?.mutations.some(({ key }) => key.includes("sender-key")));
+    await line.auth.close();
+    await line.repository.processSenderKeyDistributionMessage({ authorJid: FRIEND, item });
+    const next = await boot(kv);
+    assert.equal(await next.receive(toGroup("G1", { type: "skmsg", ciphertext: words.ciphertext })), "all");
+  }));
+
+Deno.test("a message that the network withholds is remembered like one that does not decrypt", () =>
+  withLine(async (kv) => {
+    const line = await boot(kv);
+    const content = [{ tag: "unavailable", attrs: { type: "view_once" } }];
+    line.journal.watch({ tag: "message", attrs: { id: "V1", from: FRIEND, t: "1700000000" }, content });
+    await line.auth.close();
+    const { undecrypted } = await (await boot(kv)).journal.leftovers();
+    assert.deepEqual(undecrypted.map(({ attrs }) => attrs.id), ["V1"]);
+  }));
+
+Deno.test("status posts and channels are not kept", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    const node = await send("my day");
+    node.attrs = { ...node.attrs, from: "status@broadcast", participant: FRIEND };
+    assert.equal(await line.receive(node), "my day");
+    assert.deepEqual(kv.commits.filter(writesJournal), []);
+  }));
+
+Deno.test("the journal is sealed at rest", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    await line.receive(await send("a very private sentence"));
+    for await (const row of kv.list<Uint8Array>({ prefix: networkKeys.waKeysOf(lineId, "journal") })) {
+      assert.equal(Buffer.from(row.value).includes("private"), false);
+      assert.equal(
+        Buffer.from(row.value).includes(Buffer.from("a very private sentence").toString("base64").slice(4, 20)),
+        false,
+      );
+    }
+  }));
+
+Deno.test("what was handed over is remembered for 30 days, and then swept", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    await line.receive(await send("hello"));
+    await line.journal.done(line.decrypted[0]!);
+    const now = runtime.clock.now();
+    const day = 24 * 60 * 60 * 1000;
+    assert.equal(await sweepWhatsApp(kv, now + 30 * day), 0);
+    assert.equal(await sweepWhatsApp(kv, now + 31 * day), 1);
+    assert.equal(await sweepWhatsApp(kv, now + 31 * day), 0);
+  }));

@@ -1,0 +1,129 @@
+/** Whose number is behind a `@lid`: what the store knows, what the group's list says, what the network answers. */
+import assert from "node:assert/strict";
+import type { BinaryNode, GroupMetadata } from "@whiskeysockets/baileys";
+import { makePhoneOf, type NumbersOptions } from "../../../../src/whatsapp/baileys/incoming/numbers.ts";
+import { ManualClock, testRuntime } from "../../../support/runtime.ts";
+
+const LID = "222@lid";
+const PHONE = "5511922222222@s.whatsapp.net";
+const GROUP = "120363@g.us";
+
+interface Network {
+  /** What the network answers to a usync query: the attributes of its user. */
+  answers?: (lid: string) => Promise<Record<string, string>>;
+  members?: Partial<GroupMetadata["participants"][number]>[];
+  /** What the mapping store knows, by LID. */
+  stored?: Map<string, string>;
+  remember?: () => Promise<void>;
+}
+
+/** The lookup on a network that answers as given; `asked` are the LIDs of its usync queries. */
+function lookup({ answers, members, stored = new Map(), remember }: Network) {
+  const clock = new ManualClock();
+  const asked: string[] = [];
+  const lidMapping: NumbersOptions["socket"]["signalRepository"]["lidMapping"] = {
+    getPNForLID: (lid) => Promise.resolve(stored.get(lid) ?? null),
+    storeLIDPNMappings: (pairs) => {
+      for (const { lid, pn } of pairs) stored.set(lid, pn);
+      return remember?.() ?? Promise.resolve();
+    },
+  };
+  const phoneOf = makePhoneOf({
+    socket: {
+      signalRepository: { lidMapping },
+      generateMessageTag: () => "tag",
+      query: async (iq: BinaryNode) => {
+        const lid = userOf(iq).attrs.jid!;
+        asked.push(lid);
+        const attrs = await (answers ?? (() => Promise.resolve({})))(lid);
+        return answer({ jid: lid, ...attrs });
+      },
+    } as NumbersOptions["socket"],
+    groups: {
+      metadata: () =>
+        members
+          ? Promise.resolve({ participants: members } as GroupMetadata)
+          : Promise.reject(new Error("the line is not in this group")),
+    },
+    runtime: testRuntime(1, clock),
+  });
+  return { phoneOf, asked, stored, clock };
+}
+
+function answer(user: Record<string, string>): BinaryNode {
+  const list = { tag: "list", attrs: {}, content: [{ tag: "user", attrs: user }] };
+  return { tag: "iq", attrs: { type: "result" }, content: [{ tag: "usync", attrs: {}, content: [list] }] };
+}
+
+function userOf(iq: BinaryNode): BinaryNode {
+  const [usync] = iq.content as BinaryNode[];
+  const list = (usync!.content as BinaryNode[]).find(({ tag }) => tag === "list");
+  return (list!.content as BinaryNode[])[0]!;
+}
+
+Deno.test("a number that the network told before is not asked for", async () => {
+  const { phoneOf, asked } = lookup({ stored: new Map([[LID, PHONE]]) });
+  assert.equal(await phoneOf(LID, LID), PHONE);
+  assert.deepEqual(asked, []);
+});
+
+Deno.test("an unknown number is asked for once, and remembered", async () => {
+  const { phoneOf, asked, stored } = lookup({ answers: () => Promise.resolve({ pn_jid: PHONE }) });
+  assert.equal(await phoneOf(LID, LID), PHONE);
+  assert.equal(await phoneOf(LID, LID), PHONE);
+  assert.deepEqual(asked, [LID]);
+  assert.equal(stored.get(LID), PHONE);
+});
+
+for (
+  const [how, member] of [
+    ["by LID", { id: LID, phoneNumber: PHONE }],
+    ["by number", { id: PHONE, lid: LID }],
+  ] as const
+) {
+  Deno.test(`in a group whose members are listed ${how}, the list tells the number`, async () => {
+    const { phoneOf, asked, stored } = lookup({ members: [{ id: "111@lid" }, member] });
+    assert.equal(await phoneOf(LID, GROUP), PHONE);
+    assert.deepEqual(asked, []);
+    assert.equal(stored.get(LID), PHONE);
+  });
+}
+
+Deno.test("a group that cannot be read does not hinder the question", async () => {
+  const { phoneOf, asked } = lookup({ answers: () => Promise.resolve({ pn_jid: PHONE }) });
+  assert.equal(await phoneOf(LID, GROUP), PHONE);
+  assert.deepEqual(asked, [LID]);
+});
+
+Deno.test("a number that the network keeps to itself is null, and asked for again after an hour", async () => {
+  const { phoneOf, asked, clock } = lookup({});
+  assert.equal(await phoneOf(LID, LID), null);
+  await clock.advance(59 * 60_000);
+  assert.equal(await phoneOf(LID, LID), null);
+  assert.equal(asked.length, 1);
+  await clock.advance(60_000);
+  assert.equal(await phoneOf(LID, LID), null);
+  assert.equal(asked.length, 2);
+});
+
+Deno.test("what is no phone number does not count as one", async () => {
+  const { phoneOf } = lookup({ answers: () => Promise.resolve({ pn_jid: "333@lid" }) });
+  assert.equal(await phoneOf(LID, LID), null);
+});
+
+Deno.test("a network that is silent or refuses holds a message up for 5 s at most", async () => {
+  const silent = lookup({ answers: () => new Promise(() => {}) });
+  const number = silent.phoneOf(LID, LID);
+  await silent.clock.advance(5_000);
+  assert.equal(await number, null);
+  const refusing = lookup({ answers: () => Promise.reject(new Error("not allowed")) });
+  assert.equal(await refusing.phoneOf(LID, LID), null);
+});
+
+Deno.test("a store that cannot remember the number does not hide it", async () => {
+  const { phoneOf } = lookup({
+    answers: () => Promise.resolve({ pn_jid: PHONE }),
+    remember: () => Promise.reject(new Error("disk full")),
+  });
+  assert.equal(await phoneOf(LID, LID), PHONE);
+});

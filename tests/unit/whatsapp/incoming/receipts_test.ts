@@ -1,0 +1,87 @@
+/** What a receipt stanza says of messages that the line sent. */
+import assert from "node:assert/strict";
+import { receiptsOf } from "../../../../src/whatsapp/baileys/incoming/receipts.ts";
+
+const ME = { id: "5511900000001:3@s.whatsapp.net", lid: "900@lid" };
+const NOW = 1_800_000_000_000;
+
+function receipts(attrs: Record<string, string>, more: string[] = []) {
+  const items = more.map((id) => ({ tag: "item", attrs: { id } }));
+  const content = more.length ? [{ tag: "list", attrs: {}, content: items }] : undefined;
+  return receiptsOf({ tag: "receipt", attrs: { id: "A", t: "1700000000", ...attrs }, content }, ME, NOW);
+}
+
+Deno.test("a receipt without a type says delivered", () => {
+  assert.deepEqual(receipts({ from: "552:4@s.whatsapp.net" }), [
+    { networkId: "A", chat: "552@s.whatsapp.net", participant: null, status: "delivered", at: 1_700_000_000_000 },
+  ]);
+});
+
+Deno.test("read, played and background receipts say what they mean", () => {
+  for (const [type, status] of [["read", "read"], ["played", "read"], ["inactive", "delivered"]] as const) {
+    assert.equal(receipts({ from: "552@s.whatsapp.net", type })[0]?.status, status);
+  }
+});
+
+Deno.test("one receipt may be about many messages", () => {
+  const all = receipts({ from: "552@s.whatsapp.net", type: "read" }, ["B", "C"]);
+  assert.deepEqual(all.map(({ networkId }) => networkId), ["A", "B", "C"]);
+});
+
+Deno.test("in a group the receipt names its participant", () => {
+  const [receipt] = receipts({ from: "1@g.us", participant: "222:1@lid", type: "read" });
+  assert.equal(receipt?.chat, "1@g.us");
+  assert.equal(receipt?.participant, "222@lid");
+});
+
+/** What the network sends when many members received or read: who is in the content, not in the attributes. */
+function grouped(from: string, users: Record<string, string>[], key: Record<string, string> = { key: "OURS" }) {
+  const content = users.map((attrs) => ({ tag: "user", attrs }));
+  const attrs = { id: "STANZA", from, type: "read", t: "1700000000" };
+  return receiptsOf({ tag: "receipt", attrs, content: [{ tag: "participants", attrs: key, content }] }, ME, NOW);
+}
+
+Deno.test("a receipt of many members names the message and each of them with its time", () => {
+  const read = { networkId: "OURS", chat: "1@g.us", status: "read" };
+  assert.deepEqual(grouped("1@g.us", [{ jid: "222:1@lid", t: "1700000001" }, { jid: "333@lid" }]), [
+    { ...read, participant: "222@lid", at: 1_700_000_001_000 },
+    { ...read, participant: "333@lid", at: 1_700_000_000_000 },
+  ]);
+});
+
+Deno.test("a receipt of many leaves out the owner's phone, and whoever it does not name", () => {
+  const receipts = grouped("1@g.us", [{ jid: "900@lid" }, { t: "1700000001" }, { jid: "333@lid" }]);
+  assert.deepEqual(receipts.map(({ participant }) => participant), ["333@lid"]);
+});
+
+Deno.test("a receipt of many that names no message says nothing", () => {
+  assert.deepEqual(grouped("1@g.us", [{ jid: "333@lid" }], {}), []);
+});
+
+Deno.test("those who got a broadcast are told apart from its list", () => {
+  const [receipt] = grouped("77@broadcast", [{ jid: "552:3@s.whatsapp.net" }]);
+  assert.deepEqual([receipt?.chat, receipt?.participant], ["77@broadcast", "552@s.whatsapp.net"]);
+});
+
+Deno.test("a receipt without a time is of now", () => {
+  assert.equal(receiptsOf({ tag: "receipt", attrs: { id: "A", from: "552@lid" } }, ME, NOW)[0]?.at, NOW);
+});
+
+const NOT_OURS: [title: string, attrs: Record<string, string>][] = [
+  ["a retry receipt", { from: "552@s.whatsapp.net", type: "retry" }],
+  ["the owner's phone reading somewhere", {
+    from: "5511900000001@s.whatsapp.net",
+    type: "read-self",
+    recipient: "552@s.whatsapp.net",
+  }],
+  ["the owner's phone getting its copy", { from: "5511900000001@s.whatsapp.net" }],
+  ["the owner's phone in a group, by @lid", { from: "1@g.us", participant: "900@lid" }],
+  ["a copy on another device", { from: "552@s.whatsapp.net", type: "sender" }],
+  ["a group that does not say who", { from: "1@g.us", type: "read" }],
+  ["a broadcast that does not say who", { from: "77@broadcast", type: "read" }],
+  ["a failed upload", { from: "552@s.whatsapp.net", type: "server-error" }],
+];
+
+for (const [title, attrs] of NOT_OURS) {
+  Deno.test(`${title} says nothing of what the line sent`, () => assert.deepEqual(receipts(attrs), []));
+}

@@ -1,0 +1,136 @@
+/** What is sent for each kind of body: texts untouched, files encrypted so that a receiver can verify them. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createDecipheriv, createHash, createHmac } from "node:crypto";
+import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
+import { repairCiphers } from "../../../../src/repair_ciphers.ts";
+import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
+import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
+import type { OutgoingBody } from "../../../../src/whatsapp/connection.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+repairCiphers();
+
+type FileBody = Exclude<OutgoingBody, { kind: "text" }>;
+
+/** Encodes, with an upload that keeps what it was given. */
+async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; uploads: EncryptedFile[] }> {
+  const uploads: EncryptedFile[] = [];
+  const message = await encode(body, {
+    runtime: testRuntime(),
+    signal: new AbortController().signal,
+    upload: (file) => {
+      uploads.push(file);
+      return Promise.resolve({ url: "https://media.example/x", directPath: "/v/x" });
+    },
+  });
+  return { message, uploads };
+}
+
+async function withFile(
+  bytes: Uint8Array,
+  body: Pick<FileBody, "kind" | "filename" | "mimetype"> & { caption?: string },
+  check: (body: FileBody) => Promise<void>,
+): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    const path = `${folder}/stored`;
+    await Deno.writeFile(path, bytes);
+    await check({ caption: null, ...body, path, size: bytes.length });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function bytesOf(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of content) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+Deno.test("a text is sent as it is, without a preview of its links", async () => {
+  const { message, uploads } = await encoded({ kind: "text", text: "see https://10.0.0.1/ 👋\n" });
+  assert.equal(message.extendedTextMessage?.text, "see https://10.0.0.1/ 👋\n");
+  assert.equal(message.extendedTextMessage?.matchedText ?? null, null);
+  assert.equal(message.messageContextInfo?.messageSecret?.length, 32);
+  assert.deepEqual(uploads, []);
+});
+
+const KINDS: [
+  title: string,
+  body: Parameters<typeof withFile>[1],
+  expected: (message: proto.IMessage) => unknown,
+  fields: Record<string, unknown>,
+][] = [
+  ["an image", { kind: "image", filename: "a.jpg", mimetype: "image/jpeg", caption: "look" }, (m) => m.imageMessage, {
+    caption: "look",
+    mimetype: "image/jpeg",
+  }],
+  ["a video", { kind: "video", filename: "a.mp4", mimetype: "video/mp4", caption: "look" }, (m) => m.videoMessage, {
+    caption: "look",
+    mimetype: "video/mp4",
+  }],
+  ["an mp3", { kind: "audio", filename: "a.mp3", mimetype: "audio/mpeg", caption: "unheard" }, (m) => m.audioMessage, {
+    ptt: null,
+    mimetype: "audio/mpeg",
+  }],
+  ["an ogg", { kind: "audio", filename: "a.ogg", mimetype: "audio/ogg" }, (m) => m.audioMessage, {
+    ptt: true,
+    mimetype: "audio/ogg; codecs=opus",
+  }],
+  [
+    "a document",
+    { kind: "document", filename: "Fatura 1.pdf", mimetype: "application/pdf", caption: "due" },
+    (m) => m.documentMessage,
+    {
+      caption: "due",
+      fileName: "Fatura 1.pdf",
+      mimetype: "application/pdf",
+      pageCount: 2,
+    },
+  ],
+];
+
+for (const [title, body, content, fields] of KINDS) {
+  Deno.test(`${title} is sent as its kind, with its facts`, () =>
+    withFile(Buffer.from("1 0 obj << /Type /Pages /Count 2 >> endobj"), body, async (body) => {
+      const sent = content((await encoded(body)).message) as Record<string, unknown>;
+      assert.ok(sent, "the message has the field of its kind");
+      for (const [name, value] of Object.entries(fields)) assert.equal(sent[name], value, name);
+      assert.equal(sent.directPath, "/v/x");
+      assert.equal(Number(sent.fileLength), body.size);
+    }));
+}
+
+for (const length of [0, 1, 15, 16, 4_096, 65_536, 65_537, 200_000]) {
+  Deno.test(`a file of ${length} bytes is encrypted so that a receiver gets and verifies it`, () => {
+    const plain = Buffer.from(Uint8Array.from({ length }, (_, i) => i * 7));
+    return withFile(plain, { kind: "document", filename: "x", mimetype: "application/x" }, async (body) => {
+      const { message, uploads: [upload] } = await encoded(body);
+      const document = message.documentMessage!;
+      const bytes = await bytesOf(upload!.content());
+      assert.equal(bytes.length, upload!.encryptedLength);
+      assert.ok(bytes.equals(await bytesOf(upload!.content())), "the same whenever it is asked for");
+      assert.ok(createHash("sha256").update(bytes).digest().equals(document.fileEncSha256!));
+      assert.ok(createHash("sha256").update(plain).digest().equals(document.fileSha256!));
+      const { iv, cipherKey, macKey } = await getMediaKeys(document.mediaKey!, "document");
+      const encrypted = bytes.subarray(0, -10);
+      const mac = createHmac("sha256", macKey!).update(iv).update(encrypted).digest().subarray(0, 10);
+      assert.ok(mac.equals(bytes.subarray(-10)));
+      const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);
+      assert.ok(Buffer.concat([decipher.update(encrypted), decipher.final()]).equals(plain));
+    });
+  });
+}
+
+Deno.test("a file that is not there is an error before anything is uploaded", async () => {
+  const body: OutgoingBody = {
+    kind: "document",
+    path: "/nowhere/x",
+    size: 1,
+    filename: "x",
+    mimetype: "a/b",
+    caption: null,
+  };
+  await assert.rejects(encoded(body));
+});

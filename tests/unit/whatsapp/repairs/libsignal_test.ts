@@ -1,0 +1,72 @@
+/** Reading a message by trial leaves the sessions that do not fit as they are. */
+import assert from "node:assert/strict";
+import { SessionCipher } from "libsignal";
+import { silenceLibsignal } from "../../../../src/whatsapp/baileys/repairs/quiet_libsignal.ts";
+import { type CipherPrototype, repairLibsignal } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
+import { type SignalPeer, signalPeer } from "../../../support/signal_peer.ts";
+
+silenceLibsignal();
+
+const prototype = SessionCipher.prototype as unknown as CipherPrototype;
+
+/** Runs with the library's own method, or with the repaired one. */
+async function withCipher(method: CipherPrototype["decryptWithSessions"], run: () => Promise<void>): Promise<void> {
+  const { decryptWithSessions } = prototype;
+  prototype.decryptWithSessions = method;
+  try {
+    await run();
+  } finally {
+    prototype.decryptWithSessions = decryptWithSessions;
+  }
+}
+
+const asIs = prototype.decryptWithSessions;
+const repaired: CipherPrototype = { decryptWithSessions: asIs };
+repairLibsignal(repaired);
+
+/** Two who have talked; then the line starts a session anew that its friend has not heard of yet. */
+async function twoSessions(): Promise<{ line: SignalPeer; friend: SignalPeer }> {
+  const [line, friend] = [signalPeer("111@lid"), signalPeer("222@lid")];
+  await friend.meet(line);
+  assert.equal(await line.decrypt(friend.jid, await friend.encrypt(line.jid, "hello")), "hello");
+  assert.equal(await friend.decrypt(line.jid, await line.encrypt(friend.jid, "hi")), "hi");
+  await line.meet(friend);
+  return { line, friend };
+}
+
+Deno.test("a message on an older session leaves the newer one as it was", () =>
+  withCipher(repaired.decryptWithSessions, async () => {
+    const { line, friend } = await twoSessions();
+    assert.equal(await line.decrypt(friend.jid, await friend.encrypt(line.jid, "on the old one")), "on the old one");
+    assert.equal(await friend.decrypt(line.jid, await line.encrypt(friend.jid, "on the new one")), "on the new one");
+    assert.equal(
+      await line.decrypt(friend.jid, await friend.encrypt(line.jid, "on the new one too")),
+      "on the new one too",
+    );
+  }));
+
+Deno.test("the library by itself spoils the newer one: when this fails, the repair has become needless", () =>
+  withCipher(asIs, async () => {
+    const { line, friend } = await twoSessions();
+    assert.equal(await line.decrypt(friend.jid, await friend.encrypt(line.jid, "on the old one")), "on the old one");
+    await assert.rejects(friend.decrypt(line.jid, await line.encrypt(friend.jid, "on the new one")));
+  }));
+
+Deno.test("a message that fits no session is refused, and what follows is read", () =>
+  withCipher(repaired.decryptWithSessions, async () => {
+    const { line, friend } = await twoSessions();
+    const stranger = signalPeer("333@lid");
+    await stranger.meet(line);
+    const { ciphertext } = await stranger.encrypt(line.jid, "who am I?");
+    await assert.rejects(line.decrypt(friend.jid, { type: "msg", ciphertext }));
+    const twice = await friend.encrypt(line.jid, "once");
+    assert.equal(await line.decrypt(friend.jid, twice), "once");
+    await assert.rejects(line.decrypt(friend.jid, twice), /No matching sessions/);
+    assert.equal(await line.decrypt(friend.jid, await friend.encrypt(line.jid, "next")), "next");
+  }));
+
+Deno.test("repairing twice is repairing once", () => {
+  const { decryptWithSessions } = repaired;
+  repairLibsignal(repaired);
+  assert.equal(repaired.decryptWithSessions, decryptWithSessions);
+});
