@@ -12,7 +12,7 @@ import { readAllowList } from "./egress/address.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
 import { makeEventLog } from "./event/event_log.ts";
 import { addGauges } from "./ops/gauges.ts";
-import { listen } from "./http/listen.ts";
+import { listen } from "./http/listen/listen.ts";
 import { createApi } from "./http/server.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";

@@ -1,7 +1,7 @@
 /** The baselines of the API: bare Hono on the gateway's HTTP stack, with one raw commit a request or without storage. */
 import { Hono } from "@hono/hono";
-import type { ApiEnv } from "../../src/http/context.ts";
-import { listen } from "../../src/http/listen.ts";
+import type { ApiEnv } from "../../src/http/api/context.ts";
+import { listen } from "../../src/http/listen/listen.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";

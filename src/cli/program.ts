@@ -2,7 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { Problem } from "../errors.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
-import { CannotListen } from "../http/listen.ts";
+import { CannotListen } from "../http/listen/listen.ts";
 import { SecretKeyError } from "../data/secret_key.ts";
 import { BackupError } from "../data/backup.ts";
 import { StoreError } from "../store/kv.ts";

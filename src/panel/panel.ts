@@ -1,10 +1,10 @@
 /**
- * The web panel: static files that use the public API, and the routes of `http/account.ts` that manage a key, with the
+ * The web panel: static files that use the public API, and the routes of `http/resources/account.ts` that manage a key, with the
  * key that the owner signs in with.
  */
 import type { Hono } from "@hono/hono";
-import type { ApiEnv } from "../http/context.ts";
-import { addPage } from "../http/page.ts";
+import type { ApiEnv } from "../http/api/context.ts";
+import { addPage } from "../http/api/page.ts";
 
 export function addPanel(app: Hono<ApiEnv>): void {
   const files = ["panel.css", "panel.js", "account.js", "sessions.js", "call.js", "dom.js"];

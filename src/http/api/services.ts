@@ -1,0 +1,40 @@
+/** What the HTTP floor needs from the floors below; `app.ts` hands it over, tests hand over fakes. */
+import type { Accounts } from "../../account/account.ts";
+import type { Idempotency } from "../../account/idempotency.ts";
+import type { EventLog } from "../../event/log.ts";
+import type { Lines } from "../../line/lines.ts";
+import type { QueueView } from "../../line/queue_view.ts";
+import type { ServeMedia } from "../../media/serve.ts";
+import type { MediaStore } from "../../media/store.ts";
+import type { Accept } from "../../message/accept.ts";
+import type { FirstAnswer } from "../../message/first_answer.ts";
+import type { History } from "../../message/history.ts";
+import type { Cancel } from "../../message/cancel.ts";
+import type { QuotaView } from "../../message/quota_view.ts";
+import type { Metrics } from "../../ops/metrics.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Webhooks } from "../../webhook/webhooks.ts";
+
+export interface Services {
+  runtime: Runtime;
+  metrics: Metrics;
+  accounts: Accounts;
+  idempotency: Idempotency;
+  lines: Lines;
+  accept: Accept;
+  firstAnswer: FirstAnswer;
+  history: History;
+  cancel: Cancel;
+  queueView: QueueView;
+  quotaView: QuotaView;
+  media: MediaStore;
+  serveMedia: ServeMedia;
+  events: EventLog;
+  webhooks: Webhooks;
+  /** CIDRs whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  /** Resolves when the storage answers; rejects or hangs when it does not. */
+  probe(): Promise<void>;
+  /** Aborts when the gateway stops: streams end, and `/readyz` says so. */
+  stopping: AbortSignal;
+}

@@ -1,0 +1,139 @@
+/** Reads request bodies: bounded in size and depth, strict UTF-8, never more than was promised. */
+import { Problem } from "../../errors.ts";
+import type { Clock } from "../../runtime.ts";
+
+export const MIB = 1024 ** 2;
+
+/** Deeper than any request of this API needs, far from what a recursive reader chokes on. */
+const MAX_DEPTH = 32;
+
+/** How much is read of a body that was refused, how long, and without a byte: an upload that is somewhat too large. */
+const REST_BYTES = 128 * MIB;
+const REST_MS = 30_000;
+const REST_IDLE_MS = 5_000;
+
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Throws Problem unsupported_media_type unless the body is of the given type, unencoded, and in UTF-8 where it is text. */
+export function checkContentType(request: Request, expected: "application/json" | "multipart/form-data"): void {
+  const contentType = request.headers.get("content-type") ?? "";
+  const type = essenceOf(contentType);
+  if (type !== expected) {
+    const got = type === "" ? "no content-type was sent" : `"${type}" was sent`;
+    throw new Problem("unsupported_media_type", `The body must be ${expected}; ${got}.`);
+  }
+  const charset = /;\s*charset="?([^\s;"]+)/i.exec(contentType)?.[1] ?? "utf-8";
+  if (!/^(utf-?8|us-ascii)$/i.test(charset)) {
+    throw new Problem("unsupported_media_type", `The charset "${charset}" is not supported; send UTF-8.`);
+  }
+  const encoding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  if (encoding !== "identity") {
+    throw new Problem("unsupported_media_type", `The content-encoding "${encoding}" is not supported.`);
+  }
+}
+
+/** A media type without its parameters. */
+function essenceOf(contentType: string): string {
+  return contentType.replace(/;.*/s, "").trim().toLowerCase();
+}
+
+/** Throws Problem payload_too_large when the announced length is over the limit, before a byte is read. */
+export function checkLength(request: Request, maxBytes: number): void {
+  const length = request.headers.get("content-length");
+  if (length !== null && Number(length) > maxBytes) throw tooLarge(maxBytes);
+}
+
+/** The whole body. Throws Problem payload_too_large, malformed_json when the client broke off. */
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  checkLength(request, maxBytes);
+  // With a length the server reads no further than it; without one (chunked) it must be counted.
+  if (request.headers.has("content-length")) {
+    return new Uint8Array(await request.arrayBuffer().catch(brokenOff));
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunksOf(request)) {
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+/** The body as it arrives; its reader may stop and leave the rest to `discardRest`. Throws Problem malformed_json. */
+export async function* chunksOf(request: Request): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  if (request.body === null) return;
+  try {
+    yield* request.body.values({ preventCancel: true });
+  } catch (cause) {
+    brokenOff(cause);
+  }
+}
+
+/**
+ * Reads what is left of a body that nobody wants, so that the client can send it all and have its answer: a connection
+ * that is closed before takes the answer along. Resolves to whether the end came soon.
+ */
+export async function discardRest({ body, headers }: Request, clock: Clock): Promise<boolean> {
+  // Locked: it was read whole.
+  if (body === null || body.locked) return true;
+  if (Number(headers.get("content-length")) > REST_BYTES) return false;
+  const late = new AbortController();
+  const giveUp = () => late.abort();
+  let cancel = clock.after(REST_IDLE_MS, giveUp);
+  let size = 0;
+  const latest = clock.now() + REST_MS;
+  const nowhere = new WritableStream<Uint8Array>({
+    write(chunk) {
+      cancel();
+      cancel = clock.after(REST_IDLE_MS, giveUp);
+      size += chunk.length;
+      if (size > REST_BYTES || clock.now() > latest) giveUp();
+    },
+  });
+  const ended = await body.pipeTo(nowhere, { signal: late.signal }).then(() => true, () => false);
+  cancel();
+  return ended;
+}
+
+/** Parses JSON that is UTF-8 and at most 32 levels deep. Throws Problem malformed_json, validation_failed. */
+export function parseJson(bytes: Uint8Array): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(strictUtf8.decode(bytes));
+  } catch (cause) {
+    throw new Problem("malformed_json", bytes.length === 0 ? "The body is empty." : sentence(cause), { cause });
+  }
+  if (isDeeper(value, MAX_DEPTH)) {
+    const message = `is nested deeper than ${MAX_DEPTH} levels`;
+    throw new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }] });
+  }
+  return value;
+}
+
+export function tooLarge(maxBytes: number): Problem {
+  const limit = maxBytes >= MIB ? `${Math.floor(maxBytes / MIB)} MiB` : `${maxBytes} bytes`;
+  return new Problem("payload_too_large", `The body may have ${limit} at most.`);
+}
+
+function brokenOff(cause: unknown): never {
+  throw new Problem("malformed_json", "The body ended before it was complete.", { cause });
+}
+
+/** The parser's own words, without the piece of the body that some engines quote. */
+function sentence(cause: unknown): string {
+  const position = /position \d+|line \d+ column \d+/.exec(String(cause))?.[0];
+  return position ? `The body cannot be read as JSON at ${position}.` : "The body cannot be read as JSON in UTF-8.";
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}

@@ -1,0 +1,115 @@
+/** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count on both sides of it. */
+import { Busboy, type BusboyHeaders } from "@fastify/busboy";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { invalid, Problem } from "../../errors.ts";
+import type { MediaStore } from "../../media/store.ts";
+import type { StoredFile } from "../../message/content.ts";
+import { chunksOf } from "./body.ts";
+import type { Upload, UploadOptions } from "./json_upload.ts";
+import { validate } from "../api/validation.ts";
+
+const MAX_FIELDS = 20;
+/** A caption of 65,536 characters in UTF-8. */
+const MAX_FIELD_BYTES = 256 * 1024;
+
+export interface FormUpload<Fields> extends Upload<Fields> {
+  /** As the client named it; empty when it did not. */
+  filename: string;
+}
+
+/**
+ * Throws Problem validation_failed, payload_too_large; no file is left then.
+ * Otherwise the file is the caller's, who gives it to a message or removes it.
+ */
+export async function readFormUpload<Fields>(
+  request: Request,
+  { part, schema, media, maxBytes }: UploadOptions<Fields>,
+): Promise<FormUpload<Fields>> {
+  const parser = makeParser(request);
+  const fields: Record<string, string> = {};
+  const twice = new Set<string>();
+  let filename = "";
+  let content: Readable | null = null;
+  let writing: Promise<StoredFile> | null = null;
+  /** Why it was stopped; null while only the parser itself complains. */
+  let refusal: unknown = null;
+  const refuse = (reason: unknown) => {
+    refusal ??= reason;
+    parser.destroy(reason as Error);
+  };
+
+  // The pipeline below hears of it; after its end nobody would, and an error unheard ends the process.
+  parser.on("error", () => {});
+  parser.on("field", (name, value, nameCut, valueCut) => {
+    if (nameCut || valueCut) refuse(invalid(name, `has more than ${MAX_FIELD_BYTES} bytes`));
+    // A form sends what was not filled in, too.
+    else if (value === "") return;
+    else if (Object.hasOwn(fields, name)) twice.add(name);
+    else Object.defineProperty(fields, name, { value, enumerable: true });
+  });
+  parser.on("fieldsLimit", () => refuse(invalid("body", `has more than ${MAX_FIELDS} fields`)));
+  parser.on("file", (name, stream, givenName) => {
+    stream.on("error", () => {});
+    if (name !== part) return refuse(invalid(name, `is a file; the part of the file is named "${part}"`));
+    if (writing) return refuse(invalid(name, "is given twice"));
+    filename = unescaped(givenName ?? "");
+    content = stream as Readable;
+    writing = write(media, { content, maxBytes });
+    writing.catch(refuse);
+  });
+
+  try {
+    await pipeline(Readable.from(chunksOf(request), { objectMode: false }), parser);
+    const file = await (writing as Promise<StoredFile> | null);
+    if (!file) throw invalid(part, "is required, as a part with a file name");
+    if (file.size === 0) throw invalid(part, "is empty");
+    const known = validate(schema, { ...fields, [part]: "" });
+    // Fields that nobody asked for may come as often as they like.
+    for (const name of twice) if (Object.hasOwn(known as object, name)) throw invalid(name, "is given twice");
+    return { fields: known, file, filename };
+  } catch (error) {
+    // The parser leaves the stream of a file open when it is stopped, and the writer would wait for more.
+    (content as Readable | null)?.destroy(error as Error);
+    const written = await (writing as Promise<StoredFile> | null)?.catch(() => null);
+    if (written) await media.remove(written.fileId);
+    if (refusal) throw refusal;
+    throw error instanceof Problem ? error : notForm(error);
+  }
+}
+
+function makeParser(request: Request): Busboy {
+  const headers = { "content-type": request.headers.get("content-type") ?? "" } as BusboyHeaders;
+  try {
+    return new Busboy({ headers, limits: { fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: 100 } });
+  } catch (error) {
+    throw notForm(error);
+  }
+}
+
+/** Browsers, Node.js and curl write what would end the name early as WHATWG's form encoding says, and nothing else so. */
+function unescaped(filename: string): string {
+  return filename.replace(/%(22|0D|0A)/gi, decodeURIComponent);
+}
+
+async function write(
+  media: MediaStore,
+  { content, maxBytes }: { content: Readable; maxBytes: number },
+): Promise<StoredFile> {
+  const { id: fileId, size, sha256 } = await media.write(ReadableStream.from(piecesOf(content)), maxBytes);
+  return { fileId, size, sha256 };
+}
+
+/** What the parser complains about while a file is read is the client's doing, not the store's. */
+async function* piecesOf(content: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content;
+  } catch (cause) {
+    throw notForm(cause);
+  }
+}
+
+function notForm(cause: unknown): Problem {
+  const message = "is not complete multipart/form-data";
+  return new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }], cause });
+}

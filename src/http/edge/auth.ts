@@ -1,0 +1,86 @@
+/** Who calls, and whether from here (spec, Authentication). */
+import type { Account, Accounts, Caller } from "../../account/account.ts";
+import { keyUnknown } from "../../account/api_key.ts";
+import { domainAllowed, ipAllowed } from "../../account/restrictions.ts";
+import { Problem } from "../../errors.ts";
+import type { Clock } from "../../runtime.ts";
+import type { ClientAddress } from "./client_address.ts";
+import type { ApiContext } from "../api/context.ts";
+
+/** `bearer`: the PDF endpoint alone also takes `Authorization: Bearer` (spec, Authentication 3). */
+export type KeyForm = "header" | "bearer";
+
+/**
+ * Both throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
+ * subscription_expired.
+ */
+export interface Auth {
+  /** The caller, by a key that is valid now. */
+  authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
+  /** The caller, maybe by a key that was valid a moment ago: whoever serves it checks its `keyRow`. */
+  recognise(c: ApiContext, form: KeyForm): Promise<Caller>;
+}
+
+export function makeAuth(
+  { accounts, clock, clientAddress }: { accounts: Accounts; clock: Clock; clientAddress: ClientAddress },
+): Auth {
+  const checkPlace = makeCheckPlace(clientAddress);
+
+  function allowed(c: ApiContext, caller: Caller | null): Caller {
+    if (caller === null) throw keyUnknown();
+    const { account } = caller;
+    if (!account.active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
+    checkPlace(c, account);
+    if (account.expiresAt !== null && clock.now() >= account.expiresAt) {
+      throw new Problem("subscription_expired", `It ended on ${new Date(account.expiresAt).toISOString()}.`);
+    }
+    return caller;
+  }
+
+  return {
+    authenticate: async (c, form) => allowed(c, await accounts.authenticate(readKey(c, form))),
+    async recognise(c, form) {
+      const key = readKey(c, form);
+      return allowed(c, await accounts.recall(key) ?? await accounts.authenticate(key));
+    },
+  };
+}
+
+/** Throws Problem ip_not_allowed, domain_not_allowed when the request comes from elsewhere. */
+export type CheckPlace = (c: ApiContext, restrictions: Pick<Account, "allowedIps" | "allowedDomains">) => void;
+
+export function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
+  return (c, { allowedIps, allowedDomains }) => {
+    if (allowedIps.length > 0) {
+      const peer = c.env?.incoming?.socket.remoteAddress ?? "";
+      const address = clientAddress(peer, c.req.header("x-forwarded-for") ?? null);
+      if (!ipAllowed(allowedIps, address)) {
+        throw new Problem("ip_not_allowed", `The key may not be used from ${address || "an unknown address"}.`);
+      }
+    }
+    if (!domainAllowed(allowedDomains, pageHost(c))) {
+      throw new Problem("domain_not_allowed", "The key may be used from pages of its allowed domains only.");
+    }
+  };
+}
+
+/** The key that came with the request. Throws Problem api_key_missing. */
+export function readKey(c: ApiContext, form: KeyForm): string {
+  const key = c.req.header("x-api-key")?.trim();
+  if (key) return key;
+  const bearer = /^Bearer +(\S+)\s*$/i.exec(c.req.header("authorization") ?? "")?.[1];
+  if (bearer && form === "bearer") return bearer;
+  throw new Problem(
+    "api_key_missing",
+    bearer
+      ? "Send the key in the header x-api-key; the Bearer form works on /v1/message/send/pdf alone."
+      : "Send the key in the header x-api-key.",
+  );
+}
+
+/** Host of the page that calls: of Origin, else of Referer. */
+function pageHost(c: ApiContext): string | null {
+  const page = c.req.header("origin") ?? c.req.header("referer");
+  if (page === undefined || !URL.canParse(page)) return null;
+  return new URL(page).hostname || null;
+}

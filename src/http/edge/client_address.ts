@@ -1,0 +1,30 @@
+/** Where a request comes from, with proxies that the operator trusts looked through. */
+import ipaddr from "ipaddr.js";
+import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
+
+/** The address of the client behind `peer`, the other end of the connection. */
+export type ClientAddress = (peer: string, forwardedFor: string | null) => string;
+
+/**
+ * X-Forwarded-For is read from the right, because each proxy appends whom it saw: the first address that is not a
+ * trusted proxy is the client, and whatever stands left of it may be invented.
+ */
+export function makeClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const networks = trustedProxies.map(parseNetwork);
+  return (peer, forwardedFor) => {
+    let client = peer;
+    const hops = forwardedFor?.split(",").reverse() ?? [];
+    for (const hop of hops) {
+      if (!isInNetworks(networks, client)) break;
+      const address = withoutPort(hop.trim());
+      if (!ipaddr.isValid(address)) break;
+      client = address;
+    }
+    return ipaddr.isValid(client) ? ipaddr.process(client).toString() : client;
+  };
+}
+
+/** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write. */
+function withoutPort(hop: string): string {
+  return /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+}

@@ -1,0 +1,91 @@
+/**
+ * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
+ * waits for ever. Where `node:http` is no more than that (Deno 2.4), on connections that are served one by one.
+ */
+import type { Hono } from "@hono/hono";
+import { Problem } from "../../errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { ApiEnv } from "../api/context.ts";
+import { problemDocument, problemOf } from "../api/problem.ts";
+import { bracketed, reachable, type Serve } from "./serve.ts";
+import { serveConnections, serveHttp } from "./serve_connections.ts";
+import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
+
+/** A client on a slow line has its headers through long before. */
+const HEADERS_TIMEOUT_MS = 15_000;
+/** For the whole request: 100 MiB at 3 Mbit/s. */
+const REQUEST_TIMEOUT_MS = 300_000;
+/** Between requests; longer than proxies keep theirs, so that they close first. */
+const KEEP_ALIVE_MS = 75_000;
+const CHECK_EVERY_MS = 5_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+/** What is on its way when the gateway stops may take this long to end. */
+const GRACE_MS = 5_000;
+
+export interface ListenOptions {
+  host: string;
+  /** 0: any free one. */
+  port: number;
+  runtime: Pick<Runtime, "clock" | "ids">;
+  /** Shorter ones for tests. */
+  timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number };
+  /** The one that suits this runtime unless given. */
+  serve?: Serve;
+}
+
+export interface Listening {
+  /** `http://HOST:PORT`, as a client on this machine reaches it. */
+  url: string;
+  port: number;
+  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** The address cannot be had: something else listens there, it is not this machine's, or the port needs more rights. */
+export class CannotListen extends Error {
+  override name = "CannotListen";
+
+  constructor(address: string, cause: Error & { code?: string }) {
+    const why = cause.code === "EADDRINUSE"
+      ? "is in use: stop what listens there, or choose another with PALOMA_PORT"
+      : `cannot be listened on: ${cause.message}`;
+    super(`${address} ${why}`, { cause });
+  }
+}
+
+/** Deno 2.4's `node:http` takes time-outs without a word, and has none. */
+const suitable: Serve = NODE_HAS_TIMEOUTS || !serveHttp ? serveNode : serveConnections;
+
+/** Resolves when requests are taken. Throws CannotListen. */
+export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
+  const { host, port, timeouts, serve = suitable, runtime: { clock, ids } } = options;
+  const limits = {
+    headersMs: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,
+    requestMs: timeouts?.requestMs ?? REQUEST_TIMEOUT_MS,
+    checkEveryMs: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
+    keepAliveMs: KEEP_ALIVE_MS,
+    maxHeaderBytes: MAX_HEADER_BYTES,
+  };
+  const unreadable = (error: unknown) => unreadableAnswer(error, ids.next("req"));
+  try {
+    const server = await serve(app, { host, port, clock, limits, unreadable });
+    return {
+      url: `http://${reachable(host)}:${server.port}`,
+      port: server.port,
+      stop: (graceMs = GRACE_MS) => server.stop(graceMs),
+    };
+  } catch (error) {
+    throw new CannotListen(`${bracketed(host)}:${port}`, error as Error);
+  }
+}
+
+/** The answer to a request that has no URL (a broken Host header, say) and so never reached the app. */
+function unreadableAnswer(error: unknown, requestId: string): Response {
+  const problem = (error as Error | null)?.name === "RequestError"
+    ? new Problem("validation_failed", "The request line or the Host header is not valid.")
+    : problemOf(error);
+  return Response.json(problemDocument(problem, requestId), {
+    status: problem.status,
+    headers: { "content-type": "application/problem+json", "x-request-id": requestId },
+  });
+}

@@ -1,0 +1,45 @@
+/** What `listen.ts` needs of a server, whichever it is. */
+import type { Hono } from "@hono/hono";
+import type { Clock } from "../../runtime.ts";
+import type { ApiEnv } from "../api/context.ts";
+
+export interface Limits {
+  /** For the headers of a connection's first request. */
+  headersMs: number;
+  /** From one answer to the next headers. */
+  keepAliveMs: number;
+  /** For a request with a body. */
+  requestMs: number;
+  /** How often it is looked for what is over, where that is not said by a timer of its own. */
+  checkEveryMs: number;
+  maxHeaderBytes: number;
+}
+
+export interface ServeOptions {
+  host: string;
+  port: number;
+  clock: Clock;
+  limits: Limits;
+  /** The answer to a request that cannot be read (RequestError), or that made the app throw. */
+  unreadable(error: unknown): Response;
+}
+
+export interface HttpServer {
+  port: number;
+  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Resolves when requests are taken; rejects with what the runtime says when the address cannot be had. */
+export type Serve = (app: Hono<ApiEnv>, options: ServeOptions) => Promise<HttpServer>;
+
+/** The host as a client on this machine reaches it, for a URL. */
+export function reachable(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return bracketed(host);
+}
+
+export function bracketed(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,50 @@
+/** Files of incoming messages, by signed link: no key, because the link is one. */
+import { z } from "@hono/zod-openapi";
+import { type Api, route } from "../api/route.ts";
+import type { Services } from "../api/services.ts";
+
+const getMedia = route({
+  method: "get",
+  path: "/media/{id}",
+  operationId: "getMedia",
+  tag: "Files",
+  summary: "Download a file by its link",
+  description:
+    "The link comes in `data.media.url` of `message.received` and works for 24 hours. One `Range` of bytes is " +
+    "honoured. A link that is over, altered or foreign is 404.",
+  access: "open",
+  params: z.object({ id: z.string().max(100) }),
+  query: z.object({
+    expires: z.string().default("").openapi({ description: "Unix seconds" }),
+    signature: z.string().default(""),
+  }),
+  headers: z.object({
+    "range": z.string().optional().openapi({ example: "bytes=0-1023" }),
+    "if-range": z.string().optional().openapi({ description: "The `etag` of what is there already" }),
+    "if-none-match": z.string().optional(),
+  }),
+  answers: {
+    200: { description: "The file", schema: null, contentType: "application/octet-stream" },
+    206: { description: "The range that was asked for", schema: null, contentType: "application/octet-stream" },
+    304: { description: "The file is the one of `if-none-match`", schema: null },
+    416: { description: "The range lies outside the file", schema: null },
+  },
+  problems: ["not_found"],
+});
+
+export const mediaRoutes = [getMedia];
+
+export function addMedia(api: Api, { serveMedia }: Pick<Services, "serveMedia">): void {
+  api.onOpen(getMedia, ({ c, params, query }) => {
+    const method = c.req.method === "HEAD" ? "HEAD" : "GET";
+    const header = (name: string) => c.req.header(name) ?? null;
+    return serveMedia({
+      fileId: params.id,
+      ...query,
+      method,
+      range: header("range"),
+      ifRange: header("if-range"),
+      ifNoneMatch: header("if-none-match"),
+    });
+  });
+}

@@ -1,0 +1,139 @@
+/** Messages after they were accepted: status, history, cancelling (spec, "Message status and history"). */
+import { z } from "@hono/zod-openapi";
+import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const Status = z.object({
+  messageId: idOf("message", "msg"),
+  status: z.enum(MESSAGE_STATUSES),
+  sentAt: Timestamp.nullable().openapi({ description: "When the network acknowledged it; null until then" }),
+}).openapi("MessageStatus");
+
+const HistoryItem = z.object({
+  messageId: idOf("message", "msg"),
+  jobId: idOf("queue job", "job"),
+  sessionId: idOf("session", "ses"),
+  to: z.string(),
+  type: z.enum(["text", "image", "video", "audio", "document"]),
+  text: z.string().nullable(),
+  caption: z.string().nullable(),
+  filename: z.string().nullable(),
+  status: z.enum(MESSAGE_STATUSES),
+  error: z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() }).nullable(),
+  createdAt: Timestamp,
+  sentAt: Timestamp.nullable(),
+  deliveredAt: Timestamp.nullable(),
+  readAt: Timestamp.nullable(),
+}).openapi("HistoryItem");
+
+const Pagination = z.object({
+  page: z.int(),
+  limit: z.int(),
+  total: z.int().openapi({ description: "Messages that fit the query, on all pages" }),
+}).openapi("Pagination");
+
+const base = { tag: "Messages", access: "key" } as const;
+
+const getStatus = route({
+  ...base,
+  method: "get",
+  path: "/v1/messages/{id}/status",
+  operationId: "getMessageStatus",
+  summary: "Read the status of a message",
+  params: idParams("message", "msg"),
+  answers: { 200: { description: "The status", schema: Status } },
+  problems: ["not_found"],
+});
+
+const listHistory = route({
+  ...base,
+  method: "get",
+  path: "/v1/messages/history",
+  operationId: "listMessageHistory",
+  summary: "Read the history",
+  description: "Newest first.",
+  query: z.object({
+    page: queryInt({ minimum: 1, maximum: 1_000_000_000, fallback: 1 }),
+    limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
+    status: z.enum(MESSAGE_STATUSES).optional(),
+    from: z.iso.date().optional().openapi({ description: "First UTC day, included", example: "2026-01-01" }),
+    to: z.iso.date().optional().openapi({ description: "Last UTC day, included", example: "2026-01-31" }),
+  }),
+  answers: {
+    200: { description: "A page", schema: z.object({ data: z.array(HistoryItem), pagination: Pagination }) },
+  },
+  problems: [],
+});
+
+const CancelledBulk = z.object({
+  bulkId: idOf("bulk", "blk"),
+  cancelled: z.int().openapi({ description: "How many messages were cancelled" }),
+  messageIds: z.array(idOf("message", "msg")),
+}).openapi("CancelledBulk");
+
+const cancelMessage = route({
+  ...base,
+  method: "delete",
+  path: "/v1/messages/{id}",
+  operationId: "cancelMessage",
+  summary: "Cancel a queued message, or what is left of a bulk",
+  description: "The status of each becomes `failed` with error code `cancelled`. What was handed to the network stays.",
+  params: z.object({
+    id: z.string().regex(/^(msg|blk)_[0-9a-z]{26}$/).openapi({
+      description: "Id of the message, or of the bulk",
+      example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
+    }),
+  }),
+  answers: {
+    200: {
+      description: "The message, or what was cancelled of the bulk",
+      schema: z.object({ data: z.union([HistoryItem, CancelledBulk]) }),
+    },
+  },
+  problems: ["not_found", "not_cancellable"],
+});
+
+export const messageRoutes = [getStatus, listHistory, cancelMessage];
+
+export function addMessages(api: Api, { history, cancel }: Pick<Services, "history" | "cancel">): void {
+  api.on(getStatus, async ({ caller, params }) => {
+    const { id, status, sentAt } = await history.get(caller.account.id, params.id);
+    return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt) });
+  });
+
+  api.on(listHistory, async ({ caller, query: { page, limit, status = null, from = null, to = null } }) => {
+    const { messages, total } = await history.page(caller.account.id, { page, limit, status, from, to });
+    return ok({ data: messages.map(itemOf), pagination: { page, limit, total } });
+  });
+
+  api.on(cancelMessage, async ({ caller, params: { id } }) => {
+    const cancelled = await cancel(caller.account.id, id);
+    if (id.startsWith("msg_")) return ok({ data: itemOf(cancelled[0]!) });
+    const messageIds = cancelled.map((message) => message.id);
+    return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
+  });
+}
+
+/** A message as the history shows it. */
+function itemOf(message: Message): z.infer<typeof HistoryItem> {
+  const { id, jobId, sessionId, to, content, status, error } = message;
+  const file = content.kind === "text" ? null : content;
+  return {
+    messageId: id,
+    jobId,
+    sessionId,
+    to,
+    type: content.kind,
+    text: content.kind === "text" ? content.text : null,
+    caption: file?.caption ?? null,
+    filename: file?.filename ?? null,
+    status,
+    error,
+    createdAt: isoTime(message.createdAt),
+    sentAt: isoTimeOrNull(message.sentAt),
+    deliveredAt: isoTimeOrNull(message.deliveredAt),
+    readAt: isoTimeOrNull(message.readAt),
+  };
+}

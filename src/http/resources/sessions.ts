@@ -1,0 +1,274 @@
+/** Sessions: the lines of an account (spec, "Sessions"). */
+import { z } from "@hono/zod-openapi";
+import { type Line, LINE_STATUSES } from "../../line/line.ts";
+import type { Lines } from "../../line/lines.ts";
+import { madeOnce } from "../api/idempotency.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, queryInt, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const Session = z.object({
+  _id: idOf("session", "ses"),
+  name: z.string().openapi({ example: "Support line" }),
+  status: z.enum(LINE_STATUSES),
+  phone: z.string().nullable().openapi({
+    description: "Linked number, digits; null until linked",
+    example: "34600111222",
+  }),
+  lastUsed: Timestamp,
+  createdAt: Timestamp,
+  reason: z.string().nullable().openapi({ description: "Why it is not connected; null when it is", example: null }),
+}).openapi("Session");
+
+const LinkingResult = z.object({
+  status: z.enum(LINE_STATUSES),
+  qr: z.string().nullable().openapi({
+    description: "Data URL of a PNG image; null when there is none to scan",
+    example: "data:image/png;base64,iVBORw0KGgo…",
+  }),
+  pairingCode: z.string().nullable().openapi({ description: "null when linking is by QR", example: null }),
+}).openapi("LinkingResult");
+
+const NewSession = z.object({
+  name: z.string().min(1).max(100).regex(/\S/, "must have a character that can be seen").openapi({
+    example: "Support line",
+  }),
+  pairingPhone: PhoneNumber.nullish().openapi({
+    description: "Digits with country code; links by a pairing code instead of a QR",
+    // None: whoever tries the form as it stands expects a QR.
+    example: undefined,
+  }),
+}).openapi("NewSession");
+
+const Check = z.object({
+  exists: z.boolean().openapi({ description: "Whether the number has an account on the messaging app" }),
+  jid: z.string().openapi({ example: "34600111222@s.whatsapp.net" }),
+}).openapi("NumberCheck");
+
+const Group = z.object({
+  id: z.string().openapi({ description: "Group JID", example: "120363025246125486@g.us" }),
+  name: z.string().openapi({ example: "Family" }),
+  description: z.string(),
+  size: z.int().openapi({ description: "Number of participants", example: 12 }),
+  isAdmin: z.boolean().openapi({ description: "Whether the connected number is admin" }),
+  createdAt: Timestamp,
+}).openapi("Group");
+
+const QueuedMessage = z.object({
+  messageId: idOf("message", "msg"),
+  to: z.string(),
+  status: z.enum(["queued", "processing"]),
+  position: z.int().openapi({ description: "From 1: the one that leaves next, or is on its way" }),
+  estimatedDeparture: Timestamp.nullable().openapi({ description: "null while the session is not connected" }),
+}).openapi("QueuedMessage");
+
+const params = idParams("session", "ses");
+const one = { description: "The session", schema: z.object({ data: Session }) };
+const base = { tag: "Sessions", access: "key" } as const;
+const ofOne = { ...base, params } as const;
+
+const listSessions = route({
+  ...base,
+  method: "get",
+  path: "/v1/sessions",
+  operationId: "listSessions",
+  summary: "List the sessions",
+  description: "Oldest first.",
+  answers: { 200: { description: "The sessions of the account", schema: z.object({ data: z.array(Session) }) } },
+  problems: [],
+});
+
+const createSession = route({
+  ...base,
+  method: "post",
+  path: "/v1/sessions",
+  operationId: "createSession",
+  summary: "Create a session",
+  description: "Linking begins at once: read the QR, or the pairing code, from `GET /v1/sessions/{id}/qr`. " +
+    "The plan says how many sessions an account may have.",
+  body: NewSession,
+  repeats: "handler",
+  answers: { 201: { ...one, description: "The new session" } },
+  problems: ["session_limit_reached"],
+});
+
+const getQr = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/sessions/{id}/qr",
+  operationId: "getSessionQr",
+  summary: "Read the QR or the pairing code",
+  description: "While the status is `qr` the code rotates: read it every few seconds until the status is `connected`.",
+  answers: { 200: { description: "How far linking is", schema: LinkingResult } },
+  problems: ["not_found"],
+});
+
+const getStatus = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/sessions/{id}/status",
+  operationId: "getSessionStatus",
+  summary: "Read the status",
+  answers: { 200: one },
+  problems: ["not_found"],
+});
+
+const checkNumber = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/check-number",
+  operationId: "checkNumber",
+  summary: "Ask whether a number is on the messaging app",
+  description: "When the network cannot be asked the answer is an error, never a guess.",
+  body: z.object({ number: PhoneNumber }).openapi("NumberToCheck"),
+  answers: { 200: { description: "What the network says", schema: z.object({ data: Check }) } },
+  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
+});
+
+const reconnect = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/reconnect",
+  operationId: "reconnectSession",
+  summary: "Force a reconnection",
+  description: "If the session was logged out, a new QR is generated.",
+  answers: { 200: { ...one, description: "The session after the action" } },
+  problems: ["not_found"],
+});
+
+const disconnect = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/disconnect",
+  operationId: "disconnectSession",
+  summary: "Pause the line",
+  description: "Keeps the link: a later reconnect needs no QR. What is queued waits.",
+  answers: { 200: { ...one, description: "The session after the action" } },
+  problems: ["not_found"],
+});
+
+const logOut = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/logout",
+  operationId: "logOutSession",
+  summary: "Unlink the device",
+  description: "A new QR is needed afterwards. What is queued fails.",
+  answers: { 200: { ...one, description: "The session after the action" } },
+  problems: ["not_found"],
+});
+
+const deleteSession = route({
+  ...ofOne,
+  method: "delete",
+  path: "/v1/sessions/{id}",
+  operationId: "deleteSession",
+  summary: "Remove the session",
+  description: "Unlinks the device on the network too. What is queued fails.",
+  answers: { 200: { ...one, description: "The session after the action: `logged_out`" } },
+  problems: ["not_found"],
+});
+
+const listGroups = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/sessions/{id}/groups",
+  operationId: "listGroups",
+  summary: "List the groups of the line",
+  description: "The session must be `connected`.",
+  answers: { 200: { description: "The groups", schema: z.object({ data: z.array(Group) }) } },
+  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
+});
+
+const getQueue = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/sessions/{id}/queue",
+  operationId: "getQueue",
+  summary: "Look at what waits to be sent",
+  description: "In the order of departure; the time is an estimate from the pauses of the plan.",
+  query: z.object({
+    limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
+  }),
+  answers: { 200: { description: "What waits", schema: z.object({ data: z.array(QueuedMessage) }) } },
+  problems: ["not_found"],
+});
+
+export const sessionRoutes = [
+  listSessions,
+  createSession,
+  getQr,
+  getStatus,
+  checkNumber,
+  reconnect,
+  disconnect,
+  logOut,
+  deleteSession,
+  listGroups,
+  getQueue,
+];
+
+type Needed = Pick<Services, "lines" | "queueView" | "idempotency">;
+
+export function addSessions(api: Api, { lines, queueView, idempotency }: Needed): void {
+  api.on(listSessions, async ({ caller }) => ok({ data: (await lines.list(caller.account.id)).map(sessionOf) }));
+
+  api.on(createSession, async ({ caller, body: { name, pairingPhone }, repeat }) => {
+    const answerTo = (line: Line) => created({ data: sessionOf(line) });
+    return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
+      return lines.create(caller.account.id, { name, pairingPhone: pairingPhone ?? null, beside: keep });
+    });
+  });
+
+  api.on(getQr, async ({ caller, params }) => {
+    const { status, qr, pairingCode } = await lines.linking(caller.account.id, params.id);
+    return ok({ status, qr, pairingCode });
+  });
+
+  api.on(
+    getStatus,
+    async ({ caller, params }) => ok({ data: sessionOf(await lines.get(caller.account.id, params.id)) }),
+  );
+
+  api.on(checkNumber, async ({ caller, params, body }) => {
+    const { exists, jid } = await lines.checkNumber(caller.account.id, params.id, body.number);
+    return ok({ data: { exists, jid } });
+  });
+
+  const wishes: [typeof reconnect, Parameters<Lines["wish"]>[2]][] = [
+    [reconnect, "connect"],
+    [disconnect, "pause"],
+    [logOut, "log_out"],
+    [deleteSession, "delete"],
+  ];
+  for (const [route, wish] of wishes) {
+    api.on(
+      route,
+      async ({ caller, params }) => ok({ data: sessionOf(await lines.wish(caller.account.id, params.id, wish)) }),
+    );
+  }
+
+  api.on(listGroups, async ({ caller, params }) => {
+    const groups = await lines.groups(caller.account.id, params.id);
+    return ok({ data: groups.map((group) => ({ ...group, createdAt: isoTime(group.createdAt) })) });
+  });
+
+  api.on(getQueue, async ({ caller, params, query }) => {
+    const queued = await queueView(caller.account.id, params.id, { limit: query.limit });
+    return ok({
+      data: queued.map(({ message, place, estimatedDepartureAt }) => ({
+        messageId: message.id,
+        to: message.to,
+        status: message.status,
+        position: place,
+        estimatedDeparture: isoTimeOrNull(estimatedDepartureAt),
+      })),
+    });
+  });
+}
+
+/** A line as the API shows it. */
+function sessionOf(line: Line): z.infer<typeof Session> {
+  const { id, name, status, phone, lastUsed, createdAt, reason } = line;
+  return { _id: id, name, status, phone, lastUsed: isoTime(lastUsed), createdAt: isoTime(createdAt), reason };
+}

@@ -1,0 +1,280 @@
+/** Webhooks: where events are posted, the log of it, and sending again (spec, "Webhooks"). */
+import { z } from "@hono/zod-openapi";
+import { EVENT_NAMES, type EventName } from "../../event/event.ts";
+import { type Delivery, DELIVERY_STATUSES, type MadeWebhook, type Webhook } from "../../webhook/webhooks.ts";
+import { madeOnce } from "../api/idempotency.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const webhookFields = {
+  id: idOf("webhook", "whk"),
+  url: z.string().openapi({ example: "https://example.com/paloma" }),
+  events: z.array(z.enum(EVENT_NAMES)),
+  sessionId: z.string().nullable().openapi({ description: "null: every session of the account" }),
+  active: z.boolean(),
+  switchedOff: z.string().nullable().openapi({
+    description: "Why the gateway itself switched it off; null if it did not",
+  }),
+  previousSecretUntil: Timestamp.nullable().openapi({ description: "Until when the previous secret signs too" }),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+};
+const WebhookRecord = z.object(webhookFields).openapi("Webhook");
+const WebhookWithSecret = z.object({
+  ...webhookFields,
+  secret: z.string().openapi({ description: "Verifies signatures; shown in this response only", example: "whsec_…" }),
+}).openapi("WebhookWithSecret");
+
+const deliveryId = z.string().regex(/^dlv_[0-9a-z]{11,80}$/, "is not the id of a delivery").openapi({
+  description: "Id of the delivery",
+  example: "dlv_0000000000421y5z7abcde",
+});
+
+const DeliveryRecord = z.object({
+  id: deliveryId,
+  eventId: z.string().openapi({ example: "evt_0000000000000042" }),
+  event: z.enum(EVENT_NAMES),
+  status: z.enum(DELIVERY_STATUSES),
+  attempts: z.array(z.object({
+    at: Timestamp,
+    status: z.int().nullable().openapi({ description: "HTTP status; null when no response came" }),
+    durationMs: z.number(),
+    error: z.string().nullable(),
+  })),
+  createdAt: Timestamp,
+  nextAttemptAt: Timestamp.nullable(),
+}).openapi("Delivery");
+
+const url = z.url({ protocol: /^https?$/, error: "must be an https URL" }).max(2048).openapi({
+  description: "HTTPS address of the client that receives the POSTs; hosts that the operator allows may be plain http",
+  example: "https://example.com/paloma",
+});
+const events = z.array(z.enum(EVENT_NAMES)).min(1).max(100).transform(unique);
+
+const NewWebhook = z.object({
+  url,
+  events: events.nullish().openapi({ description: "Left out or null: all" }),
+  sessionId: z.string().min(1).max(100).nullish().openapi({ description: "Left out or null: all sessions" }),
+}).openapi("NewWebhook");
+
+const WebhookChange = z.object({ url: url.optional(), events: events.optional(), active: z.boolean().optional() })
+  .openapi("WebhookChange");
+
+const params = idParams("webhook", "whk");
+const base = { tag: "Webhooks", access: "key" } as const;
+const ofOne = { ...base, params, problems: ["not_found"] } as const;
+const withSecret = z.object({ data: WebhookWithSecret });
+const one = z.object({ data: WebhookRecord });
+
+const listWebhooks = route({
+  ...base,
+  method: "get",
+  path: "/v1/webhooks",
+  operationId: "listWebhooks",
+  summary: "List the webhooks",
+  answers: { 200: { description: "Oldest first", schema: z.object({ data: z.array(WebhookRecord) }) } },
+  problems: [],
+});
+
+const createWebhook = route({
+  ...base,
+  method: "post",
+  path: "/v1/webhooks",
+  operationId: "createWebhook",
+  summary: "Register a webhook",
+  body: NewWebhook,
+  repeats: "handler",
+  answers: { 201: { description: "The webhook with its secret", schema: withSecret } },
+  problems: ["not_found"],
+});
+
+const updateWebhook = route({
+  ...ofOne,
+  method: "put",
+  path: "/v1/webhooks/{id}",
+  operationId: "updateWebhook",
+  summary: "Change a webhook",
+  description: "What is left out stays. While it is not active, events wait and go out in order afterwards.",
+  body: WebhookChange,
+  answers: { 200: { description: "The webhook after the change", schema: one } },
+});
+
+const deleteWebhook = route({
+  ...ofOne,
+  method: "delete",
+  path: "/v1/webhooks/{id}",
+  operationId: "deleteWebhook",
+  summary: "Remove a webhook",
+  description: "What waits for it is dropped, and its delivery log.",
+  answers: { 200: { description: "The webhook as it was", schema: one } },
+});
+
+const listDeliveries = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/webhooks/{id}/deliveries",
+  operationId: "listDeliveries",
+  summary: "Read the delivery log",
+  description: "Newest event first.",
+  query: z.object({
+    status: z.enum(DELIVERY_STATUSES).optional(),
+    before: deliveryId.optional().openapi({ description: "`next` of the page before" }),
+    limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
+  }),
+  answers: {
+    200: {
+      description: "A page of the log",
+      schema: z.object({
+        data: z.array(DeliveryRecord),
+        next: z.string().nullable().openapi({
+          description: "Goes into `before` for the next page; null: there is none",
+        }),
+      }),
+    },
+  },
+});
+
+const redeliver = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+  operationId: "redeliver",
+  summary: "Deliver one event again",
+  params: params.extend({ deliveryId }),
+  answers: { 200: { description: "The delivery", schema: z.object({ data: DeliveryRecord }) } },
+});
+
+const redeliverSince = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/webhooks/{id}/redeliver",
+  operationId: "redeliverSince",
+  summary: "Deliver everything since a time again",
+  body: z.object({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) }).openapi(
+    "RedeliverSince",
+  ),
+  answers: {
+    200: {
+      description: "How many deliveries were scheduled",
+      schema: z.object({ data: z.object({ scheduled: z.int() }) }),
+    },
+  },
+});
+
+const testWebhook = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/webhooks/{id}/test",
+  operationId: "testWebhook",
+  summary: "Send a test event",
+  description: "`webhook.test` goes to this webhook alone, whatever it subscribes to.",
+  answers: {
+    200: { description: "The event's id", schema: z.object({ data: z.object({ eventId: z.string() }) }) },
+  },
+});
+
+const rotateSecret = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/webhooks/{id}/rotate-secret",
+  operationId: "rotateWebhookSecret",
+  summary: "Make a new secret",
+  description: "The previous one goes on signing beside it until `previousSecretUntil`.",
+  answers: { 200: { description: "The webhook with its new secret", schema: withSecret } },
+});
+
+export const webhookRoutes = [
+  listWebhooks,
+  createWebhook,
+  updateWebhook,
+  deleteWebhook,
+  listDeliveries,
+  redeliver,
+  redeliverSince,
+  testWebhook,
+  rotateSecret,
+];
+
+export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhooks" | "idempotency">): void {
+  api.on(listWebhooks, async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }));
+
+  api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null }, repeat }) => {
+    const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
+    return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
+      return webhooks.create(caller.account.id, { url, events, sessionId, beside: keep });
+    });
+  });
+
+  api.on(updateWebhook, async ({ caller, params, body: { url, events, active } }) => {
+    const change = {
+      ...(url === undefined ? {} : { url }),
+      ...(events === undefined ? {} : { events }),
+      ...(active === undefined ? {} : { active }),
+    };
+    return ok({ data: recordOf(await webhooks.update(caller.account.id, params.id, change)) });
+  });
+
+  api.on(
+    deleteWebhook,
+    async ({ caller, params }) => ok({ data: recordOf(await webhooks.remove(caller.account.id, params.id)) }),
+  );
+
+  api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
+    const page = await webhooks.deliveries(caller.account.id, params.id, { status, before, limit });
+    return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
+  });
+
+  api.on(
+    redeliver,
+    async ({ caller, params }) =>
+      ok({ data: deliveryOf(await webhooks.redeliver(caller.account.id, params.id, params.deliveryId)) }),
+  );
+
+  api.on(redeliverSince, async ({ caller, params, body }) => {
+    const { scheduled } = await webhooks.redeliverSince(caller.account.id, params.id, Date.parse(body.since));
+    return ok({ data: { scheduled } });
+  });
+
+  api.on(testWebhook, async ({ caller, params }) => {
+    const { eventId } = await webhooks.test(caller.account.id, params.id);
+    return ok({ data: { eventId } });
+  });
+
+  api.on(rotateSecret, async ({ caller, params }) => {
+    const { webhook, secret } = await webhooks.rotateSecret(caller.account.id, params.id);
+    return ok({ data: { ...recordOf(webhook), secret } });
+  });
+}
+
+function recordOf(webhook: Webhook): z.infer<typeof WebhookRecord> {
+  const { id, url, events, sessionId, active, switchedOff, previousSecretUntil, createdAt, updatedAt } = webhook;
+  return {
+    id,
+    url,
+    events: [...events],
+    sessionId,
+    active,
+    switchedOff,
+    previousSecretUntil: isoTimeOrNull(previousSecretUntil),
+    createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
+  };
+}
+
+function deliveryOf(delivery: Delivery): z.infer<typeof DeliveryRecord> {
+  const { id, eventId, event, status, attempts, createdAt, nextAttemptAt } = delivery;
+  return {
+    id,
+    eventId,
+    event,
+    status,
+    attempts: attempts.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) })),
+    createdAt: isoTime(createdAt),
+    nextAttemptAt: isoTimeOrNull(nextAttemptAt),
+  };
+}
+
+function unique(names: EventName[]): EventName[] {
+  return [...new Set(names)];
+}

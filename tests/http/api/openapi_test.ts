@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { EVENT_NAMES } from "../../../src/event/event.ts";
+import { CATALOGUE, type ProblemCode } from "../../../src/errors.ts";
+import { codesOf, openApiDocument, ROUTES } from "../../../src/http/api/openapi.ts";
+import { assertFits, contractStage, type Operation, operations } from "../../support/api_contract.ts";
+import { runTable } from "../../support/api_table.ts";
+import { withApi } from "../../support/api_world.ts";
+import { TABLES } from "../tables/all.ts";
+
+Deno.test("the OpenAPI document is valid 3.1", async () => {
+  const result = await new Validator().validate({ ...structuredClone(openApiDocument()) });
+  assert.ok(result.valid, JSON.stringify(result.errors));
+});
+
+Deno.test("every operation says what a reader needs", () => {
+  const ids = operations().map(({ operation }) => operation.operationId);
+  assert.equal(new Set(ids).size, ids.length);
+  for (const { method, path, operation } of operations()) {
+    const { operationId, summary, tags, security, parameters = [], responses } = operation;
+    assert.match(operationId, /^[a-z][A-Za-z]+$/);
+    assert.ok(summary && summary.length < 60, `${operationId} has no short summary`);
+    assert.equal(tags?.length, 1);
+    assert.ok(Array.isArray(security), `${operationId} does not say which key it needs`);
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+    const declared = parameters.filter((parameter) => parameter.in === "path").map(({ name }) => name);
+    assert.deepEqual(declared.sort(), named.sort(), `${method} ${path}`);
+    for (const [status, { description }] of Object.entries(responses)) {
+      assert.ok(description, `${operationId} ${status} has no description`);
+    }
+    assert.ok(Object.keys(responses).some((status) => status.startsWith("2")), operationId);
+    if (security?.length) {
+      for (const status of ["401", "403", "429", "500", "503"]) assert.ok(responses[status], operationId);
+    }
+  }
+});
+
+Deno.test("every example fits its schema", () => {
+  for (const { operation } of operations()) {
+    const contents = [operation.requestBody, ...Object.values(operation.responses)].flatMap((part) =>
+      Object.values(part?.content ?? {})
+    );
+    for (const { schema, example, examples = {} } of contents) {
+      const values = [example, ...Object.values(examples).map(({ value }) => value)].filter((value) =>
+        value !== undefined
+      );
+      for (const value of values) assertFits(schema, value, operation.operationId);
+    }
+  }
+});
+
+Deno.test("every pattern is one that other languages can read, and its example fits it", () => {
+  let seen = 0;
+  JSON.stringify(openApiDocument(), (_, value) => {
+    if (typeof value?.pattern !== "string") return value;
+    seen++;
+    assert.doesNotMatch(
+      value.pattern,
+      /\\[pP]\{|\/[a-z]+$/,
+      "flags are lost, and not every engine knows Unicode properties",
+    );
+    if (value.example !== undefined) assert.match(String(value.example), new RegExp(value.pattern));
+    return value;
+  });
+  assert.ok(seen > 20);
+});
+
+Deno.test("every error of the catalogue is documented where it can happen", () => {
+  const documented = new Set(ROUTES.flatMap(codesOf));
+  const nowhere = Object.keys(CATALOGUE).filter((code) => !documented.has(code as ProblemCode));
+  // There is no operation for a method that a path does not have.
+  assert.deepEqual(nowhere, ["method_not_allowed"]);
+});
+
+Deno.test("every event is in the webhooks section", () => {
+  const webhooks = (openApiDocument() as { webhooks: Record<string, { post: Operation }> }).webhooks;
+  assert.deepEqual(Object.keys(webhooks).sort(), [...EVENT_NAMES].sort());
+  for (const [name, { post }] of Object.entries(webhooks)) {
+    const { schema } = post.requestBody!.content["application/json"]!;
+    const data = { "session.connected": { phone: "34600111222" } }[name];
+    if (data) assertFits(schema, { event: name, sessionId: "ses_1", sessionName: "Front", data }, name);
+    assert.throws(() => assertFits(schema, { event: name, sessionId: "ses_1" }, name));
+  }
+});
+
+Deno.test("every answer of the tables is one that the document describes, and every operation was asked", async (t) => {
+  const asked = new Set(["getMedia", "getMetrics"]); // asked by tests of their own
+  for (const [name, cases] of Object.entries(TABLES)) {
+    await withApi(async (world) => {
+      const session = await world.linkedSession();
+      const stage = contractStage(world, (operationId) => asked.add(operationId));
+      await t.step(name, (step) => runTable(step, { stage, session }, cases));
+    });
+  }
+  const all = operations().map(({ operation }) => operation.operationId);
+  assert.deepEqual(all.filter((operationId) => !asked.has(operationId)), []);
+});

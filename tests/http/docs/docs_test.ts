@@ -1,0 +1,133 @@
+/** The reference: its page is whole, and its samples work when they are pasted. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { exampleOf, rowsOf, typeOf } from "../../../src/http/docs/schema.js";
+import { KEY, SAMPLES } from "../../../src/http/docs/samples.js";
+import { listen } from "../../../src/http/listen/listen.ts";
+import { makeLog } from "../../../src/ops/log.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
+import { openApiDocument } from "../../../src/http/api/openapi.ts";
+import { assertFits, operations } from "../../support/api_contract.ts";
+import { type ApiWorld, withApi } from "../../support/api_world.ts";
+
+Deno.test("everything that the page asks for is there, and from here", () =>
+  withApi(async (world) => {
+    const waiting = ["/docs"];
+    const seen = new Set<string>();
+    for (let path = waiting.pop(); path; path = waiting.pop()) {
+      if (seen.has(path)) continue;
+      seen.add(path);
+      const response = await world.call("GET", path, { key: null });
+      const text = await response.text();
+      assert.equal(response.status, 200, path);
+      assert.equal(response.headers.get("x-content-type-options"), path.endsWith(".json") ? null : "nosniff");
+      if (path.endsWith(".json")) continue;
+      for (const [, found] of text.matchAll(/(?:href="|src="|from "|fetch\(")([./][^"#]+)"/g)) {
+        waiting.push(new URL(found!, `http://x${path === "/docs" ? "/docs/" : path}`).pathname);
+      }
+    }
+    assert.deepEqual([...seen].sort(), [
+      "/docs",
+      "/docs/docs.css",
+      "/docs/docs.js",
+      "/docs/dom.js",
+      "/docs/samples.js",
+      "/docs/schema.js",
+      "/docs/theme.css",
+      "/docs/try_it.js",
+      "/openapi.json",
+    ]);
+  }));
+
+Deno.test("a slash behind the page's address leads to the page", () =>
+  withApi(async (world) => {
+    const response = await world.call("GET", "/docs/", { key: null });
+    await response.body?.cancel();
+    assert.deepEqual([response.status, response.headers.get("location")], [302, "/docs"]);
+  }));
+
+Deno.test("the examples that the page makes of schemas fit them", () => {
+  const api = openApiDocument();
+  for (const { operation } of operations()) {
+    const contents = [operation.requestBody, ...Object.values(operation.responses)].flatMap((part) =>
+      Object.entries(part?.content ?? {})
+    );
+    for (const [type, { schema }] of contents) {
+      if (!type.endsWith("json")) continue;
+      assertFits(schema, exampleOf(api, schema), operation.operationId);
+      assert.ok(rowsOf(api, schema).every((row: { type: string }) => row.type !== ""), operation.operationId);
+    }
+    for (const { schema } of operation.parameters ?? []) assert.ok(typeOf(api, schema).length > 0);
+  }
+});
+
+Deno.test("a request that is tried as it stands names no session that nobody has", () => {
+  const api = openApiDocument();
+  const names = ["TextMessage", "DocumentMessage", "FileMessage", "BulkMessage", "NewSession", "NewWebhook"];
+  for (const name of names) {
+    const example = exampleOf(api, { $ref: `#/components/schemas/${name}` });
+    assert.equal("sessionId" in example || "pairingPhone" in example, false, name);
+  }
+});
+
+/** How each language is run; one that is not on this machine is left out. */
+const RUNNERS: Record<keyof typeof SAMPLES, { file: string; command: string[]; probe: string[] }> = {
+  curl: { file: "sample.sh", command: ["sh"], probe: ["curl", "--version"] },
+  JavaScript: {
+    file: "sample.mjs",
+    command: [Deno.execPath(), "run", "-A"],
+    // The samples need it, and Deno 2.4 has it not.
+    probe: [Deno.execPath(), "eval", "Deno.exit('openAsBlob' in await import('node:fs') ? 0 : 1)"],
+  },
+  Python: { file: "sample.py", command: ["python3"], probe: ["python3", "-c", "import requests"] },
+  PHP: { file: "sample.php", command: ["php"], probe: ["php", "-r", "exit(extension_loaded('curl') ? 0 : 1);"] },
+};
+
+async function run([command, ...args]: string[], cwd?: string): Promise<{ code: number; output: string }> {
+  try {
+    const { code, stdout } = await new Deno.Command(command!, { args, cwd, stdout: "piped", stderr: "null" }).output();
+    return { code, output: new TextDecoder().decode(stdout) };
+  } catch {
+    return { code: 127, output: "" };
+  }
+}
+
+async function accepted(world: ApiWorld): Promise<number> {
+  return (await (await world.call("GET", "/v1/messages/history")).json()).pagination.total;
+}
+
+for (const [language, write] of Object.entries(SAMPLES)) {
+  const { file, command, probe } = RUNNERS[language as keyof typeof SAMPLES];
+  const ignore = (await run(probe)).code !== 0;
+  Deno.test(`the samples in ${language} send what they say`, { ignore }, () =>
+    withApi(async (world) => {
+      await world.linkedSession();
+      const folder = await Deno.makeTempDir({ prefix: "paloma-sample-" });
+      const server = await listen(world.app, { host: "127.0.0.1", port: 0, runtime: systemRuntime(makeLog("silent")) });
+      try {
+        await Deno.writeTextFile(join(folder, "it's a picture.png"), "a picture");
+        const headers = { "x-api-key": KEY };
+        const text = 'it\'s "quoted" \\ and $HOME `x` 👋\nnext line';
+        const requests = [
+          { url: `${server.url}/v1/messages/send/text`, json: { to: "34600111222", text } },
+          {
+            url: `${server.url}/v1/messages/send/file`,
+            form: { to: "34600111222", caption: "it's here", file: { file: "it's a picture.png" } },
+          },
+        ];
+        for (const [i, request] of requests.entries()) {
+          const source = write({ method: "POST", headers, ...request }).replaceAll(KEY, world.apiKey);
+          await Deno.writeTextFile(join(folder, file), source);
+          const { output } = await run([...command, file], folder);
+          assert.match(output, /msg_[0-9a-z]{26}/, source);
+          assert.equal(await accepted(world), i + 1);
+        }
+        const { data: [upload, sent] } = await (await world.call("GET", "/v1/messages/history")).json();
+        assert.equal(sent.text, text);
+        assert.deepEqual([upload.filename, upload.caption], ["it's a picture.png", "it's here"]);
+      } finally {
+        await server.stop(0);
+        await Deno.remove(folder, { recursive: true });
+      }
+    }));
+}

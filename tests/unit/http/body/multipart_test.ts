@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { z } from "@hono/zod-openapi";
+import { Problem } from "../../../../src/errors.ts";
+import { readFormUpload } from "../../../../src/http/body/multipart.ts";
+import { StoreError } from "../../../../src/store/kv.ts";
+import { type FakeMedia, fakeMedia } from "../../../support/fake_media.ts";
+
+const schema = z.object({ to: z.string(), caption: z.string().optional(), file: z.string() });
+
+function requestOf(text: string, chunkSize: number): Request {
+  const bytes = new TextEncoder().encode(text);
+  const chunks = Array.from(
+    { length: Math.ceil(bytes.length / chunkSize) },
+    (_, i) => bytes.subarray(i * chunkSize, (i + 1) * chunkSize),
+  );
+  return new Request("http://x/", {
+    method: "POST",
+    headers: { "content-type": "multipart/form-data; boundary=B" },
+    body: ReadableStream.from(chunks),
+    duplex: "half",
+  } as RequestInit);
+}
+
+const field = (name: string, value: string) =>
+  `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+const file = (content: string, filename = 'filename="a.png"') =>
+  `--B\r\nContent-Disposition: form-data; name="file"; ${filename}\r\nContent-Type: image/png\r\n\r\n${content}\r\n`;
+const END = "--B--\r\n";
+
+function read(text: string, { chunkSize = 50, media = fakeMedia() }: { chunkSize?: number; media?: FakeMedia } = {}) {
+  return readFormUpload(requestOf(text, chunkSize), { part: "file", schema, media, maxBytes: 1000 });
+}
+
+Deno.test("a form is read the same wherever it is cut", async () => {
+  const content = "first line\r\n--not the boundary\r\n\r\nlast";
+  const form = field("to", "34600111222") + file(content) + field("caption", "after – 🎉") + END;
+  for (let chunkSize = 1; chunkSize < form.length; chunkSize += chunkSize < 20 ? 1 : 23) {
+    const media = fakeMedia();
+    const upload = await read(form, { chunkSize, media });
+    assert.deepEqual(upload.fields, { to: "34600111222", caption: "after – 🎉", file: "" });
+    assert.equal(upload.filename, "a.png");
+    assert.equal(Buffer.from(media.files.get(upload.file.fileId)!).toString(), content);
+  }
+});
+
+Deno.test("a file keeps its name, however the client writes it", async () => {
+  const rows: [written: string, filename: string][] = [
+    ['filename="Büro 🎉.pdf"', "Büro 🎉.pdf"],
+    ["filename*=UTF-8''B%C3%BCro.pdf", "Büro.pdf"],
+    ["filename=\"buero.pdf\"; filename*=UTF-8''B%C3%BCro.pdf", "Büro.pdf"],
+    ['filename="5 %22 pipe.pdf"', '5 " pipe.pdf'], // browsers, Node.js, curl from 7.81
+    ['filename="5 \\" pipe.pdf"', '5 " pipe.pdf'], // older curl, Python
+    ['filename="100%20%.pdf"', "100%20%.pdf"],
+    ["filename=bare.pdf", "bare.pdf"],
+  ];
+  for (const [written, filename] of rows) {
+    const upload = await read(field("to", "34600111222") + file("content", written) + END);
+    assert.equal(upload.filename, filename, written);
+  }
+});
+
+Deno.test("a form that ends anywhere before its end leaves no file", async () => {
+  const form = field("to", "34600111222") + file("content") + END;
+  for (let length = 0; length < form.length - 4; length += 3) {
+    const media = fakeMedia();
+    await assert.rejects(
+      read(form.slice(0, length), { media }),
+      (error) => error instanceof Problem && error.status === 400 || assert.fail(String(error)),
+      `cut at ${length}`,
+    );
+    assert.equal(media.files.size, 0);
+  }
+});
+
+Deno.test("a store that fails, early or at the very end, is the store's failure", async () => {
+  const form = field("to", "34600111222") + file("x".repeat(500)) + END;
+  const early = { ...fakeMedia(), write: () => Promise.reject(new StoreError("full", "no space")) };
+  const media = fakeMedia();
+  const late: FakeMedia = {
+    ...media,
+    async write(content, maxBytes) {
+      await media.write(content, maxBytes);
+      // After the form was read to its end, as a failing fsync is.
+      await new Promise((resolve) => setImmediate(resolve));
+      throw new StoreError("full", "no space");
+    },
+  };
+  for (const failing of [early, late]) {
+    await assert.rejects(
+      read(form, { media: failing }),
+      (error) => error instanceof StoreError && error.code === "full",
+    );
+  }
+});
+
+Deno.test("a file over the limit is refused as too large", async () => {
+  const media = fakeMedia();
+  await assert.rejects(
+    read(field("to", "1") + file("x".repeat(1001)) + END, { media }),
+    (error) => error instanceof Problem && error.code === "payload_too_large",
+  );
+  assert.equal(media.files.size, 0);
+});
+
+Deno.test("names that mean something to objects are fields like any other", async () => {
+  const { fields } = await read(field("__proto__", "x") + field("to", "1") + file("y") + END);
+  assert.deepEqual(Object.keys(fields).sort(), ["file", "to"]);
+});
