@@ -90,12 +90,3 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
     signal?.addEventListener("abort", done, { once: true });
   });
 }
-
-/** Waits for the promise, at most `limitMs`; true when it settled in time. Its rejection counts as settled. */
-export async function settledWithin(clock: Clock, limitMs: number, promise: Promise<unknown>): Promise<boolean> {
-  const done = new AbortController();
-  const settled = promise.then(() => true, () => true);
-  const inTime = await Promise.race([settled, sleep(clock, limitMs, done.signal).then(() => false)]);
-  done.abort();
-  return inTime;
-}

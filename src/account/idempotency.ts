@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
-import { makeInTurn } from "../base/keyed_queue.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { Clock } from "../runtime.ts";
 import { accountKeys } from "./rows.ts";
 import { Change, type KeyOf, type Kv, type Slot } from "../store/kv.ts";
@@ -57,7 +57,7 @@ export interface Idempotency {
 
 export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; seal: Seal }): Idempotency {
   const sharedGet = shareReads(kv);
-  const inTurn = makeInTurn();
+  const requests = new KeyedQueue();
 
   function answerIn<T>({ value }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest): T | null {
     if (value === null || isOver(value, clock.now())) return null;
@@ -78,7 +78,7 @@ export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; sea
     keep,
 
     async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
-      return await inTurn(nameOf(request), async () => {
+      return await requests.add(nameOf(request), async () => {
         const kept = answerIn<T>(await sharedGet(rowOf(request)), request);
         if (kept !== null) return kept;
         const answer = await work();
@@ -90,7 +90,7 @@ export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; sea
     },
 
     async onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T> {
-      return await inTurn(nameOf(request), async () => {
+      return await requests.add(nameOf(request), async () => {
         const slot = await sharedGet(rowOf(request));
         return answerIn<T>(slot, request) ?? await work((change, answer) => keep(change.check(slot), request, answer));
       });

@@ -1,18 +1,23 @@
-/** Work that would only get into its own way if it ran at once, like changes of one row that each rest on its value. */
+/** Work on one thing, one piece after another: a chat's messages, an account's creations. Without keys: `p-queue` itself. */
+import PQueue from "p-queue";
 
-/** Runs `work` after all that was asked for earlier under the same name; settles as `work` does. */
-export type InTurn = <T>(name: string, work: () => Promise<T>) => Promise<T>;
+export class KeyedQueue {
+  /** Only of keys with work to do. */
+  readonly #queues = new Map<string, PQueue>();
 
-export function makeInTurn(): InTurn {
-  /** The end of what was asked for last, by name; it never rejects. */
-  const ends = new Map<string, Promise<void>>();
-  return (name, work) => {
-    const run = (ends.get(name) ?? Promise.resolve()).then(work);
-    const forget = () => {
-      if (ends.get(name) === end) ends.delete(name);
-    };
-    const end: Promise<void> = run.then(forget, forget);
-    ends.set(name, end);
-    return run;
-  };
+  /** Runs `work` after all that was added under the same key; settles as `work` does. Other keys do not wait. */
+  add<T>(key: string, work: () => Promise<T>): Promise<T> {
+    let queue = this.#queues.get(key);
+    if (!queue) {
+      queue = new PQueue({ concurrency: 1 });
+      queue.once("idle", () => this.#queues.delete(key));
+      this.#queues.set(key, queue);
+    }
+    return queue.add(work);
+  }
+
+  /** Resolves when nothing is running or waiting under any key. */
+  async onIdle(): Promise<void> {
+    while (this.#queues.size > 0) await Promise.all([...this.#queues.values()].map((queue) => queue.onIdle()));
+  }
 }

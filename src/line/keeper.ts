@@ -5,7 +5,7 @@
  */
 import type { EventLog } from "../event/log.ts";
 import type { MessageError } from "../message/message.ts";
-import { settledWithin } from "../runtime.ts";
+import { settledWithin } from "../base/within.ts";
 import type { CloseReason, Connection, ConnectionEvents, Network, OwnIdentity } from "../whatsapp/connection.ts";
 import { deleteLine } from "./delete.ts";
 import { DELETED_REASON, type Line } from "./line.ts";

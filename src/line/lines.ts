@@ -1,7 +1,7 @@
 /** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them (promise 5). */
 import type { Accounts } from "../account/account.ts";
 import { notFound, Problem } from "../errors.ts";
-import { makeInTurn } from "../base/keyed_queue.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
@@ -95,7 +95,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   /** Lines as they were last read for sending. */
   const sendable = new Map<string, Row<Line>>();
   /** Changes of an account's count of lines: at once, each try would let one through and all others fail. */
-  const countInTurn = makeInTurn();
+  const counting = new KeyedQueue();
 
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
     const slot = await sharedGet(lineKeys.line(lineId));
@@ -188,7 +188,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
 
   async function fulfil(accountId: string, lineId: string, wish: Wish): Promise<Line> {
     const wished = wish === "delete"
-      ? await countInTurn(accountId, () => write(accountId, lineId, wish))
+      ? await counting.add(accountId, () => write(accountId, lineId, wish))
       : await write(accountId, lineId, wish);
     supervisor.wished(wished);
     return await until(
@@ -208,7 +208,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
 
   return {
     async create(accountId, options) {
-      const line = await countInTurn(accountId, () => retryOnConflict(kv, () => creationOf(accountId, options)));
+      const line = await counting.add(accountId, () => retryOnConflict(kv, () => creationOf(accountId, options)));
       supervisor.wished(line);
       return line;
     },

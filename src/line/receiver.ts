@@ -11,7 +11,7 @@
 import type { EventBody, MessageReceivedData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
-import { makeInTurn } from "../base/keyed_queue.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import { keepFile } from "../media/store.ts";
 import { keepReceipt } from "../message/receipts.ts";
 import { type Runtime, sleep } from "../runtime.ts";
@@ -39,9 +39,8 @@ export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #line: { id: string; accountId: string };
   readonly #stopping = new AbortController();
-  /** The last message of each chat that is being worked on; the next waits for it. */
-  /** By chat. */
-  readonly #inTurn = makeInTurn();
+  /** A chat keeps its order. */
+  readonly #chats = new KeyedQueue();
   #downloads = 0;
   readonly #waitingDownloads: (() => void)[] = [];
 
@@ -52,7 +51,7 @@ export class Receiver {
 
   /** Resolves when the message is kept, or known already. Rejects only when the line stops before that. */
   message(message: Incoming): Promise<void> {
-    return this.#inTurn(message.chat, () => this.#keep(message));
+    return this.#chats.add(message.chat, () => this.#keep(message));
   }
 
   /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */

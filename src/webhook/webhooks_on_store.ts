@@ -2,7 +2,7 @@
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
-import { makeInTurn } from "../base/keyed_queue.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EVENT_NAMES, type EventName } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
@@ -36,7 +36,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
   const { kv, events, runtime, seal, dispatcher, sessions } = context;
   const { clock } = runtime;
   /** Creations of an account: at once, all but one of them would look through its webhooks in vain, time and again. */
-  const createInTurn = makeInTurn();
+  const creations = new KeyedQueue();
   const shown = (row: WebhookRow) => publicWebhook(row, clock.now());
 
   async function existing(accountId: string, webhookId: string): Promise<Slot<WebhookRow> & { value: WebhookRow }> {
@@ -138,7 +138,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
         beside?.(change, result);
         return { change, result };
       };
-      const made = await createInTurn(accountId, () => retryOnConflict(kv, creation, WEBHOOKS_PER_ACCOUNT + 1));
+      const made = await creations.add(accountId, () => retryOnConflict(kv, creation, WEBHOOKS_PER_ACCOUNT + 1));
       dispatcher.changed(row);
       return made;
     },

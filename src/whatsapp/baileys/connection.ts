@@ -30,7 +30,7 @@ import type {
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { closeReason, distrustOf, reasonOf } from "./close_reason.ts";
-import { within } from "./deadline.ts";
+import { within } from "../../base/within.ts";
 import { digitsOf } from "./incoming/decode.ts";
 import { takeFramesInTurn } from "./incoming/frames.ts";
 import { type Groups, makeGroups } from "./outgoing/groups.ts";

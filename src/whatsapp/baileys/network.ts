@@ -8,7 +8,7 @@ import type { Seal } from "../../store/seal.ts";
 import type { ConnectionEvents, Network } from "../connection.ts";
 import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
-import { within } from "./deadline.ts";
+import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";

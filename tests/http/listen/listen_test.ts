@@ -7,7 +7,8 @@ import type { Serve } from "../../../src/http/listen/serve.ts";
 import { serveConnections, serveHttp } from "../../../src/http/listen/serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "../../../src/http/listen/serve_node.ts";
 import { makeLog } from "../../../src/ops/log.ts";
-import { settledWithin, systemRuntime } from "../../../src/runtime.ts";
+import { settledWithin } from "../../../src/base/within.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
 import { withApi } from "../../support/api_world.ts";
 
 const runtime = systemRuntime(makeLog("silent"));

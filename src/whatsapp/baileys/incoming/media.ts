@@ -3,7 +3,7 @@ import type { WAMessage, WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { type IncomingMedia, MediaTrouble, MediaUnavailable } from "../../connection.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
-import { within } from "../deadline.ts";
+import { within } from "../../../base/within.ts";
 import { downloadMedia, MediaGone } from "./media_download.ts";
 import type { MediaHost } from "../media_host.ts";
 

@@ -5,7 +5,7 @@
  */
 import { type BinaryNode, getBinaryNodeChild, isPnUser, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import { within } from "../deadline.ts";
+import { within } from "../../../base/within.ts";
 import type { Groups } from "../outgoing/groups.ts";
 
 /** A chat waits for the answer: it is short. */

@@ -22,7 +22,7 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import { within } from "../deadline.ts";
+import { within } from "../../../base/within.ts";
 
 /** How long the network honours the first ref of a connection, and each later one. */
 const FIRST_REF_MS = 60_000;

@@ -3,7 +3,7 @@ import { areJidsSameUser, type GroupMetadata, type WASocket } from "@whiskeysock
 import { Problem } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Group } from "../../connection.ts";
-import { within } from "../deadline.ts";
+import { within } from "../../../base/within.ts";
 import type { OwnJids } from "../incoming/receipts.ts";
 
 /** Who is in a group may change without a word to a device that was away. */

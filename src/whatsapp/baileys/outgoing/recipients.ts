@@ -5,7 +5,7 @@ import type { Runtime } from "../../../runtime.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
 import type { NumberCheck } from "../../connection.ts";
-import { within } from "../deadline.ts";
+import { within } from "../../../base/within.ts";
 
 /** People seldom change or leave; a number that has no account is asked for every time. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;

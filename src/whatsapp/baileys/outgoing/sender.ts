@@ -9,7 +9,7 @@ import { Problem } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { Outgoing, Prepared, SendOutcome, Unsent } from "../../connection.ts";
-import { within } from "../deadline.ts";
+import { within } from "../../../base/within.ts";
 import { encode } from "./encode.ts";
 import type { Groups } from "./groups.ts";
 import { type Upload, UploadFailed } from "./media_upload.ts";
