@@ -4,14 +4,14 @@
  * one page would be asked for again and again from a warm cache.
  */
 import { join } from "node:path";
-import { makeHistory, recordStatus } from "../../src/message/history.ts";
-import { EMPTY_LEDGER, extendLedger, type Ledger } from "../../src/message/ledger.ts";
+import { makeHistory, recordStatus } from "../../src/message/history/history.ts";
+import { EMPTY_LEDGER, extendLedger } from "../../src/message/history/ledger.ts";
 import { type Message, MESSAGE_STATUSES, type MessageStatus } from "../../src/message/message.ts";
 import { utcDay } from "../../src/account/quota.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { openDenoKv, openNative } from "../../src/store/deno_kv/deno_kv.ts";
-import { messageKeys } from "../../src/message/rows.ts";
+import { type Ledger, messageKeys } from "../../src/message/rows.ts";
 import { Change, type Key, type Kv } from "../../src/store/kv.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
 

@@ -16,13 +16,6 @@ export interface Account {
   createdAt: number;
 }
 
-/** An account as it is stored: the key is found by its hash and readable only through the seal (promise 6). */
-export interface AccountRecord extends Account {
-  /** Hex; only the key with this hash is valid. */
-  keyHash: string;
-  sealedKey: Uint8Array<ArrayBuffer>;
-}
-
 /** An account with the plan that it is on: what one request needs to know of its caller. */
 export interface Caller {
   account: Account;

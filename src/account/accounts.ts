@@ -2,11 +2,11 @@
 import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { accountKeys } from "./rows.ts";
+import { accountKeys, type AccountRecord } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
-import type { Account, AccountChange, AccountRecord, Accounts, Caller } from "./account.ts";
+import type { Account, AccountChange, Accounts, Caller } from "./account.ts";
 import { hashApiKey, isApiKeyShaped, keyUnknown, makeApiKey, sameHash } from "./api_key.ts";
 import type { Plans } from "./plan.ts";
 import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";

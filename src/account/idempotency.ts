@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { Clock } from "../runtime.ts";
-import { accountKeys } from "./rows.ts";
+import { accountKeys, type KeptAnswer } from "./rows.ts";
 import { Change, type KeyOf, type Kv, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
@@ -22,13 +22,6 @@ export interface RepeatableRequest {
   /** The header's value, at most 255 characters. */
   key: string;
   fingerprint: string;
-}
-
-export interface KeptAnswer {
-  fingerprint: string;
-  /** JSON, sealed: the answer may hold a webhook's secret (promise 6). */
-  answer: Uint8Array<ArrayBuffer>;
-  keptAt: number;
 }
 
 /** Adds to a change that it keeps the answer, and that it fails its checks when another was kept meanwhile. */

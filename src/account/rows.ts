@@ -1,8 +1,22 @@
 /** The rows of accounts: who they are, their keys, plans, and kept answers. */
-import type { AccountRecord } from "./account.ts";
-import type { KeptAnswer } from "./idempotency.ts";
-import type { Plan } from "./plan.ts";
 import { key, prefix } from "../store/kv.ts";
+import type { Account } from "./account.ts";
+import type { Plan } from "./plan.ts";
+
+/** An account as it is stored: the key is found by its hash and readable only through the seal (promise 6). */
+export interface AccountRecord extends Account {
+  /** Hex; only the key with this hash is valid. */
+  keyHash: string;
+  sealedKey: Uint8Array<ArrayBuffer>;
+}
+
+/** What was answered under a client's `Idempotency-Key`. */
+export interface KeptAnswer {
+  fingerprint: string;
+  /** JSON, sealed: the answer may hold a webhook's secret (promise 6). */
+  answer: Uint8Array<ArrayBuffer>;
+  keptAt: number;
+}
 
 export const accountKeys = {
   /** An account with its sealed key. */

@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import type { Accounts } from "../account/account.ts";
 import { makeAccounts } from "../account/accounts.ts";
-import { makePlans, type Plans } from "../account/plan.ts";
+import type { Plans } from "../account/plan.ts";
+import { makePlans } from "../account/plans.ts";
 import type { Config } from "../config.ts";
 import type { Runtime } from "../runtime.ts";
 import { secretKey, wrongSecretKey } from "./secret_key.ts";

@@ -6,12 +6,11 @@
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
 import { Batcher, type Settled } from "../store/layers/batch.ts";
-import { messageKeys } from "./rows.ts";
+import { type Ledger, messageKeys } from "./rows.ts";
 import { type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { type Accepted, type AcceptOptions, LineChanged, type SendCommand } from "./accept.ts";
 import { AcceptRound, loadOfCommand, type RestRow, restsOf } from "./accept_round.ts";
 import { removeDraft } from "./bulk_draft.ts";
-import type { Ledger } from "./ledger.ts";
 import { commitSized } from "./message_rows.ts";
 
 /** How often the ledger may be found changed by another process before the sends are given up. */

@@ -1,13 +1,13 @@
 /** One commit of accepted sends in the making: it rests on the ledger as it was read, and is void once that changed. */
 import { keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
-import { messageKeys } from "./rows.ts";
+import { type Ledger, messageKeys } from "./rows.ts";
 import { nameOfKey } from "../store/key_name.ts";
 import { Change, type Slot } from "../store/kv.ts";
 import type { Accepted, AcceptOptions, SendCommand } from "./accept.ts";
 import { beginDraft, publishDraft, writeDraft } from "./bulk_draft.ts";
 import { answerOf, type KeptSend, readFirstAnswer } from "./first_answer.ts";
-import { EMPTY_LEDGER, extendLedger, type Ledger } from "./ledger.ts";
+import { EMPTY_LEDGER, extendLedger } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
 import { addMessages, fitsOneCommit, type Load, loadOf } from "./message_rows.ts";
 

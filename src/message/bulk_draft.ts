@@ -3,16 +3,10 @@
  * none). Nothing shows a draft: no history number, no quota, and queue rows that name a bulk count only with its row.
  * What a crash leaves of a draft is removed at boot.
  */
-import { messageKeys } from "./rows.ts";
+import { type BulkDraft, messageKeys } from "./rows.ts";
 import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 import { addMessages, commitSized, loadOf, removeMessage } from "./message_rows.ts";
-
-export interface BulkDraft {
-  /** The draft's messages have ids from this to that, with no other message between. */
-  firstMessageId: string;
-  lastMessageId: string;
-}
 
 /** Adds to the change that these messages, which must be all of the bulk, are going to be written as a draft. */
 export function beginDraft(change: Change, bulkId: string, messages: readonly Message[]): void {

@@ -4,7 +4,7 @@ import type { QuotaLeft } from "../account/quota.ts";
 import { messageKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Accepted } from "./accept.ts";
-import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
+import { EMPTY_LEDGER, messageIds } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
 
 /** What is kept under the key: which messages were the answer, by history number. */

@@ -64,20 +64,3 @@ export interface Message {
   deliveredAt: number | null;
   readAt: number | null;
 }
-
-/** A row of a line's queue: exists while the message is `queued` or `processing`. */
-export interface QueueRow {
-  messageId: string;
-  accountId: string;
-  /** The bulk that the message came with; the row counts only once the bulk's own row exists. */
-  bulkId: string | null;
-}
-
-/** A bulk send. Its row is the last that accept writes, so that a crash in the middle leaves none of it (promise 1). */
-export interface Bulk {
-  accountId: string;
-  sessionId: string;
-  /** How many messages. */
-  total: number;
-  createdAt: number;
-}

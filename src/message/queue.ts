@@ -3,8 +3,8 @@
  * Truth is these rows (promise 7); whoever adds or takes them does so in the commit that changes the message.
  */
 import type { Change, Kv, Row } from "../store/kv.ts";
-import { messageKeys } from "./rows.ts";
-import type { Message, QueueRow } from "./message.ts";
+import type { Message } from "./message.ts";
+import { messageKeys, type QueueRow } from "./rows.ts";
 
 /** Adds a new message and its place in the line's queue to the change. */
 export function enqueue(change: Change, message: Message): void {

@@ -10,7 +10,7 @@ import { lineKeys } from "../line/rows.ts";
 import { messageKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
-import type { RecordStatus } from "./history.ts";
+import type { RecordStatus } from "./history/history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { dequeue } from "./queue.ts";
 import { earlyReceipts, isProved, statusBody } from "./receipts.ts";

@@ -1,8 +1,45 @@
 /** The rows of messages: queue, history, receipts, ledger. */
-import type { BulkDraft } from "./bulk_draft.ts";
-import type { Ledger } from "./ledger.ts";
-import type { Bulk, Message, QueueRow } from "./message.ts";
+import type { Usage } from "../account/quota.ts";
 import { key, prefix } from "../store/kv.ts";
+import type { Message } from "./message.ts";
+
+/** A row of a line's queue: exists while the message is `queued` or `processing`. */
+export interface QueueRow {
+  messageId: string;
+  accountId: string;
+  /** The bulk that the message came with; the row counts only once the bulk's own row exists. */
+  bulkId: string | null;
+}
+
+/** A bulk send. Its row is the last that accept writes, so that a crash in the middle leaves none of it (promise 1). */
+export interface Bulk {
+  accountId: string;
+  sessionId: string;
+  /** How many messages. */
+  total: number;
+  createdAt: number;
+}
+
+/** A bulk that is being written over several commits. */
+export interface BulkDraft {
+  /** The draft's messages have ids from this to that, with no other message between. */
+  firstMessageId: string;
+  lastMessageId: string;
+}
+
+/** The row of an account that every accept checks and rewrites. */
+export interface Ledger {
+  usage: Usage;
+  /** How many messages the account has sent: the last history number. */
+  messages: number;
+  /**
+   * The last place given out in the queues of the account's lines. A line belongs to one account, so places that grow
+   * over the account are an order for each line; they may have gaps, history numbers may not.
+   */
+  lastPosition: number;
+  /** Ids of the messages after the last full block, oldest first. */
+  openBlock: string[];
+}
 
 export const messageKeys = {
   /** A message by its id. */
@@ -31,7 +68,7 @@ export const messageKeys = {
   /** The first history number of a UTC day (`YYYY-MM-DD`) on which anything was accepted. */
   historyDay: (accountId: string, day: string) => key<number>("history_day", accountId, day),
   historyDays: (accountId: string) => prefix<number>("history_day", accountId),
-  /** Packed statuses (level 0) and counts of them (above), see message/status_index.ts. */
+  /** Packed statuses (level 0) and counts of them (above), see `history/status_index.ts`. */
   statusCounts: (accountId: string, level: number, index: number) =>
     key<bigint>("status_counts", accountId, level, index),
   statusCountsOf: (accountId: string, level: number) => prefix<bigint>("status_counts", accountId, level),

@@ -1,7 +1,7 @@
 /** What `/metrics` reads when it is asked: how much there is now. None of it reads more the longer the history is. */
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
-import type { QueuedCount } from "../message/queued_count.ts";
+import type { QueuedCount } from "../message/history/counts.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
 

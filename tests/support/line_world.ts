@@ -9,7 +9,7 @@ import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
 import type { OutgoingContent } from "../../src/message/content.ts";
-import { recordStatus } from "../../src/message/history.ts";
+import { recordStatus } from "../../src/message/history/history.ts";
 import type { Message, MessageStatus } from "../../src/message/message.ts";
 import type { FetchFile } from "../../src/message/fetch_file.ts";
 import { addMessages } from "../../src/message/message_rows.ts";

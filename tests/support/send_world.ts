@@ -1,10 +1,11 @@
 /** What a send passes through, on a real store in memory: account, accept, history. Lines are names only. */
 import { makeAccounts } from "../../src/account/accounts.ts";
 import { type Idempotency, makeIdempotency } from "../../src/account/idempotency.ts";
-import { makePlans, type Plan } from "../../src/account/plan.ts";
+import type { Plan } from "../../src/account/plan.ts";
+import { makePlans } from "../../src/account/plans.ts";
 import type { Account, Accounts, Caller } from "../../src/account/account.ts";
 import { type Accept, makeAccept, type SendCommand } from "../../src/message/accept.ts";
-import { type History, makeHistory } from "../../src/message/history.ts";
+import { type History, makeHistory } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import type { Key, Kv } from "../../src/store/kv.ts";

@@ -7,7 +7,7 @@ import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
 import { parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
 import { invalid, Problem } from "../../errors.ts";
-import type { QuotaState } from "../../message/quota_view.ts";
+import type { QuotaState } from "../../message/history/counts.ts";
 import { makeCheckPlace, readKey } from "../edge/auth.ts";
 import { makeClientAddress } from "../edge/client_address.ts";
 import { type Api, ok, route } from "../api/route.ts";

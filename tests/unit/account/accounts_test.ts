@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { makePlans } from "../../../src/account/plan.ts";
+import { makePlans } from "../../../src/account/plans.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
 

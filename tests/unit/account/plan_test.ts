@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { DEFAULT_PLANS, makePlans } from "../../../src/account/plan.ts";
+import { DEFAULT_PLANS } from "../../../src/account/plan.ts";
+import { makePlans } from "../../../src/account/plans.ts";
 import { withSendWorld } from "../../support/send_world.ts";
 
 Deno.test("a new data folder has the default plans, free with 1 session and 100 messages a day", () =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { removeDrafts } from "../../../src/message/bulk_draft.ts";
-import type { Ledger } from "../../../src/message/ledger.ts";
+import type { Ledger } from "../../../src/message/rows.ts";
 import { LineQueue } from "../../../src/message/queue.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { StoreError } from "../../../src/store/kv.ts";

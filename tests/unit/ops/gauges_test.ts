@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { addGauges } from "../../../src/ops/gauges.ts";
-import { makeQueuedCount } from "../../../src/message/queued_count.ts";
+import { makeQueuedCount } from "../../../src/message/history/counts.ts";
 import { makeMetrics } from "../../../src/ops/metrics.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";

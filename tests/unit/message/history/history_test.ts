@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { recordStatus } from "../../../src/message/history.ts";
-import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
-import { messageKeys } from "../../../src/message/rows.ts";
-import { Change } from "../../../src/store/kv.ts";
-import { ManualClock, seededRandom, testRuntime } from "../../support/runtime.ts";
-import { aBulk, aCaller, aLine, aSend, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
+import { recordStatus } from "../../../../src/message/history/history.ts";
+import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../../src/message/message.ts";
+import { messageKeys } from "../../../../src/message/rows.ts";
+import { Change } from "../../../../src/store/kv.ts";
+import { ManualClock, seededRandom, testRuntime } from "../../../support/runtime.ts";
+import { aBulk, aCaller, aLine, aSend, type SendWorld, sendWorld, withSendWorld } from "../../../support/send_world.ts";
 
 const ALL = { page: 1, limit: 20, status: null, from: null, to: null };
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { MESSAGE_STATUSES, type MessageStatus, NEXT_STATUS } from "../../../src/message/message.ts";
-import { EndedStretches, moveStatus, StatusReader } from "../../../src/message/status_index.ts";
-import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
-import { Change, type Kv } from "../../../src/store/kv.ts";
-import { seededRandom, testRuntime } from "../../support/runtime.ts";
+import { MESSAGE_STATUSES, type MessageStatus, NEXT_STATUS } from "../../../../src/message/message.ts";
+import { EndedStretches, moveStatus, StatusReader } from "../../../../src/message/history/status_index.ts";
+import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
+import { Change, type Kv } from "../../../../src/store/kv.ts";
+import { seededRandom, testRuntime } from "../../../support/runtime.ts";
 
 const ACCOUNT = "acc_1";
 

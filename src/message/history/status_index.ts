@@ -7,10 +7,10 @@
  * conflicts, group commit sums it, and since each change of a message is committed once, the sums are exact. `queued`
  * is 0 everywhere, so a new message costs nothing here.
  */
-import { messageKeys } from "./rows.ts";
-import type { Change, Kv } from "../store/kv.ts";
+import { messageKeys } from "../rows.ts";
+import type { Change, Kv } from "../../store/kv.ts";
 import { BLOCK_SIZE } from "./ledger.ts";
-import type { MessageStatus } from "./message.ts";
+import type { MessageStatus } from "../message.ts";
 
 const CODES: Readonly<Record<MessageStatus, number>> = { queued: 0, processing: 1, sent: 2, failed: 3 };
 const STATUS_BITS = 2;

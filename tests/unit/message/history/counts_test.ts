@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { recordStatus } from "../../../src/message/history.ts";
-import { makeQueuedCount } from "../../../src/message/queued_count.ts";
-import { Change } from "../../../src/store/kv.ts";
-import { aBulk, aCaller, aSend, withSendWorld } from "../../support/send_world.ts";
+import { recordStatus } from "../../../../src/message/history/history.ts";
+import { makeQueuedCount } from "../../../../src/message/history/counts.ts";
+import { Change } from "../../../../src/store/kv.ts";
+import { aBulk, aCaller, aSend, withSendWorld } from "../../../support/send_world.ts";
 
 Deno.test("what waits is counted over all accounts, and what moved on is not", () =>
   withSendWorld(async ({ kv, accept, history }) => {

@@ -3,23 +3,10 @@
  * order over concurrent accepts: the quota's counts and the last history number. History numbers are dense from 1, and
  * the ids behind them lie in blocks of 30, so that history costs an accept no row of its own but one in 30.
  */
-import { NO_USAGE, type Usage } from "../account/quota.ts";
-import { messageKeys } from "./rows.ts";
-import type { Change, Kv } from "../store/kv.ts";
-import type { Message } from "./message.ts";
-
-export interface Ledger {
-  usage: Usage;
-  /** How many messages the account has sent: the last history number. */
-  messages: number;
-  /**
-   * The last place given out in the queues of the account's lines. A line belongs to one account, so places that grow
-   * over the account are an order for each line; they may have gaps, history numbers may not.
-   */
-  lastPosition: number;
-  /** Ids of the messages after the last full block, oldest first. */
-  openBlock: string[];
-}
+import { NO_USAGE, type Usage } from "../../account/quota.ts";
+import { type Ledger, messageKeys } from "../rows.ts";
+import type { Change, Kv } from "../../store/kv.ts";
+import type { Message } from "../message.ts";
 
 /**
  * Messages whose ids share a row, and whose statuses share a counter (`status_index.ts`): 2 bits each, and 60 bits stay

@@ -2,11 +2,11 @@
  * The history of an account: any page of a million messages, and totals, without reading them all.
  * Indexes and counters by account, day and status change in the commits that change the messages.
  */
-import { notFound } from "../errors.ts";
-import { messageKeys } from "./rows.ts";
-import type { Change, Kv } from "../store/kv.ts";
+import { notFound } from "../../errors.ts";
+import { messageKeys } from "../rows.ts";
+import type { Change, Kv } from "../../store/kv.ts";
 import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
-import type { Message, MessageStatus } from "./message.ts";
+import type { Message, MessageStatus } from "../message.ts";
 import { EndedStretches, moveStatus, StatusReader } from "./status_index.ts";
 
 export interface HistoryQuery {

@@ -1,0 +1,39 @@
+/** What can be told of an account without its messages: how many wait, and what its quota leaves. */
+import type { Caller } from "../../account/account.ts";
+import { NO_USAGE, type QuotaLeft, quotaLeft, usageAt } from "../../account/quota.ts";
+import type { Clock } from "../../runtime.ts";
+import type { Kv } from "../../store/kv.ts";
+import { messageKeys } from "../rows.ts";
+import { EndedStretches, StatusReader } from "./status_index.ts";
+
+/** How many messages of all accounts wait in queues: from the status index, two small reads an account. */
+export type QueuedCount = () => Promise<number>;
+
+export function makeQueuedCount(kv: Kv): QueuedCount {
+  const ended = new EndedStretches();
+  return async () => {
+    let queued = 0;
+    for await (const { key, value: { messages } } of kv.list({ prefix: messageKeys.ledgers() })) {
+      const reader = new StatusReader({ kv, ended }, { accountId: String(key.at(-1)), status: "queued", messages });
+      queued += await reader.rank(messages);
+    }
+    return queued;
+  };
+}
+
+export interface QuotaState {
+  /** Messages accepted this UTC day and this UTC month. */
+  used: { daily: number; monthly: number };
+  remaining: QuotaLeft;
+}
+
+/** What the account has used of its quota and what is left, as the next accept would count it. */
+export type QuotaView = (caller: Caller) => Promise<QuotaState>;
+
+export function makeQuotaView({ kv, clock }: { kv: Kv; clock: Clock }): QuotaView {
+  return async ({ account, plan }) => {
+    const { value: ledger } = await kv.get(messageKeys.ledger(account.id));
+    const usage = usageAt(ledger?.usage ?? NO_USAGE, clock.now());
+    return { used: { daily: usage.daily, monthly: usage.monthly }, remaining: quotaLeft(plan, usage) };
+  };
+}
