@@ -3,9 +3,15 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "@hono/hono";
 import type { Caller } from "../../account/account.ts";
 
+/** A request that the panel makes for somebody who has signed in there: it needs no key, and is on no rate limit. */
+export interface SignedIn {
+  /** As `authenticate` of a key (`edge/auth.ts`), asked anew whenever a stream wants to know. Throws Problem. */
+  caller(): Promise<Caller>;
+}
+
 export interface ApiEnv {
   /** Node's request and response; absent when a test calls the app in the same process. */
-  Bindings: Partial<HttpBindings>;
+  Bindings: Partial<HttpBindings> & { person?: SignedIn };
   Variables: {
     requestId: string;
     /** What the request has earned for the head of its answer, whatever that will be: CORS, limits, its id. */

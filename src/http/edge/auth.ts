@@ -1,4 +1,4 @@
-/** Who calls, and whether from here (spec, Authentication). */
+/** Who calls, and whether from here (spec, Authentication); the panel vouches for whom it lets in. */
 import type { Account, Accounts, Caller } from "../../account/account.ts";
 import { keyUnknown } from "../../account/api_key.ts";
 import { domainAllowed, ipAllowed } from "../../account/restrictions.ts";
@@ -38,8 +38,12 @@ export function makeAuth(
   }
 
   return {
-    authenticate: async (c, form) => allowed(c, await accounts.authenticate(readKey(c, form))),
+    async authenticate(c, form) {
+      const person = c.env?.person;
+      return person ? await person.caller() : allowed(c, await accounts.authenticate(readKey(c, form)));
+    },
     async recognise(c, form) {
+      if (c.env?.person) return await c.env.person.caller();
       const key = readKey(c, form);
       return allowed(c, await accounts.recall(key) ?? await accounts.authenticate(key));
     },
