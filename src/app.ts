@@ -77,6 +77,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
+  const network = openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp });
   const alarms = timerAlarmClock({ runtime });
   const supervisor = new Supervisor({
     kv,
@@ -88,7 +89,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     delays,
     events,
     media: makeMediaIngest({ media, links, runtime }),
-    network: openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp }),
+    network,
   });
   const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
   const lines = makeLines({ kv, runtime, accounts, supervisor });
@@ -122,7 +123,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const server = await listen(api, { ...config, runtime });
   await dispatcher.start();
   await supervisor.start();
-  const maintenance = startMaintenance(sweeps({ kv, runtime, media }), { runtime });
+  const maintenance = startMaintenance(sweeps({ kv, runtime, media, network }), { runtime });
   runtime.log.info({ url: server.url, dataDir: config.dataDir }, "the gateway is up");
 
   return {

@@ -37,7 +37,7 @@ export interface Lines {
   forSending(accountId: string, lineId: string | null): Promise<Row<Line>>;
   /** The row of the line is not any more what it was. */
   changed(lineId: string): void;
-  /** Throws session_not_connected, network_error, network_timeout. */
+  /** Throws session_not_connected, NetworkRefusal, NetworkTimeout. */
   checkNumber(accountId: string, lineId: string, number: string): Promise<NumberCheck>;
   /** Throws as checkNumber. */
   groups(accountId: string, lineId: string): Promise<Group[]>;

@@ -8,7 +8,7 @@ import { sweepMedia, sweepOrphans } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
-import { sweepWhatsApp } from "../whatsapp/baileys/expiry.ts";
+import type { Network } from "../whatsapp/connection.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -17,16 +17,17 @@ export interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
   media: DiskMediaStore;
+  network: Pick<Network, "sweep">;
 }
 
 export function sweeps(context: SweepContext): Sweep[] {
-  const { kv, runtime } = context;
+  const { kv, runtime, network } = context;
   const now = () => runtime.clock.now();
   const sweepSeen = makeSweepSeen(kv);
   return [
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
-    { name: "network rows", everyMs: HOUR_MS, run: () => sweepWhatsApp(kv, now()) },
+    { name: "network rows", everyMs: HOUR_MS, run: () => network.sweep() },
     {
       name: "events",
       everyMs: 10 * MINUTE_MS,

@@ -16,6 +16,8 @@ export interface Network {
    * handed over yet goes to `message` of the line's last `open` before, though that connection is closed.
    */
   forget(lineId: string): Promise<void>;
+  /** Drops rows of the engine's own whose time is over. Returns how many. */
+  sweep(): Promise<number>;
 }
 
 export interface OpenOptions {
@@ -74,7 +76,7 @@ export interface Connection {
    * An abort ends what it still does; what it resolves to is then nobody's concern.
    */
   prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared>;
-  /** Throws Problem network_error or network_timeout when the network cannot be asked: a guess is never an answer. */
+  /** Throws NetworkRefusal or NetworkTimeout when the network cannot be asked: a guess is never an answer. */
   checkNumber(number: string): Promise<NumberCheck>;
   /** Throws as checkNumber does. */
   groups(): Promise<Group[]>;
@@ -219,4 +221,14 @@ export class MediaUnavailable extends Error {
 /** The file of an incoming message cannot be had now: the network or its media host is in trouble that may pass. */
 export class MediaTrouble extends Error {
   override name = "MediaTrouble";
+}
+
+/** The network said no, or there is no connection to ask it by. The message is one sentence that clients may read. */
+export class NetworkRefusal extends Error {
+  override name = "NetworkRefusal";
+}
+
+/** The network did not answer in time. The message is one sentence that clients may read. */
+export class NetworkTimeout extends Error {
+  override name = "NetworkTimeout";
 }

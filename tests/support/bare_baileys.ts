@@ -14,11 +14,9 @@ import {
 } from "@whiskeysockets/baileys";
 import { Agent } from "node:https";
 import pino from "pino";
-import { repairCiphers } from "../../src/repair_ciphers.ts";
 import type { Phone } from "../../src/sandbox/device.ts";
 import type { SandboxNetwork } from "../../src/sandbox/network.ts";
 
-repairCiphers();
 // libsignal prints whole sessions with it.
 console.info = () => {};
 

@@ -6,12 +6,17 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
-import { Problem } from "../../src/errors.ts";
-import { repairCiphers } from "../../src/repair_ciphers.ts";
 import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import type { InboxItem, Phone } from "../../src/sandbox/device.ts";
 import { type OpenNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import type { Connection, Network, Outgoing, OutgoingBody, SendOutcome } from "../../src/whatsapp/connection.ts";
+import {
+  type Connection,
+  type Network,
+  NetworkRefusal,
+  type Outgoing,
+  type OutgoingBody,
+  type SendOutcome,
+} from "../../src/whatsapp/connection.ts";
 import { LineEvents } from "./line_events.ts";
 import { ManualClock } from "./runtime.ts";
 
@@ -60,7 +65,6 @@ export async function withScene(
   play: (scene: Scene) => Promise<void>,
   options: SceneOptions = {},
 ): Promise<void> {
-  repairCiphers();
   const folder = await Deno.makeTempDir({ prefix: "paloma-connection-" });
   const log = pino({ level: "silent" });
   const simulated = await startNetwork({ runtime: systemRuntime(log), ...options });
@@ -558,7 +562,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     );
     await assert.rejects(
       connection.checkNumber(FRIEND),
-      (error) => error instanceof Problem && error.code === "network_error",
+      NetworkRefusal,
     );
     const words = Array.from({ length: 20 }, (_, i) => `missed ${i}`);
     for (const word of words) await scene.friend.sendMessage({ to: OWNER, text: word });

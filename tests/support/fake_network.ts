@@ -1,19 +1,19 @@
 /** A messaging network at the port: a test says what happens, and sees what the product asked of it. */
-import { Problem } from "../../src/errors.ts";
 import { type Clock, sleep } from "../../src/runtime.ts";
-import type {
-  CloseReason,
-  Connection,
-  ConnectionEvents,
-  Group,
-  Network,
-  NumberCheck,
-  OpenOptions,
-  Outgoing,
-  OwnIdentity,
-  Prepared,
-  SendOutcome,
-  Unsent,
+import {
+  type CloseReason,
+  type Connection,
+  type ConnectionEvents,
+  type Group,
+  type Network,
+  NetworkTimeout,
+  type NumberCheck,
+  type OpenOptions,
+  type Outgoing,
+  type OwnIdentity,
+  type Prepared,
+  type SendOutcome,
+  type Unsent,
 } from "../../src/whatsapp/connection.ts";
 
 /** One attempt as the network saw it. */
@@ -81,6 +81,10 @@ export class FakeNetwork implements Network {
   }
 
   /** The process that used it has died: nothing it opened is heard any more. */
+  sweep(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   forgetProcess(): void {
     for (const connection of this.connections) {
       connection.isClosed = true;
@@ -155,7 +159,7 @@ export class FakeConnection implements Connection {
   }
 
   checkNumber(number: string): Promise<NumberCheck> {
-    if (!this.isOpen) return Promise.reject(new Problem("network_timeout", "not connected"));
+    if (!this.isOpen) return Promise.reject(new NetworkTimeout("not connected"));
     return Promise.resolve({ exists: true, jid: `${number}@s.whatsapp.net` });
   }
 

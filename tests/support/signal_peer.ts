@@ -15,10 +15,7 @@ import {
   unpadRandomMax16,
 } from "@whiskeysockets/baileys";
 import pino from "pino";
-import { repairCiphers } from "../../src/repair_ciphers.ts";
 import { quietLogger } from "../../src/whatsapp/baileys/repairs/quiet_logger.ts";
-
-repairCiphers();
 
 type Repository = ReturnType<SocketConfig["makeSignalRepository"]>;
 

@@ -6,15 +6,11 @@ import assert from "node:assert/strict";
 import pino from "pino";
 import type { PlanChange } from "../../src/account/plan.ts";
 import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
-import { repairCiphers } from "../../src/repair_ciphers.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type NetworkOptions, type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
 import { findLeaks, type Secret } from "./leaks.ts";
 import { Secrets } from "./secrets.ts";
-
-// The phones encrypt in this process.
-repairCiphers();
 
 export interface StageOptions {
   /** Bounds of the account's plan; without them it is on the plan `sandbox`: no quota, no pauses. */

@@ -6,7 +6,7 @@ const ROOT = join(import.meta.dirname!, "..", "..");
 
 /** From the ground up. Neighbours on one floor do not import each other. */
 const FLOORS = [
-  ["runtime.ts", "errors.ts", "version.ts", "repair_ciphers.ts"],
+  ["runtime.ts", "errors.ts", "version.ts"],
   ["base"],
   ["config.ts"],
   ["store", "egress", "sandbox"],

@@ -1,6 +1,7 @@
 /** The renderer of errors: every failure becomes RFC 9457 problem+json with a code of the catalogue. */
 import { CATALOGUE, Problem } from "../../errors.ts";
 import { StoreError } from "../../store/kv.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/connection.ts";
 import type { ApiContext } from "./context.ts";
 import { answerJson } from "./json_answer.ts";
 
@@ -16,6 +17,8 @@ export function problemOf(error: unknown): Problem {
       cause: error,
     });
   }
+  if (error instanceof NetworkRefusal) return new Problem("network_error", error.message, { cause: error });
+  if (error instanceof NetworkTimeout) return new Problem("network_timeout", error.message, { cause: error });
   return new Problem("internal_error", "The request failed; its requestId finds the reason in the gateway's log.", {
     cause: error,
   });

@@ -13,10 +13,10 @@ import {
   type SignalDataSet,
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
 import { networkKeys } from "./rows.ts";
 import { Change, type Kv, StoreError } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
-import { ByteCache } from "./byte_cache.ts";
 
 /** Bytes of encoded keys that one line keeps in memory: some hundred sessions. */
 const CACHE_BYTES = 256 * 1024;
@@ -64,7 +64,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   const { kv, seal, lineId } = options;
   const stored = await readCreds(options);
   const creds = stored && isLinked(stored) ? stored : initAuthCreds();
-  const cache = new ByteCache(CACHE_BYTES);
+  const cache = new LRUCache<string, Uint8Array>({ maxSize: CACHE_BYTES, sizeCalculation: ({ length }) => length });
   /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
   let writes = 0;
   const underway = new Set<Promise<unknown>>();

@@ -14,18 +14,18 @@ import {
   type WASocket,
   type WAVersion,
 } from "@whiskeysockets/baileys";
-import { Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import { type Seal, SealError } from "../../store/seal.ts";
-import type {
-  CloseReason,
-  Connection,
-  ConnectionEvents,
-  OpenOptions,
-  Outgoing,
-  OwnIdentity,
-  Prepared,
+import {
+  type CloseReason,
+  type Connection,
+  type ConnectionEvents,
+  NetworkRefusal,
+  type OpenOptions,
+  type Outgoing,
+  type OwnIdentity,
+  type Prepared,
 } from "../connection.ts";
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
 import { makeCause } from "./incoming/cause.ts";
@@ -288,7 +288,7 @@ export function connectLine(
 
   function open(): Live {
     if (!live || !loggedIn) {
-      throw new Problem("network_error", "The session is not connected to the messaging network.");
+      throw new NetworkRefusal("The session is not connected to the messaging network.");
     }
     return live;
   }

@@ -22,7 +22,7 @@ export function expireAfter(change: Change, { row, lineId, kind, id, days, now }
 }
 
 /** Drops what has ended: stanzas seen, messages sent. Returns how many rows. */
-export async function sweepWhatsApp(kv: Kv, now: number): Promise<number> {
+export async function sweepExpired(kv: Kv, now: number): Promise<number> {
   const today = Math.floor(now / DAY_MS);
   let swept = 0;
   for (;;) {

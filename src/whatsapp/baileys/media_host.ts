@@ -1,8 +1,6 @@
 /**
- * HTTP to the network's media hosts. Never follows a redirect and never leaves the hosts that are named here.
- *
- * By the gateway's own exchange: on Deno 2.4 a connection that drops is never told by node:https, and one that drops
- * within a body, either way, leaves a rejection that ends the process.
+ * HTTP to the network's media hosts. Never follows a redirect and never leaves the hosts that are named here. By
+ * the gateway's own exchange: docs/decisions/0004.
  */
 import { readFileSync } from "node:fs";
 import { DEF_MEDIA_HOST, DEFAULT_ORIGIN } from "@whiskeysockets/baileys";

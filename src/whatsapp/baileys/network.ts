@@ -8,6 +8,7 @@ import type { Seal } from "../../store/seal.ts";
 import type { ConnectionEvents, Network } from "../connection.ts";
 import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
+import { sweepExpired } from "./expiry.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { makeMediaHost } from "./media_host.ts";
@@ -82,5 +83,6 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       await forgetLine(kv, lineId);
       receivers.delete(lineId);
     },
+    sweep: () => sweepExpired(kv, runtime.clock.now()),
   };
 }

@@ -2,7 +2,7 @@
  * Downloading a received file: decrypted and verified as it streams. The library decrypts without checking the MAC or
  * the hashes, so a host could alter a file unnoticed.
  */
-import { createDecipheriv, createHash, createHmac, type Decipheriv, timingSafeEqual } from "node:crypto";
+import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
 import { MediaTrouble, MediaUnavailable } from "../../connection.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
@@ -66,7 +66,6 @@ async function* verified(
   /** The last bytes so far: they may be the MAC. */
   let tail: Uint8Array = new Uint8Array(0);
   let received = 0;
-  let isRead = false;
 
   const take = function* (plain: Uint8Array) {
     if (plain.length === 0) return;
@@ -83,11 +82,8 @@ async function* verified(
       mac.update(body);
       yield* take(decipher.update(body));
     }
-    isRead = true;
   } catch (cause) {
     throw new MediaTrouble("the download broke off", { cause });
-  } finally {
-    if (!isRead) discard(decipher);
   }
   try {
     yield* take(decipher.final());
@@ -99,15 +95,6 @@ async function* verified(
     if (received < wholeLength(encrypted, file)) throw new MediaTrouble("the download ended too soon", { cause });
     if (cause instanceof MediaUnavailable) throw cause;
     throw new MediaUnavailable("the file does not decrypt", { cause });
-  }
-}
-
-/** On Deno 2.4 a cipher that is not ended is never freed. */
-function discard(decipher: Decipheriv): void {
-  try {
-    decipher.final();
-  } catch {
-    // Half a file has no valid end.
   }
 }
 

@@ -1,8 +1,7 @@
 /** The line's groups, and what sending to one needs to know of it. */
 import { areJidsSameUser, type GroupMetadata, type WASocket } from "@whiskeysockets/baileys";
-import { Problem } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { Group } from "../../connection.ts";
+import { type Group, NetworkRefusal, NetworkTimeout } from "../../connection.ts";
 import { within } from "../../../base/within.ts";
 import type { OwnJids } from "../incoming/receipts.ts";
 
@@ -13,7 +12,7 @@ const GROUPS_KEPT = 50;
 const ANSWER_MS = 30_000;
 
 export interface Groups {
-  /** Throws Problem network_error, network_timeout. */
+  /** Throws NetworkRefusal, NetworkTimeout. */
   list(me: OwnJids): Promise<Group[]>;
   /** From the cache, else from the network: who gets a message. Throws what the library throws. */
   metadata(jid: string): Promise<GroupMetadata>;
@@ -46,10 +45,10 @@ export function makeGroups(socket: () => WASocket, runtime: Pick<Runtime, "clock
     async list(me) {
       const asked = within(clock, ANSWER_MS, socket().groupFetchAllParticipating());
       const answer = await asked.catch((cause) => {
-        throw new Problem("network_error", "The messaging network could not list the groups.", { cause });
+        throw new NetworkRefusal("The messaging network could not list the groups.", { cause });
       });
       if (answer === "late") {
-        throw new Problem("network_timeout", "The messaging network did not list the groups in time.");
+        throw new NetworkTimeout("The messaging network did not list the groups in time.");
       }
       return Object.values(answer).map((metadata) => toGroup(metadata, me));
     },

@@ -44,7 +44,6 @@ export async function encryptFile(path: string, kind: FileKind, random: Random):
       seen(chunk);
       const bytes = cipher.update(chunk);
       mac.update(bytes);
-      // Less than a block waits for more; to write nothing would hang the request on Deno 2.4.
       if (bytes.length > 0) yield bytes;
     }
     const last = cipher.final();

@@ -1,10 +1,9 @@
 /** Which JID a number has on the network, asked once and kept for a while. */
 import type { WASocket } from "@whiskeysockets/baileys";
-import { Problem } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
-import type { NumberCheck } from "../../connection.ts";
+import { NetworkRefusal, NetworkTimeout, type NumberCheck } from "../../connection.ts";
 import { within } from "../../../base/within.ts";
 
 /** People seldom change or leave; a number that has no account is asked for every time. */
@@ -12,7 +11,7 @@ const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const ANSWER_MS = 15_000;
 
 export interface Recipients {
-  /** Asks the network. Throws Problem network_error, network_timeout. */
+  /** Asks the network. Throws NetworkRefusal, NetworkTimeout. */
   check(number: string): Promise<NumberCheck>;
   /** The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as `check`. */
   jidOf(number: string): Promise<string | null>;
@@ -30,10 +29,10 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
 
   async function check(number: string): Promise<NumberCheck> {
     const answer = await within(clock, ANSWER_MS, socket.onWhatsApp(number)).catch((cause) => {
-      throw new Problem("network_error", "The messaging network could not check the number.", { cause });
+      throw new NetworkRefusal("The messaging network could not check the number.", { cause });
     });
     if (answer === "late" || answer === undefined) {
-      throw new Problem("network_timeout", "The messaging network did not say whether the number exists.");
+      throw new NetworkTimeout("The messaging network did not say whether the number exists.");
     }
     const found = answer.find((entry) => entry.exists);
     if (!found) return { exists: false, jid: `${number}@s.whatsapp.net` };

@@ -5,10 +5,16 @@
  * leave. Once the library was told to relay it, only the network's ack counts.
  */
 import { type BinaryNode, isJidGroup, jidNormalizedUser, type proto, type WASocket } from "@whiskeysockets/baileys";
-import { Problem } from "../../../errors.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
-import type { Outgoing, Prepared, SendOutcome, Unsent } from "../../connection.ts";
+import {
+  NetworkRefusal,
+  NetworkTimeout,
+  type Outgoing,
+  type Prepared,
+  type SendOutcome,
+  type Unsent,
+} from "../../connection.ts";
 import { within } from "../../../base/within.ts";
 import { encode } from "./encode.ts";
 import type { Groups } from "./groups.ts";
@@ -172,7 +178,7 @@ function nameOf(error: unknown): string {
 
 /** One sentence without the library's own words, which may hold addresses or content. */
 function describe(error: unknown): string {
-  if (error instanceof Problem) return error.message;
+  if (error instanceof NetworkRefusal || error instanceof NetworkTimeout) return error.message;
   if (error instanceof StoreError) return "The storage could not be used.";
   const code = queryError(error);
   if (code !== null) return `The network answered a query with error ${code}.`;

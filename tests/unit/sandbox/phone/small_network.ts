@@ -1,6 +1,5 @@
 /** The least network that phones can talk through: it carries each ciphertext to its device, and tells who is who. */
 import { type BinaryNode, getBinaryNodeChildren, jidDecode, jidNormalizedUser } from "@whiskeysockets/baileys";
-import { repairCiphers } from "../../../../src/repair_ciphers.ts";
 import type {
   CodeRequest,
   CompanionFinish,
@@ -16,7 +15,6 @@ import { createPhone } from "../../../../src/sandbox/phone/phone.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 // Phones encrypt in this process.
-repairCiphers();
 
 const NO_MEDIA: MediaAccess = { url: "https://127.0.0.1:1", host: "127.0.0.1:1", auth: "", caPem: "" };
 

@@ -7,7 +7,7 @@ import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
 import { type Change, StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
-import { sweepWhatsApp } from "../../../../src/whatsapp/baileys/expiry.ts";
+import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
 import {
   type JournalEntry,
   makeJournal,
@@ -259,7 +259,7 @@ Deno.test("what was handed over is remembered for 30 days, and then swept", () =
     await line.journal.done(line.decrypted[0]!);
     const now = runtime.clock.now();
     const day = 24 * 60 * 60 * 1000;
-    assert.equal(await sweepWhatsApp(kv, now + 30 * day), 0);
-    assert.equal(await sweepWhatsApp(kv, now + 31 * day), 1);
-    assert.equal(await sweepWhatsApp(kv, now + 31 * day), 0);
+    assert.equal(await sweepExpired(kv, now + 30 * day), 0);
+    assert.equal(await sweepExpired(kv, now + 31 * day), 1);
+    assert.equal(await sweepExpired(kv, now + 31 * day), 0);
   }));

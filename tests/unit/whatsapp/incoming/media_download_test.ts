@@ -1,14 +1,11 @@
 /** Files are fetched from the network's host and no other, and decrypted as they stream. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { repairCiphers } from "../../../../src/repair_ciphers.ts";
 import { downloadMedia } from "../../../../src/whatsapp/baileys/incoming/media_download.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { MediaTrouble } from "../../../../src/whatsapp/connection.ts";
 import { ManualClock } from "../../../support/runtime.ts";
 import { fallsSilent, mediaServer, uploaded, whole } from "../../../support/media_server.ts";
-
-repairCiphers();
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(10_000));
 

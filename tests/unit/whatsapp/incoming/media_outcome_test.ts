@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { WAMessage } from "@whiskeysockets/baileys";
 import { assertMediaContent, type proto } from "@whiskeysockets/baileys";
-import { repairCiphers } from "../../../../src/repair_ciphers.ts";
 import { contentOf } from "../../../../src/whatsapp/baileys/incoming/content.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
@@ -20,8 +19,6 @@ import {
   withoutLength,
 } from "../../../support/media_server.ts";
 import { ManualClock } from "../../../support/runtime.ts";
-
-repairCiphers();
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(5_000));
 const { file: FILE, bytes: BYTES } = await uploaded(PLAIN);

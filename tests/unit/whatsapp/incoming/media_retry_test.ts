@@ -5,7 +5,6 @@ import { join } from "node:path";
 import type { WAMessage } from "@whiskeysockets/baileys";
 import { openDiskMediaStore } from "../../../../src/media/disk.ts";
 import { makeMediaIngest } from "../../../../src/media/ingest.ts";
-import { repairCiphers } from "../../../../src/repair_ciphers.ts";
 import type { Clock } from "../../../../src/runtime.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
@@ -22,8 +21,6 @@ import {
   withoutLength,
 } from "../../../support/media_server.ts";
 import { testRuntime } from "../../../support/runtime.ts";
-
-repairCiphers();
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(5_000));
 const { file: FILE, bytes: BYTES } = await uploaded(PLAIN);

@@ -3,13 +3,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac } from "node:crypto";
 import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
-import { repairCiphers } from "../../../../src/repair_ciphers.ts";
 import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
 import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
 import type { OutgoingBody } from "../../../../src/whatsapp/connection.ts";
 import { testRuntime } from "../../../support/runtime.ts";
-
-repairCiphers();
 
 type FileBody = Exclude<OutgoingBody, { kind: "text" }>;
 

@@ -3,11 +3,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
-import { repairCiphers } from "../../../../src/repair_ciphers.ts";
 import { systemRandom } from "../../../../src/runtime.ts";
 import { encryptFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
-
-repairCiphers();
 
 const MAC_BYTES = 10;
 

@@ -5,7 +5,7 @@ import { proto } from "@whiskeysockets/baileys";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
-import { sweepWhatsApp } from "../../../../src/whatsapp/baileys/expiry.ts";
+import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
 import { makeSentStore } from "../../../../src/whatsapp/baileys/outgoing/sent_store.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
@@ -24,8 +24,8 @@ Deno.test("a sent message is found by its network id, by another instance too, u
     assert.equal(await makeSentStore({ kv, seal, lineId: "ses_2", runtime }).find("3EB0"), undefined);
     const { value } = await kv.get(networkKeys.waSent("ses_1", "3EB0"));
     assert.equal(Buffer.from(value!).includes("private"), false);
-    assert.equal(await sweepWhatsApp(kv, runtime.clock.now() + 14 * DAY_MS), 0);
-    assert.equal(await sweepWhatsApp(kv, runtime.clock.now() + 15 * DAY_MS), 1);
+    assert.equal(await sweepExpired(kv, runtime.clock.now() + 14 * DAY_MS), 0);
+    assert.equal(await sweepExpired(kv, runtime.clock.now() + 15 * DAY_MS), 1);
     assert.equal(await store.find("3EB0"), undefined);
   } finally {
     kv.close();
