@@ -1,8 +1,10 @@
 /** The schema version of a data folder, and the steps that bring an older one up to date. */
 import type { Runtime } from "../runtime.ts";
 import { dataKeys } from "./rows.ts";
+import { accountKeys } from "../account/rows.ts";
+import { eventKeys } from "../event/rows.ts";
 import { mediaKeys } from "../media/rows.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, key, type Kv } from "../store/kv.ts";
 
 /**
  * One step. `run` may be cut short by a crash, or run in two processes at once, and is then run again: it must be
@@ -18,6 +20,7 @@ export interface Migration {
 /** Every step since version 1, in order. */
 const MIGRATIONS: readonly Migration[] = [
   { to: 2, about: "received files are found by when they end", run: indexFileEnds },
+  { to: 3, about: "every account has an event order of its own", run: splitEventOrder },
 ];
 
 /** Rows that are converted in one commit. */
@@ -72,4 +75,16 @@ async function indexFileEnds(kv: Kv): Promise<void> {
     change = new Change();
   }
   await kv.commit(change);
+}
+
+/** One row ordered the events of all accounts: each goes on where it stood, so that no cursor sees a step back. */
+async function splitEventOrder(kv: Kv): Promise<void> {
+  const shared = await kv.get(key<number>("store", "order"));
+  if (shared.value === null) return;
+  for await (const { value: { id } } of kv.list({ prefix: accountKeys.accounts() })) {
+    const order = eventKeys.eventOrder(id);
+    // An account that has one was converted before, and may have gone on since.
+    await kv.commit(new Change().checkAbsent(order).set(order, shared.value));
+  }
+  await kv.commit(new Change().delete(shared.key));
 }

@@ -1,4 +1,4 @@
-/** The event log on the store: one row an event, in the order of commits; webhooks, feed and streams read it by cursor. */
+/** The event log on the store: one row an event, in the order of its account; webhooks, feed and streams read by cursor. */
 import { eventKeys } from "./rows.ts";
 import type { Kv, Row } from "../store/kv.ts";
 import type { Runtime } from "../runtime.ts";
@@ -32,7 +32,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       const sessionName = plain(event.sessionName);
       const body = { event: event.event, data: plain(event.data) } as typeof event;
       const appended: { id: string | null } = { id: null };
-      change.ordered((order) => {
+      change.ordered(eventKeys.eventOrder(accountId), (order) => {
         const id = eventId(order);
         appended.id = id;
         const logged: LoggedEvent = { ...body, id, accountId, sessionId, sessionName, createdAt };

@@ -3,7 +3,9 @@ import type { LoggedEvent } from "./event.ts";
 import { key, prefix } from "../store/kv.ts";
 
 export const eventKeys = {
-  /** An event at its place in the order of commits; its id is `evt_` and the order. */
+  /** The highest place in the account's order of events. */
+  eventOrder: (accountId: string) => key<number>("event_order", accountId),
+  /** An event at its place in the account's order; its id is `evt_` and the order. */
   event: (accountId: string, order: string) => key<LoggedEvent>("event", accountId, order),
   events: (accountId: string) => prefix<LoggedEvent>("event", accountId),
   /** How many events of the account are kept. */

@@ -74,7 +74,7 @@ export type Mutation =
   | { kind: "delete"; key: Key }
   | { kind: "add"; key: Key; amount: bigint };
 
-/** Builds mutations that depend on the commit's place among all commits; `order` grows with every call in the store. */
+/** Builds mutations that depend on the commit's place in a sequence; `order` sorts after all that were given before. */
 export type OrderedBuild = (order: string) => readonly Mutation[];
 
 /**
@@ -83,7 +83,7 @@ export type OrderedBuild = (order: string) => readonly Mutation[];
 export class Change {
   readonly checks: { key: Key; version: string | null }[] = [];
   readonly mutations: Mutation[] = [];
-  readonly orderedBuilds: OrderedBuild[] = [];
+  readonly orderedBuilds: { sequence: KeyOf<number>; build: OrderedBuild }[] = [];
 
   /** Commit only if the slot is still as it was read. */
   check(slot: Pick<Slot<unknown>, "key" | "version">): this {
@@ -114,11 +114,12 @@ export class Change {
   }
 
   /**
-   * Adds mutations whose keys carry the commit's place in the order of all commits, so that a reader who has seen
-   * order X never later finds a new row before X (the event feed's cursor rests on this). Pure: it may be called again.
+   * Adds mutations whose keys carry the commit's place in the sequence that stands at the key `sequence`: a reader who
+   * has seen order X of it never later finds a new row before X, which is what cursors need. No order is given twice,
+   * in any sequence. `build` is pure: it may be called again. The sequence's row counts as a check and a mutation.
    */
-  ordered(build: OrderedBuild): this {
-    this.orderedBuilds.push(build);
+  ordered(sequence: KeyOf<number>, build: OrderedBuild): this {
+    this.orderedBuilds.push({ sequence, build });
     return this;
   }
 }

@@ -5,6 +5,7 @@ import { invalid, notFound } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EVENT_NAMES, type EventName } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
+import { eventKeys } from "../event/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
@@ -66,7 +67,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
       .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
     // The cursor begins at this very commit: what happened before is none of this webhook's.
-    change.ordered((order) => [{
+    change.ordered(eventKeys.eventOrder(accountId), (order) => [{
       kind: "set",
       key: webhookKeys.webhookProgress(id),
       value: { cursor: order, origin: order, failedInARow: 0, failingSince: null, announcedAt: null },

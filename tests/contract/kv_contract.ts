@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { Change, type Key, type Kv, type Mutation, type Range, retryOnConflict } from "../../src/store/kv.ts";
+import {
+  Change,
+  type Key,
+  type KeyOf,
+  type Kv,
+  type Mutation,
+  type Range,
+  retryOnConflict,
+} from "../../src/store/kv.ts";
 import { testRuntime } from "../support/runtime.ts";
 
 export interface Engine {
@@ -10,6 +18,9 @@ export interface Engine {
   /** Opens one more instance on the data at `path`; `now` is where its clock stands. */
   open(path: string, runtime: ReturnType<typeof testRuntime>): Promise<Kv>;
 }
+
+/** Where the commits of these tests take their places. */
+const SEQUENCE: KeyOf<number> = ["sequence", 1];
 
 /** Two instances on the same data, and a way to open more. */
 interface Bench {
@@ -121,7 +132,7 @@ export function kvContract(engine: Engine): void {
       new Change().set(["k", 1], 1).add(["n"], 1),
       new Change().set(["k", 2], large.slice(0, 100_000)),
       new Change().set(["k", 3], large),
-      new Change().set(["k", 4], 1).ordered((order) => [{ kind: "set", key: ["log", order], value: 1 }]),
+      new Change().set(["k", 4], 1).ordered(SEQUENCE, (order) => [{ kind: "set", key: ["log", order], value: 1 }]),
     ];
     const versions = await Promise.all(changes.map((change) => a.commit(change)));
     versions.push(await a.commit(new Change().set(["k", 5], 1)));
@@ -323,7 +334,7 @@ export function kvContract(engine: Engine): void {
     const writers = Promise.all(
       [["a", a], ["b", b]].flatMap(([name, kv]) =>
         Array.from({ length: 100 }, async (_, i) => {
-          assert.ok(await (kv as Kv).commit(new Change().ordered(append(name as string, i))));
+          assert.ok(await (kv as Kv).commit(new Change().ordered(SEQUENCE, append(name as string, i))));
         })
       ),
     ).then(() => writing = false);
@@ -340,7 +351,7 @@ export function kvContract(engine: Engine): void {
     const append = async (kv: Kv) => {
       const change = new Change();
       for (let i = 0; i < 3; i++) {
-        change.ordered((order) => {
+        change.ordered(SEQUENCE, (order) => {
           orders.push(order);
           return [{ kind: "set", key: ["log", order], value: i }];
         });
@@ -356,9 +367,41 @@ export function kvContract(engine: Engine): void {
     assert.equal(new Set(orders.map((order) => order.length)).size, 1);
   });
 
+  test("sequences grow by themselves, and no order is given twice, whoever writes", async ({ a, b }) => {
+    const given = new Map<string, number>();
+    const append = (kv: Kv, sequence: number) =>
+      kv.commit(
+        new Change().ordered(["sequence", sequence], (order) => [
+          { kind: "set", key: ["log", sequence, order], value: order },
+        ]),
+      );
+    for (let i = 0; i < 30; i++) {
+      const versions = await Promise.all([1, 2, 3].flatMap((sequence) => [append(a, sequence), append(b, sequence)]));
+      assert.ok(versions.every((version) => version !== null));
+    }
+    for (const sequence of [1, 2, 3]) {
+      const rows = await rowsOf<string>(b, { prefix: ["log", sequence] });
+      assert.equal(rows.length, 60);
+      for (const { value } of rows) given.set(value, sequence);
+    }
+    assert.equal(given.size, 180);
+  });
+
+  test("one commit takes places in several sequences, or in none", async ({ a, b }) => {
+    const change = () =>
+      [1, 2, 3].reduce(
+        (all, sequence) =>
+          all.ordered(["sequence", sequence], (order) => [{ kind: "set", key: ["log", sequence, order], value: 1 }]),
+        new Change().checkAbsent(["taken"]).set(["taken"], 1),
+      );
+    assert.ok(await a.commit(change()));
+    assert.equal(await b.commit(change()), null);
+    for (const sequence of [1, 2, 3]) assert.equal((await rowsOf(b, { prefix: ["log", sequence] })).length, 1);
+  });
+
   test("an ordered commit whose check fails writes nothing", async ({ a, b }) => {
     await b.commit(new Change().set(["taken"], 1));
-    const change = new Change().checkAbsent(["taken"]).ordered((order) => [
+    const change = new Change().checkAbsent(["taken"]).ordered(SEQUENCE, (order) => [
       { kind: "set", key: ["log", order], value: 1 },
     ]);
     assert.equal(await a.commit(change), null);
@@ -369,7 +412,7 @@ export function kvContract(engine: Engine): void {
     const text = "z".repeat(150_000);
     await Promise.all(Array.from({ length: 12 }, (_, i) => {
       const build = (order: string): Mutation[] => [{ kind: "set", key: ["log", order], value: `${i}${text}` }];
-      return a.commit(new Change().set(["beside", i], `${i}${text}`).ordered(build));
+      return a.commit(new Change().set(["beside", i], `${i}${text}`).ordered(SEQUENCE, build));
     }));
     const rows = await rowsOf<string>(b, { prefix: ["log"] });
     assert.equal(new Set(rows.map((row) => row.value)).size, 12);

@@ -62,7 +62,7 @@ export class MemoryKv implements Kv {
       if (this.commitsLeft-- <= 0) throw new StoreError("unavailable", "the process has crashed");
       if (change.checks.some(({ key, version }) => this.#slot(key).version !== version)) return null;
       const version = String(++this.disk.commits).padStart(12, "0");
-      const ordered = change.orderedBuilds.flatMap((build) => build(String(++this.disk.orders).padStart(12, "0")));
+      const ordered = change.orderedBuilds.flatMap(({ build }) => build(String(++this.disk.orders).padStart(12, "0")));
       for (const mutation of [...change.mutations, ...ordered]) {
         const id = idOf(mutation.key);
         if (mutation.kind === "delete") this.disk.rows.delete(id);

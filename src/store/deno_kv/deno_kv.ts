@@ -6,9 +6,10 @@ import { dirname } from "node:path";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { withGroupCommit } from "../layers/batch.ts";
 import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
+import { withOrder } from "../layers/order.ts";
 import { storeKeys } from "../layers/rows.ts";
 import {
-  Change,
+  type Change,
   type Key,
   type Kv,
   type ListOptions,
@@ -28,8 +29,6 @@ const ROWS_A_ROUND = 200;
 const MOST_RACES = 100;
 /** How long opening waits for another process to let go of the file; the engine itself waits 5 s for each write. */
 const OPENING_MS = 6_000;
-/** `order` strings are this wide; decimal digits, so that they sort as the numbers do. */
-const ORDER_DIGITS = 16;
 
 /** An engine's connections to one file: on its own, a read does not wait for the flush of the commits before it. */
 export interface Connections {
@@ -115,17 +114,10 @@ function writeNothing(native: Deno.Kv): Promise<void> {
  * (Deno 2.4 and 2.9). The types of `keys.ts` keep `add` to counters.
  */
 export function denoKvEngine({ writes, reads }: Connections, options: { runtime: Pick<Runtime, "clock"> }): Kv {
-  const { clock } = options.runtime;
-  /** Ordered commits go one after another; each waits for the one before. */
-  let lastOrdered: Promise<unknown> = Promise.resolve();
-  /** The order row as this instance last saw it. */
-  let place: Slot<number> | null = null;
-
-  async function write(change: Change, ordered: readonly Mutation[]): Promise<string | null> {
+  async function write(change: Change): Promise<string | null> {
     let atomic = writes.atomic();
     for (const check of change.checks) atomic = atomic.check({ key: check.key, versionstamp: check.version });
     for (const mutation of change.mutations) atomic = mutate(atomic, mutation);
-    for (const mutation of ordered) atomic = mutate(atomic, mutation);
     for (let race = 1;; race++) {
       try {
         const result = await guarded(() => atomic.commit());
@@ -142,30 +134,7 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
     return slotOf<T>(await guarded(() => reads.get(key)));
   }
 
-  /**
-   * The order row is checked and raised in the same atomic, so two processes can never hand out places out of order.
-   * Places also keep up with the clock: after an old backup is restored they lie above all that were handed out since.
-   */
-  async function commitOrdered(change: Change): Promise<string | null> {
-    for (;;) {
-      const seen = place ?? await read<number>(storeKeys.order());
-      place = null;
-      let order = Math.max(seen.value ?? 0, clock.now() * 1000);
-      const ordered = change.orderedBuilds.flatMap((build) => build(String(++order).padStart(ORDER_DIGITS, "0")));
-      const raised = new Change().check(seen).set(storeKeys.order(), order);
-      raised.checks.push(...change.checks);
-      raised.mutations.push(...change.mutations);
-      const version = await write(raised, ordered);
-      if (version !== null) {
-        place = { key: storeKeys.order(), value: order, version };
-        return version;
-      }
-      place = await read<number>(storeKeys.order());
-      if (place.version === seen.version) return null;
-    }
-  }
-
-  return {
+  const engine: Kv = {
     get: read,
 
     async getMany<T>(wanted: readonly Key[]): Promise<Slot<T>[]> {
@@ -191,18 +160,14 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
       }
     },
 
-    async commit(change: Change): Promise<string | null> {
-      if (change.orderedBuilds.length === 0) return await write(change, []);
-      const run = lastOrdered.then(() => commitOrdered(change));
-      lastOrdered = run.catch(() => {});
-      return await run;
-    },
+    commit: write,
 
     close() {
       writes.close();
       if (reads !== writes) reads.close();
     },
   };
+  return withOrder(engine, options);
 }
 
 async function guarded<T>(run: () => Promise<T>): Promise<T> {

@@ -61,7 +61,7 @@ export class Batcher<In, Out> {
   }
 }
 
-/** Below Deno KV's 100 checks, 1,000 mutations, 80 KiB of keys and 800 KiB in all: the order row wants a place too. */
+/** Below Deno KV's 100 checks, 1,000 mutations, 80 KiB of keys and 800 KiB in all. */
 const MOST = { checks: 90, mutations: 980, keyBytes: 76 * 1024, bytes: 760 * 1024 };
 /** Mutations of an ordered build are known only when it runs. Too small a guess costs a retry one by one, no more. */
 const ORDERED_GUESS = { mutations: 12, keyBytes: 1024, bytes: 8 * 1024 };
@@ -120,6 +120,8 @@ function merge(changes: readonly Change[]): Change {
 
 interface Load {
   checks: number;
+  /** Names of the sequences in which the changes take a place: each is checked and written once. */
+  sequences: Set<string>;
   mutations: number;
   keyBytes: number;
   bytes: number;
@@ -128,7 +130,7 @@ interface Load {
 /** How many of the waiting changes, oldest first, fit into one commit and leave each other's keys alone. */
 function mergeable(waiting: readonly Change[]): number {
   if (waiting.length === 1) return 1;
-  const load: Load = { checks: 0, mutations: 0, keyBytes: 0, bytes: 0 };
+  const load: Load = { checks: 0, sequences: new Set(), mutations: 0, keyBytes: 0, bytes: 0 };
   const touched: Touched = { checked: new Set(), written: new Set(), added: new Set() };
   let count = 0;
   for (const change of waiting) {
@@ -142,6 +144,13 @@ function mergeable(waiting: readonly Change[]): number {
 function grow(load: Load, change: Change): boolean {
   load.checks += change.checks.length;
   load.mutations += change.mutations.length + change.orderedBuilds.length * ORDERED_GUESS.mutations;
+  for (const { sequence } of change.orderedBuilds) {
+    const name = nameOfKey(sequence);
+    if (load.sequences.has(name)) continue;
+    load.sequences.add(name);
+    load.checks++;
+    load.mutations++;
+  }
   load.keyBytes += change.orderedBuilds.length * ORDERED_GUESS.keyBytes;
   load.bytes += change.orderedBuilds.length * ORDERED_GUESS.bytes;
   for (const check of change.checks) load.keyBytes += keySize(check.key);

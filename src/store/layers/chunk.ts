@@ -8,7 +8,8 @@
  */
 import type { Runtime } from "../../runtime.ts";
 import { storeKeys } from "./rows.ts";
-import { Change, type Key, type Kv, type Mutation, retryOnConflict, type Row, type Slot, StoreError } from "../kv.ts";
+import { Change, type Key, type Kv, type Mutation, type Row, type Slot, StoreError } from "../kv.ts";
+import { instanceNumber } from "./instance.ts";
 import { decodeRow, encodeValue, type Head, headRow, joinChunks, splitChunks } from "./row_format.ts";
 import { sizeBound } from "./size.ts";
 
@@ -57,18 +58,17 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
     const stageId = await nextStageId();
     const blobs = large.map(({ key, bytes }, index) => makeBlob({ stageId, index, parts: 0 }, key, bytes));
     for (const blob of blobs) small.mutations.push(blob.head);
-    change.orderedBuilds.forEach((build, place) => {
+    change.orderedBuilds.forEach(({ sequence, build }, place) => {
       // Blobs of ordered builds are numbered after the others, each build in a range of its own.
       let index = large.length + place * MOST_MUTATIONS;
-      small.ordered((order) =>
+      small.ordered(sequence, (order) =>
         build(order).flatMap((mutation) => {
           if (mutation.kind !== "set") return [mutation];
           const encoded = encodeValue(mutation.value);
           if (encoded.kind === "row") return [{ ...mutation, value: encoded.value }];
           const blob = makeBlob({ stageId, index: index++, parts: 0 }, mutation.key, encoded.bytes);
           return [blob.head, ...blob.rows];
-        })
-      );
+        }));
     });
     const rows = blobs.flatMap((blob) => blob.rows);
     if (rows.length === 0 || fitsTogether(small.mutations, rows)) {
@@ -165,25 +165,11 @@ function assertFits(change: Change): void {
   }
 }
 
-/** Names that no other process and no earlier run uses: the instance's number, drawn from the store, and a count. */
+/** Names that no other process and no earlier run uses. */
 function stageIds(kv: Kv): () => Promise<string> {
-  let writer: Promise<number> | null = null;
+  const instance = instanceNumber(kv);
   let count = 0;
-  const draw = () =>
-    retryOnConflict(kv, async () => {
-      const slot = await kv.get(storeKeys.chunkWriters());
-      const number = (slot.value ?? 0) + 1;
-      return { change: new Change().check(slot).set(storeKeys.chunkWriters(), number), result: number };
-    });
-  return async () => {
-    writer ??= draw();
-    try {
-      return `${await writer}-${++count}`;
-    } catch (error) {
-      writer = null;
-      throw error;
-    }
-  };
+  return async () => `${await instance()}-${++count}`;
 }
 
 function makeBlob(name: Head, owner: Key, bytes: Uint8Array): { head: Mutation; rows: Mutation[] } {

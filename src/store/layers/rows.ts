@@ -5,10 +5,8 @@ import { key, prefix } from "../kv.ts";
 export const storeKeys = {
   /** Never holds anything: deleting it waits until the file can be written. */
   probe: () => key<never>("store", "probe"),
-  /** The highest place in the order of commits that was handed out. */
-  order: () => key<number>("store", "order"),
-  /** How many instances have written chunks; each names its blobs by its number. */
-  chunkWriters: () => key<number>("store", "chunk_writers"),
+  /** How many instances have drawn a number. */
+  instances: () => key<number>("store", "chunk_writers"),
   /** Chunks are being written ahead of a commit; the value is when that began. */
   staging: (stageId: string) => key<number>("store", "staging", stageId),
   stagings: () => prefix<number>("store", "staging"),

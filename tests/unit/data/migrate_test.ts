@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { denoKvEngine } from "../../../src/store/deno_kv/deno_kv.ts";
 import type { FileRecord } from "../../../src/media/store.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
+import { accountKeys } from "../../../src/account/rows.ts";
+import { eventKeys } from "../../../src/event/rows.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
-import { Change, type Kv } from "../../../src/store/kv.ts";
+import { Change, key, type Kv } from "../../../src/store/kv.ts";
 import { migrate, type Migration, SchemaTooNew } from "../../../src/data/migrate.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
@@ -87,9 +90,43 @@ Deno.test("received files of version 1 are found by when they end, also when the
       await kv.commit(change);
     }
     await kv.commit(new Change().set(dataKeys.schemaVersion(), 1).set(mediaKeys.fileEnd(101, "med_0001"), 1));
-    assert.equal(await migrate(kv, { runtime: testRuntime() }), 2);
+    assert.equal(await migrate(kv, { runtime: testRuntime() }), 3);
     const found: [unknown, unknown, number][] = [];
     for await (const { key, value } of kv.list({ prefix: mediaKeys.fileEnds() })) found.push([key[1], key[2], value]);
     const received = files.filter(({ expiresAt }) => expiresAt !== null);
     assert.deepEqual(found, received.map(({ id, size, expiresAt }) => [expiresAt, id, size]));
+  }));
+
+Deno.test("accounts of version 2 go on in their event order where the shared one stood, also when cut short", () =>
+  withKv(async (kv) => {
+    const runtime = testRuntime();
+    // Ahead of the clock, as after it was set back.
+    const stood = (runtime.clock.now() + 3_600_000) * 1000;
+    const shared = key<number>("store", "order");
+    const accounts = ["acc_1", "acc_2", "acc_3"];
+    const change = new Change().set(dataKeys.schemaVersion(), 2).set(shared, stood);
+    for (const id of accounts) {
+      const plain = { id, name: id, plan: "free", active: true, expiresAt: null, createdAt: 1 };
+      change.set(accountKeys.account(id), {
+        ...plain,
+        allowedIps: [],
+        allowedDomains: [],
+        keyHash: "00",
+        sealedKey: new Uint8Array(1),
+      });
+    }
+    // Converted by a run that was cut short, and raised since.
+    change.set(eventKeys.eventOrder("acc_2"), stood + 5);
+    await kv.commit(change);
+    assert.equal(await migrate(kv, { runtime }), 3);
+    const orders = await kv.getMany(accounts.map((id) => eventKeys.eventOrder(id)));
+    assert.deepEqual(orders.map(({ value }) => value), [stood, stood + 5, stood]);
+    assert.equal((await kv.get(shared)).value, null);
+
+    const log = makeEventLog(kv, runtime);
+    const next = new Change();
+    const event = { event: "session.qr", sessionId: "ses_1", sessionName: "a", data: { qr: "data:" } } as const;
+    const appended = log.append(next, { ...event, accountId: "acc_1" });
+    assert.ok(await kv.commit(next));
+    assert.ok(appended.id! > `evt_${stood}`, "a cursor of the old order lies before every new event");
   }));
