@@ -5,10 +5,11 @@
 import { Hono } from "@hono/hono";
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { FILE_KINDS, type LinkAnswer, type Phone, type PhoneMessage } from "./device.ts";
-import type { Account } from "./directory.ts";
-import { COUNTED_FAULTS, STREAM_FAULTS, TIMED_FAULTS, UPLOAD_FAULT } from "./faults.ts";
-import type { OpenNetwork } from "./network.ts";
+import { FILE_KINDS, type LinkAnswer, type Phone, type PhoneMessage } from "./world/device.ts";
+import type { Account } from "./world/directory.ts";
+import { COUNTED_FAULTS, STREAM_FAULTS, TIMED_FAULTS, UPLOAD_FAULT } from "./world/faults.ts";
+import type { MediaHost } from "./media/host.ts";
+import type { Switchboard } from "./world/switchboard.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 
 const DEFAULT_FAULT_SECONDS = 30;
@@ -47,8 +48,24 @@ const fault = z.discriminatedUnion("kind", [
   }),
 ]);
 
+/** A running network, as its control API works it. */
+export interface ControlledNetwork {
+  /** The WebSocket's address. */
+  readonly url: string;
+  /** Hex of the Noise root key that a client has to pin. */
+  readonly rootKey: string;
+  /** Base address of the media host, and the authority that vouches for its certificate. */
+  readonly mediaUrl: string;
+  readonly caPem: string;
+  readonly switchboard: Switchboard;
+  readonly media: MediaHost;
+  /** Opens an account and switches its phone on. Throws Problem validation_failed when the number is taken. */
+  addPhone(number: string, options?: { name?: string }): Phone;
+  phone(number: string): Phone | null;
+}
+
 /** The routes, for one network. */
-export function controlApp(network: OpenNetwork): Hono {
+export function controlApp(network: ControlledNetwork): Hono {
   const app = new Hono();
   const { switchboard } = network;
   const phoneOf = (c: Context): Phone => {
@@ -129,7 +146,7 @@ export function controlApp(network: OpenNetwork): Hono {
   return app;
 }
 
-function cause({ switchboard }: OpenNetwork, account: Account, asked: z.infer<typeof fault>): void {
+function cause({ switchboard }: ControlledNetwork, account: Account, asked: z.infer<typeof fault>): void {
   const { faults } = switchboard;
   switch (asked.kind) {
     case "silence":
@@ -147,7 +164,7 @@ function cause({ switchboard }: OpenNetwork, account: Account, asked: z.infer<ty
 }
 
 /** Waits until the companion has proved its side, so that "linked" is true when it is read. */
-async function linkResult({ switchboard }: OpenNetwork, answer: LinkAnswer) {
+async function linkResult({ switchboard }: ControlledNetwork, answer: LinkAnswer) {
   if (answer.kind === "unknown_ref") throw notFound("device that shows this QR any more");
   if (answer.kind === "refresh") return { status: "refresh" as const };
   const linked = await switchboard.linkings.get(answer.deviceJid);

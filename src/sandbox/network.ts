@@ -3,16 +3,16 @@
  * WebSocket and TLS, with phones in this process. Its state lives in memory and outlives a gateway that is killed.
  */
 import { Buffer } from "node:buffer";
-import type { Phone } from "./device.ts";
-import { controlApp } from "./control.ts";
-import type { Account } from "./directory.ts";
-import { openGate } from "./gate.ts";
-import { type MediaHost, startMedia } from "./media.ts";
-import { createNoiseIdentity } from "./noise.ts";
+import type { Phone } from "./world/device.ts";
+import { controlApp, type ControlledNetwork } from "./control.ts";
+import type { Account } from "./world/directory.ts";
+import { openGate } from "./server/gate.ts";
+import { type MediaHost, startMedia } from "./media/host.ts";
+import { createNoiseIdentity } from "./server/noise.ts";
 import { createPhone } from "./phone/phone.ts";
-import { RefBook } from "./ref_book.ts";
-import { createSwitchboard, type Switchboard } from "./switchboard.ts";
-import { createUplink } from "./uplink.ts";
+import { RefBook } from "./server/linking/ref_book.ts";
+import { createSwitchboard, type Switchboard } from "./world/switchboard.ts";
+import { createUplink } from "./server/uplink.ts";
 import { invalid } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -31,27 +31,11 @@ export interface NetworkOptions {
   codeLifetimeMs?: number;
 }
 
-/** A running network, as its control API works it. */
-export interface OpenNetwork {
-  /** The WebSocket's address. */
-  readonly url: string;
-  /** Hex of the Noise root key that a client has to pin. */
-  readonly rootKey: string;
-  /** Base address of the media host, and the authority that vouches for its certificate. */
-  readonly mediaUrl: string;
-  readonly caPem: string;
-  readonly switchboard: Switchboard;
-  readonly media: MediaHost;
-  /** Opens an account and switches its phone on. Throws Problem validation_failed when the number is taken. */
-  addPhone(number: string, options?: { name?: string }): Phone;
-  phone(number: string): Phone | null;
-  close(): Promise<void>;
-}
-
 /** A running network with its control API. */
-export interface SandboxNetwork extends OpenNetwork {
+export interface SandboxNetwork extends ControlledNetwork {
   /** `http://127.0.0.1:PORT` */
   readonly controlUrl: string;
+  close(): Promise<void>;
 }
 
 /** Starts the network and its control API on loopback. Rejects when a port is taken. */
@@ -71,19 +55,19 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     const gate = await openGate({ port, identity, options: { network: switchboard, refs, refresh, codeLifetimeMs } });
     started.push(gate);
     const phones = switchOnPhones(switchboard, refs);
-    const parts = { url: gate.url, mediaUrl: media.url, caPem: media.caPem, switchboard, media, ...phones, close };
+    const parts = { url: gate.url, mediaUrl: media.url, caPem: media.caPem, switchboard, media, ...phones };
     const rootKey = Buffer.from(identity.rootPublic).toString("hex");
-    const network: OpenNetwork = { ...parts, rootKey };
+    const network: ControlledNetwork = { ...parts, rootKey };
     const control = openControl(network, options.controlPort ?? 0);
     started.push(control);
-    return { ...network, controlUrl: control.url };
+    return { ...network, controlUrl: control.url, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<OpenNetwork, "addPhone" | "phone"> {
+function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<ControlledNetwork, "addPhone" | "phone"> {
   const { runtime, directory } = switchboard;
   const uplink = createUplink(switchboard, refs);
   const phones = new Map<string, Phone>();
@@ -100,7 +84,7 @@ function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<OpenNetwo
   };
 }
 
-function openControl(network: OpenNetwork, port: number): { url: string; close(): Promise<void> } {
+function openControl(network: ControlledNetwork, port: number): { url: string; close(): Promise<void> } {
   const stop = new AbortController();
   const options = { hostname: "127.0.0.1", port, signal: stop.signal, onListen: () => {} };
   const server = Deno.serve(options, controlApp(network).fetch);

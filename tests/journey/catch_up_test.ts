@@ -4,7 +4,7 @@ import pino from "pino";
 import type { Json } from "../../src/cli/client.ts";
 import { openDataFolder } from "../../src/data/data_folder.ts";
 import { systemRandom, systemRuntime } from "../../src/runtime.ts";
-import { type BinaryNode, element } from "../../src/sandbox/stanza.ts";
+import { type BinaryNode, element } from "../../src/sandbox/world/stanza.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change } from "../../src/store/kv.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";

@@ -7,8 +7,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
 import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
-import type { InboxItem, Phone } from "../../src/sandbox/device.ts";
-import { type OpenNetwork, startNetwork } from "../../src/sandbox/network.ts";
+import type { InboxItem, Phone } from "../../src/sandbox/world/device.ts";
+import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import {
   type Connection,
   type Network,
@@ -21,7 +21,7 @@ import { LineEvents } from "./line_events.ts";
 import { ManualClock } from "./runtime.ts";
 
 export interface EngineOptions {
-  simulated: OpenNetwork;
+  simulated: SandboxNetwork;
   runtime: Runtime;
   /** A folder for this test alone. */
   folder: string;
@@ -36,7 +36,7 @@ const LINE = "ses_contract";
 
 /** One line on one network, with its owner's phone and a friend's. */
 export interface Scene {
-  simulated: OpenNetwork;
+  simulated: SandboxNetwork;
   clock: ManualClock;
   owner: Phone;
   friend: Phone;

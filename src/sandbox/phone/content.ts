@@ -1,6 +1,6 @@
 /** Reads what is in a decrypted message: its type, its text, and the file that it refers to. */
 import type { proto } from "@whiskeysockets/baileys";
-import type { MessageContent, PhoneFileKind } from "../device.ts";
+import type { MessageContent, PhoneFileKind } from "../world/device.ts";
 import type { Attachment } from "./attachment.ts";
 
 export interface Content extends MessageContent {

@@ -1,6 +1,6 @@
 /** Decrypts a message stanza: every ciphertext in it, and the sender keys that came along. */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
-import { type BinaryNode, childrenOf } from "../stanza.ts";
+import { type BinaryNode, childrenOf } from "../world/stanza.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { signalAddress, unpad } from "./signal.ts";
 

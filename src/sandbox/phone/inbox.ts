@@ -1,8 +1,8 @@
 /** What a phone has received and decrypted, oldest first, each message once however often it arrives. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
-import type { InboxItem } from "../device.ts";
-import type { BinaryNode } from "../stanza.ts";
+import type { InboxItem } from "../world/device.ts";
+import type { BinaryNode } from "../world/stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
 import type { Content } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";

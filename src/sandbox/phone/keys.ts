@@ -2,7 +2,7 @@
 import { Curve, type KeyPair } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import type { Random } from "../../runtime.ts";
-import type { KeyBundle } from "../device.ts";
+import type { KeyBundle } from "../world/device.ts";
 
 /** Published at first and after each refill. */
 const STOCK = 60;

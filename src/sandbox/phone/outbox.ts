@@ -2,7 +2,7 @@
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
-import { type BinaryNode, child, element } from "../stanza.ts";
+import { type BinaryNode, child, element } from "../world/stanza.ts";
 import { wireType } from "./compose.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";

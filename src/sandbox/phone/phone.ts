@@ -5,8 +5,8 @@
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { CodeAnswer, InboxItem, LinkAnswer, Phone, PhoneMessage, PhoneUplink } from "../device.ts";
-import type { BinaryNode } from "../stanza.ts";
+import type { CodeAnswer, InboxItem, LinkAnswer, Phone, PhoneMessage, PhoneUplink } from "../world/device.ts";
+import type { BinaryNode } from "../world/stanza.ts";
 import { AttachmentError, receiveFile } from "./attachment.ts";
 import { compose } from "./compose.ts";
 import { type Content, readContent } from "./content.ts";

@@ -5,7 +5,7 @@
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createCipheriv, hkdfSync } from "node:crypto";
-import { type BinaryNode, child, element } from "../stanza.ts";
+import { type BinaryNode, child, element } from "../world/stanza.ts";
 import { upload } from "./attachment.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";

@@ -2,7 +2,7 @@
 import { jidDecode } from "@whiskeysockets/baileys";
 import { ProtocolAddress, SessionBuilder, type SessionRecord, type SignalStorage } from "libsignal";
 import { Buffer } from "node:buffer";
-import type { KeyBundle } from "../device.ts";
+import type { KeyBundle } from "../world/device.ts";
 import { type PhoneKeys, typedPublic } from "./keys.ts";
 import { IncomingRecord, OutgoingRecord, QuietCipher } from "./quiet_libsignal.ts";
 

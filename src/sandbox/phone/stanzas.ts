@@ -1,7 +1,7 @@
 /** The small stanzas that a phone answers with: acknowledgements, receipts, retry receipts with keys. */
 import { isLidUser, jidNormalizedUser } from "@whiskeysockets/baileys";
-import type { Device, KeyBundle } from "../device.ts";
-import { type BinaryNode, bytesOf, child, element, uintBytes, uintOf } from "../stanza.ts";
+import type { Device, KeyBundle } from "../world/device.ts";
+import { type BinaryNode, bytesOf, child, element, uintBytes, uintOf } from "../world/stanza.ts";
 
 /** The type byte of Curve25519 keys. */
 const KEY_TYPE = Uint8Array.of(5);

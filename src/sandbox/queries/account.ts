@@ -1,7 +1,7 @@
 /** Queries about the account itself: media access, profiles, restrictions, unlinking. */
 import { Buffer } from "node:buffer";
-import { type BinaryNode, child, element, refusal, result } from "../stanza.ts";
-import type { QueryContext } from "./table.ts";
+import { type BinaryNode, child, element, refusal, result } from "../world/stanza.ts";
+import type { QueryContext } from "./query.ts";
 
 /** How long a client may use a media token before it asks again. */
 const MEDIA_TTL_SECONDS = "3600";

@@ -2,7 +2,7 @@
  * Queries of `w:sync:app:state`. A sandbox phone keeps no settings of chats, so every collection stays empty; a companion's
  * own patch is taken in by counting its version.
  */
-import { type BinaryNode, child, childrenOf, element, result } from "../stanza.ts";
+import { type BinaryNode, child, childrenOf, element, result } from "../world/stanza.ts";
 
 export function answerAppState(query: BinaryNode): BinaryNode {
   const collections = childrenOf(child(query, "sync"), "collection").map((collection) => {

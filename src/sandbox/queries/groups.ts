@@ -1,7 +1,7 @@
 /** Queries of `w:g2`: the groups of the asker, and one group. Groups are made and changed by the control API only. */
-import { groupNode } from "../groups.ts";
-import { type BinaryNode, child, element, refusal, result } from "../stanza.ts";
-import type { QueryContext } from "./table.ts";
+import { groupNode } from "../world/groups.ts";
+import { type BinaryNode, child, element, refusal, result } from "../world/stanza.ts";
+import type { QueryContext } from "./query.ts";
 
 export function answerGroups(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   if (query.attrs.type !== "get") return refusal(query, { code: 405, text: "not-allowed" });

@@ -1,7 +1,7 @@
 /** Queries of `encrypt`: uploading, counting and checking one's own keys, fetching those of others. */
-import { bundleNodes, readBundle, readSignedPreKey } from "../key_store.ts";
-import { type BinaryNode, child, childrenOf, element, refusal, result } from "../stanza.ts";
-import type { QueryContext } from "./table.ts";
+import { bundleNodes, readBundle, readSignedPreKey } from "../world/key_store.ts";
+import { type BinaryNode, child, childrenOf, element, refusal, result } from "../world/stanza.ts";
+import type { QueryContext } from "./query.ts";
 
 export function answerKeys(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const { keys } = context.companion;

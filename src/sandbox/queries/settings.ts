@@ -1,6 +1,6 @@
 /** Queries about an account's settings: server properties, privacy, blocked contacts. */
-import { type BinaryNode, child, element, refusal, result } from "../stanza.ts";
-import type { QueryContext } from "./table.ts";
+import { type BinaryNode, child, element, refusal, result } from "../world/stanza.ts";
+import type { QueryContext } from "./query.ts";
 
 /** What a fresh account has: everybody may see and write. */
 const PRIVACY = {

@@ -1,22 +1,12 @@
 /** Answers the queries (`<iq>`) of a linked companion: one table by namespace, one file a family of queries. */
-import type { Companion } from "../directory.ts";
-import type { NetworkState } from "../state.ts";
-import { type BinaryNode, refusal, result } from "../stanza.ts";
+import type { QueryContext, QueryHandler } from "./query.ts";
+import { type BinaryNode, refusal, result } from "../world/stanza.ts";
 import { answerAccount } from "./account.ts";
 import { answerGroups } from "./groups.ts";
 import { answerKeys } from "./keys.ts";
 import { answerSettings } from "./settings.ts";
 import { answerAppState } from "./app_state.ts";
 import { answerUsync } from "./usync.ts";
-
-/** Who asks, and of whom. */
-export interface QueryContext {
-  companion: Companion;
-  network: NetworkState;
-}
-
-/** Answers one query; null when the namespace knows no such question. */
-export type QueryHandler = (query: BinaryNode, context: QueryContext) => BinaryNode | null;
 
 const accepted: QueryHandler = (query) => result(query);
 

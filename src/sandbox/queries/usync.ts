@@ -1,8 +1,8 @@
 /** Queries of `usync`: does a number have an account, which devices and which LID does it have. */
-import { makeJid, parseJid } from "../address.ts";
-import { type Account, endpointsOf } from "../directory.ts";
-import { type BinaryNode, child, element, elements, result, seconds, textOf } from "../stanza.ts";
-import type { QueryContext } from "./table.ts";
+import { makeJid, parseJid } from "../world/address.ts";
+import { type Account, endpointsOf } from "../world/directory.ts";
+import { type BinaryNode, child, element, elements, result, seconds, textOf } from "../world/stanza.ts";
+import type { QueryContext } from "./query.ts";
 import type { Clock } from "../../runtime.ts";
 
 export function answerUsync(query: BinaryNode, context: QueryContext): BinaryNode | null {

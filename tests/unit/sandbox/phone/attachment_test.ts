@@ -8,8 +8,8 @@ import {
 } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
-import type { Device, PhoneMessage } from "../../../../src/sandbox/device.ts";
-import { type MediaHost, startMedia } from "../../../../src/sandbox/media.ts";
+import type { Device, PhoneMessage } from "../../../../src/sandbox/world/device.ts";
+import { type MediaHost, startMedia } from "../../../../src/sandbox/media/host.ts";
 import { decryptStanza } from "../../../../src/sandbox/phone/decrypt.ts";
 import { bundleOf, makeKeys, refill } from "../../../../src/sandbox/phone/keys.ts";
 import { SenderKeys } from "../../../../src/sandbox/phone/sender_keys.ts";

@@ -10,7 +10,7 @@ import type {
   Phone,
   PhoneUplink,
   PrimaryHello,
-} from "../../../../src/sandbox/device.ts";
+} from "../../../../src/sandbox/world/device.ts";
 import { createPhone } from "../../../../src/sandbox/phone/phone.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import pino from "pino";
-import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../../src/sandbox/noise.ts";
+import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../../src/sandbox/server/noise.ts";
 import { reasonOf } from "../../../../src/whatsapp/baileys/close_reason.ts";
 import { repairCurve } from "../../../../src/whatsapp/baileys/repairs/curve.ts";
 import { repairNoise } from "../../../../src/whatsapp/baileys/repairs/noise.ts";

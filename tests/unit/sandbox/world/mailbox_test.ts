@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Mailbox } from "../../../src/sandbox/mailbox.ts";
-import { type BinaryNode, element } from "../../../src/sandbox/stanza.ts";
+import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
+import { type BinaryNode, element } from "../../../../src/sandbox/world/stanza.ts";
 
 const ANA = "4915100000001@s.whatsapp.net";
 const BEN = "4915100000002@s.whatsapp.net";

@@ -1,6 +1,6 @@
 /** Faults that the control API asks for, by line (phone number): what the network does wrong, and until when. */
 import { type BinaryNode, element } from "./stanza.ts";
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "../../runtime.ts";
 
 /** Ends a connection once; on a line that is away, its next one. */
 export const STREAM_FAULTS = ["drop", "replace", "logout", "restart", "unavailable"] as const;

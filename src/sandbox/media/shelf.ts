@@ -1,13 +1,8 @@
-/**
- * The media host of the simulated network: HTTPS on loopback. Clients upload encrypted files under their hash and get a
- * path by which others download them, whole or in part. Files lie in a temporary folder, the oldest go first.
- */
+/** The files of the media host, in a folder on disk: kept under the path by which they are downloaded, the oldest go first. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { type Runtime, sleep } from "../runtime.ts";
-import { makeServerCertificate } from "./certificate.ts";
-import type { MediaAccess } from "./device.ts";
+import type { Runtime } from "../../runtime.ts";
 
 /** Larger than the largest file that a gateway accepts (100 MiB), with room for encryption. */
 const FILE_MAX_BYTES = 110 * 1024 * 1024;
@@ -15,93 +10,13 @@ const FILE_MAX_BYTES = 110 * 1024 * 1024;
 const TOTAL_MAX_BYTES = 2 * 1024 * 1024 * 1024;
 /** Where downloads lie, as on the real host. */
 const DOWNLOAD_PREFIX = "/v/t62.7118-24/";
-const UPLOAD_PATH = /^\/(?:mms|product|pps)\/[a-z-]+\/([A-Za-z0-9_-]+)$/;
-
-export interface MediaHost extends MediaAccess {
-  /** Direct paths of the files that it has, oldest first. */
-  paths(): string[];
-  /** Loses a file, as the real host does with old ones; false when there is none. */
-  remove(directPath: string): Promise<boolean>;
-  close(): Promise<void>;
-}
 
 interface StoredFile {
   size: number;
   location: string;
 }
 
-export interface MediaOptions {
-  runtime: Runtime;
-  /** How long the host takes to answer an upload of the line that begins now; unless given, no time. */
-  uploadMs?: (line: string) => number;
-}
-
-/** Starts on a free port of 127.0.0.1. */
-export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions): Promise<MediaHost> {
-  const { caPem, certPem, keyPem } = await makeServerCertificate(runtime);
-  const folder = await Deno.makeTempDir({ prefix: "paloma-sandbox-media-" });
-  const files = new FileShelf(folder, runtime);
-  const auth = Buffer.from(runtime.random.bytes(24)).toString("base64url");
-  const stop = new AbortController();
-  const host: HostState = {
-    files,
-    auth,
-    taken: (line) => sleep(runtime.clock, uploadMs(line), stop.signal),
-  };
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, cert: certPem, key: keyPem, signal: stop.signal, onListen: () => {} },
-    (request) =>
-      answer(request, host).catch((error) => {
-        runtime.log.warn({ err: error }, "the sandbox's media host failed");
-        return new Response(null, { status: 500 });
-      }),
-  );
-  const address = `127.0.0.1:${server.addr.port}`;
-  return {
-    url: `https://${address}`,
-    host: address,
-    auth,
-    caPem,
-    paths: () => files.paths(),
-    remove: (directPath) => files.remove(directPath),
-    close: async () => {
-      // Not gracefully: a client that hangs would keep it open.
-      stop.abort();
-      await server.finished;
-      await Deno.remove(folder, { recursive: true });
-    },
-  };
-}
-
-interface HostState {
-  files: FileShelf;
-  auth: string;
-  /** Resolves when the host has taken as long over an upload of this line as it is to take. */
-  taken(line: string): Promise<void>;
-}
-
-async function answer(request: Request, { files, auth, taken }: HostState): Promise<Response> {
-  const { pathname, searchParams, origin } = new URL(request.url);
-  if (request.method === "POST") {
-    const token = UPLOAD_PATH.exec(pathname)?.[1];
-    if (!token) return refuse(404, "no such upload path");
-    const [given, line] = (searchParams.get("auth") ?? "").split(".");
-    if (given !== auth) return refuse(401, "the auth token is wrong");
-    const stored = await files.store(request.body, token);
-    if (line) await taken(line);
-    return "path" in stored
-      ? Response.json({ url: `${origin}${stored.path}`, direct_path: stored.path })
-      : refuse(stored.status, stored.reason);
-  }
-  if (request.method !== "GET") return refuse(405, "only GET and POST");
-  return await files.serve(pathname, request.headers.get("range"));
-}
-
-function refuse(status: number, reason: string): Response {
-  return Response.json({ error: { code: status, message: reason } }, { status });
-}
-
-class FileShelf {
+export class FileShelf {
   #folder: string;
   #runtime: Runtime;
   #files = new Map<string, StoredFile>();
@@ -168,9 +83,10 @@ class FileShelf {
     return true;
   }
 
-  async serve(path: string, range: string | null): Promise<Response> {
+  /** The file, or the range of it that was asked for; null when there is none, or not any more. */
+  async serve(path: string, range: string | null): Promise<Response | null> {
     const stored = this.#files.get(path);
-    if (!stored) return refuse(404, "there is no such file, or not any more");
+    if (!stored) return null;
     const asked = range === null ? { start: 0, end: stored.size - 1 } : readRange(range, stored.size);
     if (!asked) return new Response(null, { status: 416, headers: { "content-range": `bytes */${stored.size}` } });
     const file = await Deno.open(stored.location);

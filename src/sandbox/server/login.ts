@@ -2,13 +2,14 @@
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
-import type { Companion } from "./directory.ts";
-import { streamError } from "./faults.ts";
+import type { Companion } from "../world/directory.ts";
+import { streamError } from "../world/faults.ts";
 import type { ClientFinish } from "./noise.ts";
-import { readPairingData, Registration, type RegistrationOptions } from "./registration.ts";
+import { readPairingData } from "./linking/proof.ts";
+import { Registration, type RegistrationOptions } from "./linking/registration.ts";
 import { openSession } from "./session.ts";
-import { element } from "./stanza.ts";
-import type { NetworkState } from "./state.ts";
+import { element } from "../world/stanza.ts";
+import type { Switchboard } from "../world/switchboard.ts";
 
 /** Takes a connection whose handshake is done; the answer takes its stanzas. */
 export function admit(finish: ClientFinish, socket: CompanionSocket, options: RegistrationOptions): SocketOwner {
@@ -30,7 +31,7 @@ export function admit(finish: ClientFinish, socket: CompanionSocket, options: Re
 }
 
 /** A stream fault that was asked for while the line was away ends its next connection. */
-function meetFault(companion: Companion, socket: CompanionSocket, network: NetworkState): SocketOwner | null {
+function meetFault(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner | null {
   const fault = network.faults.takePending(companion.account.number);
   if (!fault) return null;
   if (fault === "unavailable") return refuse(socket, 503);

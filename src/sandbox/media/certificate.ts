@@ -4,7 +4,7 @@ import forge from "node-forge";
 import { Buffer } from "node:buffer";
 import { generateKeyPair } from "node:crypto";
 import { promisify } from "node:util";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../../runtime.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** A sandbox may stay up for long; the day before covers clocks that differ. */

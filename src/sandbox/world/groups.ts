@@ -3,7 +3,7 @@ import type { Account, Endpoint } from "./directory.ts";
 import { jidOf } from "./directory.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 import { makeJid } from "./address.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../../runtime.ts";
 
 /** How a group's members see each other: by LID (groups of today) or by phone number (older ones). */
 export type AddressingMode = "lid" | "pn";

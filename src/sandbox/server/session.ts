@@ -1,14 +1,14 @@
 /** A linked companion's open session: takes its stanzas, answers them, and hands over what waits for it. */
 import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
-import type { Companion, CompanionSession, Endpoint } from "./directory.ts";
-import { streamError } from "./faults.ts";
-import { relayReceipt } from "./receipts.ts";
-import { answerQuery } from "./queries/table.ts";
-import { type BinaryNode, child, childrenOf, element, seconds, SERVER } from "./stanza.ts";
-import type { NetworkState } from "./state.ts";
+import type { Companion, CompanionSession, Endpoint } from "../world/directory.ts";
+import { streamError } from "../world/faults.ts";
+import { relayReceipt } from "../world/receipts.ts";
+import { answerQuery } from "../queries/table.ts";
+import { type BinaryNode, child, childrenOf, element, seconds, SERVER } from "../world/stanza.ts";
+import type { Switchboard } from "../world/switchboard.ts";
 
 /** Opens the session of a companion that logged in, in place of an older one; answers with what takes its stanzas. */
-export function openSession(companion: Companion, socket: CompanionSocket, network: NetworkState): SocketOwner {
+export function openSession(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner {
   const session = new Session(companion, socket, network);
   companion.session?.end(streamError("replace")!);
   companion.session = session;
@@ -19,14 +19,14 @@ export function openSession(companion: Companion, socket: CompanionSocket, netwo
 class Session implements CompanionSession, SocketOwner {
   #companion: Companion;
   #socket: CompanionSocket;
-  #network: NetworkState;
+  #network: Switchboard;
   #self: Endpoint;
   /** Both directions while the line is silent: a stalled network delays, it does not lose. */
   #stalled: (() => void)[] | null = null;
   #active = false;
   #closed = false;
 
-  constructor(companion: Companion, socket: CompanionSocket, network: NetworkState) {
+  constructor(companion: Companion, socket: CompanionSocket, network: Switchboard) {
     this.#companion = companion;
     this.#socket = socket;
     this.#network = network;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Faults, streamError } from "../../../src/sandbox/faults.ts";
-import { ManualClock } from "../../support/runtime.ts";
+import { Faults, streamError } from "../../../../src/sandbox/world/faults.ts";
+import { ManualClock } from "../../../support/runtime.ts";
 
 const LINE = "4915100000001";
 

@@ -1,15 +1,15 @@
 /** The network as the simulated phones see it (the seam in `device.ts`). */
-import { isGroup, isLid, parseJid } from "./address.ts";
-import type { Device, LinkAnswer, PhoneUplink } from "./device.ts";
-import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
-import { KeyStore } from "./key_store.ts";
-import type { RefBook } from "./ref_book.ts";
-import { relayReceipt } from "./receipts.ts";
-import { element, seconds } from "./stanza.ts";
-import type { NetworkState } from "./state.ts";
+import { isGroup, isLid, parseJid } from "../world/address.ts";
+import type { Device, LinkAnswer, PhoneUplink } from "../world/device.ts";
+import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../world/directory.ts";
+import { KeyStore } from "../world/key_store.ts";
+import type { RefBook } from "./linking/ref_book.ts";
+import { relayReceipt } from "../world/receipts.ts";
+import { element, seconds } from "../world/stanza.ts";
+import type { Switchboard } from "../world/switchboard.ts";
 
 /** An uplink for the phones of accounts that are open already. */
-export function createUplink(network: NetworkState, refs: RefBook): PhoneUplink {
+export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
   const { directory, groups, relay, runtime } = network;
 
   const accountOf = (phone: Device): Account => {
@@ -72,21 +72,18 @@ export function createUplink(network: NetworkState, refs: RefBook): PhoneUplink 
 
     acceptQr(phone, ref, signedIdentity): LinkAnswer {
       const account = accountOf(phone);
-      const registration = refs.find(ref);
-      if (!registration) return refs.recall(ref, account.number) ?? { kind: "unknown_ref" };
-      const byCode = registration.code.request?.ref === ref;
-      const answer = byCode
-        ? registration.accept(account, signedIdentity)
-        : registration.acceptQr(account, signedIdentity);
-      if (answer.kind === "linked") refs.remember(registration, { number: account.number, answer });
+      const companion = refs.find(ref);
+      if (!companion) return refs.recall(ref, account.number) ?? { kind: "unknown_ref" };
+      const answer = companion.take(account, ref, signedIdentity);
+      if (answer.kind === "linked") refs.remember(companion, { number: account.number, answer });
       return answer;
     },
 
-    codeRequest: (phone) => refs.codeFor(parseJid(phone.jid)?.user ?? "")?.registration.code.request ?? null,
+    codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,
 
     answerCode(_phone, ref, hello) {
-      const registration = refs.find(ref);
-      return registration?.code.request?.ref === ref ? registration.code.exchange(hello) : Promise.resolve(null);
+      const companion = refs.find(ref);
+      return companion?.codeRequest?.ref === ref ? companion.exchangeCode(hello) : Promise.resolve(null);
     },
   };
 }

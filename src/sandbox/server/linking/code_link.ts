@@ -3,24 +3,33 @@
  * companion_finish between the companion and the phone that typed the code, and sees none of the secrets in them.
  */
 import { Buffer } from "node:buffer";
-import type { CompanionSocket } from "./companion_socket.ts";
-import type { CodeRequest, CompanionFinish, PrimaryHello } from "./device.ts";
-import type { Registration, RegistrationOptions } from "./registration.ts";
-import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "./stanza.ts";
+import type { CompanionSocket } from "../companion_socket.ts";
+import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/device.ts";
+import type { Switchboard } from "../../world/switchboard.ts";
+import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
 
 /** A companion that got primary_hello and does not answer in this time is given up. */
 const FINISH_TIMEOUT_MS = 30_000;
 /** Salt, IV and the encrypted key. */
 const WRAPPED_KEY_BYTES = 80;
 
+export interface CodeLinkOptions {
+  network: Switchboard;
+  /** How long a companion's code is good before it is asked for another. */
+  codeLifetimeMs: number;
+  /** A new ref, under which the phone of this number finds the companion. */
+  expectCode(number: string): string;
+  withdrawCode(): void;
+}
+
 export class CodeLink {
   #socket: CompanionSocket;
-  #options: RegistrationOptions;
+  #options: CodeLinkOptions;
   #request: CodeRequest | null = null;
   #finish: ((finish: CompanionFinish | null) => void) | null = null;
   #cancelExpiry: () => void = () => {};
 
-  constructor(socket: CompanionSocket, options: RegistrationOptions) {
+  constructor(socket: CompanionSocket, options: CodeLinkOptions) {
     this.#socket = socket;
     this.#options = options;
   }
@@ -31,8 +40,8 @@ export class CodeLink {
   }
 
   /** Answers the companion's queries of this exchange. */
-  answer(query: BinaryNode, link: BinaryNode, registration: Registration): void {
-    if (link.attrs.stage === "companion_hello") return this.#takeHello(query, link, registration);
+  answer(query: BinaryNode, link: BinaryNode): void {
+    if (link.attrs.stage === "companion_hello") return this.#takeHello(query, link);
     if (link.attrs.stage === "companion_finish") return this.#takeFinish(query, link);
     this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
   }
@@ -63,8 +72,8 @@ export class CodeLink {
     this.#request = null;
   }
 
-  #takeHello(query: BinaryNode, link: BinaryNode, registration: Registration): void {
-    const { network, refs, codeLifetimeMs } = this.#options;
+  #takeHello(query: BinaryNode, link: BinaryNode): void {
+    const { network, codeLifetimeMs, expectCode } = this.#options;
     const account = network.directory.resolve(link.attrs.jid)?.account;
     if (!account) return this.#socket.send(refusal(query, { code: 404, text: "item-not-found" }));
     const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
@@ -72,11 +81,10 @@ export class CodeLink {
     if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32) {
       return this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
     }
-    const [ref] = refs.issue(registration, 1) as [string];
+    const ref = expectCode(account.number);
     this.#request = { ref, wrappedEphemeral, noisePublic };
-    refs.awaitCode(account.number, { ref, registration });
     this.#cancelExpiry();
-    this.#cancelExpiry = network.runtime.clock.after(codeLifetimeMs, () => this.#expire(registration));
+    this.#cancelExpiry = network.runtime.clock.after(codeLifetimeMs, () => this.#expire());
     this.#socket.send(result(query, [
       element("link_code_companion_reg", { stage: "companion_hello" }, [
         element("link_code_pairing_ref", {}, Buffer.from(ref)),
@@ -85,10 +93,10 @@ export class CodeLink {
   }
 
   /** A code is good for a time; then the companion is asked to show another (refresh_code). */
-  #expire(registration: Registration): void {
+  #expire(): void {
     const request = this.#request;
     if (!request) return;
-    this.#options.refs.withdrawCode(registration);
+    this.#options.withdrawCode();
     this.#request = null;
     this.#notify("refresh_code", [element("link_code_pairing_ref", {}, Buffer.from(request.ref))]);
   }

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "../../runtime.ts";
 
 export type { BinaryNode };
 

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { Curve, proto } from "@whiskeysockets/baileys";
-import { RefBook } from "../../../src/sandbox/ref_book.ts";
-import { Registration } from "../../../src/sandbox/registration.ts";
-import { type BinaryNode, child, childrenOf, element, textOf } from "../../../src/sandbox/stanza.ts";
-import { createSwitchboard } from "../../../src/sandbox/switchboard.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { RefBook } from "../../../../../src/sandbox/server/linking/ref_book.ts";
+import { Registration } from "../../../../../src/sandbox/server/linking/registration.ts";
+import { type BinaryNode, child, childrenOf, element, textOf } from "../../../../../src/sandbox/world/stanza.ts";
+import { createSwitchboard } from "../../../../../src/sandbox/world/switchboard.ts";
+import { testRuntime } from "../../../../support/runtime.ts";
 
 /** A companion that asks to be linked, and the account of the phone that will. */
 function scene({ refresh = false } = {}) {
@@ -59,7 +59,7 @@ Deno.test("a companion that signs the identity with its own key is linked and to
   assert.equal(new Set(shownRefs).size, 6);
   assert.ok(shownRefs.every((ref) => refs.find(ref) === registration && !ref.includes(",")));
   const { offered, answer } = identities(identity, identity);
-  assert.deepEqual(registration.acceptQr(account, offered), {
+  assert.deepEqual(registration.take(account, shownRefs[0]!, offered), {
     kind: "linked",
     deviceJid: "4915100000001:1@s.whatsapp.net",
   });
@@ -76,9 +76,9 @@ Deno.test("a companion that signs the identity with its own key is linked and to
 });
 
 Deno.test("a companion that signs with another key is not linked", async () => {
-  const { network, account, identity, sent, registration, end } = scene();
+  const { network, account, identity, sent, registration, shownRefs, end } = scene();
   const { offered, answer } = identities(identity, Curve.generateKeyPair());
-  registration.acceptQr(account, offered);
+  registration.take(account, shownRefs[0]!, offered);
   registration.onStanza(proofOf(sent.at(-1)!, answer));
   assert.equal(account.companions.size, 0);
   assert.equal((end() as BinaryNode).attrs.code, "401");
@@ -88,7 +88,7 @@ Deno.test("a companion that signs with another key is not linked", async () => {
 
 Deno.test("a companion that proves nothing in time is hung up on, and its refs are forgotten", async () => {
   const { runtime, account, identity, registration, refs, shownRefs, end } = scene();
-  registration.acceptQr(account, identities(identity, identity).offered);
+  registration.take(account, shownRefs[0]!, identities(identity, identity).offered);
   await runtime.clock.advance(20_000);
   assert.equal(end(), "cut");
   registration.onClose();
@@ -96,14 +96,14 @@ Deno.test("a companion that proves nothing in time is hung up on, and its refs a
 });
 
 Deno.test("the refresh stage holds until the companion acknowledges it", () => {
-  const { account, identity, sent, registration } = scene({ refresh: true });
+  const { account, identity, sent, registration, shownRefs } = scene({ refresh: true });
   const { offered } = identities(identity, identity);
-  assert.deepEqual(registration.acceptQr(account, offered), { kind: "refresh" });
+  assert.deepEqual(registration.take(account, shownRefs[0]!, offered), { kind: "refresh" });
   const asked = sent.at(-1)!;
   assert.deepEqual([asked.tag, asked.attrs.type], ["notification", "companion_reg_refresh"]);
   registration.onStanza(element("ack", { id: "another", class: "notification" }));
-  assert.deepEqual(registration.acceptQr(account, offered), { kind: "refresh" });
+  assert.deepEqual(registration.take(account, shownRefs[0]!, offered), { kind: "refresh" });
   registration.onStanza(element("ack", { id: asked.attrs.id, class: "notification" }));
-  assert.equal(registration.acceptQr(account, offered).kind, "linked");
+  assert.equal(registration.take(account, shownRefs[0]!, offered).kind, "linked");
   assert.equal(sent.filter(({ attrs }) => attrs.type === "companion_reg_refresh").length, 1);
 });

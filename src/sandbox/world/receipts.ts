@@ -4,7 +4,7 @@ import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./di
 import { addressIn, type Groups } from "./groups.ts";
 import type { Relay } from "./relay.ts";
 import { type Attributes, type BinaryNode, element, seconds } from "./stanza.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../../runtime.ts";
 
 /** Receipts about one's own devices: what another of them sent, synced or read. */
 const FOR_OWN_DEVICES = new Set(["sender", "read-self", "played-self"]);

@@ -2,7 +2,7 @@
 import type { Device } from "./device.ts";
 import type { KeyStore } from "./key_store.ts";
 import type { Mailbox } from "./mailbox.ts";
-import type { Random } from "../runtime.ts";
+import type { Random } from "../../runtime.ts";
 import { makeJid, parseJid } from "./address.ts";
 import type { BinaryNode } from "./stanza.ts";
 

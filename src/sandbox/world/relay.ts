@@ -8,7 +8,7 @@ import { isGroup, isLid, makeJid, parseJid } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
 import { type Attributes, type BinaryNode, child, childrenOf, element, elements, seconds } from "./stanza.ts";
-import type { Clock } from "../runtime.ts";
+import type { Clock } from "../../runtime.ts";
 
 /** Messages of one sender whose receivers are remembered; more than any gateway resends. */
 const REMEMBERED_PER_SENDER = 20_000;

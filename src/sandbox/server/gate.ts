@@ -6,7 +6,7 @@ import { WebSocketServer } from "ws";
 import { admit } from "./login.ts";
 import { serveSocket } from "./companion_socket.ts";
 import type { NoiseIdentity } from "./noise.ts";
-import type { RegistrationOptions } from "./registration.ts";
+import type { RegistrationOptions } from "./linking/registration.ts";
 
 export interface Gate {
   /** `ws://127.0.0.1:PORT/ws/chat` */

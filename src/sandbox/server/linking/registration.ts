@@ -6,23 +6,22 @@
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { CodeLink } from "./code_link.ts";
-import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
-import type { KeyBundle, LinkAnswer } from "./device.ts";
-import type { Account, Companion } from "./directory.ts";
-import { jidOf } from "./directory.ts";
-import { streamError } from "./faults.ts";
-import { KeyStore } from "./key_store.ts";
-import { Mailbox } from "./mailbox.ts";
-import type { RefBook } from "./ref_book.ts";
-import { isSignedBy } from "./signature.ts";
-import type { NetworkState } from "./state.ts";
-import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER, uintOf } from "./stanza.ts";
+import type { CompanionSocket, SocketOwner } from "../companion_socket.ts";
+import type { CodeRequest, CompanionFinish, KeyBundle, LinkAnswer, PrimaryHello } from "../../world/device.ts";
+import type { Account, Companion } from "../../world/directory.ts";
+import { jidOf } from "../../world/directory.ts";
+import { streamError } from "../../world/faults.ts";
+import { KeyStore } from "../../world/key_store.ts";
+import { Mailbox } from "../../world/mailbox.ts";
+import type { RefBook, WaitingCompanion } from "./ref_book.ts";
+import { signedByCompanion } from "./proof.ts";
+import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
+import type { Switchboard } from "../../world/switchboard.ts";
 
 /** A client shows the first ref for 60 s and each other one for 20 s. */
 const REFS = 6;
 /** A companion that does not prove its side in this time is hung up on. */
 const PROOF_TIMEOUT_MS = 20_000;
-const DEVICE_SIGNATURE_PREFIX = Uint8Array.of(6, 1);
 /** The two forms in which the network asks for a new QR secret. */
 const REFRESH_FORMS = ["companion_reg_refresh", "pair-device-rotate-qr"] as const;
 
@@ -34,7 +33,7 @@ export interface RegistrationRequest {
 }
 
 export interface RegistrationOptions {
-  network: NetworkState;
+  network: Switchboard;
   refs: RefBook;
   /** Whether the first scan is answered by asking the companion for a new QR secret, as the real network does. */
   refresh: boolean;
@@ -52,8 +51,8 @@ interface Pending {
   settle: (linked: boolean) => void;
 }
 
-export class Registration implements SocketOwner {
-  readonly code: CodeLink;
+export class Registration implements SocketOwner, WaitingCompanion {
+  #code: CodeLink;
   #socket: CompanionSocket;
   #request: RegistrationRequest;
   #options: RegistrationOptions;
@@ -66,7 +65,13 @@ export class Registration implements SocketOwner {
     this.#request = request;
     this.#options = options;
     this.#refreshStage = options.refresh ? "due" : "none";
-    this.code = new CodeLink(socket, options);
+    const { network, refs, codeLifetimeMs } = options;
+    this.#code = new CodeLink(socket, {
+      network,
+      codeLifetimeMs,
+      expectCode: (number) => refs.expectCode(this, number),
+      withdrawCode: () => refs.withdrawCode(this),
+    });
   }
 
   /** Hands out the refs of the QR codes. */
@@ -88,7 +93,7 @@ export class Registration implements SocketOwner {
     if (stanza.tag !== "iq") return;
     if (stanza.attrs.type === "result" || stanza.attrs.type === "error") return this.#takeProof(stanza);
     const link = child(stanza, "link_code_companion_reg");
-    if (link) return this.code.answer(stanza, link, this);
+    if (link) return this.#code.answer(stanza, link);
     if (stanza.attrs.xmlns === "w:p") return this.#socket.send(result(stanza));
     this.#socket.send(refusal(stanza, { code: 401, text: "not-authorized" }));
   }
@@ -97,19 +102,29 @@ export class Registration implements SocketOwner {
     this.#pending?.cancelTimeout();
     this.#pending?.settle(false);
     this.#options.refs.withdraw(this);
-    this.code.close();
+    this.#code.close();
   }
 
-  /** A phone scanned one of the refs. With the refresh stage the first scan only asks the companion for a new secret. */
-  acceptQr(account: Account, signedIdentity: Uint8Array): LinkAnswer {
-    if (this.#refreshStage === "due") this.#askRefresh();
-    // Without the ack the network holds the companion for one that cannot refresh, and never links it.
-    if (this.#refreshStage === "asked") return { kind: "refresh" };
-    return this.accept(account, signedIdentity);
+  get codeRequest(): CodeRequest | null {
+    return this.#code.request;
+  }
+
+  exchangeCode(hello: PrimaryHello): Promise<CompanionFinish | null> {
+    return this.#code.exchange(hello);
+  }
+
+  /** With the refresh stage the first scan of a QR only asks the companion for a new secret. */
+  take(account: Account, ref: string, signedIdentity: Uint8Array): LinkAnswer {
+    if (this.codeRequest?.ref !== ref) {
+      if (this.#refreshStage === "due") this.#askRefresh();
+      // Without the ack the network holds the companion for one that cannot refresh, and never links it.
+      if (this.#refreshStage === "asked") return { kind: "refresh" };
+    }
+    return this.#accept(account, signedIdentity);
   }
 
   /** Hands the phone's identity to the companion, which has to answer with its own signature. */
-  accept(account: Account, signedIdentity: Uint8Array): LinkAnswer {
+  #accept(account: Account, signedIdentity: Uint8Array): LinkAnswer {
     const { network } = this.#options;
     if (this.#pending) {
       const { account, device } = this.#pending;
@@ -191,26 +206,4 @@ export class Registration implements SocketOwner {
       session: null,
     };
   }
-}
-
-/** The whole identity with both signatures, encoded; null when the companion's signature is missing or wrong. */
-function signedByCompanion(
-  reply: Uint8Array,
-  offered: proto.IADVSignedDeviceIdentity,
-  companionKey: Uint8Array,
-): Uint8Array | null {
-  const { deviceSignature } = proto.ADVSignedDeviceIdentity.decode(reply);
-  const { details, accountSignatureKey } = offered;
-  if (!deviceSignature?.length || !details || !accountSignatureKey) return null;
-  const signed = Buffer.concat([DEVICE_SIGNATURE_PREFIX, details, companionKey, accountSignatureKey]);
-  if (!isSignedBy(companionKey, signed, deviceSignature)) return null;
-  return proto.ADVSignedDeviceIdentity.encode({ ...offered, deviceSignature }).finish();
-}
-
-/** Reads the pairing data of a `ClientPayload`; null when it is not whole. */
-export function readPairingData(data: proto.ClientPayload.IDevicePairingRegistrationData): KeyBundle | null {
-  const { eRegid, eIdent, eSkeyId, eSkeyVal, eSkeySig } = data;
-  if (!eRegid || eIdent?.length !== 32 || !eSkeyId || eSkeyVal?.length !== 32 || !eSkeySig) return null;
-  const signedPreKey = { id: uintOf(eSkeyId), publicKey: eSkeyVal, signature: eSkeySig };
-  return { registrationId: uintOf(eRegid), identityKey: eIdent, signedPreKey, preKeys: [] };
 }

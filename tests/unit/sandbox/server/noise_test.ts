@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Curve, makeNoiseHandler, NOISE_WA_HEADER, proto, WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import pino from "pino";
-import { FrameReader } from "../../../src/sandbox/frames.ts";
-import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../src/sandbox/noise.ts";
-import { isSignedBy } from "../../../src/sandbox/signature.ts";
+import { FrameReader } from "../../../../src/sandbox/server/frames.ts";
+import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../../src/sandbox/server/noise.ts";
+import { isSignedBy } from "../../../../src/sandbox/server/linking/proof.ts";
 
 const NOW = Date.parse("2026-08-01T00:00:00Z");
 

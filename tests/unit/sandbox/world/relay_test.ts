@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
-import { type Account, type Companion, Directory, type Endpoint, jidOf } from "../../../src/sandbox/directory.ts";
-import { type AddressingMode, Groups } from "../../../src/sandbox/groups.ts";
-import { KeyStore } from "../../../src/sandbox/key_store.ts";
-import { Mailbox } from "../../../src/sandbox/mailbox.ts";
-import { participantHash, Relay } from "../../../src/sandbox/relay.ts";
-import { relayReceipt } from "../../../src/sandbox/receipts.ts";
-import { type BinaryNode, childrenOf, element } from "../../../src/sandbox/stanza.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import {
+  type Account,
+  type Companion,
+  Directory,
+  type Endpoint,
+  jidOf,
+} from "../../../../src/sandbox/world/directory.ts";
+import { type AddressingMode, Groups } from "../../../../src/sandbox/world/groups.ts";
+import { KeyStore } from "../../../../src/sandbox/world/key_store.ts";
+import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
+import { participantHash, Relay } from "../../../../src/sandbox/world/relay.ts";
+import { relayReceipt } from "../../../../src/sandbox/world/receipts.ts";
+import { type BinaryNode, childrenOf, element } from "../../../../src/sandbox/world/stanza.ts";
+import { testRuntime } from "../../../support/runtime.ts";
 
 /** Accounts whose devices write down what reaches them. */
 function scene() {

@@ -1,19 +1,35 @@
 /** The network without its doors: directory, groups, relay, faults, and what it tells companions of its own accord. */
 import { Buffer } from "node:buffer";
-import type { MediaAccess } from "./device.ts";
-import { type Account, type Companion, Directory, jidOf, keysOf } from "./directory.ts";
+import type { KeyBundle, MediaAccess } from "./device.ts";
+import { type Account, type Companion, Directory, type Endpoint, jidOf, keysOf } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
 import { type AddressingMode, type Group, groupNode, Groups } from "./groups.ts";
 import { Relay } from "./relay.ts";
 import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
-import type { NetworkState } from "./state.ts";
-import { WireLog } from "./wire_log.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../../runtime.ts";
 
 /** Below this many one-time keys a companion is asked for more (Baileys uploads below five). */
 const LOW_PRE_KEYS = 5;
 
-export interface Switchboard extends NetworkState {
+/** What the parts of the network share: one instance a network. */
+export interface Switchboard {
+  readonly runtime: Runtime;
+  readonly directory: Directory;
+  readonly groups: Groups;
+  readonly relay: Relay;
+  readonly faults: Faults;
+  readonly wire: WireLog;
+  readonly media: MediaAccess;
+  /** By device jid: whether the companion that a phone took in has proved its side. */
+  readonly linkings: Map<string, Promise<boolean>>;
+  /** A fresh id for a stanza that the network itself sends. */
+  stanzaId(): string;
+  /** Keeps a new companion of the account and tells who should know. */
+  addCompanion(companion: Companion): void;
+  /** Keys for one new session with a device, and a word to a companion that runs low; null for an unknown device. */
+  takeKeys(endpoint: Endpoint): KeyBundle | null;
+  /** Unlinks a companion: its session ends, its address is dead. */
+  removeCompanion(companion: Companion): void;
   /** Makes a group and tells its members' companions. */
   createGroup(details: { subject: string; participants: Account[]; addressing: AddressingMode }): Group;
   /** Ends the account's open sessions as the fault says; with none open, its next one. */
@@ -110,4 +126,29 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
   };
 
   return network;
+}
+
+/** A message stanza of a line as the server saw it: the witness of order, pauses and ids. */
+export interface WireEntry {
+  /** Number of the line that sent it. */
+  line: string;
+  id: string;
+  to: string;
+  /** Unix ms at which the stanza arrived, refused and repeated ones included. */
+  time: number;
+  /** Present on what answers a retry receipt: the same message, encrypted again for one device. */
+  retry?: true;
+}
+
+export class WireLog {
+  #entries: WireEntry[] = [];
+
+  add(entry: WireEntry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Oldest first; of one line where it is named. */
+  entries(line?: string): WireEntry[] {
+    return line === undefined ? [...this.#entries] : this.#entries.filter((entry) => entry.line === line);
+  }
 }

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import { Agent, get } from "node:https";
-import { type MediaHost, startMedia } from "../../../src/sandbox/media.ts";
-import { systemClock } from "../../../src/runtime.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { type MediaHost, startMedia } from "../../../../src/sandbox/media/host.ts";
+import { systemClock } from "../../../../src/runtime.ts";
+import { testRuntime } from "../../../support/runtime.ts";
 
 async function withMedia(run: (media: MediaHost, client: Deno.HttpClient) => Promise<void>): Promise<void> {
   // The certificate must be valid today.

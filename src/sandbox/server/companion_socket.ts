@@ -5,8 +5,8 @@ import { decodeBinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
 import type { WebSocket } from "ws";
 import { frame, FrameReader } from "./frames.ts";
 import { type ClientFinish, createNoiseResponder, type NoiseIdentity } from "./noise.ts";
-import type { BinaryNode } from "./stanza.ts";
-import type { Runtime } from "../runtime.ts";
+import type { BinaryNode } from "../world/stanza.ts";
+import type { Runtime } from "../../runtime.ts";
 
 /** A client that does not finish its handshake in this time is hung up on. */
 const HANDSHAKE_TIMEOUT_MS = 20_000;

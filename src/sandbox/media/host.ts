@@ -1,0 +1,91 @@
+/**
+ * The media host of the simulated network: HTTPS on loopback. Clients upload encrypted files under their hash and get a
+ * path by which others download them, whole or in part.
+ */
+import { Buffer } from "node:buffer";
+import { type Runtime, sleep } from "../../runtime.ts";
+import { makeServerCertificate } from "./certificate.ts";
+import { FileShelf } from "./shelf.ts";
+import type { MediaAccess } from "../world/device.ts";
+
+const UPLOAD_PATH = /^\/(?:mms|product|pps)\/[a-z-]+\/([A-Za-z0-9_-]+)$/;
+
+export interface MediaHost extends MediaAccess {
+  /** Direct paths of the files that it has, oldest first. */
+  paths(): string[];
+  /** Loses a file, as the real host does with old ones; false when there is none. */
+  remove(directPath: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface MediaOptions {
+  runtime: Runtime;
+  /** How long the host takes to answer an upload of the line that begins now; unless given, no time. */
+  uploadMs?: (line: string) => number;
+}
+
+/** Starts on a free port of 127.0.0.1. */
+export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions): Promise<MediaHost> {
+  const { caPem, certPem, keyPem } = await makeServerCertificate(runtime);
+  const folder = await Deno.makeTempDir({ prefix: "paloma-sandbox-media-" });
+  const files = new FileShelf(folder, runtime);
+  const auth = Buffer.from(runtime.random.bytes(24)).toString("base64url");
+  const stop = new AbortController();
+  const host: HostState = {
+    files,
+    auth,
+    taken: (line) => sleep(runtime.clock, uploadMs(line), stop.signal),
+  };
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, cert: certPem, key: keyPem, signal: stop.signal, onListen: () => {} },
+    (request) =>
+      answer(request, host).catch((error) => {
+        runtime.log.warn({ err: error }, "the sandbox's media host failed");
+        return new Response(null, { status: 500 });
+      }),
+  );
+  const address = `127.0.0.1:${server.addr.port}`;
+  return {
+    url: `https://${address}`,
+    host: address,
+    auth,
+    caPem,
+    paths: () => files.paths(),
+    remove: (directPath) => files.remove(directPath),
+    close: async () => {
+      // Not gracefully: a client that hangs would keep it open.
+      stop.abort();
+      await server.finished;
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+interface HostState {
+  files: FileShelf;
+  auth: string;
+  /** Resolves when the host has taken as long over an upload of this line as it is to take. */
+  taken(line: string): Promise<void>;
+}
+
+async function answer(request: Request, { files, auth, taken }: HostState): Promise<Response> {
+  const { pathname, searchParams, origin } = new URL(request.url);
+  if (request.method === "POST") {
+    const token = UPLOAD_PATH.exec(pathname)?.[1];
+    if (!token) return refuse(404, "no such upload path");
+    const [given, line] = (searchParams.get("auth") ?? "").split(".");
+    if (given !== auth) return refuse(401, "the auth token is wrong");
+    const stored = await files.store(request.body, token);
+    if (line) await taken(line);
+    return "path" in stored
+      ? Response.json({ url: `${origin}${stored.path}`, direct_path: stored.path })
+      : refuse(stored.status, stored.reason);
+  }
+  if (request.method !== "GET") return refuse(405, "only GET and POST");
+  const served = await files.serve(pathname, request.headers.get("range"));
+  return served ?? refuse(404, "there is no such file, or not any more");
+}
+
+function refuse(status: number, reason: string): Response {
+  return Response.json({ error: { code: status, message: reason } }, { status });
+}

@@ -1,0 +1,76 @@
+/** Which ref (the first part of a QR, or the handle of a code exchange) belongs to which waiting companion. */
+import { Buffer } from "node:buffer";
+import type { Random } from "../../../runtime.ts";
+import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/device.ts";
+import type { Account } from "../../world/directory.ts";
+
+/** Refs of companions that are linked by now; a phone that reads such a QR once more hears that it is done. */
+const LINKED_REFS_KEPT = 1_000;
+
+/** A companion that waits for a phone to take it in. */
+export interface WaitingCompanion {
+  /** What it said in companion_hello last; null when it asked for no code, or its code has run out. */
+  readonly codeRequest: CodeRequest | null;
+  /** Carries primary_hello to it; resolves with companion_finish, or null when it does not answer. */
+  exchangeCode(hello: PrimaryHello): Promise<CompanionFinish | null>;
+  /** A phone hands in the identity that it signed after reading one of the companion's refs. */
+  take(account: Account, ref: string, signedIdentity: Uint8Array): LinkAnswer;
+}
+
+export class RefBook {
+  #waiting = new Map<string, WaitingCompanion>();
+  /** By phone number: the newest companion that waits for a code to be typed there. */
+  #codes = new Map<string, WaitingCompanion>();
+  #linked = new Map<string, { number: string; answer: LinkAnswer }>();
+  #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** New refs for a companion. */
+  issue(companion: WaitingCompanion, count: number): string[] {
+    return Array.from({ length: count }, () => {
+      const ref = `2@${Buffer.from(this.#random.bytes(96)).toString("base64")}`;
+      this.#waiting.set(ref, companion);
+      return ref;
+    });
+  }
+
+  find(ref: string): WaitingCompanion | null {
+    return this.#waiting.get(ref) ?? null;
+  }
+
+  /** A companion waits for its code to be typed on a number's phone; answers with the ref of that exchange. */
+  expectCode(companion: WaitingCompanion, number: string): string {
+    this.#codes.set(number, companion);
+    return this.issue(companion, 1)[0]!;
+  }
+
+  awaitingCode(number: string): WaitingCompanion | null {
+    return this.#codes.get(number) ?? null;
+  }
+
+  /** The companion is linked, or about to prove itself, by this number. */
+  remember(companion: WaitingCompanion, linked: { number: string; answer: LinkAnswer }): void {
+    for (const [ref, waiting] of this.#waiting) if (waiting === companion) this.#linked.set(ref, linked);
+    while (this.#linked.size > LINKED_REFS_KEPT) this.#linked.delete(this.#linked.keys().next().value!);
+  }
+
+  /** The answer that this number got for a ref before; null when there was none. */
+  recall(ref: string, number: string): LinkAnswer | null {
+    const linked = this.#linked.get(ref);
+    return linked?.number === number ? linked.answer : null;
+  }
+
+  /** The code of a companion is no longer good. */
+  withdrawCode(companion: WaitingCompanion): void {
+    for (const [number, waiting] of this.#codes) if (waiting === companion) this.#codes.delete(number);
+  }
+
+  /** The companion went away. */
+  withdraw(companion: WaitingCompanion): void {
+    for (const [ref, waiting] of this.#waiting) if (waiting === companion) this.#waiting.delete(ref);
+    this.withdrawCode(companion);
+  }
+}
