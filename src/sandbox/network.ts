@@ -7,7 +7,7 @@ import type { Phone } from "./world/device.ts";
 import { controlApp, type ControlledNetwork } from "./control.ts";
 import type { Account } from "./world/directory.ts";
 import { openGate } from "./server/gate.ts";
-import { type MediaHost, startMedia } from "./media/host.ts";
+import { startMedia } from "./media/host.ts";
 import { createNoiseIdentity } from "./server/noise.ts";
 import { createPhone } from "./phone/phone.ts";
 import { RefBook } from "./server/linking/ref_book.ts";
