@@ -49,7 +49,8 @@ const DESCRIPTION =
 what happened by signed webhooks and by a feed.
 
 Send the key of the account in the header \`x-api-key\`. Errors are RFC 9457 \`application/problem+json\` with a stable \
-\`code\`. A method that a path does not have is 405 with \`Allow\`; an unknown path is 404. Every POST takes an \
+\`code\`. A field that a body does not have is 400, \`null\` counts as left out; a method that a path does not have is \
+405 with \`Allow\`; an unknown path is 404. Every POST takes an \
 \`Idempotency-Key\`: for 24 hours the same key with the same body gives the first answer.`;
 
 let document: OpenApiDocument | undefined;

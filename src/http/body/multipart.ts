@@ -27,8 +27,7 @@ export async function readFormUpload<Fields>(
   { part, schema, media, maxBytes }: UploadOptions<Fields>,
 ): Promise<FormUpload<Fields>> {
   const parser = makeParser(request);
-  const fields: Record<string, string> = {};
-  const twice = new Set<string>();
+  const fields = new Map<string, string | undefined>();
   let filename = "";
   let content: Readable | null = null;
   let writing: Promise<StoredFile> | null = null;
@@ -44,9 +43,9 @@ export async function readFormUpload<Fields>(
   parser.on("field", (name, value, nameCut, valueCut) => {
     if (nameCut || valueCut) refuse(invalid(name, `has more than ${MAX_FIELD_BYTES} bytes`));
     // A form sends what was not filled in, too.
-    else if (value === "") return;
-    else if (Object.hasOwn(fields, name)) twice.add(name);
-    else Object.defineProperty(fields, name, { value, enumerable: true });
+    else if (value === "") fields.set(name, fields.get(name));
+    else if (fields.get(name) !== undefined) refuse(invalid(name, "is given twice"));
+    else fields.set(name, value);
   });
   parser.on("fieldsLimit", () => refuse(invalid("body", `has more than ${MAX_FIELDS} fields`)));
   parser.on("file", (name, stream, givenName) => {
@@ -64,10 +63,7 @@ export async function readFormUpload<Fields>(
     const file = await (writing as Promise<StoredFile> | null);
     if (!file) throw invalid(part, "is required, as a part with a file name");
     if (file.size === 0) throw invalid(part, "is empty");
-    const known = validate(schema, { ...fields, [part]: "" });
-    // Fields that nobody asked for may come as often as they like.
-    for (const name of twice) if (Object.hasOwn(known as object, name)) throw invalid(name, "is given twice");
-    return { fields: known, file, filename };
+    return { fields: validate(schema, { ...Object.fromEntries(fields), [part]: "" }), file, filename };
   } catch (error) {
     // The parser leaves the stream of a file open when it is stopped, and the writer would wait for more.
     (content as Readable | null)?.destroy(error as Error);

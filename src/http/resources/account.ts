@@ -65,7 +65,7 @@ const restrictKey = route({
   path: "/panel/account",
   operationId: "restrictKey",
   summary: "Set where the key may be used",
-  body: z.object({ allowedIps: restrictions, allowedDomains: restrictions }),
+  body: z.strictObject({ allowedIps: restrictions, allowedDomains: restrictions }),
   answers: { 200: { description: "The account after the change", schema: one } },
 });
 

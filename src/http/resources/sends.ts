@@ -63,20 +63,27 @@ const base64 = z.string().openapi({
 
 const PDF_NAME = "document.pdf";
 
-const TextMessage = z.object({ sessionId, to: Recipient, text: Text.openapi({ example: "Hello 👋" }), ttl })
+const TextMessage = z.strictObject({ sessionId, to: Recipient, text: Text.openapi({ example: "Hello 👋" }), ttl })
   .openapi("TextMessage");
 
-const DocumentMessage = z.object({ sessionId, to: Recipient, file: base64, filename, caption: Caption.nullish(), ttl })
+const DocumentMessage = z.strictObject({
+  sessionId,
+  to: Recipient,
+  file: base64,
+  filename,
+  caption: Caption.nullish(),
+  ttl,
+})
   .openapi("DocumentMessage");
 
-const PdfMessage = z.object({
+const PdfMessage = z.strictObject({
   file: base64,
   number: Recipient,
   message: Caption.nullish().openapi({ description: "Text that accompanies the document" }),
   filename: filename.nullish().openapi({ default: PDF_NAME }),
 }).openapi("PdfMessage");
 
-const FileMessage = z.object({
+const FileMessage = z.strictObject({
   sessionId: Session.optional(),
   to: Recipient,
   caption: Caption.optional(),
@@ -98,7 +105,7 @@ const ITEM_RULES = {
   ],
 } as object;
 
-const BulkItem = z.object({
+const BulkItem = z.strictObject({
   to: Recipient,
   text: Text.nullish().openapi({ example: "Hello 👋" }),
   fileUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2048).nullish().openapi({
@@ -116,7 +123,7 @@ const BulkItem = z.object({
   }
 }).openapi("BulkItem", ITEM_RULES);
 
-const BulkMessage = z.object({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ttl }).openapi(
+const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ttl }).openapi(
   "BulkMessage",
 );
 

@@ -29,7 +29,7 @@ const LinkingResult = z.object({
   pairingCode: z.string().nullable().openapi({ description: "null when linking is by QR", example: null }),
 }).openapi("LinkingResult");
 
-const NewSession = z.object({
+const NewSession = z.strictObject({
   name: z.string().min(1).max(100).regex(/\S/, "must have a character that can be seen").openapi({
     example: "Support line",
   }),
@@ -120,7 +120,7 @@ const checkNumber = route({
   operationId: "checkNumber",
   summary: "Ask whether a number is on the messaging app",
   description: "When the network cannot be asked the answer is an error, never a guess.",
-  body: z.object({ number: PhoneNumber }).openapi("NumberToCheck"),
+  body: z.strictObject({ number: PhoneNumber }).openapi("NumberToCheck"),
   answers: { 200: { description: "What the network says", schema: z.object({ data: Check }) } },
   problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
 });

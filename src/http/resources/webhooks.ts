@@ -52,13 +52,13 @@ const url = z.url({ protocol: /^https?$/, error: "must be an https URL" }).max(2
 });
 const events = z.array(z.enum(EVENT_NAMES)).min(1).max(100).transform(unique);
 
-const NewWebhook = z.object({
+const NewWebhook = z.strictObject({
   url,
   events: events.nullish().openapi({ description: "Left out or null: all" }),
   sessionId: z.string().min(1).max(100).nullish().openapi({ description: "Left out or null: all sessions" }),
 }).openapi("NewWebhook");
 
-const WebhookChange = z.object({ url: url.optional(), events: events.optional(), active: z.boolean().optional() })
+const WebhookChange = z.strictObject({ url: url.nullish(), events: events.nullish(), active: z.boolean().nullish() })
   .openapi("WebhookChange");
 
 const params = idParams("webhook", "whk");
@@ -151,9 +151,10 @@ const redeliverSince = route({
   path: "/v1/webhooks/{id}/redeliver",
   operationId: "redeliverSince",
   summary: "Deliver everything since a time again",
-  body: z.object({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) }).openapi(
-    "RedeliverSince",
-  ),
+  body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
+    .openapi(
+      "RedeliverSince",
+    ),
   answers: {
     200: {
       description: "How many deliveries were scheduled",
@@ -208,9 +209,9 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
 
   api.on(updateWebhook, async ({ caller, params, body: { url, events, active } }) => {
     const change = {
-      ...(url === undefined ? {} : { url }),
-      ...(events === undefined ? {} : { events }),
-      ...(active === undefined ? {} : { active }),
+      ...(url == null ? {} : { url }),
+      ...(events == null ? {} : { events }),
+      ...(active == null ? {} : { active }),
     };
     return ok({ data: recordOf(await webhooks.update(caller.account.id, params.id, change)) });
   });

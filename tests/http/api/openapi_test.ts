@@ -65,6 +65,24 @@ Deno.test("every pattern is one that other languages can read, and its example f
   assert.ok(seen > 20);
 });
 
+Deno.test("no request body has room for a field that is not documented", () => {
+  const { components } = openApiDocument() as { components: { schemas: Record<string, object> } };
+  let seen = 0;
+  for (const { operation } of operations()) {
+    const open = new Set<object>(Object.values(operation.requestBody?.content ?? {}).map(({ schema }) => schema));
+    for (const schema of open) {
+      JSON.stringify(schema, (_, value) => {
+        if (typeof value?.$ref === "string") open.add(components.schemas[value.$ref.split("/").at(-1)]!);
+        if (value?.type !== "object") return value;
+        seen++;
+        assert.equal(value.additionalProperties, false, `${operation.operationId}: ${JSON.stringify(value)}`);
+        return value;
+      });
+    }
+  }
+  assert.ok(seen > 8);
+});
+
 Deno.test("every error of the catalogue is documented where it can happen", () => {
   const documented = new Set(ROUTES.flatMap(codesOf));
   const nowhere = Object.keys(CATALOGUE).filter((code) => !documented.has(code as ProblemCode));

@@ -84,6 +84,7 @@ Deno.test("nobody locks himself out, and what is refused changes nothing", () =>
       [{ allowedIps: ["198.51.100.7", "10.0.0.0/33"] }, "allowedIps.1"],
       [{ allowedDomains: ["https://example.com"] }, "allowedDomains.0"],
       [{ allowedIps: "198.51.100.7" }, "allowedIps"],
+      [{ allowedIps: [], allowedHosts: ["example.org"] }, "allowedHosts"],
       [{ allowedIps: Array.from({ length: 101 }, () => "198.51.100.7") }, "allowedIps"],
     ];
     for (const [json, path] of refused) {

@@ -91,6 +91,7 @@ export const webhookCases: readonly Case[] = [
     [{ events: ["message.read"], url: "https://example.com" }, "events.0"],
     [{ events: "message.sent", url: "https://example.com" }, "events"],
     [{}, "url"],
+    [{ url: "https://example.com", secret: "mine" }, "secret"],
     [{ url: "example.com/hook" }, "url"],
     [{ url: "ftp://example.com/hook" }, "url"],
     [{ url: "https://user:password@example.com/hook" }, "url"],
@@ -130,10 +131,28 @@ export const webhookCases: readonly Case[] = [
     contains: wrong("since"),
   },
   {
-    name: "a change of nothing that is known still needs a body",
+    name: "a change says yes or no",
     ask: () => ["PUT", `/v1/webhooks/${NO_WEBHOOK}`, { json: { active: "no" } }],
     status: 400,
     contains: wrong("active"),
+  },
+  {
+    name: "a change of what no webhook has is refused",
+    ask: () => ["PUT", `/v1/webhooks/${NO_WEBHOOK}`, { json: { active: true, sessionId: nobodys("ses") } }],
+    status: 400,
+    contains: wrong("sessionId", /not a known field/),
+  },
+  {
+    name: "null is as good as left out in a change",
+    ask: () => ["PUT", `/v1/webhooks/${NO_WEBHOOK}`, { json: { url: null, events: null, active: null } }],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "redelivery takes a time and nothing else",
+    ask: () => ["POST", `/v1/webhooks/${NO_WEBHOOK}/redeliver`, { json: { since: "2026-01-01T00:00:00Z", until: 1 } }],
+    status: 400,
+    contains: wrong("until"),
   },
 ];
 

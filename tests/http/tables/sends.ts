@@ -41,7 +41,29 @@ export const textCases: readonly Case[] = [
   text("characters are counted, not halves of them", { to: TO, text: "👋".repeat(65_536) }, [ACK], 202),
   text("a time to live is taken in seconds", { to: TO, text: "hi", ttl: 60 }, [ACK], 202),
   text("null is as good as left out", { sessionId: null, to: TO, text: "hi", ttl: null }, [ACK], 202),
-  text("fields that the API does not know are left alone", { to: TO, text: "hi", campaign: 7 }, [ACK], 202),
+  text(
+    "a field that the API does not know is named",
+    { to: TO, text: "hi", scheduleAt: "2026-01-15T12:00:00Z" },
+    wrong("scheduleAt", /not a known field/),
+  ),
+  text("each unknown field is named", { to: TO, text: "hi", view_once: true, mention: [] }, [
+    ...wrong("view_once"),
+    ...wrong("mention"),
+  ]),
+  text("a field that is unknown is so with null, too", { to: TO, text: "hi", campaign: null }, wrong("campaign")),
+  text("names are known in their own case alone", { to: TO, text: "hi", sessionID: null }, wrong("sessionID")),
+  text("the long name of an unknown field is cut", { to: TO, text: "hi", ["x".repeat(5_000)]: 1 }, [
+    ...wrong("x".repeat(100)),
+  ]),
+  {
+    name: "a name that objects have anyway is as unknown as any",
+    ask: () => ["POST", "/v1/messages/send/text", {
+      body: '{"to":"34600111222","text":"hi","__proto__":{"ttl":1},"constructor":1}',
+      headers: { "content-type": "application/json" },
+    }],
+    status: 400,
+    contains: [...wrong("__proto__"), ...wrong("constructor")],
+  },
   text("65,537 characters are too many", { to: TO, text: "x".repeat(65_537) }, wrong("text", /more than 65,536/)),
   text("an empty text is none", { to: TO, text: "" }, wrong("text", /is empty/)),
   text("a text is required", { to: TO }, wrong("text", /is required/)),
@@ -187,11 +209,25 @@ export const documentCases: readonly Case[] = [
   {
     name: "fields may follow the file",
     ask: () => ["POST", "/v1/messages/send/document", {
-      body: `{"file":"${PDF}","x":{"file":"!"},"filename":"a.pdf","to":"34600111222"}`,
+      body: `{"file":"${PDF}","filename":"a.pdf","to":"34600111222"}`,
       headers: { "content-type": "application/json" },
     }],
     status: 202,
     contains: [ACK],
+  },
+  document(
+    "a field that no document has is named",
+    { to: TO, file: PDF, filename: "a.pdf", viewOnce: true },
+    wrong("viewOnce"),
+  ),
+  {
+    name: "a file within an unknown field is no file",
+    ask: () => ["POST", "/v1/messages/send/document", {
+      body: `{"file":"${PDF}","x":{"file":"!"},"filename":"a.pdf","to":"34600111222"}`,
+      headers: { "content-type": "application/json" },
+    }],
+    status: 400,
+    contains: wrong("x"),
   },
   document("a file is required", { to: TO, filename: "a.pdf" }, wrong("file", /is required/)),
   document("a file is a string", { to: TO, file: 5, filename: "a.pdf" }, wrong("file")),
@@ -272,6 +308,12 @@ export const documentCases: readonly Case[] = [
     contains: wrong("number", /is required/),
   },
   {
+    name: "a field that no PDF has is named",
+    ask: () => ["POST", "/v1/message/send/pdf", { json: { file: PDF, number: TO, caption: "Invoice" } }],
+    status: 400,
+    contains: wrong("caption"),
+  },
+  {
     name: "a PDF needs a file",
     ask: () => ["POST", "/v1/message/send/pdf", { json: { number: TO } }],
     status: 400,
@@ -337,8 +379,21 @@ export const fileCases: readonly Case[] = [
     contains: wrong("to", /twice/),
   },
   {
-    name: "fields of a form that nobody asked for do not matter, twice neither",
-    ask: () => ["POST", "/v1/messages/send/file", form([["x", "1"], ["x", "2"], ["to", TO], ["file", picture()]])],
+    name: "a part that the API does not know is named",
+    ask: () => ["POST", "/v1/messages/send/file", form([["viewOnce", "1"], ["to", TO], ["file", picture()]])],
+    status: 400,
+    contains: wrong("viewOnce", /not a known field/),
+  },
+  {
+    name: "an unknown part is so without a value, and behind the file",
+    ask:
+      () => ["POST", "/v1/messages/send/file", form([["to", TO], ["file", picture()], ["x", ""], ["__proto__", "1"]])],
+    status: 400,
+    contains: [...wrong("x"), ...wrong("__proto__")],
+  },
+  {
+    name: "a field that is empty once and filled once is filled",
+    ask: () => ["POST", "/v1/messages/send/file", form([["to", ""], ["to", TO], ["to", ""], ["file", picture()]])],
     status: 202,
     contains: [ACK],
   },
@@ -413,6 +468,18 @@ export const bulkCases: readonly Case[] = [
   ...["ftp://example.com/a.png", "file:///etc/passwd", "example.com/a.png", "javascript:alert(1)"].map((fileUrl) =>
     bulk(`the file address ${fileUrl} is refused`, [{ to: TO, fileUrl }], wrong("messages.0.fileUrl"))
   ),
+  bulk(
+    "an unknown field of an item is named by its path",
+    [{ to: TO, text: "a" }, { to: TO, text: "b" }, { to: TO, text: "c", foo: 1 }],
+    wrong("messages.2.foo", /not a known field/),
+  ),
+  bulk("what stands for all items is no field of one", [{ to: TO, text: "a", ttl: 60 }], wrong("messages.0.ttl")),
+  {
+    name: "an unknown field beside the items is named",
+    ask: () => ["POST", "/v1/messages/send/bulk", { json: { messages: [{ to: TO, text: "a" }], delay: 5 } }],
+    status: 400,
+    contains: wrong("delay"),
+  },
   bulk("a bulk of nothing is refused", [], wrong("messages")),
   bulk("10,001 items are too many", Array(10_001).fill({ to: TO, text: "a" }), wrong("messages")),
   {

@@ -34,6 +34,12 @@ export const sessionCases: readonly Case[] = [
     contains: wrong("name", /is required/),
   },
   {
+    name: "a field that no session has is named",
+    ask: () => ["POST", "/v1/sessions", { json: { name: "x", phone: "34600111222" } }],
+    status: 400,
+    contains: wrong("phone", /not a known field/),
+  },
+  {
     name: "a name of blanks is none",
     ask: () => ["POST", "/v1/sessions", { json: { name: "   " } }],
     status: 400,
@@ -80,6 +86,12 @@ export const sessionCases: readonly Case[] = [
     ask: ({ session }) => ["POST", `/v1/sessions/${session}/check-number`, { json: {} }],
     status: 400,
     contains: wrong("number", /is required/),
+  },
+  {
+    name: "a check takes a number and nothing else",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/check-number`, { json: { number: "34600111222", to: 1 } }],
+    status: 400,
+    contains: wrong("to"),
   },
   {
     name: "groups are a list",
