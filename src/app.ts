@@ -1,26 +1,30 @@
 /**
- * The composition root: picks the engines, wires the services, starts and stops them in order. Nothing else knows which
- * engine is behind a port.
+ * The composition root: picks the engines, wires the services, starts and stops them in order. Nothing else names an
+ * engine; `tests/unit/floors_test.ts` sees to it.
  */
 import { join } from "node:path";
 import type { Accounts } from "./account/account.ts";
 import { DEFAULT_PLANS } from "./account/plan.ts";
 import { makeIdempotency } from "./account/idempotency.ts";
-import type { Config } from "./config.ts";
-import { openDataFolder } from "./data/data_folder.ts";
+import { type Service, startServices, together } from "./base/service.ts";
+import type { Config, WhatsAppConfig } from "./config.ts";
+import { backup, restore } from "./data/backup.ts";
+import { type DataFolder, openDataFolder, pathsOf } from "./data/data_folder.ts";
 import { readAllowList } from "./egress/address.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
 import { makeEventLog } from "./event/event_log.ts";
+import { splitEventOrder } from "./event/order_migration.ts";
 import { addGauges } from "./ops/gauges.ts";
-import { listen } from "./http/listen/listen.ts";
+import { listen, type Listening } from "./http/listen/listen.ts";
 import { createApi } from "./http/server.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
 import { Supervisor } from "./line/supervisor.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
-import { startMaintenance } from "./ops/maintenance.ts";
+import { makeMaintenance } from "./ops/maintenance.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
+import { indexFileEnds } from "./media/file_ends_migration.ts";
 import { makeMediaIngest } from "./media/ingest.ts";
 import { makeMediaLinks } from "./media/link.ts";
 import { makeServeMedia } from "./media/serve.ts";
@@ -37,40 +41,99 @@ import { makeMetrics } from "./ops/metrics.ts";
 import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
 import { dataKeys } from "./data/rows.ts";
+import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
+import type { Kv } from "./store/kv.ts";
+import type { Seal } from "./store/seal.ts";
 import { timerAlarmClock } from "./store/timer_alarm.ts";
 import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
-import { baileysNetwork, type BaileysNetworkOptions } from "./whatsapp/baileys/network.ts";
+import { baileysNetwork } from "./whatsapp/baileys/network.ts";
 import type { Network } from "./whatsapp/connection.ts";
 
-export interface Gateway {
-  /** `http://HOST:PORT/v1`. */
-  baseUrl: string;
-  panelUrl: string;
-  accounts: Accounts;
-  /** Stops taking requests, lets what is on its way come to its end, closes the lines and the store. */
-  stop(): Promise<void>;
+/** What a data folder is made of, and the steps that bring an older one up to date. */
+const engine = denoKvFiles;
+const migrations = [indexFileEnds, splitEventOrder];
+
+/**
+ * The data folder that the settings name, for the gateway and for the commands beside it. Each throws StoreError, and
+ * what `openDataFolder`, `backup` and `restore` throw.
+ */
+export const dataFolder = {
+  open: (config: Pick<Config, "dataDir" | "secretKey">, runtime: Runtime): Promise<DataFolder> =>
+    openDataFolder(config, { runtime, engine, migrations }),
+  backup: (dataDir: string, file: string) => backup(pathsOf(dataDir), file, engine),
+  restore: (file: string, dataDir: string) => restore(file, pathsOf(dataDir), engine),
+};
+
+export interface NetworkOptions {
+  runtime: Runtime;
+  kv: Kv;
+  seal: Seal;
+  whatsapp: WhatsAppConfig;
 }
 
 export interface GatewayOptions {
   config: Config;
   runtime: Runtime;
   /** The engine behind the port to the messaging network; Baileys unless given. */
-  openNetwork?: (options: BaileysNetworkOptions) => Network;
+  openNetwork?: (options: NetworkOptions) => Network;
 }
 
-/** Starts a gateway; resolves when it listens and its lines begin to connect. Throws StoreError, AlreadyRunning. */
-export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { config, runtime, openNetwork = baileysNetwork } = options;
-  const lock = await lockGateway(config.dataDir);
-  const data = await openDataFolder(config, runtime);
-  const { kv, seal, accounts } = data;
-  await removeDrafts(kv);
+export interface Gateway {
+  /** `http://HOST:PORT/v1`. */
+  baseUrl: string;
+  panelUrl: string;
+  accounts: Accounts;
+  /** Stops taking requests, lets what is on its way come to its end, closes the lines and the store. Idempotent. */
+  stop(): Promise<void>;
+}
 
+/**
+ * Starts a gateway; resolves when it listens and its lines begin to connect. A start that fails leaves nothing open.
+ * Throws AlreadyRunning, CannotListen, SecretKeyError, SchemaTooNew, StoreError.
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, runtime } = options;
+  await using starting = new AsyncDisposableStack();
+  starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
+  const data = starting.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
+  const { services, url } = await gatewayRole(options, data);
+  await startServices(starting, services);
+  runtime.log.info({ url: url(), dataDir: config.dataDir }, "the gateway is up");
+
+  const running = starting.move();
+  return {
+    baseUrl: `${url()}/v1`,
+    panelUrl: `${url()}/panel`,
+    accounts: data.accounts,
+    async stop() {
+      if (running.disposed) return;
+      await running.disposeAsync();
+      runtime.log.info("the gateway has stopped");
+    },
+  };
+}
+
+interface Role {
+  /** In the order of their start. */
+  services: readonly Service[];
+  /** `http://HOST:PORT`, once the services have started. */
+  url(): string;
+}
+
+/** The whole gateway in one process: `paloma serve`. */
+async function gatewayRole(
+  { config, runtime, openNetwork = baileysNetwork }: GatewayOptions,
+  data: DataFolder,
+): Promise<Role> {
+  const { kv, seal, accounts } = data;
   const stopping = new AbortController();
+  let server: Listening | null = null;
+  const url = () => server!.url;
+
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
-  const links = makeMediaLinks(() => config.publicUrl ?? server.url, data.key);
+  const links = makeMediaLinks(() => config.publicUrl ?? url(), data.key);
   const events = makeEventLog(kv, runtime);
   const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
   const recorder = makeRecorder({ kv, events, recordStatus, files: media, runtime });
@@ -120,24 +183,25 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   addPanel(api);
 
-  const server = await listen(api, { ...config, runtime });
-  await dispatcher.start();
-  await supervisor.start();
-  const maintenance = startMaintenance(sweeps({ kv, runtime, media, network }), { runtime });
-  runtime.log.info({ url: server.url, dataDir: config.dataDir }, "the gateway is up");
-
-  return {
-    baseUrl: `${server.url}/v1`,
-    panelUrl: `${server.url}/panel`,
-    accounts,
+  const requests: Service = {
+    async start() {
+      server ??= await listen(api, { ...config, runtime });
+    },
     async stop() {
       stopping.abort();
-      await server.stop();
-      await Promise.all([supervisor.stop(), dispatcher.stop(), maintenance.stop()]);
-      alarms.close();
-      data.close();
-      await lock.release();
-      runtime.log.info("the gateway has stopped");
+      await server?.stop();
     },
+  };
+  const maintenance = makeMaintenance(sweeps({ kv, runtime, media, network }), { runtime });
+  return {
+    url,
+    services: [
+      { start: () => removeDrafts(kv), stop: () => Promise.resolve() },
+      { start: () => Promise.resolve(), stop: () => Promise.resolve(alarms.close()) },
+      requests,
+      together(dispatcher, supervisor, maintenance),
+      // Media links carry the port, so requests come before the lines; they end before them too, with all they asked for.
+      { start: () => Promise.resolve(), stop: requests.stop },
+    ],
   };
 }

@@ -3,7 +3,7 @@
  * same simulated network and with the very same credentials. Each measurement is the slope between a process with few
  * lines and one with many, so that what a process costs by itself cancels out.
  */
-import { openDataFolder } from "../../src/data/data_folder.ts";
+import { dataFolder } from "../../src/app.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { lineKeys } from "../../src/line/rows.ts";
@@ -96,7 +96,7 @@ function shown({ tookMs, cpuMs, bytes }: Connected): string {
 /** A copy of the folder in which only the first lines are left. */
 async function folderWith(folder: LinkedFolder, count: number, root: string): Promise<string> {
   const dataDir = await copyFolder(folder, root);
-  const { kv, close } = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
+  const { kv, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
   for (const lineId of folder.accounts[0]!.sessionIds.slice(count)) {
     await kv.commit(new Change().delete(lineKeys.line(lineId)));
   }
@@ -107,7 +107,7 @@ async function folderWith(folder: LinkedFolder, count: number, root: string): Pr
 /** Writes the credentials and keys of every line for bare Baileys, which keeps them in memory. */
 async function exportLines(folder: LinkedFolder, root: string): Promise<void> {
   const { dataDir, accounts } = folder;
-  const { kv, seal, close } = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
+  const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
   const open = (sealed: Uint8Array) => JSON.parse(new TextDecoder().decode(seal.open(sealed)), BufferJSON.reviver);
   for (const [i, lineId] of accounts[0]!.sessionIds.entries()) {
     const line: BareLine = { creds: open((await kv.get(networkKeys.waCreds(lineId))).value!), keys: {} };

@@ -4,7 +4,7 @@
  * waits, then how long after its commit an event is first attempted when they come one by one.
  */
 import { join } from "node:path";
-import { openDataFolder } from "../../src/data/data_folder.ts";
+import { dataFolder } from "../../src/app.ts";
 import { readAllowList } from "../../src/egress/address.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { LoggedEvent, NewEvent } from "../../src/event/event.ts";
@@ -136,7 +136,7 @@ async function rawDelays(stage: Stage): Promise<number[]> {
 /** Event log, webhook and its worker, as the gateway wires them. */
 async function openDurable(stage: Stage) {
   const { runtime, dataDir } = stage;
-  const { kv, seal, close } = await openDataFolder({ dataDir, secretKey: null }, runtime);
+  const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, runtime);
   const events = makeEventLog(kv, runtime);
   const safeFetch = client(stage);
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });

@@ -1,8 +1,7 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
-import { join } from "node:path";
 import type { Command } from "commander";
-import { storePath } from "../data/data_folder.ts";
-import { backup, type BackupSummary, type DataPaths, restore } from "../data/backup.ts";
+import { dataFolder } from "../app.ts";
+import type { BackupSummary } from "../data/backup.ts";
 import { printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 
@@ -14,7 +13,7 @@ export function addBackupCommands(root: Command): void {
   withSettings(root.command("backup <file>").description("copy everything into one file, also while the gateway runs"))
     .option("--json", "print JSON")
     .action(async (file: string, options) => {
-      const summary = await backup(dataPaths(options), file);
+      const summary = await dataFolder.backup(configOf(options).dataDir, file);
       printResult(options, { file, ...summary }, () => `${file}: ${describe(summary)}.\n${KEEP_THE_KEY}`);
     });
 
@@ -23,14 +22,9 @@ export function addBackupCommands(root: Command): void {
   )
     .option("--json", "print JSON")
     .action(async (file: string, options) => {
-      const summary = await restore(file, dataPaths(options));
+      const summary = await dataFolder.restore(file, configOf(options).dataDir);
       printResult(options, { file, ...summary }, () => `Restored ${describe(summary)}. It needs the same secret key.`);
     });
-}
-
-function dataPaths(options: Record<string, unknown>): DataPaths {
-  const { dataDir } = configOf(options);
-  return { store: storePath(dataDir), media: join(dataDir, "media") };
 }
 
 function describe({ rows, files, bytes }: BackupSummary): string {

@@ -1,6 +1,7 @@
 /** Commands that read or change the data folder, also while a gateway runs on it. */
 import pino from "pino";
-import { type DataFolder, openDataFolder } from "../data/data_folder.ts";
+import { dataFolder } from "../app.ts";
+import type { DataFolder } from "../data/data_folder.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { configOf } from "./settings.ts";
 
@@ -12,7 +13,7 @@ export async function withData(
   use: (data: Data) => Promise<void>,
 ): Promise<void> {
   const runtime = systemRuntime(pino({ level: "silent" }));
-  const data = await openDataFolder(configOf(options), runtime);
+  const data = await dataFolder.open(configOf(options), runtime);
   try {
     await use({ ...data, runtime });
   } finally {

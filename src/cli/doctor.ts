@@ -4,7 +4,8 @@ import { connect } from "node:net";
 import type { Command } from "commander";
 import pino from "pino";
 import type { Config } from "../config.ts";
-import { type DataFolder, openDataFolder } from "../data/data_folder.ts";
+import { dataFolder } from "../app.ts";
+import type { DataFolder } from "../data/data_folder.ts";
 import { systemRuntime } from "../runtime.ts";
 import { Exit, print, printResult, table } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
@@ -35,7 +36,7 @@ async function examine(config: Config): Promise<Finding[]> {
   const findings: Finding[] = [{ check: "settings", ok: true, detail: "all can be used" }];
   findings.push(
     await finding("data folder", async () => {
-      const data = await openDataFolder(config, systemRuntime(pino({ level: "silent" })));
+      const data = await dataFolder.open(config, systemRuntime(pino({ level: "silent" })));
       try {
         return await describeData(data, config.dataDir);
       } finally {

@@ -8,8 +8,8 @@ import type { Config } from "../config.ts";
 import type { Runtime } from "../runtime.ts";
 import { secretKey, wrongSecretKey } from "./secret_key.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
-import { openDenoKv } from "../store/deno_kv/deno_kv.ts";
-import { migrate } from "./migrate.ts";
+import type { FileEngine } from "../store/file_engine.ts";
+import { migrate, type Migration } from "./migrate.ts";
 import { fitsSecret } from "./secret_check.ts";
 import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
 
@@ -23,9 +23,21 @@ export interface DataFolder {
   close(): void;
 }
 
-/** The store's file below a data folder. */
-export function storePath(dataDir: string): string {
-  return join(dataDir, "paloma.db");
+/** Where a data folder keeps what is backed up. */
+export interface DataPaths {
+  store: string;
+  media: string;
+}
+
+export function pathsOf(dataDir: string): DataPaths {
+  return { store: join(dataDir, "paloma.db"), media: join(dataDir, "media") };
+}
+
+export interface OpenOptions {
+  runtime: Runtime;
+  engine: Pick<FileEngine, "open">;
+  /** Every step since version 1, in order. */
+  migrations: readonly Migration[];
 }
 
 /**
@@ -34,16 +46,17 @@ export function storePath(dataDir: string): string {
  */
 export async function openDataFolder(
   config: Pick<Config, "dataDir" | "secretKey">,
-  runtime: Runtime,
+  options: OpenOptions,
 ): Promise<DataFolder> {
+  const { runtime, engine, migrations } = options;
   await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  const sealed = storePath(config.dataDir);
+  const { store: sealed } = pathsOf(config.dataDir);
   const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
-  const kv = await openDenoKv(sealed, { runtime });
+  const kv = await engine.open(sealed, { runtime });
   try {
     const seal = makeSeal(key, runtime.random);
     if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config.dataDir, config.secretKey);
-    await migrate(kv, { runtime });
+    await migrate(kv, { runtime, migrations });
     const plans = makePlans(kv);
     await plans.addDefaults();
     const accounts = makeAccounts({ kv, seal, plans, runtime });

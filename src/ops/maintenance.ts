@@ -1,4 +1,5 @@
 /** Sweeps: what removes rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
+import type { Service } from "../base/service.ts";
 import type { Runtime } from "../runtime.ts";
 
 export interface Sweep {
@@ -8,16 +9,11 @@ export interface Sweep {
   run(signal: AbortSignal): Promise<number>;
 }
 
-export interface Maintenance {
-  /** Resolves when every sweep has come to rest. Calling it again is fine. */
-  stop(): Promise<void>;
-}
-
 /** The first run of each sweep comes this long after the start, so that a boot has the store for itself. */
 const FIRST_RUN_MS = 10_000;
 
-/** Runs each sweep at its own pace, one at a time, until stopped. A sweep that fails is logged and comes again. */
-export function startMaintenance(sweeps: readonly Sweep[], options: { runtime: Runtime }): Maintenance {
+/** Runs each sweep at its own pace, one at a time. A sweep that fails is logged and comes again. */
+export function makeMaintenance(sweeps: readonly Sweep[], options: { runtime: Runtime }): Service {
   const { clock, log, random } = options.runtime;
   const abort = new AbortController();
   const timers = new Map<Sweep, () => void>();
@@ -40,10 +36,13 @@ export function startMaintenance(sweeps: readonly Sweep[], options: { runtime: R
     }
   }
 
-  for (const sweep of sweeps) {
-    plan(sweep, Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
-  }
   return {
+    start() {
+      for (const sweep of sweeps) {
+        if (!timers.has(sweep)) plan(sweep, Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
+      }
+      return Promise.resolve();
+    },
     async stop() {
       abort.abort();
       for (const cancel of timers.values()) cancel();

@@ -1,7 +1,7 @@
 /** Bulks of ten thousand: one 202, and all or none of them when the gateway is killed while it accepts. */
 import assert from "node:assert/strict";
 import pino from "pino";
-import { openDataFolder } from "../../src/data/data_folder.ts";
+import { dataFolder } from "../../src/app.ts";
 import { sleep, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import type { Key } from "../../src/store/kv.ts";
@@ -77,7 +77,7 @@ async function assertCounts(stage: Stage, sessionId: string, accepted: number): 
   assert.deepEqual([all.pagination.total, queued.pagination.total], [accepted, accepted]);
   const oldest = await stage.api.call("GET", `/messages/history?limit=1&page=${accepted}`);
   assert.equal(oldest.data.length, 1);
-  const data = await openDataFolder({ ...stage, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open({ ...stage, secretKey: null }, systemRuntime(pino({ level: "silent" })));
   try {
     const rows = async (prefix: Key) => (await Array.fromAsync(data.kv.list({ prefix }))).length;
     assert.deepEqual([await rows(messageKeys.messages()), await rows(messageKeys.queueOfLine(sessionId))], [

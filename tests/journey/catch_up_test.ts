@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import pino from "pino";
 import type { Json } from "../../src/cli/client.ts";
-import { openDataFolder } from "../../src/data/data_folder.ts";
+import { dataFolder } from "../../src/app.ts";
 import { systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { type BinaryNode, element } from "../../src/sandbox/world/stanza.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
@@ -218,7 +218,7 @@ async function lidOf({ control }: Stage, number: string): Promise<string> {
 
 /** As after a damaged store: the line knows nothing of its session with the peer. */
 async function loseSession({ dataDir }: Stage, { sessionId }: LinkedLine, lid: string): Promise<void> {
-  const data = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
   const change = new Change();
   for await (const { key } of data.kv.list({ prefix: networkKeys.waKeysOf(sessionId, "session") })) {
     if (String(key.at(-1)).startsWith(lid.split("@")[0]!)) change.delete(key);

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { inspect } from "node:util";
 import pino from "pino";
 import { until } from "../../src/cli/client.ts";
-import { openDataFolder } from "../../src/data/data_folder.ts";
+import { dataFolder } from "../../src/app.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { readCreds } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";
@@ -15,7 +15,7 @@ const TEXT = 'Ana\'s "secret" order:\n3 × Käse, 2 € 🧀';
 
 /** The private key of the line's identity, as its data folder holds it. */
 async function identityKey({ dataDir }: Stage, { sessionId: lineId }: LinkedLine): Promise<Buffer> {
-  const data = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
   try {
     return Buffer.from((await readCreds({ ...data, lineId }))!.signedIdentityKey.private);
   } finally {

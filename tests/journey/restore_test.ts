@@ -1,7 +1,7 @@
 /** A backup on its way back: beside what a killed gateway left, beside a running one, and under another secret key. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { storePath } from "../../src/data/data_folder.ts";
+import { pathsOf } from "../../src/data/data_folder.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 
@@ -26,7 +26,7 @@ onStage("a backup comes back into a killed gateway's folder once nothing of the 
 
   await runCommand(["account", "create", "--name", "after the backup", "--plan", "free", "--json"], stage.env);
   await stage.gateway.kill();
-  const store = storePath(stage.dataDir);
+  const store = pathsOf(stage.dataDir).store;
   await Deno.remove(store);
   await Deno.remove(join(stage.dataDir, "media"), { recursive: true });
   const said = await refusal(stage, ["restore", copy]);

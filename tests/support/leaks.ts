@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import pino from "pino";
-import { openDataFolder } from "../../src/data/data_folder.ts";
+import { dataFolder } from "../../src/app.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
@@ -91,7 +91,7 @@ class Search {
 
 /** The secret key of the data folder, its accounts' keys, and every private key, session and credential, opened. */
 export async function keyMaterial(dataDir: string): Promise<Secret[]> {
-  const data = await openDataFolder({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
   const found = new Map<string, Secret>();
   const add = (secret: Secret) => found.set(Buffer.from(secret).toString("base64"), secret);
   try {

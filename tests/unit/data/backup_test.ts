@@ -2,13 +2,17 @@ import assert from "node:assert/strict";
 import { basename, dirname, join } from "node:path";
 import { AlreadyRunning, lockGateway } from "../../../src/data/gateway_lock.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
-import { backup, BackupError, type DataPaths, restore } from "../../../src/data/backup.ts";
+import { backup as backupWith, BackupError, restore as restoreWith } from "../../../src/data/backup.ts";
+import type { DataPaths } from "../../../src/data/data_folder.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { seededRandom, testRuntime } from "../../support/runtime.ts";
 
 const WRITER = new URL("../../support/store_writer.ts", import.meta.url).pathname;
 const runtime = systemRuntime(testRuntime().log);
+const backup = (data: DataPaths, file: string) => backupWith(data, file, denoKvFiles);
+const restore = (file: string, data: DataPaths) => restoreWith(file, data, denoKvFiles);
 
 interface Bench {
   folder: string;
@@ -183,7 +187,7 @@ Deno.test("a restore beside any leftover of a store is refused by its name and c
     await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
     await addFile(data, "ab/med_1", new Uint8Array([1]));
     await backup(data, copy);
-    await (await lockGateway(dirname(fresh.store))).release();
+    (await lockGateway(dirname(fresh.store), denoKvFiles)).release();
     for (const suffix of ["-wal", "-shm", "-journal"]) {
       const leftover = fresh.store + suffix;
       await Deno.writeTextFile(leftover, "left");
@@ -199,14 +203,14 @@ Deno.test("a restore holds the gateway's lock: refused while one runs, and let g
     const copy = join(folder, "copy.backup");
     await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
     await backup(data, copy);
-    const gateway = await lockGateway(dirname(fresh.store));
+    const gateway = await lockGateway(dirname(fresh.store), denoKvFiles);
     const before = await entriesOf(fresh);
     await assert.rejects(restore(copy, fresh), AlreadyRunning);
     assert.deepEqual(await entriesOf(fresh), before);
-    await gateway.release();
+    gateway.release();
 
     await restore(copy, fresh);
-    await (await lockGateway(dirname(fresh.store))).release();
+    (await lockGateway(dirname(fresh.store), denoKvFiles)).release();
     await assert.rejects(restore(copy, fresh), /holds data already/);
-    await (await lockGateway(dirname(fresh.store))).release();
+    (await lockGateway(dirname(fresh.store), denoKvFiles)).release();
   }));

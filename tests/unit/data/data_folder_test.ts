@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { openDataFolder, storePath } from "../../../src/data/data_folder.ts";
+import { dataFolder } from "../../../src/app.ts";
+import { pathsOf } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { SecretKeyError } from "../../../src/data/secret_key.ts";
-import { backup, restore } from "../../../src/data/backup.ts";
 import { openDenoKv, openNative } from "../../../src/store/deno_kv/deno_kv.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
@@ -25,7 +25,7 @@ async function withFolder(run: (dataDir: string) => Promise<void>): Promise<void
 
 /** Opens the folder, makes an account of that name where one is given, and closes it. */
 async function visit(dataDir: string, secretKey: string | null, account?: string): Promise<void> {
-  const data = await openDataFolder({ dataDir, secretKey }, runtime);
+  const data = await dataFolder.open({ dataDir, secretKey }, runtime);
   try {
     if (account !== undefined) await data.accounts.create({ name: account, plan: "free" });
   } finally {
@@ -34,7 +34,7 @@ async function visit(dataDir: string, secretKey: string | null, account?: string
 }
 
 async function withStore<T>(dataDir: string, use: (kv: Kv) => Promise<T>): Promise<T> {
-  const kv = await openDenoKv(storePath(dataDir), { runtime });
+  const kv = await openDenoKv(pathsOf(dataDir).store, { runtime });
   try {
     return await use(kv);
   } finally {
@@ -48,7 +48,7 @@ const forgetCheck = (dataDir: string) =>
 
 /** Every row with its version: two that are equal saw no commit in between. */
 async function rowsOf(dataDir: string): Promise<unknown[]> {
-  const native = await openNative(storePath(dataDir), { runtime });
+  const native = await openNative(pathsOf(dataDir).store, { runtime });
   try {
     return await Array.fromAsync(native.list({ prefix: [] }), ({ key, versionstamp }) => [key, versionstamp]);
   } finally {
@@ -58,7 +58,7 @@ async function rowsOf(dataDir: string): Promise<unknown[]> {
 
 async function assertRefused(dataDir: string, secretKey: string | null, says: RegExp): Promise<void> {
   const before = await rowsOf(dataDir);
-  await assert.rejects(openDataFolder({ dataDir, secretKey }, runtime), (error) => {
+  await assert.rejects(dataFolder.open({ dataDir, secretKey }, runtime), (error) => {
     assert.ok(error instanceof SecretKeyError, String(error));
     assert.match(error.message, says);
     assert.match(error.message, /nothing was changed/);
@@ -103,10 +103,9 @@ Deno.test("a setting that stands over the right secret.key is told that the file
 Deno.test("a backup that is restored opens with its own secret only", () =>
   withFolder(async (dataDir) => {
     const elsewhere = `${dataDir}-elsewhere`;
-    const paths = (folder: string) => ({ store: storePath(folder), media: join(folder, "media") });
     await visit(dataDir, RIGHT, "acme");
-    await backup(paths(dataDir), `${dataDir}.backup`);
-    await restore(`${dataDir}.backup`, paths(elsewhere));
+    await dataFolder.backup(dataDir, `${dataDir}.backup`);
+    await dataFolder.restore(`${dataDir}.backup`, elsewhere);
     await assertRefused(elsewhere, WRONG, /^PALOMA_SECRET_KEY/);
     await visit(elsewhere, RIGHT);
   }));

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { AlreadyRunning, lockGateway } from "../../../src/data/gateway_lock.ts";
+import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 
 const HOLDER = new URL("../../support/lock_holder.ts", import.meta.url).pathname;
 
 Deno.test("a data folder takes one gateway at a time", async () => {
   const folder = await Deno.makeTempDir();
   try {
-    const first = await lockGateway(folder);
-    await assert.rejects(lockGateway(folder), AlreadyRunning);
-    await first.release();
-    await first.release();
-    await (await lockGateway(folder)).release();
+    const first = await lockGateway(folder, denoKvFiles);
+    await assert.rejects(lockGateway(folder, denoKvFiles), AlreadyRunning);
+    first.release();
+    first.release();
+    (await lockGateway(folder, denoKvFiles)).release();
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -25,10 +26,10 @@ Deno.test("the folder of a killed gateway can be taken at once", async () => {
     }).spawn();
     const reader = holder.stdout.getReader();
     await reader.read();
-    await assert.rejects(lockGateway(folder), AlreadyRunning);
+    await assert.rejects(lockGateway(folder, denoKvFiles), AlreadyRunning);
     holder.kill("SIGKILL");
     await holder.status;
-    await (await lockGateway(folder)).release();
+    (await lockGateway(folder, denoKvFiles)).release();
     await reader.cancel();
   } finally {
     await Deno.remove(folder, { recursive: true });

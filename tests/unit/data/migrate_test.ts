@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { denoKvEngine } from "../../../src/store/deno_kv/deno_kv.ts";
+import { indexFileEnds } from "../../../src/media/file_ends_migration.ts";
+import { splitEventOrder } from "../../../src/event/order_migration.ts";
 import type { FileRecord } from "../../../src/media/store.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
@@ -19,6 +21,8 @@ async function withKv(run: (kv: Kv) => Promise<void>): Promise<void> {
     kv.close();
   }
 }
+
+const migrations = [indexFileEnds, splitEventOrder];
 
 const steps = (ran: number[], fails: () => boolean = () => false): Migration[] =>
   [2, 3].map((to) => ({
@@ -90,7 +94,7 @@ Deno.test("received files of version 1 are found by when they end, also when the
       await kv.commit(change);
     }
     await kv.commit(new Change().set(dataKeys.schemaVersion(), 1).set(mediaKeys.fileEnd(101, "med_0001"), 1));
-    assert.equal(await migrate(kv, { runtime: testRuntime() }), 3);
+    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations }), 3);
     const found: [unknown, unknown, number][] = [];
     for await (const { key, value } of kv.list({ prefix: mediaKeys.fileEnds() })) found.push([key[1], key[2], value]);
     const received = files.filter(({ expiresAt }) => expiresAt !== null);
@@ -118,7 +122,7 @@ Deno.test("accounts of version 2 go on in their event order where the shared one
     // Converted by a run that was cut short, and raised since.
     change.set(eventKeys.eventOrder("acc_2"), stood + 5);
     await kv.commit(change);
-    assert.equal(await migrate(kv, { runtime }), 3);
+    assert.equal(await migrate(kv, { runtime, migrations }), 3);
     const orders = await kv.getMany(accounts.map((id) => eventKeys.eventOrder(id)));
     assert.deepEqual(orders.map(({ value }) => value), [stood, stood + 5, stood]);
     assert.equal((await kv.get(shared)).value, null);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { startMaintenance, type Sweep } from "../../../src/ops/maintenance.ts";
+import { makeMaintenance, type Sweep } from "../../../src/ops/maintenance.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 const MINUTE_MS = 60_000;
@@ -13,7 +13,9 @@ Deno.test("each sweep runs soon after the start and then at its own pace", async
   const runtime = testRuntime();
   const often = countingSweep("often", MINUTE_MS);
   const seldom = countingSweep("seldom", 60 * MINUTE_MS);
-  const maintenance = startMaintenance([often, seldom], { runtime });
+  const maintenance = makeMaintenance([often, seldom], { runtime });
+  await maintenance.start();
+  await maintenance.start();
   await runtime.clock.advance(9_000);
   assert.deepEqual([often.runs, seldom.runs], [0, 0]);
   await runtime.clock.advance(15_000);
@@ -29,7 +31,8 @@ Deno.test("a sweep that fails is logged, comes again, and disturbs no other", as
   const runtime = testRuntime();
   const failing = countingSweep("failing", MINUTE_MS, () => Promise.reject(new Error("disk")));
   const other = countingSweep("other", MINUTE_MS);
-  const maintenance = startMaintenance([failing, other], { runtime });
+  const maintenance = makeMaintenance([failing, other], { runtime });
+  await maintenance.start();
   await runtime.clock.advance(5 * MINUTE_MS);
   assert.ok(failing.runs >= 4 && other.runs >= 4);
   assert.ok(runtime.lines.some((line) => line.sweep === "failing" && line.level === 40));
@@ -51,7 +54,8 @@ Deno.test("stopping aborts the sweep that runs, waits for it, and starts no othe
       ),
   );
   const waiting = countingSweep("waiting", MINUTE_MS);
-  const maintenance = startMaintenance([slow, waiting], { runtime });
+  const maintenance = makeMaintenance([slow, waiting], { runtime });
+  await maintenance.start();
   await runtime.clock.advance(5 * MINUTE_MS);
   assert.equal(slow.runs, 1);
   const before = waiting.runs;

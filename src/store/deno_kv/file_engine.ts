@@ -1,0 +1,33 @@
+/** Deno KV's engine for one file, which is SQLite's. */
+import { DatabaseSync } from "node:sqlite";
+import type { FileEngine, FileLock } from "../file_engine.ts";
+import { createArchive, openArchive } from "./archive.ts";
+import { openDenoKv } from "./deno_kv.ts";
+import { storeError } from "./store_error.ts";
+
+export const denoKvFiles: FileEngine = {
+  open: openDenoKv,
+  tryLock,
+  leftovers: (path) => ["-wal", "-shm", "-journal"].map((suffix) => path + suffix),
+  createArchive,
+  openArchive,
+  storeError,
+};
+
+/** Locks that are held: a database that is collected as garbage would let go of its lock. */
+const held = new Set<DatabaseSync>();
+
+/** SQLite's own lock: unlike `Deno.FsFile.lock` it can be tried without waiting on every Deno since 2.6. */
+async function tryLock(path: string): Promise<FileLock | null> {
+  (await Deno.open(path, { create: true, write: true, mode: 0o600 })).close();
+  const database = new DatabaseSync(path);
+  try {
+    database.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+  } catch (error) {
+    database.close();
+    if (error instanceof Error && /locked/.test(error.message)) return null;
+    throw error;
+  }
+  held.add(database);
+  return { release: () => void (held.delete(database) && database.close()) };
+}
