@@ -23,7 +23,7 @@ import { addMessages } from "./resources/messages.ts";
 import { PathIndex } from "./api/path_index.ts";
 import { problemOf, renderProblem } from "./api/problem.ts";
 import type { Answer, Api, ApiRequest, Route } from "./api/route.ts";
-import { addSends } from "./resources/sends.ts";
+import { addSends } from "./resources/sends/sends.ts";
 import type { Services } from "./api/services.ts";
 import { addSessions } from "./resources/sessions.ts";
 import { validate } from "./api/validation.ts";

@@ -9,7 +9,7 @@ import { healthRoutes } from "../resources/health.ts";
 import { mediaRoutes } from "../resources/media.ts";
 import { messageRoutes } from "../resources/messages.ts";
 import { type Route, TAGS } from "./route.ts";
-import { sendRoutes } from "../resources/sends.ts";
+import { sendRoutes } from "../resources/sends/sends.ts";
 import { sessionRoutes } from "../resources/sessions.ts";
 import { webhookRoutes } from "../resources/webhooks.ts";
 

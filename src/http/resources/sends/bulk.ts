@@ -1,0 +1,74 @@
+/** Many messages at once, accepted all or none (spec, "Bulk"). */
+import { z } from "@hono/zod-openapi";
+import { remoteContent } from "../../../message/fetch_file.ts";
+import { type Api, route } from "../../api/route.ts";
+import { Caption, Recipient, Text } from "../../api/schemas.ts";
+import { MIB } from "../../body/body.ts";
+import { BulkAcknowledgement, quotaHeaders, sessionId, single, ttl } from "./fields.ts";
+import { quotaHeadersOf, type Sender } from "./sender.ts";
+
+const MAX_BULK = 10_000;
+/** Ten thousand short texts are two of these; ten thousand of the longest must be cut into several requests. */
+const MAX_BULK_BODY = 32 * MIB;
+
+const NULL = { type: "null" };
+const STRING = { type: "string" };
+/** What `superRefine` checks, as JSON Schema says it. */
+const ITEM_RULES = {
+  oneOf: [
+    { required: ["to", "text"], properties: { text: STRING, fileUrl: NULL, caption: NULL } },
+    { required: ["to", "fileUrl"], properties: { text: NULL, fileUrl: STRING } },
+  ],
+} as object;
+
+const BulkItem = z.strictObject({
+  to: Recipient,
+  text: Text.nullish().openapi({ example: "Hello 👋" }),
+  fileUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2048).nullish().openapi({
+    description:
+      "Address of a file to send instead of text, like https://files.example.com/1042.pdf; it is fetched when its turn comes",
+    example: undefined,
+  }),
+  caption: Caption.nullish().openapi({ description: "Accompanies the file", example: undefined }),
+}).superRefine(({ text, fileUrl, caption }, context) => {
+  const isText = typeof text === "string";
+  if (isText === (typeof fileUrl === "string")) {
+    context.addIssue({ code: "custom", path: ["text"], message: "either text or fileUrl is required, and not both" });
+  } else if (isText && typeof caption === "string") {
+    context.addIssue({ code: "custom", path: ["caption"], message: "accompanies a file, not a text" });
+  }
+}).openapi("BulkItem", ITEM_RULES);
+
+const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ttl }).openapi(
+  "BulkMessage",
+);
+
+export const sendBulk = route({
+  ...single,
+  path: "/v1/messages/send/bulk",
+  operationId: "sendBulk",
+  summary: "Send many messages",
+  description: "All are accepted or none. They leave in their order, with the pauses of the plan between them.",
+  body: BulkMessage,
+  maxBytes: MAX_BULK_BODY,
+  answers: { 202: { description: "All accepted", schema: BulkAcknowledgement, headers: quotaHeaders } },
+});
+
+export function addBulk(api: Api, sender: Sender): void {
+  api.on(sendBulk, async ({ caller, body: { sessionId, messages, ttl }, repeat }) => {
+    const items = messages.map(({ to, text, fileUrl, caption }) => ({
+      to,
+      content: typeof text === "string" ? { kind: "text", text } as const : remoteContent(fileUrl!, caption ?? null),
+    }));
+    const accepted = await sender.send(caller, { sessionId, items, bulk: true, ttl, repeat });
+    const rows = accepted.messages.map(({ id, jobId, to, status }, index) => ({
+      index,
+      to,
+      messageId: id,
+      status,
+      jobId,
+    }));
+    const body = { bulkId: accepted.bulkId, total: rows.length, status: "queued", messages: rows };
+    return { status: 202, body, headers: quotaHeadersOf(accepted.remaining) };
+  });
+}

@@ -1,0 +1,123 @@
+/** Takes what is to be sent to its commit, and tells the client how that went. */
+import type { Caller } from "../../../account/account.ts";
+import type { RepeatableRequest } from "../../../account/idempotency.ts";
+import type { QuotaLeft } from "../../../account/quota.ts";
+import { Problem } from "../../../errors.ts";
+import { type Accepted, LineChanged, type SendCommand } from "../../../message/accept.ts";
+import type { OutgoingContent } from "../../../message/content.ts";
+import { StoreError } from "../../../store/kv.ts";
+import type { ApiContext } from "../../api/context.ts";
+import { repeatable } from "../../api/idempotency.ts";
+import type { Answer } from "../../api/route.ts";
+import type { Services } from "../../api/services.ts";
+import type { Upload } from "../../body/json_upload.ts";
+import { DAY_SECONDS } from "./fields.ts";
+
+/** How often a line may change under a send before that is given up. */
+const MOST_LOOKS = 20;
+
+/** What every send may say. */
+export interface SendOptions {
+  sessionId?: string | null | undefined;
+  /** Seconds; a day if left out. */
+  ttl?: number | null | undefined;
+}
+
+export interface Item {
+  to: string;
+  content: OutgoingContent;
+}
+
+/** A send before it has a line. */
+export interface Outgoing extends SendOptions {
+  items: readonly Item[];
+  bulk?: boolean;
+  repeat: RepeatableRequest | null;
+}
+
+export interface Sender {
+  /** Resolves when it is on disk; to a repetition, what the first was told. Throws Problem, StoreError. */
+  send(caller: Caller, outgoing: Outgoing): Promise<Accepted>;
+  /** The 202 to a message whose file was uploaded; a file that no message was accepted for is removed. */
+  sendUpload(
+    by: { c: ApiContext; caller: Caller },
+    upload: Upload<object> & { filename?: string },
+    message: Item & SendOptions,
+  ): Promise<Answer>;
+}
+
+type Needed = Pick<Services, "lines" | "accept" | "firstAnswer" | "media" | "metrics">;
+
+export function makeSender({ lines, accept, firstAnswer, media, metrics }: Needed): Sender {
+  async function send(caller: Caller, { sessionId, items, bulk = false, ttl, repeat }: Outgoing): Promise<Accepted> {
+    const first = repeat && await firstAnswer(repeat);
+    if (first) return first;
+    const command = { caller, items, bulk, ttlMs: (ttl ?? DAY_SECONDS) * 1000, idempotency: repeat };
+    const accepted = await onLine(caller.account.id, sessionId ?? null, (line) => accept({ ...command, line }));
+    if (!accepted.repeated) metrics.accepted.add({ kind: bulk ? "bulk" : "single" }, items.length);
+    return accepted;
+  }
+
+  /** Accepts on the line that it finds, and looks again when that line has changed meanwhile. */
+  async function onLine(
+    accountId: string,
+    sessionId: string | null,
+    acceptOn: (line: SendCommand["line"]) => Promise<Accepted>,
+  ): Promise<Accepted> {
+    for (let look = 1;; look++) {
+      const row = await lines.forSending(accountId, sessionId);
+      const { id } = row.value;
+      try {
+        return await acceptOn({ id, row });
+      } catch (error) {
+        if (!(error instanceof LineChanged)) throw error;
+        if (look === MOST_LOOKS) throw new StoreError("unavailable", `the line changed ${look} times meanwhile`);
+        lines.changed(id);
+      }
+    }
+  }
+
+  return {
+    send,
+    async sendUpload({ c, caller }, upload, { to, content, ...options }) {
+      const { fileId } = upload.file;
+      try {
+        const repeat = repeatOf(c, { caller, upload });
+        const accepted = await send(caller, { ...options, items: [{ to, content }], repeat });
+        if (accepted.repeated) await media.remove(fileId);
+        return acknowledged(accepted);
+      } catch (error) {
+        // Only where it is sure that no commit names the file; otherwise the sweep finds out.
+        if (isRefusal(error)) await media.remove(fileId);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Whether nothing was written, surely: after `unavailable`, and after a surprise, nobody knows (`store/kv.ts`). */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Problem || (error instanceof StoreError && error.code !== "unavailable");
+}
+
+/** The 202 of a single send. */
+export function acknowledged({ messages, remaining }: Accepted): Answer {
+  const { id, status, jobId } = messages[0]!;
+  return { status: 202, body: { messageId: id, status, jobId }, headers: quotaHeadersOf(remaining) };
+}
+
+export function quotaHeadersOf({ daily, monthly }: QuotaLeft): Record<string, string> {
+  return {
+    ...(daily === null ? {} : { "x-quota-daily-remaining": String(daily) }),
+    ...(monthly === null ? {} : { "x-quota-monthly-remaining": String(monthly) }),
+  };
+}
+
+/** An upload repeats when its fields and the hash of its file do; how it was encoded does not count. */
+function repeatOf(
+  c: ApiContext,
+  { caller, upload }: { caller: Caller; upload: Upload<object> & { filename?: string } },
+) {
+  const { fields, file, filename = "" } = upload;
+  return repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(fields), filename, file.sha256] });
+}
