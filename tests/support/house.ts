@@ -1,0 +1,99 @@
+/** The rules of the house as functions over its files: floors, circles, engines. */
+import { join, relative } from "node:path";
+
+export interface Source {
+  /** Below `src/`, or `main.ts`. */
+  path: string;
+  /** Without comments. */
+  code: string;
+}
+
+/** Every file of the house below the root of the repository. */
+export async function readHouse(root: string): Promise<Source[]> {
+  const found: Source[] = [];
+  async function walk(folder: string): Promise<void> {
+    for await (const entry of Deno.readDir(folder)) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory) await walk(path);
+      else if (entry.name.endsWith(".ts")) await add(path, relative(join(root, "src"), path));
+    }
+  }
+  async function add(file: string, path: string): Promise<void> {
+    const text = await Deno.readTextFile(file);
+    found.push({ path: path.replaceAll("\\", "/"), code: text.replaceAll(/\/\*[^]*?\*\/|(^|\s)\/\/.*$/gm, "") });
+  }
+  await walk(join(root, "src"));
+  await add(join(root, "main.ts"), "main.ts");
+  return found;
+}
+
+/** The files of our own that a file imports or re-exports, types too, wherever that stands in the code. */
+export function importsOf({ path, code }: Source): string[] {
+  const file = new URL(path === "main.ts" ? "file:///main.ts" : `file:///src/${path}`);
+  const pattern = /\b(?:(?:import|export)\s+(?:type\s)?[^"';]*?from\s*|import\s*\(?\s*)"(\.[^"]+)"/g;
+  return [...code.matchAll(pattern)].map(([, to]) => new URL(to!, file).pathname.replace(/^\/src\//, ""));
+}
+
+/** The folder at the top, or the file where there is none. */
+export const roomOf = (path: string) => path.split("/")[0]!;
+
+/** From the ground up; rooms on one floor do not import each other. */
+export type Floors = readonly (readonly string[])[];
+
+/** Files without a floor, and imports that go up or to a neighbour on the same floor. */
+export function upwardImports(house: readonly Source[], floors: Floors): string[] {
+  const floorOf = (path: string) => floors.findIndex((rooms) => rooms.includes(roomOf(path)));
+  return house.flatMap((source) => {
+    if (floorOf(source.path) === -1) return [`${source.path} has no floor`];
+    return importsOf(source)
+      .filter((to) => roomOf(to) !== roomOf(source.path) && floorOf(to) >= floorOf(source.path))
+      .map((to) => `${source.path} imports ${to}`);
+  });
+}
+
+/** Files that import each other in a circle, as one sorted list a circle (Tarjan's strongly connected components). */
+export function circles(house: readonly Source[]): string[][] {
+  const imports = new Map(house.map((source) => [source.path, importsOf(source)]));
+  const order = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const open: string[] = [];
+  const found: string[][] = [];
+
+  function visit(path: string): void {
+    order.set(path, order.size);
+    lowest.set(path, order.get(path)!);
+    open.push(path);
+    for (const to of imports.get(path) ?? []) {
+      if (!order.has(to)) visit(to);
+      if (open.includes(to)) lowest.set(path, Math.min(lowest.get(path)!, lowest.get(to)!));
+    }
+    if (lowest.get(path) !== order.get(path)) return;
+    const circle = open.splice(open.indexOf(path));
+    if (circle.length > 1 || imports.get(path)?.includes(path)) found.push(circle.sort());
+  }
+
+  for (const path of imports.keys()) if (!order.has(path)) visit(path);
+  return found;
+}
+
+/** An engine behind a port: its folder, and the words by which the rest of the world is reached from there alone. */
+export interface Engine {
+  folder: string;
+  names: RegExp;
+  /** Rooms that may use the names for a purpose of their own. */
+  besides?: readonly string[];
+}
+
+/** Files outside of an engine's folder that name it, the composition root aside. */
+export function namedEngines(house: readonly Source[], engines: readonly Engine[], root = "app.ts"): string[] {
+  return engines.flatMap(({ folder, names, besides = [] }) =>
+    house.filter(({ path }) => !path.startsWith(`${folder}/`)).flatMap((source) => {
+      const imported = source.path === root ? [] : importsOf(source).filter((to) => to.startsWith(`${folder}/`));
+      const named = names.test(source.code) && !besides.includes(roomOf(source.path));
+      return [
+        ...imported.map((to) => `${source.path} imports ${to}`),
+        ...(named ? [`${source.path} names what belongs to ${folder}`] : []),
+      ];
+    })
+  );
+}
