@@ -17,6 +17,7 @@ import { splitEventOrder } from "./event/order_migration.ts";
 import { addGauges } from "./ops/gauges.ts";
 import { listen, type Listening } from "./http/listen/listen.ts";
 import { createApi } from "./http/server.ts";
+import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
@@ -29,22 +30,22 @@ import { makeMediaIngest } from "./media/ingest.ts";
 import { makeMediaLinks } from "./media/link.ts";
 import { makeServeMedia } from "./media/serve.ts";
 import { makeAccept } from "./message/accept.ts";
-import { removeDrafts } from "./message/bulk_draft.ts";
 import { makeCancel } from "./message/cancel.ts";
-import { makeFetchFile } from "./message/fetch_file.ts";
-import { makeFirstAnswer } from "./message/first_answer.ts";
+import { makeFetchAttachment } from "./message/fetch_attachment.ts";
 import { makeHistory, recordStatus } from "./message/history/history.ts";
 import { makeQueuedCount } from "./message/history/counts.ts";
 import { makeQuotaView } from "./message/history/counts.ts";
 import { makeRecorder } from "./message/record.ts";
+import { makeReplay } from "./message/replay.ts";
+import { removeAllStaged } from "./message/staged_bulk.ts";
 import { makeMetrics } from "./ops/metrics.ts";
 import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
 import { dataKeys } from "./data/rows.ts";
-import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Kv } from "./store/kv.ts";
 import type { Seal } from "./store/seal.ts";
+import { timerAlarmClock } from "./store/timer_alarm.ts";
 import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
@@ -136,19 +137,19 @@ async function gatewayRole(
   const links = makeMediaLinks(() => config.publicUrl ?? url(), data.key);
   const events = makeEventLog(kv, runtime);
   const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
-  const recorder = makeRecorder({ kv, events, recordStatus, files: media, runtime });
+  const recorder = makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime });
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
   const network = openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp });
-  const bell = await openDenoKvBell({ runtime });
+  const alarms = timerAlarmClock({ runtime });
   const supervisor = new Supervisor({
     kv,
     runtime,
-    bell,
+    alarms,
     recorder,
     files: media,
-    fetchFile: makeFetchFile({ kv, runtime, safeFetch, files: media, recorder }),
+    fetchAttachment: makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder }),
     delays,
     events,
     media: makeMediaIngest({ media, links, runtime }),
@@ -156,7 +157,7 @@ async function gatewayRole(
   });
   const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
   const lines = makeLines({ kv, runtime, accounts, supervisor });
-  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
+  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });
 
   const metrics = makeMetrics();
   addGauges(metrics, { kv, lines: supervisor, queuedCount: makeQueuedCount(kv) });
@@ -168,7 +169,7 @@ async function gatewayRole(
     idempotency,
     lines,
     accept: makeAccept({ kv, runtime, idempotency, queued: queueChanged }),
-    firstAnswer: makeFirstAnswer({ kv, idempotency }),
+    replay: makeReplay({ kv, idempotency }),
     history: makeHistory(kv),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
     quotaView: makeQuotaView({ kv, clock: runtime.clock }),
@@ -196,8 +197,8 @@ async function gatewayRole(
   return {
     url,
     services: [
-      { start: () => Promise.resolve(), stop: () => bell.close() },
-      { start: () => removeDrafts(kv), stop: () => Promise.resolve() },
+      { start: () => removeAllStaged(kv), stop: () => Promise.resolve() },
+      { start: () => Promise.resolve(), stop: () => Promise.resolve(alarms.close()) },
       requests,
       together(dispatcher, supervisor, maintenance),
       // Media links carry the port, so requests come before the lines; they end before them too, with all they asked for.

@@ -1,6 +1,7 @@
 /** Settings as options of a command: the flag wins over the environment, the environment over the default. */
 import type { Command } from "commander";
 import { type Config, readConfig, SETTINGS, type SettingValues } from "../config.ts";
+import { Exit } from "./output.ts";
 
 /** Adds every setting as an option, and `--json`. */
 export function withSettings(command: Command): Command {
@@ -10,7 +11,7 @@ export function withSettings(command: Command): Command {
   return command;
 }
 
-/** The settings of a parsed command. Throws SettingsError. */
+/** The settings of a parsed command. Throws Exit 2 that names every problem. */
 export function configOf(options: Record<string, unknown>): Config {
   const values: SettingValues = { PORT: Deno.env.get("PORT") };
   for (const { env, flag } of SETTINGS) {
@@ -18,5 +19,12 @@ export function configOf(options: Record<string, unknown>): Config {
     const given = options[name];
     values[env] = typeof given === "string" ? given : Deno.env.get(env);
   }
-  return readConfig(values);
+  const { config, problems } = readConfig(values);
+  if (problems.length > 0) {
+    throw new Exit(
+      2,
+      ["The settings cannot be used:", ...problems.map((p) => `  ${p}`)].join("\n"),
+    );
+  }
+  return config;
 }

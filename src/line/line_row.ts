@@ -9,6 +9,11 @@ import { qrDataUrl } from "./qr.ts";
 
 const TROUBLE_PAUSE_MS = 1_000;
 
+/** The present name of a line, for the events of its messages; "" when it is gone. */
+export function makeSessionName(kv: Kv): (lineId: string) => Promise<string> {
+  return async (lineId) => (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
+}
+
 export interface LineRowDeps {
   kv: Kv;
   events: EventLog;

@@ -6,8 +6,8 @@
  * stays `queued` meanwhile; when it is cancelled or expires, what was prepared for it is dropped.
  */
 import type { MediaStore } from "../media/store.ts";
-import { remoteFile, storedFile } from "../message/content.ts";
-import type { FetchFile } from "../message/fetch_file.ts";
+import { attachmentOf, bodyOf, remoteFile, storedFile } from "../message/content.ts";
+import type { FetchAttachment } from "../message/fetch_attachment.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import { type Runtime, sleep } from "../runtime.ts";
@@ -31,7 +31,7 @@ export interface PreparationDeps {
   runtime: Runtime;
   recorder: Pick<Recorder, "dropped">;
   files: Pick<MediaStore, "path">;
-  fetchFile: FetchFile;
+  fetchAttachment: FetchAttachment;
 }
 
 /** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
@@ -100,7 +100,7 @@ export class Preparation {
     try {
       const whole = await this.#withFile(message, signal);
       if (!whole) return null;
-      if (whole.content.kind === "text") return await this.#ask(whole, work);
+      if (!attachmentOf(whole.content)) return await this.#ask(whole, work);
       return await this.#counted(whole, () => this.#ask(whole, work));
     } catch (error) {
       const { log, clock } = this.#deps.runtime;
@@ -113,7 +113,7 @@ export class Preparation {
   /** The message once its file lies here; null when it ended over that. */
   async #withFile(message: Message, signal: AbortSignal): Promise<Message | null> {
     if (!remoteFile(message.content)) return message;
-    await this.#deps.fetchFile(message, signal);
+    await this.#deps.fetchAttachment(message, signal);
     const { value } = await this.#deps.kv.get(messageKeys.message(message.id));
     return value?.status === "queued" && !remoteFile(value.content) ? value : null;
   }
@@ -147,12 +147,7 @@ export class Preparation {
   }
 
   #outgoing({ networkId, to, content }: Message): Outgoing {
-    if (content.kind === "text") return { networkId, to, body: content };
-    const file = storedFile(content);
-    if (!file) throw new Error("the file of a message must be fetched before it is uploaded");
-    const { kind, filename, mimetype, caption } = content;
-    const path = this.#deps.files.path(file.fileId);
-    return { networkId, to, body: { kind, path, size: file.size, filename, mimetype, caption } };
+    return { networkId, to, body: bodyOf(content, (fileId) => this.#deps.files.path(fileId)) };
   }
 }
 

@@ -13,11 +13,12 @@ import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { keepFile } from "../media/store.ts";
-import { keepReceipt } from "../message/receipts.ts";
+import { keepReceipt, type SessionName } from "../message/receipts.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import type { Incoming, Receipt } from "../whatsapp/connection.ts";
+import { makeSessionName } from "./line_row.ts";
 import { isNews, type SeenRow, seenRow } from "./seen_row.ts";
 
 export interface ReceiverDeps {
@@ -38,6 +39,7 @@ type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
 export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #line: { id: string; accountId: string };
+  readonly #sessionName: SessionName;
   readonly #stopping = new AbortController();
   /** A chat keeps its order. */
   readonly #chats = new KeyedQueue();
@@ -47,6 +49,7 @@ export class Receiver {
   constructor(deps: ReceiverDeps, line: { id: string; accountId: string }) {
     this.#deps = deps;
     this.#line = line;
+    this.#sessionName = makeSessionName(deps.kv);
   }
 
   /** Resolves when the message is kept, or known already. Rejects only when the line stops before that. */
@@ -56,7 +59,9 @@ export class Receiver {
 
   /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */
   receipt(receipt: Receipt): Promise<boolean> {
-    return this.#throughTrouble(() => keepReceipt(this.#deps, this.#line.id, receipt));
+    return this.#throughTrouble(() =>
+      keepReceipt({ ...this.#deps, sessionName: this.#sessionName }, this.#line.id, receipt)
+    );
   }
 
   /** Gives up what is not kept yet; the network, or the adapter's journal, gives it again. */

@@ -1,58 +1,139 @@
-/** Accepting sends: ONE commit with message, queue row, quota, idempotency and history (promise 1), then 202. */
-import type { Caller } from "../account/account.ts";
-import type { Idempotency } from "../account/idempotency.ts";
-import type { QuotaLeft } from "../account/quota.ts";
-import type { Runtime } from "../runtime.ts";
-import type { Kv, Slot } from "../store/kv.ts";
-import { AcceptLane } from "./accept_lane.ts";
-import type { OutgoingContent } from "./content.ts";
-import type { Message } from "./message.ts";
+/**
+ * Accepting sends by group commit: while one commit of an account is written its next sends gather, and share the
+ * following one. Nothing is read for a send that is remembered: its commit checks the ledger, the line's row and the
+ * key's, so that what another process does counts at once (docs/decisions/0012-sends-read-nothing.md).
+ */
+import { keyUnknown } from "../account/api_key.ts";
+import { Problem } from "../errors.ts";
+import { type Kv, type Slot, StoreError } from "../store/kv.ts";
+import { Batcher, type Settled } from "../store/layers/batch.ts";
+import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
+import { commitSized } from "./commit_size.ts";
+import { type Ledger, messageKeys } from "./rows.ts";
+import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
+import { removeStaged } from "./staged_bulk.ts";
 
-export interface SendCommand {
-  caller: Caller;
-  /** The line that it goes out on, and the row that says that it can. */
-  line: { id: string; row: Pick<Slot<unknown>, "key" | "version"> };
-  /** One for a single send; up to 10,000 for a bulk, accepted all or none. */
-  items: readonly { to: string; content: OutgoingContent }[];
-  bulk: boolean;
-  /** How long each may wait, milliseconds. */
-  ttlMs: number;
-  /** Answer kept under the client's Idempotency-Key, in the same commit; null without one. */
-  idempotency: { key: string; fingerprint: string } | null;
-}
-
-export interface Accepted {
-  /** Null for a single send. */
-  bulkId: string | null;
-  /** True for the first answer to a send that was repeated under its Idempotency-Key: nothing was accepted now. */
-  repeated: boolean;
-  messages: readonly Pick<Message, "id" | "jobId" | "to" | "status">[];
-  /** What is left after this send; null where the plan sets no limit. */
-  remaining: QuotaLeft;
-}
-
-/** The row of the line has changed since it was read: read it again, it may be no line to send from any more. */
-export class LineChanged extends Error {
-  override name = "LineChanged";
-}
+/** How often another process may be faster before the sends are given up. */
+const TRIES = 20;
+/** Of the ten checks of a commit: the others are for the ledger and a staged bulk. */
+const MOST_PRECONDITIONS = 8;
+/**
+ * Sends that a commit takes for each millisecond that the last one took to write: about as many as are parsed and
+ * answered meanwhile. If one took all, everybody would wait for the disk at one time and for the processor at another.
+ */
+const SENDS_A_MS = 32;
 
 /** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
-export interface AcceptOptions {
-  kv: Kv;
-  runtime: Runtime;
-  idempotency: Idempotency;
-  /** Told after each commit which line has new work. */
-  queued: (lineId: string) => void;
-}
-
 export function makeAccept(options: AcceptOptions): Accept {
-  const lanes = new Map<string, AcceptLane>();
+  const accounts = new Map<string, AccountSends>();
   return (command) => {
     const accountId = command.caller.account.id;
-    let lane = lanes.get(accountId);
-    if (!lane) lanes.set(accountId, lane = new AcceptLane(accountId, options));
-    return lane.accept(command);
+    let sends = accounts.get(accountId);
+    if (!sends) accounts.set(accountId, sends = new AccountSends(accountId, options));
+    return sends.accept(command);
   };
+}
+
+/** The sends of one account: one commit at a time. */
+class AccountSends {
+  readonly #accountId: string;
+  readonly #options: AcceptOptions;
+  readonly #batcher: Batcher<SendCommand, Accepted>;
+  #lastTookMs = 0;
+  /** The ledger as the last commit left it; null when it must be read. */
+  #ledger: Slot<Ledger> | null = null;
+  /** A bulk that was staged and then not accepted: its rows are removed before the next commit. */
+  #staged: string | null = null;
+
+  constructor(accountId: string, options: AcceptOptions) {
+    this.#accountId = accountId;
+    this.#options = options;
+    this.#batcher = new Batcher((commands) => this.#commit(commands), {
+      take: (waiting) => Math.min(howManyFit(waiting), SENDS_A_MS * Math.max(1, this.#lastTookMs)),
+    });
+  }
+
+  accept(command: SendCommand): Promise<Accepted> {
+    return this.#batcher.add(command);
+  }
+
+  /** Outcomes in the order of the commands. Throws StoreError: then none was accepted, as far as the store knows. */
+  async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
+    let changed: ReadonlySet<Precondition> = new Set();
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      try {
+        return await this.#attempt(commands, changed);
+      } catch (error) {
+        if (!(error instanceof Conflict)) throw error;
+        changed = await changedPreconditions(this.#options.kv, commands);
+      }
+    }
+    throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
+  }
+
+  /** As `#commit`; throws Conflict when a row was not as remembered. */
+  async #attempt(
+    commands: readonly SendCommand[],
+    changed: ReadonlySet<Precondition>,
+  ): Promise<Settled<Accepted>[]> {
+    const { kv, runtime: { clock } } = this.#options;
+    if (this.#staged !== null) await removeStaged(kv, this.#staged);
+    this.#staged = null;
+    const ledger = this.#ledger ?? await kv.get(messageKeys.ledger(this.#accountId));
+    this.#ledger = null;
+    const commit = new AcceptCommit(ledger, { accountId: this.#accountId, options: this.#options });
+    try {
+      const outcomes = await addAll(commit, commands, changed);
+      const begun = clock.now();
+      this.#ledger = await commit.write();
+      this.#lastTookMs = clock.now() - begun;
+      return outcomes;
+    } finally {
+      this.#staged = commit.staged;
+    }
+  }
+}
+
+/** Preconditions of the commands that no longer hold. */
+async function changedPreconditions(kv: Kv, commands: readonly SendCommand[]): Promise<Set<Precondition>> {
+  const rows = [...new Set(commands.flatMap(preconditionsOf))];
+  const slots = await kv.getMany(rows.map((row) => row.key));
+  return new Set(rows.filter((row, i) => slots[i]!.version !== row.version));
+}
+
+/** Problems, and a line that has changed, are outcomes of their commands; anything else fails the commit. */
+async function addAll(
+  commit: AcceptCommit,
+  commands: readonly SendCommand[],
+  changed: ReadonlySet<Precondition>,
+): Promise<Settled<Accepted>[]> {
+  const replays = await Promise.allSettled(commands.map((command) => commit.replay(command)));
+  const outcomes: Settled<Accepted>[] = [];
+  for (const [i, command] of commands.entries()) {
+    const replay = replays[i]!;
+    try {
+      if (replay.status === "rejected") throw replay.reason;
+      const { caller: { keyRow }, line } = command;
+      if (!replay.value && keyRow && changed.has(keyRow)) throw keyUnknown();
+      if (!replay.value && changed.has(line.row)) throw new LineChanged();
+      outcomes.push({ status: "fulfilled", value: replay.value ?? await commit.add(command) });
+    } catch (reason) {
+      if (!(reason instanceof Problem || reason instanceof LineChanged)) throw reason;
+      outcomes.push({ status: "rejected", reason });
+    }
+  }
+  return outcomes;
+}
+
+/** How many of the waiting sends, oldest first, fit into one commit. */
+function howManyFit(waiting: readonly SendCommand[]): number {
+  const [first = []] = commitSized(waiting, loadOfCommand);
+  const preconditions = new Set<Precondition>();
+  const end = first.findIndex((command) => {
+    for (const row of preconditionsOf(command)) preconditions.add(row);
+    return preconditions.size > MOST_PRECONDITIONS;
+  });
+  return end < 0 ? first.length : end;
 }

@@ -1,36 +1,55 @@
-/** What can be sent (spec, "Sending messages"). */
-import type { FileKind } from "../whatsapp/connection.ts";
+/** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
+import type { OutgoingBody } from "../whatsapp/connection.ts";
+import { file, type FileContent } from "./kinds/file.ts";
+import type { Attachment, Kind, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
+import { text, type TextContent } from "./kinds/text.ts";
 
-/** A file that lies in the media store until the message ends. */
-export interface StoredFile {
-  /** Media store id. */
-  fileId: string;
-  size: number;
-  /** Hex. */
-  sha256: string;
+export type OutgoingContent = TextContent | FileContent;
+
+export type MessageKind = OutgoingContent["kind"];
+
+/** A new kind is one file in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/encode.ts`. */
+export const KINDS = { text, image: file, video: file, audio: file, document: file };
+
+export const MESSAGE_KINDS = Object.keys(KINDS) as MessageKind[];
+
+function kindOf({ kind }: OutgoingContent): Kind<OutgoingContent> {
+  return KINDS[kind];
 }
 
-/** A file that is fetched when its message's turn comes (`fileUrl`); a `StoredFile` takes its place then. */
-export interface RemoteFile {
-  url: string;
+/** What the history shows of it. */
+export function previewOf(content: OutgoingContent): Preview {
+  return kindOf(content).preview(content);
 }
 
-export interface FileContent<File = StoredFile | RemoteFile> {
-  kind: FileKind;
-  file: File;
-  filename: string;
-  mimetype: string;
-  caption: string | null;
+/** UTF-16 units of all texts in it. */
+export function charactersIn(content: OutgoingContent): number {
+  return kindOf(content).characters(content);
 }
 
-export type OutgoingContent = { kind: "text"; text: string } | FileContent;
+/** As the connection takes it; `pathOf` says where a stored file lies. Throws when its file was not fetched yet. */
+export function bodyOf(content: OutgoingContent, pathOf: (fileId: string) => string): OutgoingBody {
+  return kindOf(content).body(content, pathOf);
+}
+
+/** Null for a kind without a file. */
+export function attachmentOf(content: OutgoingContent): Attachment | null {
+  return kindOf(content).attachment?.(content) ?? null;
+}
+
+/** The content with the file that was fetched for it; of a kind that has none, as it was. */
+export function withAttachment(content: OutgoingContent, fetched: Attachment<StoredFile>): OutgoingContent {
+  return kindOf(content).withAttachment?.(content, fetched) ?? content;
+}
 
 /** The file of the content that lies in the media store; null when there is none, or not yet. */
 export function storedFile(content: OutgoingContent): StoredFile | null {
-  return content.kind !== "text" && "fileId" in content.file ? content.file : null;
+  const file = attachmentOf(content)?.file;
+  return file && "fileId" in file ? file : null;
 }
 
 /** The content's file that has yet to be fetched; null when there is none. */
 export function remoteFile(content: OutgoingContent): RemoteFile | null {
-  return content.kind !== "text" && "url" in content.file ? content.file : null;
+  const file = attachmentOf(content)?.file;
+  return file && "url" in file ? file : null;
 }

@@ -14,18 +14,6 @@ export const EXPIRED: MessageError = {
 const AT_ONCE = 500;
 
 /**
- * Adds to the change until when these new messages may wait. Those that end within the same second share a row, which
- * stays until then: nearly all have left by that time, and a row of its own for each would be a third of an accept.
- */
-export function addExpiries(change: Change, messages: readonly Message[]): void {
-  const bySecond = Map.groupBy(messages, ({ expiresAt }) => Math.floor(expiresAt / 1000));
-  for (const together of bySecond.values()) {
-    const last = Math.max(...together.map(({ expiresAt }) => expiresAt));
-    change.set(messageKeys.expiry(last, together[0]!.id), together.map(({ id }) => id));
-  }
-}
-
-/**
  * Ends what has waited too long (promise 2). A message that is on its way is left alone: its outcome decides. So is one
  * of a bulk that is still being accepted. Their row is looked at again the next time.
  */

@@ -2,25 +2,9 @@
  * The queue of a line: rows in the order of departure.
  * Truth is these rows (promise 7); whoever adds or takes them does so in the commit that changes the message.
  */
-import type { Change, Kv, Row } from "../store/kv.ts";
+import type { Kv, Row } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 import { messageKeys, type QueueRow } from "./rows.ts";
-
-/** Adds a new message and its place in the line's queue to the change. */
-export function enqueue(change: Change, message: Message): void {
-  change
-    .set(messageKeys.message(message.id), message)
-    .set(messageKeys.queue(message.sessionId, message.position), {
-      messageId: message.id,
-      accountId: message.accountId,
-      bulkId: message.bulkId,
-    });
-}
-
-/** Takes the message out of the queue in the change that ends it. */
-export function dequeue(change: Change, message: Message): void {
-  change.delete(messageKeys.queue(message.sessionId, message.position));
-}
 
 /** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
 export class LineQueue {

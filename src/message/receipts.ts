@@ -4,11 +4,13 @@
  */
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
-import { lineKeys } from "../line/rows.ts";
 import { messageKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/connection.ts";
 import type { Message } from "./message.ts";
+
+/** The present name of a session, for its events; "" when it is gone. */
+export type SessionName = (sessionId: string) => Promise<string>;
 
 /** What a receipt says, apart from the message that it is about. */
 export type Said = Pick<Receipt, "status" | "participant" | "at">;
@@ -24,7 +26,7 @@ export function isProved(message: Message): boolean {
  * Resolves to true when the message still waits in the queue: the receipt proves that it need not go again.
  */
 export async function keepReceipt(
-  { kv, events }: { kv: Kv; events: EventLog },
+  { kv, events, sessionName }: { kv: Kv; events: EventLog; sessionName: SessionName },
   lineId: string,
   receipt: Receipt,
 ): Promise<boolean> {
@@ -46,11 +48,10 @@ export async function keepReceipt(
     change.check(slot).checkAbsent(keyOf(receipt.status));
     change.set(messageKeys.message(messageId), next).set(keyOf(receipt.status), at);
     if (next.status === "sent" || next.status === "failed") {
-      const sessionName = (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
       events.append(change, {
         accountId: next.accountId,
         sessionId: lineId,
-        sessionName,
+        sessionName: await sessionName(lineId),
         ...statusBody(next, { ...receipt, at }),
       });
     }

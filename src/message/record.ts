@@ -4,22 +4,22 @@
  */
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
-import { dropFile, type MediaStore } from "../media/store.ts";
+import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
-import { lineKeys } from "../line/rows.ts";
 import { messageKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history/history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
-import { dequeue } from "./queue.ts";
-import { earlyReceipts, isProved, statusBody } from "./receipts.ts";
+import { dequeue } from "./enqueue.ts";
+import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
 
 export interface RecorderDeps {
   kv: Kv;
   runtime: Runtime;
   events: EventLog;
   recordStatus: RecordStatus;
+  sessionName: SessionName;
   files: Pick<MediaStore, "remove">;
 }
 
@@ -44,7 +44,7 @@ export interface Recorder {
   cancelled(messageId: string, error: MessageError): Promise<Message | null>;
 }
 
-export function makeRecorder({ kv, events, recordStatus, files, runtime }: RecorderDeps): Recorder {
+export function makeRecorder({ kv, events, recordStatus, sessionName, files, runtime }: RecorderDeps): Recorder {
   /** Reads, decides, commits; again when the row changed in between (a receipt came, the owner cancelled). */
   async function move(
     messageId: string,
@@ -75,15 +75,12 @@ export function makeRecorder({ kv, events, recordStatus, files, runtime }: Recor
     return moved;
   }
 
-  /** What ends with the message: its place in the queue, its file's row; and the events that say so. */
+  /** What ends with the message: its place in the queue and its file's row; and the events that say so. */
   async function end(change: Change, message: Message): Promise<void> {
     dequeue(change, message);
-    const file = storedFile(message.content);
-    if (file) dropFile(change, file.fileId);
-    const sessionName = (await kv.get(lineKeys.line(message.sessionId))).value?.name ?? "";
-    const append = (body: EventBody) =>
-      events.append(change, { accountId: message.accountId, sessionId: message.sessionId, sessionName, ...body });
-    const { id: messageId, networkId, jobId, to, error, sentAt } = message;
+    const { id: messageId, networkId, jobId, accountId, sessionId, to, error, sentAt } = message;
+    const name = await sessionName(sessionId);
+    const append = (body: EventBody) => events.append(change, { accountId, sessionId, sessionName: name, ...body });
     if (error) {
       append({ event: "message.failed", data: { messageId, networkId, jobId, to, error } });
       return;

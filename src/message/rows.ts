@@ -20,9 +20,9 @@ export interface Bulk {
   createdAt: number;
 }
 
-/** A bulk that is being written over several commits. */
-export interface BulkDraft {
-  /** The draft's messages have ids from this to that, with no other message between. */
+/** A bulk that is staged over several commits. */
+export interface StagedBulk {
+  /** Its messages have ids from this to that, with no other message between. */
   firstMessageId: string;
   lastMessageId: string;
 }
@@ -72,7 +72,7 @@ export const messageKeys = {
   statusCounts: (accountId: string, level: number, index: number) =>
     key<bigint>("status_counts", accountId, level, index),
   statusCountsOf: (accountId: string, level: number) => prefix<bigint>("status_counts", accountId, level),
-  /** A bulk that is being written over several commits; gone once the bulk's own row is there. */
-  bulkDraft: (bulkId: string) => key<BulkDraft>("bulk_draft", bulkId),
-  bulkDrafts: () => prefix<BulkDraft>("bulk_draft"),
+  /** A bulk that is staged over several commits; gone once the bulk's own row is there. */
+  stagedBulk: (bulkId: string) => key<StagedBulk>("staged_bulk", bulkId),
+  stagedBulks: () => prefix<StagedBulk>("staged_bulk"),
 };

@@ -1,4 +1,4 @@
-/** `Idempotency-Key` on the whole product: one message however often a send is repeated, over a crash too. */
+/** `Idempotency-Key` on the whole product: one message however often a send is replayed, over a crash too. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { Json } from "../../src/cli/client.ts";

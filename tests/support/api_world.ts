@@ -16,6 +16,7 @@ import { makeEventLog } from "../../src/event/event_log.ts";
 import type { ApiEnv } from "../../src/http/api/context.ts";
 import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";
+import { makeSessionName } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { makeQueueView } from "../../src/line/queue_view.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
@@ -24,7 +25,7 @@ import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { makeAccept } from "../../src/message/accept.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
-import { makeFirstAnswer } from "../../src/message/first_answer.ts";
+import { makeReplay } from "../../src/message/replay.ts";
 import { makeHistory, recordStatus } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQuotaView } from "../../src/message/history/counts.ts";
@@ -36,7 +37,7 @@ import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import { makeWebhooks } from "../../src/webhook/webhooks_on_store.ts";
 import { FakeNetwork } from "./fake_network.ts";
-import { testBell } from "./bell.ts";
+import { TestAlarms } from "./line_world.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
 
@@ -106,16 +107,22 @@ export class ApiWorld implements ApiStage {
     const media = this.media = await openDiskMediaStore(this.#folder, runtime);
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
     const events = makeEventLog(kv, runtime);
-    const recorder = makeRecorder({ kv, runtime, events, recordStatus, files: media });
+    const recorder = makeRecorder({
+      kv,
+      runtime,
+      events,
+      recordStatus,
+      sessionName: makeSessionName(kv),
+      files: media,
+    });
     const delays = { minMs: 0, maxMs: 0 };
-    const bell = testBell(runtime);
     const supervisor = this.#supervisor = new Supervisor({
       kv,
       runtime,
-      bell,
+      alarms: new TestAlarms(runtime.clock, () => 0),
       recorder,
       files: media,
-      fetchFile: async ({ id }) => {
+      fetchAttachment: async ({ id }) => {
         await recorder.dropped(id, { code: "file_unavailable", message: "Files are not fetched here." });
       },
       delays: () => Promise.resolve(delays),
@@ -127,7 +134,7 @@ export class ApiWorld implements ApiStage {
       ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),
       fetch: () => Promise.reject(new EgressError("unreachable", "there is no network here")),
     };
-    const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
+    const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor });
     const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
     this.services = {
@@ -137,7 +144,7 @@ export class ApiWorld implements ApiStage {
       idempotency,
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
-      firstAnswer: makeFirstAnswer({ kv, idempotency }),
+      replay: makeReplay({ kv, idempotency }),
       history: makeHistory(kv),
       cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
       quotaView: makeQuotaView({ kv, clock: runtime.clock }),

@@ -11,7 +11,8 @@ export interface HereOptions extends Pick<GatewayOptions, "openNetwork"> {
 
 /** One at a time: the library below keeps the network's root key in a global place. */
 export async function startGatewayHere(env: Environment, options: HereOptions = {}): Promise<RunningGateway> {
-  const config = readConfig({ ...env, PALOMA_PORT: "0" });
+  const { config, problems } = readConfig({ ...env, PALOMA_PORT: "0" });
+  if (problems.length > 0) throw new Error(problems.join("; "));
   let written = "";
   const log = makeLog("trace", { destination: { write: (line: string) => void (written += line) } });
   const { clock = systemClock, openNetwork } = options;

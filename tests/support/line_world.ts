@@ -1,8 +1,10 @@
 /** Lines on a network and a store that tests hold in their hands; a crash keeps the disk, the clock and the network. */
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { eventKeys } from "../../src/event/rows.ts";
+import { makeSessionName } from "../../src/line/line_row.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { messageKeys } from "../../src/message/rows.ts";
+import type { AlarmClock } from "../../src/store/alarm.ts";
 import { makeEventLog } from "../../src/event/event_log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
@@ -10,17 +12,17 @@ import { makeCancel } from "../../src/message/cancel.ts";
 import type { OutgoingContent } from "../../src/message/content.ts";
 import { recordStatus } from "../../src/message/history/history.ts";
 import type { Message, MessageStatus } from "../../src/message/message.ts";
-import type { FetchFile } from "../../src/message/fetch_file.ts";
-import { addMessages } from "../../src/message/message_rows.ts";
+import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
+import { enqueue } from "../../src/message/enqueue.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import type { Delays } from "../../src/line/pacing.ts";
 import type { Caller } from "../../src/account/account.ts";
+import type { Clock } from "../../src/runtime.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
-import { type TestBell, testBell } from "./bell.ts";
 import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
 
 export const ACCOUNT = "acc_1";
@@ -29,6 +31,30 @@ export interface WorldOptions {
   delays?: Delays;
   seed?: number;
   sessions?: number;
+}
+
+/** An alarm clock as late as the contract allows; what was set dies with the process. */
+export class TestAlarms implements AlarmClock {
+  readonly #clock: Clock;
+  readonly #lateMs: () => number;
+  #ring: (topic: string) => void = () => {};
+  readonly topics: string[] = [];
+  deaf = false;
+
+  constructor(clock: Clock, lateMs: () => number) {
+    this.#clock = clock;
+    this.#lateMs = lateMs;
+  }
+
+  set(topic: string, atMs: number): Promise<void> {
+    this.topics.push(topic);
+    this.#clock.after(atMs - this.#clock.now() + this.#lateMs(), () => this.deaf || this.#ring(topic));
+    return Promise.resolve();
+  }
+
+  listen(_prefix: string, ring: (topic: string) => void): void {
+    this.#ring = ring;
+  }
 }
 
 export class World {
@@ -40,10 +66,10 @@ export class World {
   /** What the history index was told, in commits that were built. */
   readonly moves: { messageId: string; from: MessageStatus | null; to: MessageStatus }[] = [];
   /** Gives a message that names its file by URL the file, or ends it; called with the file's message. */
-  fetchFile: FetchFile = () => Promise.resolve();
+  fetchAttachment: FetchAttachment = () => Promise.resolve();
   media: MediaIngest = { take: () => Promise.resolve(null) };
   kv!: MemoryKv;
-  bell!: TestBell;
+  alarms!: TestAlarms;
   supervisor!: Supervisor;
   lines!: ReturnType<typeof makeLines>;
   cancel!: ReturnType<typeof makeCancel>;
@@ -77,6 +103,7 @@ export class World {
       remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
     };
     const recorder = makeRecorder({
+      sessionName: makeSessionName(kv),
       kv,
       runtime: this.runtime,
       events,
@@ -86,15 +113,15 @@ export class World {
         recordStatus(change, message, from);
       },
     });
-    this.bell = testBell(this.runtime);
+    this.alarms = new TestAlarms(this.clock, () => this.runtime.random.between(0, 100));
     this.supervisor = new Supervisor({
       kv,
       runtime: this.runtime,
-      bell: this.bell,
+      alarms: this.alarms,
       events,
       recorder,
       files,
-      fetchFile: (message, signal) => this.fetchFile(message, signal),
+      fetchAttachment: (message, signal) => this.fetchAttachment(message, signal),
       network: this.network,
       media: this.media,
       delays: () => Promise.resolve(this.delays),
@@ -115,7 +142,7 @@ export class World {
   crash(): void {
     this.kv.commitsLeft = -1;
     this.network.forgetProcess();
-    this.bell.deaf = true;
+    this.alarms.deaf = true;
   }
 
   /** A linked line, as a new data folder would hold it. */
@@ -163,7 +190,7 @@ export class World {
       ...fields,
     };
     const change = new Change();
-    addMessages(change, [message]);
+    enqueue(change, [message]);
     await new MemoryKv(this.disk).commit(change);
     this.supervisor?.queueChanged(lineId);
     return message;

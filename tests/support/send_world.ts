@@ -4,7 +4,8 @@ import { type Idempotency, makeIdempotency } from "../../src/account/idempotency
 import type { Plan } from "../../src/account/plan.ts";
 import { makePlans } from "../../src/account/plans.ts";
 import type { Account, Accounts, Caller } from "../../src/account/account.ts";
-import { type Accept, makeAccept, type SendCommand } from "../../src/message/accept.ts";
+import { type Accept, makeAccept } from "../../src/message/accept.ts";
+import type { SendCommand } from "../../src/message/send.ts";
 import { type History, makeHistory } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";

@@ -2,9 +2,6 @@
 import { z } from "@hono/zod-openapi";
 import type { IdPrefix } from "../../runtime.ts";
 
-/** Most characters of a text or a caption. */
-const MAX_TEXT = 65_536;
-
 export const Timestamp = z.iso.datetime().openapi({ description: "ISO 8601 UTC", example: "2026-01-15T12:00:00.000Z" });
 
 /** A phone number as the API takes it: what most people type beside the digits is named in the refusal. */
@@ -22,27 +19,6 @@ export const Recipient = z.string().regex(
   description: "Number with country code and no `+`, a group JID ending in `@g.us`, or a JID that came in an event",
   example: "34600111222",
 });
-
-/** Text of 1 to 65,536 characters (code points, as JSON Schema counts them). */
-export const Text = textOf(1).openapi({ minLength: 1, maxLength: MAX_TEXT });
-
-/** What goes with an image, a video or a document. */
-export const Caption = textOf(0).openapi({ maxLength: MAX_TEXT, example: "Your invoice" });
-
-function textOf(minimum: number) {
-  return z.string()
-    .refine((text) => text.length >= minimum, "is empty")
-    .refine((text) => !isLonger(text, MAX_TEXT), `has more than ${MAX_TEXT.toLocaleString("en")} characters`)
-    .refine((text) => text.isWellFormed(), "holds half of a surrogate pair, which is no character");
-}
-
-function isLonger(text: string, characters: number): boolean {
-  if (text.length <= characters) return false;
-  if (text.length > 2 * characters) return true;
-  let count = 0;
-  for (const _ of text) count++;
-  return count > characters;
-}
 
 /** Path parameter `{id}`. What does not look like an id is answered with 404, as any unknown id. */
 export function idParams(what: string, prefix: IdPrefix) {

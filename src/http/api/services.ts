@@ -7,7 +7,7 @@ import type { QueueView } from "../../line/queue_view.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { MediaStore } from "../../media/store.ts";
 import type { Accept } from "../../message/accept.ts";
-import type { FirstAnswer } from "../../message/first_answer.ts";
+import type { Replay } from "../../message/replay.ts";
 import type { History } from "../../message/history/history.ts";
 import type { Cancel } from "../../message/cancel.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
@@ -22,7 +22,7 @@ export interface Services {
   idempotency: Idempotency;
   lines: Lines;
   accept: Accept;
-  firstAnswer: FirstAnswer;
+  replay: Replay;
   history: History;
   cancel: Cancel;
   queueView: QueueView;

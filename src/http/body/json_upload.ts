@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import type { z } from "@hono/zod-openapi";
 import { invalid } from "../../errors.ts";
 import type { MediaStore } from "../../media/store.ts";
-import type { StoredFile } from "../../message/content.ts";
+import type { StoredFile } from "../../message/kinds/kind.ts";
 import { Base64Decoder } from "./base64.ts";
 import { chunksOf, MIB, parseJson, tooLarge } from "./body.ts";
 import { validate } from "../api/validation.ts";

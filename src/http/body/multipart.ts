@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { invalid, Problem } from "../../errors.ts";
 import type { MediaStore } from "../../media/store.ts";
-import type { StoredFile } from "../../message/content.ts";
+import type { StoredFile } from "../../message/kinds/kind.ts";
 import { chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
 import { validate } from "../api/validation.ts";

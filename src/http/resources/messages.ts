@@ -1,5 +1,6 @@
 /** Messages after they were accepted: status, history, cancelling (spec, "Message status and history"). */
 import { z } from "@hono/zod-openapi";
+import { MESSAGE_KINDS, previewOf } from "../../message/content.ts";
 import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
@@ -16,7 +17,7 @@ const HistoryItem = z.object({
   jobId: idOf("queue job", "job"),
   sessionId: idOf("session", "ses"),
   to: z.string(),
-  type: z.enum(["text", "image", "video", "audio", "document"]),
+  type: z.enum(MESSAGE_KINDS),
   text: z.string().nullable(),
   caption: z.string().nullable(),
   filename: z.string().nullable(),
@@ -119,16 +120,13 @@ export function addMessages(api: Api, { history, cancel }: Pick<Services, "histo
 /** A message as the history shows it. */
 function itemOf(message: Message): z.infer<typeof HistoryItem> {
   const { id, jobId, sessionId, to, content, status, error } = message;
-  const file = content.kind === "text" ? null : content;
   return {
     messageId: id,
     jobId,
     sessionId,
     to,
     type: content.kind,
-    text: content.kind === "text" ? content.text : null,
-    caption: file?.caption ?? null,
-    filename: file?.filename ?? null,
+    ...previewOf(content),
     status,
     error,
     createdAt: isoTime(message.createdAt),

@@ -72,7 +72,7 @@ for (const [path, same, other] of SENDS) {
     }));
 }
 
-Deno.test("a repeated send gets its answer although its session is gone", () =>
+Deno.test("a replayed send gets its answer although its session is gone", () =>
   withApi(async (world) => {
     const session = await world.linkedSession();
     const post = () =>

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import type { FileContent, OutgoingContent, StoredFile } from "../../../src/message/content.ts";
+import type { OutgoingContent } from "../../../src/message/content.ts";
+import type { FileContent } from "../../../src/message/kinds/file.ts";
+import type { StoredFile } from "../../../src/message/kinds/kind.ts";
 import { expectAnswer, problem, wrong } from "../../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../../support/api_world.ts";
 import { until } from "../../support/line_world.ts";

@@ -1,6 +1,6 @@
 /** Messages get ready while the pause before them runs: their departures keep the plan's bounds (promise 2). */
 import assert from "node:assert/strict";
-import type { FileContent } from "../../../src/message/content.ts";
+import type { FileContent } from "../../../src/message/kinds/file.ts";
 import type { Unsent } from "../../../src/whatsapp/connection.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 
@@ -224,7 +224,7 @@ Deno.test("a connection that never says that a message is ready is replaced, and
 Deno.test("trouble with the store delays what gets ready, and burns no attempt", async () => {
   const world = await connectedWorld();
   let failures = 2;
-  world.fetchFile = async ({ id }) => {
+  world.fetchAttachment = async ({ id }) => {
     if (failures-- > 0) throw new Error("no space");
     await world.replaceContent(id, PDF);
   };
@@ -237,7 +237,7 @@ Deno.test("trouble with the store delays what gets ready, and burns no attempt",
 
 Deno.test("a file whose address is slow is fetched and gets ready within one pause", async () => {
   const world = await pausedWorld(2_000);
-  world.fetchFile = async ({ id }) => {
+  world.fetchAttachment = async ({ id }) => {
     await new Promise<void>((resolve) => world.clock.after(2_500, resolve));
     await world.replaceContent(id, PDF);
   };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
-import type { FileContent } from "../../../src/message/content.ts";
+import type { FileContent } from "../../../src/message/kinds/file.ts";
 import type { SendOutcome } from "../../../src/whatsapp/connection.ts";
 import { connectedWorld, until, World } from "../../support/line_world.ts";
 
@@ -321,9 +321,9 @@ Deno.test("a receipt counts more than three lost answers", async () => {
   await world.supervisor.stop();
 });
 
-Deno.test("a lost ring delays a departure by a sweep at most", async () => {
+Deno.test("a lost alarm delays a departure by a sweep at most", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 6_000 } });
-  world.bell.deaf = true;
+  world.alarms.deaf = true;
   await world.accept();
   const { id } = await world.accept();
   await world.clock.advance(17_000);
@@ -331,12 +331,12 @@ Deno.test("a lost ring delays a departure by a sweep at most", async () => {
   await world.supervisor.stop();
 });
 
-Deno.test("a plan without pauses sets no ring", async () => {
+Deno.test("a plan without pauses sets no alarm", async () => {
   const world = await connectedWorld();
   for (let i = 0; i < 5; i++) await world.accept();
   await world.clock.advance(100);
   assert.equal((await world.events("message.sent")).length, 5);
-  assert.deepEqual(world.bell.topics, []);
+  assert.deepEqual(world.alarms.topics, []);
   await world.supervisor.stop();
 });
 
@@ -397,7 +397,7 @@ Deno.test("a file goes out by its path and is gone when the message has ended", 
 Deno.test("a file that is named by URL is fetched during the pause, and its message leaves in its turn", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 5_000 } });
   const fetched: number[] = [];
-  world.fetchFile = async ({ id }) => {
+  world.fetchAttachment = async ({ id }) => {
     await new Promise<void>((resolve) => world.clock.after(2_000, resolve));
     fetched.push(world.clock.now());
     const message = await world.message(id);

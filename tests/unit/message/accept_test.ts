@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Line } from "../../../src/line/line.ts";
-import { type Accepted, LineChanged } from "../../../src/message/accept.ts";
+import { type Accepted, LineChanged } from "../../../src/message/send.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
@@ -21,9 +21,9 @@ function countAccepted(outcomes: PromiseSettledResult<Accepted>[]): number {
 Deno.test("an accepted send is a message, a place in its line's queue and a place in the history, in one commit", async () => {
   const kv = new MemoryKv();
   const { accept, history, woken, runtime } = sendWorld(kv, testRuntime());
-  const { messages, bulkId, repeated } = await accept(aSend({ ttlMs: 1000 }));
+  const { messages, bulkId, replayed } = await accept(aSend({ ttlMs: 1000 }));
   assert.equal(kv.disk.commits, 1);
-  assert.deepEqual([messages.length, bulkId, repeated], [1, null, false]);
+  assert.deepEqual([messages.length, bulkId, replayed], [1, null, false]);
   const { id, jobId } = messages[0]!;
   const message = await history.get("acc_1", id);
   assert.match(message.networkId, /^3EB0[0-9A-F]{18}$/);
@@ -149,7 +149,7 @@ Deno.test("fifty parallel posts with one Idempotency-Key make one message and gi
   withSendWorld(async ({ accept, kv }) => {
     const send = aSend({ idempotency: { key: "k", fingerprint: "f" }, caller: aCaller({ daily: 10 }) });
     const answers = await Promise.all(Array.from({ length: 50 }, () => accept(send)));
-    assert.equal(answers.filter(({ repeated }) => !repeated).length, 1);
+    assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
     assert.deepEqual(new Set(answers.map(({ messages }) => messages[0]!.id)).size, 1);
     assert.deepEqual(answers.at(-1)!.remaining, { daily: 9, monthly: null });
     assert.equal((await keysUnder(kv, messageKeys.queueOfLine("ses_1"))).length, 1);
@@ -226,10 +226,10 @@ Deno.test("an answer that another process keeps in the very moment of a repetiti
       },
     };
     const second = await sendWorld(slow, testRuntime(3)).accept(send);
-    assert.deepEqual(second, { ...first!, repeated: true });
+    assert.deepEqual(second, { ...first!, replayed: true });
   }));
 
-Deno.test("a repeated bulk gets the first answer, whatever became of its messages", () =>
+Deno.test("a replayed bulk gets the first answer, whatever became of its messages", () =>
   withSendWorld(async ({ accept, kv }) => {
     const bulk = aBulk(70, { idempotency: { key: "k", fingerprint: "f" }, caller: aCaller({ monthly: 70 }) });
     const first = await accept(bulk);
@@ -237,7 +237,7 @@ Deno.test("a repeated bulk gets the first answer, whatever became of its message
     const key = messageKeys.message(first.messages[3]!.id);
     const sent = (await kv.get(key)).value!;
     await kv.commit(new Change().set(key, { ...sent, status: "sent" }));
-    assert.deepEqual(await accept(bulk), { ...first, repeated: true });
+    assert.deepEqual(await accept(bulk), { ...first, replayed: true });
   }));
 
 Deno.test("an Idempotency-Key that comes with another body is refused, in the same commit and later", () =>
@@ -258,7 +258,7 @@ Deno.test("a refusal is not kept: the same key is accepted once there is quota a
   withSendWorld(async ({ accept }) => {
     const send = aSend({ idempotency: { key: "k", fingerprint: "f" }, caller: aCaller({ daily: 0 }) });
     await assert.rejects(accept(send), { code: "quota_exceeded" });
-    assert.equal((await accept({ ...send, caller: aCaller() })).repeated, false);
+    assert.equal((await accept({ ...send, caller: aCaller() })).replayed, false);
   }));
 
 Deno.test("an Idempotency-Key is free again after 24 hours", () =>
@@ -267,7 +267,7 @@ Deno.test("an Idempotency-Key is free again after 24 hours", () =>
     const first = await accept(send);
     await runtime.clock.advance(24 * 60 * 60 * 1000);
     const second = await accept(send);
-    assert.equal(second.repeated, false);
+    assert.equal(second.replayed, false);
     assert.notEqual(second.messages[0]!.id, first.messages[0]!.id);
   }));
 

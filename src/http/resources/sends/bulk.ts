@@ -1,8 +1,9 @@
 /** Many messages at once, accepted all or none (spec, "Bulk"). */
 import { z } from "@hono/zod-openapi";
-import { remoteContent } from "../../../message/fetch_file.ts";
+import { remoteContent } from "../../../message/kinds/file.ts";
+import { Caption, Text } from "../../../message/kinds/text.ts";
 import { type Api, route } from "../../api/route.ts";
-import { Caption, Recipient, Text } from "../../api/schemas.ts";
+import { Recipient } from "../../api/schemas.ts";
 import { MIB } from "../../body/body.ts";
 import { BulkAcknowledgement, quotaHeaders, sessionId, single, ttl } from "./fields.ts";
 import { quotaHeadersOf, type Sender } from "./sender.ts";

@@ -3,8 +3,8 @@ import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import type { QuotaLeft } from "../../../account/quota.ts";
 import { Problem } from "../../../errors.ts";
-import { type Accepted, LineChanged, type SendCommand } from "../../../message/accept.ts";
 import type { OutgoingContent } from "../../../message/content.ts";
+import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ApiContext } from "../../api/context.ts";
 import { repeatable } from "../../api/idempotency.ts";
@@ -46,15 +46,15 @@ export interface Sender {
   ): Promise<Answer>;
 }
 
-type Needed = Pick<Services, "lines" | "accept" | "firstAnswer" | "media" | "metrics">;
+type Needed = Pick<Services, "lines" | "accept" | "replay" | "media" | "metrics">;
 
-export function makeSender({ lines, accept, firstAnswer, media, metrics }: Needed): Sender {
+export function makeSender({ lines, accept, replay, media, metrics }: Needed): Sender {
   async function send(caller: Caller, { sessionId, items, bulk = false, ttl, repeat }: Outgoing): Promise<Accepted> {
-    const first = repeat && await firstAnswer(repeat);
-    if (first) return first;
+    const replayed = repeat && await replay(repeat);
+    if (replayed) return replayed;
     const command = { caller, items, bulk, ttlMs: (ttl ?? DAY_SECONDS) * 1000, idempotency: repeat };
     const accepted = await onLine(caller.account.id, sessionId ?? null, (line) => accept({ ...command, line }));
-    if (!accepted.repeated) metrics.accepted.add({ kind: bulk ? "bulk" : "single" }, items.length);
+    if (!accepted.replayed) metrics.accepted.add({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;
   }
 
@@ -84,7 +84,7 @@ export function makeSender({ lines, accept, firstAnswer, media, metrics }: Neede
       try {
         const repeat = repeatOf(c, { caller, upload });
         const accepted = await send(caller, { ...options, items: [{ to, content }], repeat });
-        if (accepted.repeated) await media.remove(fileId);
+        if (accepted.replayed) await media.remove(fileId);
         return acknowledged(accepted);
       } catch (error) {
         // Only where it is sure that no commit names the file; otherwise the sweep finds out.

@@ -4,8 +4,9 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { OutgoingContent } from "../../../message/content.ts";
+import { text } from "../../../message/kinds/text.ts";
 import { type Api, type Route, route } from "../../api/route.ts";
-import { Recipient, Text } from "../../api/schemas.ts";
+import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { addBulk, sendBulk } from "./bulk.ts";
 import { sessionId, single, ttl } from "./fields.ts";
@@ -17,7 +18,7 @@ const KINDS: readonly Kind[] = [
     path: "/v1/messages/send/text",
     operationId: "sendText",
     summary: "Send a text",
-    body: z.strictObject({ sessionId, to: Recipient, text: Text.openapi({ example: "Hello 👋" }), ttl }).openapi(
+    body: z.strictObject({ sessionId, to: Recipient, ...text.fields, ttl }).openapi(
       "TextMessage",
     ),
     contentOf: ({ text }) => ({ kind: "text", text }),

@@ -1,9 +1,10 @@
 /** Sends whose file comes with the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
 import { safeFilename } from "../../../media/filename.ts";
-import { fileKind } from "../../../message/file_kind.ts";
+import { file as fileKind, fileContent } from "../../../message/kinds/file.ts";
+import { Caption } from "../../../message/kinds/text.ts";
 import { type Api, route } from "../../api/route.ts";
-import { Caption, Recipient } from "../../api/schemas.ts";
+import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
@@ -39,10 +40,9 @@ const DocumentMessage = z.strictObject({
   to: Recipient,
   file: base64,
   filename,
-  caption: Caption.nullish(),
+  ...fileKind.fields,
   ttl,
-})
-  .openapi("DocumentMessage");
+}).openapi("DocumentMessage");
 
 const PdfMessage = z.strictObject({
   file: base64,
@@ -105,7 +105,7 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
     const upload = await readFormUpload(c.req.raw, form);
     const { fields: { sessionId, to, caption, ttl }, file } = upload;
     const filename = safeFilename(upload.filename) ?? "file";
-    const content = { ...fileKind(filename), file, filename, caption: caption || null };
+    const content = fileContent(file, { filename, caption });
     return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl });
   });
 
@@ -113,7 +113,7 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
     const upload = await readJsonUpload(c.req.raw, { ...document, schema: DocumentMessage });
     const { fields: { sessionId, to, caption, ttl }, file } = upload;
     const filename = safeFilename(upload.fields.filename) ?? "file";
-    const content = { ...fileKind(filename), file, filename, caption: caption || null };
+    const content = fileContent(file, { filename, caption });
     return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl });
   });
 

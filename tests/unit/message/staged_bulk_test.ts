@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { removeDrafts } from "../../../src/message/bulk_draft.ts";
+import { removeAllStaged } from "../../../src/message/staged_bulk.ts";
 import type { Ledger } from "../../../src/message/rows.ts";
 import { LineQueue } from "../../../src/message/queue.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
@@ -33,7 +33,7 @@ Deno.test("a bulk is there as a whole or not at all, wherever the process is kil
 
     const kv = new MemoryKv(disk);
     assert.equal(await waiting(kv), accepted ? BULK + 1 : 1, "also before anything was cleaned up");
-    await removeDrafts(kv);
+    await removeAllStaged(kv);
     const after = sendWorld(kv, testRuntime(kills + 2));
     const count = accepted ? BULK + 1 : 1;
     assert.equal((await after.history.page("acc_1", ALL)).total, count);
@@ -44,7 +44,7 @@ Deno.test("a bulk is there as a whole or not at all, wherever the process is kil
       (await Array.fromAsync(kv.list({ prefix: messageKeys.expiries() }))).flatMap((row) => row.value).length,
       count,
     );
-    assert.equal((await keysUnder(kv, messageKeys.bulkDrafts())).length, 0);
+    assert.equal((await keysUnder(kv, messageKeys.stagedBulks())).length, 0);
     assert.equal((await kv.get<Ledger>(messageKeys.ledger("acc_1"))).value?.usage.daily, count);
 
     await after.accept(aSend());
@@ -62,7 +62,7 @@ Deno.test("what clears up after a killed bulk may be killed itself, at any point
   for (let done = false; !done; kills++) {
     const kv = new MemoryKv(disk);
     kv.commitsLeft = kills;
-    done = await removeDrafts(kv).then(() => true, () => false);
+    done = await removeAllStaged(kv).then(() => true, () => false);
   }
   assert(kills > 2);
   assert.deepEqual([...disk.rows.values()].map((row) => row.key), [messageKeys.ledger("acc_1")]);

@@ -1,11 +1,10 @@
-/** The first answer to a send that is repeated under its `Idempotency-Key`, whatever became of the message since. */
+/** Idempotent replay: a send that is repeated under its `Idempotency-Key` gets the answer that it got first. */
 import type { Idempotency, RepeatableRequest } from "../account/idempotency.ts";
 import type { QuotaLeft } from "../account/quota.ts";
-import { messageKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
-import type { Accepted } from "./accept.ts";
 import { EMPTY_LEDGER, messageIds } from "./history/ledger.ts";
-import type { Message } from "./message.ts";
+import { messageKeys } from "./rows.ts";
+import { type Accepted, acknowledge } from "./send.ts";
 
 /** What is kept under the key: which messages were the answer, by history number. */
 export interface KeptSend {
@@ -18,19 +17,20 @@ export interface KeptSend {
  * Null when the send is not a repetition. Asked before anything else of a send is looked at: its session may be gone by
  * now. Throws Problem idempotency_key_reused.
  */
-export type FirstAnswer = (request: RepeatableRequest) => Promise<Accepted | null>;
+export type Replay = (request: RepeatableRequest) => Promise<Accepted | null>;
 
-export interface FirstAnswerDeps {
+export interface ReplayDeps {
   kv: Kv;
   idempotency: Pick<Idempotency, "find">;
 }
 
-export function makeFirstAnswer(deps: FirstAnswerDeps): FirstAnswer {
-  return (request) => readFirstAnswer(deps, request);
+export function makeReplay(deps: ReplayDeps): Replay {
+  return (request) => findReplay(deps, request);
 }
 
-export async function readFirstAnswer(
-  { kv, idempotency }: FirstAnswerDeps,
+/** As `Replay`. */
+export async function findReplay(
+  { kv, idempotency }: ReplayDeps,
   request: RepeatableRequest,
 ): Promise<Accepted | null> {
   const kept = await idempotency.find<KeptSend>(request);
@@ -42,10 +42,5 @@ export async function readFirstAnswer(
   const slots = await kv.getMany(ids.map((id) => messageKeys.message(id)));
   const messages = slots.map((slot) => slot.value).filter((message) => message !== null);
   const bulkId = messages[0]?.bulkId ?? null;
-  return { bulkId, repeated: true, messages: messages.map(answerOf), remaining: kept.remaining };
-}
-
-/** The acknowledgement of a send says `queued` whatever became of the message since (spec). */
-export function answerOf({ id, jobId, to }: Message): Accepted["messages"][number] {
-  return { id, jobId, to, status: "queued" };
+  return { bulkId, replayed: true, messages: messages.map(acknowledge), remaining: kept.remaining };
 }

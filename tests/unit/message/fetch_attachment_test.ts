@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { EgressError } from "../../../src/egress/egress_error.ts";
 import type { SafeFetch, SafeRequest, SafeResponse } from "../../../src/egress/safe_fetch.ts";
 import type { Message } from "../../../src/message/message.ts";
-import { makeFetchFile, remoteContent } from "../../../src/message/fetch_file.ts";
+import { makeFetchAttachment } from "../../../src/message/fetch_attachment.ts";
+import { remoteContent } from "../../../src/message/kinds/file.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
@@ -30,7 +31,7 @@ async function stage(world: SendWorld, url: string, answers: Answer[]) {
       );
     },
   };
-  const fetchFile = makeFetchFile({
+  const fetchAttachment = makeFetchAttachment({
     kv,
     runtime,
     safeFetch,
@@ -45,7 +46,7 @@ async function stage(world: SendWorld, url: string, answers: Answer[]) {
   const content = remoteContent(url, "Look");
   const accepted = await world.accept(aSend({ items: [{ to: "34600111222", content }] }));
   const message = () => kv.get<Message>(messageKeys.message(accepted.messages[0]!.id)).then((slot) => slot.value!);
-  return { files, requests, dropped, fetchFile, message };
+  return { files, requests, dropped, fetchAttachment, message };
 }
 
 const NEVER = new AbortController().signal;
@@ -53,7 +54,7 @@ const NEVER = new AbortController().signal;
 Deno.test("the file of an address is fetched, kept with its message, and named by the address", () =>
   withSendWorld(async (world) => {
     const s = await stage(world, "https://example.com/a/Photo%201.png?x=1", [{ status: 200 }]);
-    await s.fetchFile(await s.message(), NEVER);
+    await s.fetchAttachment(await s.message(), NEVER);
     const { content, status } = await s.message();
     assert.equal(status, "queued");
     assert.ok(content.kind === "image" && "fileId" in content.file);
@@ -79,7 +80,7 @@ Deno.test("an address that tells no kind is named by what the server says", () =
     ];
     for (const [headers, filename, kind, mimetype] of rows) {
       const s = await stage(world, "https://example.com/download", [{ status: 200, headers }]);
-      await s.fetchFile(await s.message(), NEVER);
+      await s.fetchAttachment(await s.message(), NEVER);
       const { content } = await s.message();
       assert.ok(content.kind !== "text");
       assert.deepEqual([content.filename, content.kind, content.mimetype], [filename, kind, mimetype]);
@@ -92,7 +93,7 @@ Deno.test("what may pass is tried three times, with pauses", () =>
     const s = await stage(world, "https://example.com/a.png", [busy, new EgressError("timeout", "too slow"), {
       status: 200,
     }]);
-    const fetched = s.fetchFile(await s.message(), NEVER);
+    const fetched = s.fetchAttachment(await s.message(), NEVER);
     await world.runtime.clock.advance(999);
     assert.equal(s.requests.length, 1);
     await world.runtime.clock.advance(1);
@@ -114,7 +115,7 @@ Deno.test("a file that cannot be had ends the message with a reason", () =>
     ];
     for (const [answer, attempts, reason] of rows) {
       const s = await stage(world, "https://example.com/a.png", [answer]);
-      const fetched = s.fetchFile(await s.message(), NEVER);
+      const fetched = s.fetchAttachment(await s.message(), NEVER);
       await world.runtime.clock.advance(10_000);
       await fetched;
       assert.equal(s.requests.length, attempts, String(reason));
@@ -135,7 +136,7 @@ Deno.test("a store in trouble has the file fetched once, and kept when it is ove
       if (refusals++ < 3) throw new StoreError("full", "there is no space left");
       return commit.call(world.kv, change);
     };
-    const fetched = s.fetchFile(message, NEVER);
+    const fetched = s.fetchAttachment(message, NEVER);
     while (refusals <= 3) {
       await new Promise((resolve) => setTimeout(resolve));
       await world.runtime.clock.advance(1_000);
@@ -151,7 +152,7 @@ Deno.test("a message that is cancelled meanwhile leaves no file", () =>
     const s = await stage(world, "https://example.com/a.png", [{ status: 200 }]);
     const message = await s.message();
     await world.kv.commit(new Change().set(messageKeys.message(message.id), { ...message, status: "failed" }));
-    await s.fetchFile(message, NEVER);
+    await s.fetchAttachment(message, NEVER);
     assert.deepEqual([s.requests.length, s.files.files.size, s.dropped.length], [1, 0, 0]);
   }));
 
@@ -159,7 +160,7 @@ Deno.test("a stop ends the attempts and says nothing of the message", () =>
   withSendWorld(async (world) => {
     const s = await stage(world, "https://example.com/a.png", [{ status: 503 }]);
     const stop = new AbortController();
-    const fetched = s.fetchFile(await s.message(), stop.signal);
+    const fetched = s.fetchAttachment(await s.message(), stop.signal);
     await world.runtime.clock.advance(500);
     stop.abort();
     await fetched;
@@ -171,6 +172,6 @@ Deno.test("a message without an address is left alone", () =>
   withSendWorld(async (world) => {
     const s = await stage(world, "https://example.com/a.png", [{ status: 200 }]);
     const message = await s.message();
-    await s.fetchFile({ ...message, content: { kind: "text", text: "hi" } }, NEVER);
+    await s.fetchAttachment({ ...message, content: { kind: "text", text: "hi" } }, NEVER);
     assert.equal(s.requests.length, 0);
   }));

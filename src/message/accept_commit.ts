@@ -1,0 +1,163 @@
+/** One commit of accepted sends in the making: messages, queue rows, quota, answers and history, all or none (promise 1). */
+import { type Idempotency, keyReused } from "../account/idempotency.ts";
+import { charge, quotaLeft } from "../account/quota.ts";
+import type { Runtime } from "../runtime.ts";
+import { nameOfKey } from "../store/key_name.ts";
+import { Change, type Kv, type Slot } from "../store/kv.ts";
+import { fitsOneCommit, type Load, loadOf } from "./commit_size.ts";
+import { enqueue } from "./enqueue.ts";
+import { EMPTY_LEDGER, extendLedger } from "./history/ledger.ts";
+import type { Message } from "./message.ts";
+import { findReplay, type KeptSend } from "./replay.ts";
+import { type Ledger, messageKeys } from "./rows.ts";
+import { type Accepted, acknowledge, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
+import { publishStaged, stage, writeStaged } from "./staged_bulk.ts";
+
+export interface AcceptOptions {
+  kv: Kv;
+  runtime: Runtime;
+  idempotency: Idempotency;
+  /** Called after each commit with every line that has new work. */
+  queued: (lineId: string) => void;
+}
+
+/** A row that the commit checks has changed: nothing was accepted, all is to be decided anew. */
+export class Conflict extends Error {
+  override name = "Conflict";
+}
+
+export class AcceptCommit {
+  readonly #accountId: string;
+  readonly #options: AcceptOptions;
+  /** The row that the commit checks. */
+  #slot: Slot<Ledger>;
+  /** The ledger with the sends of this commit. */
+  #ledger: Ledger;
+  readonly #change = new Change();
+  /** What this commit writes of messages; those of a staged bulk are written ahead. */
+  readonly #messages: Message[] = [];
+  readonly #lines = new Set<string>();
+  /** By name and version: the same row may have come from two reads. */
+  readonly #preconditions = new Map<string, Precondition>();
+  readonly #byIdempotencyKey = new Map<string, { fingerprint: string; accepted: Accepted }>();
+  /** A bulk of this commit that is staged and not published; null when there is none. */
+  staged: string | null = null;
+
+  /** `slot`: the ledger as this process last saw it. */
+  constructor(slot: Slot<Ledger>, { accountId, options }: { accountId: string; options: AcceptOptions }) {
+    this.#accountId = accountId;
+    this.#options = options;
+    this.#slot = slot;
+    this.#ledger = slot.value ?? EMPTY_LEDGER;
+  }
+
+  /**
+   * The replay of a send that was accepted before, or null. Throws Problem idempotency_key_reused. It reads after the
+   * ledger was read: whoever keeps an answer from then on changes the ledger too, and `write` throws Conflict.
+   */
+  async replay({ idempotency }: SendCommand): Promise<Accepted | null> {
+    return idempotency && await findReplay(this.#options, { accountId: this.#accountId, ...idempotency });
+  }
+
+  /** Adds a send. Throws Problem quota_exceeded, idempotency_key_reused: the commit is then as before. Conflict. */
+  async add(command: SendCommand): Promise<Accepted> {
+    const { caller: { plan }, items, idempotency } = command;
+    const earlier = idempotency && this.#byIdempotencyKey.get(idempotency.key);
+    if (earlier) {
+      if (earlier.fingerprint !== idempotency.fingerprint) throw keyReused();
+      return { ...earlier.accepted, replayed: true };
+    }
+
+    const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#options.runtime.clock.now() });
+    const messages = this.#messagesOf(command);
+    const { bulkId, sessionId, createdAt, historyNumber } = messages[0]!;
+    if (fitsOneCommit(loadOfCommand(command))) this.#messages.push(...messages);
+    else await this.#stage(messages);
+    if (bulkId !== null) {
+      const bulk = { accountId: this.#accountId, sessionId, total: messages.length, createdAt };
+      this.#change.set(messageKeys.bulk(bulkId), bulk);
+    }
+    const before = { accountId: this.#accountId, ledger: this.#ledger };
+    this.#ledger = extendLedger(this.#change, before, { messages, usage });
+    this.#lines.add(sessionId);
+    for (const row of preconditionsOf(command)) this.#preconditions.set(`${row.version} ${nameOfKey(row.key)}`, row);
+
+    const remaining = quotaLeft(plan, usage);
+    const accepted = { bulkId, replayed: false, messages: messages.map(acknowledge), remaining };
+    if (idempotency) {
+      const answer: KeptSend = { first: historyNumber, count: messages.length, remaining };
+      this.#options.idempotency.keep(this.#change, { accountId: this.#accountId, ...idempotency }, answer);
+      this.#byIdempotencyKey.set(idempotency.key, { fingerprint: idempotency.fingerprint, accepted });
+    }
+    return accepted;
+  }
+
+  /** Writes what was added; resolves to the ledger as it stands then. Throws Conflict, StoreError. */
+  async write(): Promise<Slot<Ledger>> {
+    if (this.#lines.size === 0) return this.#slot;
+    enqueue(this.#change, this.#messages);
+    for (const row of this.#preconditions.values()) this.#change.check(row);
+    const { key } = this.#slot;
+    const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, this.#ledger));
+    if (version === null) throw new Conflict();
+    this.staged = null;
+    for (const line of this.#lines) this.#options.queued(line);
+    return { key, value: this.#ledger, version };
+  }
+
+  /** The messages of a send, at the next places of the account. */
+  #messagesOf({ items, line, bulk, ttlMs }: SendCommand): Message[] {
+    const { ids, clock } = this.#options.runtime;
+    const now = clock.now();
+    const bulkId = bulk ? ids.next("blk") : null;
+    return items.map(({ to, content }, i) => {
+      const id = ids.next("msg");
+      return {
+        id,
+        jobId: id.replace("msg_", "job_"),
+        accountId: this.#accountId,
+        sessionId: line.id,
+        networkId: ids.network(),
+        position: this.#ledger.lastPosition + 1 + i,
+        historyNumber: this.#ledger.messages + 1 + i,
+        to,
+        content,
+        bulkId,
+        status: "queued",
+        attempts: 0,
+        error: null,
+        createdAt: now,
+        expiresAt: now + ttlMs,
+        sentAt: null,
+        deliveredAt: null,
+        readAt: null,
+      };
+    });
+  }
+
+  /**
+   * Writes a bulk that is too large for one commit ahead; this commit publishes it. Its positions are reserved first,
+   * so that nobody else's message can stand at one of them, whatever becomes of the bulk. Throws Conflict.
+   */
+  async #stage(messages: readonly Message[]): Promise<void> {
+    const { kv } = this.#options;
+    const bulkId = messages[0]!.bulkId;
+    if (bulkId === null) throw new Error("only a bulk may be larger than a commit");
+    const reserved: Ledger = { ...this.#ledger, lastPosition: messages.at(-1)!.position };
+    const { key } = this.#slot;
+    const reserve = new Change().check(this.#slot).set(key, reserved);
+    stage(reserve, bulkId, messages);
+    const version = await kv.commit(reserve);
+    if (version === null) throw new Conflict();
+    // A staged bulk is alone in its commit, so nothing was added to the ledger yet.
+    this.#slot = { key, value: reserved, version };
+    this.#ledger = reserved;
+    this.staged = bulkId;
+    publishStaged(this.#change, await writeStaged(kv, bulkId, messages));
+  }
+}
+
+/** What the send puts into a commit. */
+export function loadOfCommand(command: SendCommand): Load {
+  return loadOf(command.items.map((item) => item.content));
+}

@@ -1,0 +1,88 @@
+/**
+ * Fetches the file that a message names by URL (bulk `fileUrl`), when the message's turn comes: a 202 must not wait for
+ * ten thousand downloads, and files of messages that are cancelled are never fetched. Kept with the message in one
+ * commit, so a restart does not fetch again.
+ */
+import { retry } from "../base/retry.ts";
+import { EgressError } from "../egress/egress_error.ts";
+import type { SafeFetch } from "../egress/safe_fetch.ts";
+import { Problem } from "../errors.ts";
+import { makeFetchFile } from "../media/fetch_file.ts";
+import type { MediaStore } from "../media/store.ts";
+import type { Runtime } from "../runtime.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { untilStored } from "../store/retry.ts";
+import { remoteFile, withAttachment } from "./content.ts";
+import { keepFileOf } from "./enqueue.ts";
+import type { Attachment, StoredFile } from "./kinds/kind.ts";
+import type { Message } from "./message.ts";
+import type { Recorder } from "./record.ts";
+import { messageKeys } from "./rows.ts";
+
+/** Between the attempts; while they run, the line waits. */
+const RETRY_PAUSES_MS = [1_000, 4_000];
+/** Where trying again changes nothing. */
+const FINAL: readonly EgressError["code"][] = ["forbidden_url", "forbidden_address", "too_large", "too_many_redirects"];
+
+/**
+ * Afterwards the message has its file, or has ended as failed (`file_unavailable`), unless the signal aborted. Never
+ * called for two messages of a line at once.
+ */
+export type FetchAttachment = (message: Message, signal: AbortSignal) => Promise<void>;
+
+export interface FetchAttachmentDeps {
+  kv: Kv;
+  runtime: Runtime;
+  safeFetch: SafeFetch;
+  files: MediaStore;
+  recorder: Pick<Recorder, "dropped">;
+}
+
+export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }: FetchAttachmentDeps): FetchAttachment {
+  const { clock, log } = runtime;
+  const download = makeFetchFile({ safeFetch, media: files });
+
+  async function keep(messageId: string, fetched: Attachment<StoredFile>): Promise<void> {
+    const kept = await retryOnConflict(kv, async () => {
+      const slot = await kv.get(messageKeys.message(messageId));
+      const change = new Change().check(slot);
+      // Cancelled or expired in the meantime.
+      if (slot.value?.status !== "queued" || !remoteFile(slot.value.content)) return { change, result: false };
+      const next = { ...slot.value, content: withAttachment(slot.value.content, fetched) };
+      keepFileOf(change.set(messageKeys.message(messageId), next), next);
+      return { change, result: true };
+    });
+    if (!kept) await files.remove(fetched.file.fileId);
+  }
+
+  return async (message, signal) => {
+    const remote = remoteFile(message.content);
+    if (!remote) return;
+    try {
+      const fetched = await retry(() => download(remote.url, { path: "fileUrl", signal }), {
+        clock,
+        pauseMs: RETRY_PAUSES_MS,
+        signal,
+        isTransient: mayPass,
+      });
+      // However long the store is in trouble: it need not be fetched again, nor lie here several times.
+      await untilStored(() => keep(message.id, fetched), {
+        clock,
+        signal,
+        onRetry: (error) =>
+          log.warn({ messageId: message.id, error: String(error) }, "a fetched file waits to be kept"),
+      });
+    } catch (error) {
+      // Whether an uncertain commit has named the file shows at the next start; the sweep knows then.
+      if (signal.aborted) return;
+      if (!(error instanceof Problem)) throw error;
+      await recorder.dropped(message.id, { code: "file_unavailable", message: error.message });
+    }
+  };
+}
+
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof Problem)) return false;
+  const { cause } = error.extras;
+  return cause instanceof EgressError && !FINAL.includes(cause.code);
+}

@@ -1,0 +1,48 @@
+/** Files: image, video, audio and document, which differ by their name alone until they are encoded. */
+import { safeFilename } from "../../media/filename.ts";
+import type { FileKind } from "../../whatsapp/connection.ts";
+import { fileKind } from "./file_kind.ts";
+import type { Attachment, Kind, RemoteFile, StoredFile } from "./kind.ts";
+import { Caption } from "./text.ts";
+
+export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<File> {
+  kind: FileKind;
+  caption: string | null;
+}
+
+export const file = {
+  fields: { caption: Caption.nullish() },
+  preview: ({ caption, filename }) => ({ text: null, caption, filename }),
+  characters: ({ caption, filename, file }) =>
+    (caption ?? "").length + filename.length + ("url" in file ? file.url.length : 0),
+  body({ kind, file, filename, mimetype, caption }, pathOf) {
+    if (!("fileId" in file)) throw new Error("the file of a message must be fetched before it is uploaded");
+    return { kind, path: pathOf(file.fileId), size: file.size, filename, mimetype, caption };
+  },
+  attachment: (content) => content,
+  withAttachment: ({ caption }, { file, filename, mimetype }) => fileContent(file, { filename, mimetype, caption }),
+} satisfies Kind<FileContent>;
+
+/** Kind and mimetype by the name's extension; for an extension that is not known, the mimetype that a server gave. */
+export function fileContent<File>(
+  file: File,
+  { filename, mimetype, caption }: { filename: string; mimetype?: string; caption?: string | null | undefined },
+): FileContent<File> {
+  const known = fileKind(filename);
+  const other = known.mimetype === "application/octet-stream" && mimetype ? { mimetype } : {};
+  return { ...known, ...other, file, filename, caption: caption || null };
+}
+
+/** What is known of a remote file before it is fetched: the name in its address decides the kind. */
+export function remoteContent(url: string, caption: string | null): FileContent<RemoteFile> {
+  const segment = new URL(url).pathname.split("/").at(-1) ?? "";
+  return fileContent({ url }, { filename: safeFilename(decoded(segment)) ?? "file", caption });
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,45 @@
+/** What a kind of message is. Each is described by one file of this folder and one row of the table in `content.ts`. */
+import type { ZodType } from "zod";
+import type { OutgoingBody } from "../../whatsapp/connection.ts";
+
+/** A file that lies in the media store until the message ends. */
+export interface StoredFile {
+  /** Media store id. */
+  fileId: string;
+  size: number;
+  /** Hex. */
+  sha256: string;
+}
+
+/** A file that is fetched when its message's turn comes (`fileUrl`); a `StoredFile` takes its place then. */
+export interface RemoteFile {
+  url: string;
+}
+
+export interface Attachment<File = StoredFile | RemoteFile> {
+  file: File;
+  filename: string;
+  mimetype: string;
+}
+
+/** What the history shows of a content. */
+export interface Preview {
+  text: string | null;
+  caption: string | null;
+  filename: string | null;
+}
+
+/** Methods, so that the table takes a content of any kind. */
+export interface Kind<Content> {
+  /** The fields of a request that are its own, beside those that every send has (`http/resources/sends.ts`). */
+  fields: Readonly<Record<string, ZodType>>;
+  preview(content: Content): Preview;
+  /** UTF-16 units of all texts in the row, for the size of its commit. */
+  characters(content: Content): number;
+  /** As the connection takes it; `pathOf` says where a stored file lies. Its attachment must be stored by now. */
+  body(content: Content, pathOf: (fileId: string) => string): OutgoingBody;
+  /** Of a kind with a file: it is fetched, kept and uploaded before the message leaves. */
+  attachment?(content: Content): Attachment;
+  /** The content once its file was fetched. */
+  withAttachment?(content: Content, fetched: Attachment<StoredFile>): Content;
+}

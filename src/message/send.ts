@@ -1,0 +1,51 @@
+/** What a send is: what it asks for, what it rests on, and how it is accepted or not. */
+import type { Caller } from "../account/account.ts";
+import type { QuotaLeft } from "../account/quota.ts";
+import type { Slot } from "../store/kv.ts";
+import type { OutgoingContent } from "./content.ts";
+import type { Message } from "./message.ts";
+
+/** A row that a commit checks: what was decided by it holds as long as its version is the same. */
+export type Precondition = Pick<Slot<unknown>, "key" | "version">;
+
+/** What a send may ask for, whatever the kind of its content. */
+export interface SendOptions {
+  /** How long each message may wait, milliseconds. */
+  ttlMs: number;
+}
+
+export interface SendCommand extends SendOptions {
+  caller: Caller;
+  /** The line that it goes out on, and the row that says that it can. */
+  line: { id: string; row: Precondition };
+  /** One for a single send; up to 10,000 for a bulk, accepted all or none. */
+  items: readonly { to: string; content: OutgoingContent }[];
+  bulk: boolean;
+  /** Answer kept under the client's Idempotency-Key, in the same commit; null without one. */
+  idempotency: { key: string; fingerprint: string } | null;
+}
+
+export interface Accepted {
+  /** Null for a single send. */
+  bulkId: string | null;
+  /** True when this is the answer that an earlier send with the same Idempotency-Key got: nothing was accepted now. */
+  replayed: boolean;
+  messages: readonly Pick<Message, "id" | "jobId" | "to" | "status">[];
+  /** What is left after this send; null where the plan sets no limit. */
+  remaining: QuotaLeft;
+}
+
+/** The row of the line has changed since it was read: read it again, it may be no line to send from any more. */
+export class LineChanged extends Error {
+  override name = "LineChanged";
+}
+
+/** What must still hold when the send is committed: the line can send, and the key, where it was remembered, is valid. */
+export function preconditionsOf({ caller, line }: SendCommand): Precondition[] {
+  return caller.keyRow ? [line.row, caller.keyRow] : [line.row];
+}
+
+/** The acknowledgement of a message: `queued`, whatever became of it since (spec). */
+export function acknowledge({ id, jobId, to }: Message): Accepted["messages"][number] {
+  return { id, jobId, to, status: "queued" };
+}

@@ -1,0 +1,65 @@
+/**
+ * A bulk that is too large for one commit is staged over several, and published by one (promise 1: all or none).
+ * Nothing shows what is staged: no history number, no quota, and queue rows that name a bulk count only with its row.
+ * What a crash leaves is removed at boot.
+ */
+import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
+import { commitSized, loadOf } from "./commit_size.ts";
+import { enqueue, removeQueued } from "./enqueue.ts";
+import type { Message } from "./message.ts";
+import { messageKeys, type StagedBulk } from "./rows.ts";
+
+/** Adds to the change that these messages, which must be all of the bulk, are going to be staged. */
+export function stage(change: Change, bulkId: string, messages: readonly Message[]): void {
+  change.set(messageKeys.stagedBulk(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
+}
+
+/** Writes the rows of a bulk that is staged; the commit that publishes it must check the answer (`publishStaged`). */
+export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Message[]): Promise<Row<StagedBulk>> {
+  for (const piece of inCommits(messages)) {
+    const change = new Change();
+    enqueue(change, piece);
+    await kv.commit(change);
+  }
+  const slot = await kv.get(messageKeys.stagedBulk(bulkId));
+  if (slot.value === null) throw new StoreError("unavailable", "a staged bulk was removed while it was written");
+  return slot as Row<StagedBulk>;
+}
+
+/** Adds to the change that makes the bulk count that it is staged no more, unless somebody began to remove it. */
+export function publishStaged(change: Change, staged: Row<StagedBulk>): void {
+  change.check(staged).delete(staged.key);
+}
+
+/** Removes what was staged of the bulk; one that was published is left alone. */
+export async function removeStaged(kv: Kv, bulkId: string): Promise<void> {
+  const slot = await kv.get(messageKeys.stagedBulk(bulkId));
+  if (slot.value === null) return;
+  // A new version of the row: whoever is about to publish the bulk fails at its check.
+  if (!await kv.commit(new Change().check(slot).set(slot.key, slot.value))) return removeStaged(kv, bulkId);
+
+  const range = {
+    prefix: messageKeys.messages(),
+    start: messageKeys.message(slot.value.firstMessageId),
+    end: messageKeys.message(`${slot.value.lastMessageId}~`),
+  };
+  const left: Message[] = [];
+  for await (const row of kv.list(range)) if (row.value.bulkId === bulkId) left.push(row.value);
+  for (const piece of inCommits(left)) {
+    const change = new Change();
+    for (const message of piece) removeQueued(change, message);
+    await kv.commit(change);
+  }
+  await kv.commit(new Change().delete(slot.key));
+}
+
+/** Removes what crashes left; at boot. */
+export async function removeAllStaged(kv: Kv): Promise<void> {
+  for await (const row of kv.list({ prefix: messageKeys.stagedBulks() })) {
+    await removeStaged(kv, String(row.key.at(-1)));
+  }
+}
+
+function inCommits(messages: readonly Message[]): Iterable<Message[]> {
+  return commitSized(messages, (message) => loadOf([message.content]));
+}
