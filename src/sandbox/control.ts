@@ -19,7 +19,13 @@ const DEFAULT_NACK_CODE = 500;
 const number = z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits");
 const seconds = z.number().positive().max(3600).default(DEFAULT_FAULT_SECONDS);
 const count = z.int().positive().max(10_000).default(1);
-const newPhone = z.object({ number, name: z.string().min(1).max(100).optional() });
+const newPhone = z.object({
+  number,
+  name: z.string().min(1).max(100).optional(),
+  passkey: z.boolean().optional(),
+  /** Whether the request for a passkey brings its options, or the companion has to query them. */
+  passkeyOptions: z.enum(["notification", "query"]).optional(),
+});
 const newGroup = z.object({
   subject: z.string().min(1).max(100),
   participants: z.array(number).min(1).max(1024),
@@ -48,6 +54,8 @@ const fault = z.discriminatedUnion("kind", [
   }),
 ]);
 
+export type NewPhone = Omit<z.infer<typeof newPhone>, "number">;
+
 /** A running network, as its control API works it. */
 export interface ControlledNetwork {
   /** The WebSocket's address. */
@@ -60,7 +68,7 @@ export interface ControlledNetwork {
   readonly switchboard: Switchboard;
   readonly media: MediaHost;
   /** Opens an account and switches its phone on. Throws Problem validation_failed when the number is taken. */
-  addPhone(number: string, options?: { name?: string }): Phone;
+  addPhone(number: string, options?: NewPhone): Phone;
   phone(number: string): Phone | null;
 }
 
@@ -81,11 +89,11 @@ export function controlApp(network: ControlledNetwork): Hono {
 
   app.get("/phones", (c) => c.json(switchboard.directory.accounts().map(describeAccount)));
   app.post("/phones", async (c) => {
-    const { number, name } = await body(c, newPhone);
-    network.addPhone(number, { name });
-    return c.json(describeAccount(switchboard.directory.account(number)!), 201);
+    const { number, ...options } = await body(c, newPhone);
+    const phone = network.addPhone(number, options);
+    return c.json(describePhone(switchboard, phone), 201);
   });
-  app.get("/phones/:number", (c) => c.json(describeAccount(switchboard.directory.account(phoneOf(c).number)!)));
+  app.get("/phones/:number", (c) => c.json(describePhone(switchboard, phoneOf(c))));
 
   app.post("/phones/:number/scan", async (c) => {
     const { qr } = await body(c, z.object({ qr: z.string().min(1) }));
@@ -97,6 +105,17 @@ export function controlApp(network: ControlledNetwork): Hono {
     if (answer.kind === "no_request") throw notFound("device that waits for a code on this number");
     if (answer.kind === "wrong_code") throw invalid("code", "is not the code that the device shows");
     return c.json(await linkResult(network, answer));
+  });
+
+  app.post("/phones/:number/passkey/sign", async (c) => {
+    const phone = phoneOf(c);
+    const { options } = await body(c, z.object({ options: z.unknown() }));
+    return c.json({ assertion: phone.signPasskey(options) });
+  });
+  app.post("/phones/:number/passkey/confirm", (c) => {
+    const phone = phoneOf(c);
+    phone.confirmPasskey();
+    return c.json(describePhone(switchboard, phone));
   });
 
   app.post("/phones/:number/messages", async (c) => {
@@ -166,9 +185,13 @@ function cause({ switchboard }: ControlledNetwork, account: Account, asked: z.in
 /** Waits until the companion has proved its side, so that "linked" is true when it is read. */
 async function linkResult({ switchboard }: ControlledNetwork, answer: LinkAnswer) {
   if (answer.kind === "unknown_ref") throw notFound("device that shows this QR any more");
-  if (answer.kind === "refresh") return { status: "refresh" as const };
+  if (answer.kind !== "linked") return { status: answer.kind };
   const linked = await switchboard.linkings.get(answer.deviceJid);
   return { status: linked ? "linked" as const : "refused" as const, deviceJid: answer.deviceJid };
+}
+
+function describePhone({ directory }: Switchboard, phone: Phone) {
+  return { ...describeAccount(directory.account(phone.number)!), passkey: phone.passkeyState() };
 }
 
 function describeAccount({ number, lid, name, companions }: Account) {

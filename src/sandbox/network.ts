@@ -18,6 +18,8 @@ import type { Runtime } from "../runtime.ts";
 
 /** As on the real network: the code that a companion shows is good for three minutes. */
 const CODE_LIFETIME_MS = 180_000;
+/** As long as a browser gives its user by default, and somewhat more. */
+const PASSKEY_LIFETIME_MS = 300_000;
 
 export interface NetworkOptions {
   runtime: Runtime;
@@ -29,6 +31,8 @@ export interface NetworkOptions {
   refresh?: boolean;
   /** How long a pairing code is good before the companion is told `refresh_code`. */
   codeLifetimeMs?: number;
+  /** How long the owner has for signing with a passkey. */
+  passkeyLifetimeMs?: number;
 }
 
 /** A running network with its control API. */
@@ -51,8 +55,10 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     const switchboard: Switchboard = createSwitchboard({ runtime, media });
     const refs = new RefBook(runtime.random);
     const identity = createNoiseIdentity(runtime.clock.now());
-    const { port = 0, refresh = true, codeLifetimeMs = CODE_LIFETIME_MS } = options;
-    const gate = await openGate({ port, identity, options: { network: switchboard, refs, refresh, codeLifetimeMs } });
+    const { port = 0, refresh = true } = options;
+    const { codeLifetimeMs = CODE_LIFETIME_MS, passkeyLifetimeMs = PASSKEY_LIFETIME_MS } = options;
+    const registration = { network: switchboard, refs, refresh, codeLifetimeMs, passkeyLifetimeMs };
+    const gate = await openGate({ port, identity, options: registration });
     started.push(gate);
     const phones = switchOnPhones(switchboard, refs);
     const parts = { url: gate.url, mediaUrl: media.url, caPem: media.caPem, switchboard, media, ...phones };
@@ -72,11 +78,12 @@ function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<Controlle
   const uplink = createUplink(switchboard, refs);
   const phones = new Map<string, Phone>();
   return {
-    addPhone(number, { name = number } = {}) {
+    addPhone(number, { name = number, passkey, passkeyOptions } = {}) {
       if (phones.has(number)) throw invalid("number", "has a phone already");
       const account: Account = directory.open(number, { name, random: runtime.random });
-      const phone = createPhone({ runtime, uplink, number, lid: account.lid, name });
+      const phone = createPhone({ runtime, uplink, number, lid: account.lid, name, passkey });
       account.phone = phone;
+      if (account.passkey && passkeyOptions) account.passkey.options = passkeyOptions;
       phones.set(number, phone);
       return phone;
     },

@@ -17,7 +17,7 @@ export interface StageOptions {
   plan?: Omit<PlanChange, "name" | "sessions"> & { sessions?: number };
   /** Settings of the gateway beside those of its place. */
   env?: Record<string, string>;
-  network?: Pick<NetworkOptions, "refresh" | "codeLifetimeMs">;
+  network?: Pick<NetworkOptions, "refresh" | "codeLifetimeMs" | "passkeyLifetimeMs">;
 }
 
 export interface LinkedLine {

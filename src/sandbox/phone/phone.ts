@@ -3,11 +3,22 @@
  * decrypts with real Signal, and answers the network as an app does.
  */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
-import { invalid } from "../../errors.ts";
+import { invalid, notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { CodeAnswer, InboxItem, LinkAnswer, Phone, PhoneMessage, PhoneUplink } from "../world/device.ts";
+import type {
+  AssertionJson,
+  CodeAnswer,
+  ExportedPasskey,
+  InboxItem,
+  LinkAnswer,
+  PasskeyState,
+  Phone,
+  PhoneMessage,
+  PhoneUplink,
+} from "../world/device.ts";
 import type { BinaryNode } from "../world/stanza.ts";
 import { AttachmentError, receiveFile } from "./attachment.ts";
+import { Passkey } from "./authenticator.ts";
 import { compose } from "./compose.ts";
 import { type Content, readContent } from "./content.ts";
 import { isOwn, type PhoneContext } from "./context.ts";
@@ -17,6 +28,7 @@ import { addPreKeys, bundleOf, makeKeys, refill } from "./keys.ts";
 import { type Companion, readQr, signIdentity } from "./linking.ts";
 import { Outbox } from "./outbox.ts";
 import { beginCodeExchange, readCode } from "./pairing_code.ts";
+import { PasskeyExchange } from "./passkey_exchange.ts";
 import { reupload } from "./reupload.ts";
 import { SenderKeys } from "./sender_keys.ts";
 import { SignalSessions } from "./signal.ts";
@@ -33,12 +45,15 @@ export interface PhoneOptions {
   /** `…@lid`. */
   lid: string;
   name?: string;
+  /** Whether the account's links demand a passkey, which the owner has. */
+  passkey?: boolean;
 }
 
 /** Makes a phone and publishes its keys, by which the network comes to know it. */
 export function createPhone(options: PhoneOptions): Phone {
   const phone = new SimulatedPhone(options);
   phone.publishKeys();
+  phone.registerPasskey();
   return phone;
 }
 
@@ -57,8 +72,10 @@ class SimulatedPhone implements Phone {
   /** Secrets of QRs that the network wants shown anew; each is good for one answer. */
   #spentSecrets = new Set<string>();
   #companions = 0;
+  #passkey: Passkey | null;
+  #exchange: PasskeyExchange | null = null;
 
-  constructor({ runtime, uplink, number, lid, name = number }: PhoneOptions) {
+  constructor({ runtime, uplink, number, lid, name = number, passkey = false }: PhoneOptions) {
     this.jid = `${number}@s.whatsapp.net`;
     this.lid = lid;
     this.number = number;
@@ -68,6 +85,7 @@ class SimulatedPhone implements Phone {
     this.#context = { runtime, uplink, self: this, name, keys, sessions, senderKeys: new SenderKeys() };
     this.#inbox = new Inbox(this.#context);
     this.#outbox = new Outbox(this.#context);
+    this.#passkey = passkey ? new Passkey(runtime.random) : null;
   }
 
   describe(): { number: string; lid: string; name: string } {
@@ -78,6 +96,10 @@ class SimulatedPhone implements Phone {
     const { uplink, keys } = this.#context;
     const preKeys = refill(keys);
     if (preKeys.length > 0) uplink.publishKeys(this, bundleOf(keys, preKeys));
+  }
+
+  registerPasskey(): void {
+    if (this.#passkey) this.#context.uplink.demandPasskey(this, this.#passkey.credential);
   }
 
   scan(qr: string): Promise<LinkAnswer> {
@@ -101,14 +123,49 @@ class SimulatedPhone implements Phone {
   }
 
   #link(ref: string, companion: Companion): LinkAnswer {
-    const { runtime, uplink, keys } = this.#context;
+    const { runtime, uplink } = this.#context;
     const secret = companion.advSecret.toString();
     if (this.#spentSecrets.has(secret)) return { kind: "refresh" };
-    const signed = signIdentity(keys, companion, { keyIndex: this.#companions + 1, now: runtime.clock.now() });
-    const answer = uplink.acceptQr(this, ref, signed);
+    const exchange = new PasskeyExchange({
+      companion,
+      random: runtime.random,
+      sign: (revealed) => {
+        const signed = this.#sign(revealed);
+        this.#companions++;
+        return signed;
+      },
+      onAsk: () => this.#exchange = exchange,
+    });
+    const answer = uplink.acceptQr(this, ref, this.#sign(companion), exchange);
     if (answer.kind === "linked") this.#companions++;
     if (answer.kind === "refresh") this.#spentSecrets.add(secret);
     return answer;
+  }
+
+  #sign(companion: Companion): Uint8Array {
+    const { runtime, keys } = this.#context;
+    return signIdentity(keys, companion, { keyIndex: this.#companions + 1, now: runtime.clock.now() });
+  }
+
+  passkeyState(): PasskeyState | null {
+    return this.#exchange?.state ?? null;
+  }
+
+  signPasskey(options: unknown): AssertionJson {
+    return this.#ownPasskey().sign(options);
+  }
+
+  confirmPasskey(): void {
+    if (!this.#exchange?.confirm()) throw notFound("code to confirm on this phone");
+  }
+
+  exportPasskey(): ExportedPasskey {
+    return this.#ownPasskey().export();
+  }
+
+  #ownPasskey(): Passkey {
+    if (!this.#passkey) throw notFound("passkey on this phone");
+    return this.#passkey;
   }
 
   sendMessage(message: PhoneMessage): Promise<{ id: string }> {

@@ -70,13 +70,17 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       return groups.get(groupJid)?.participants.map((account) => account.jid) ?? [];
     },
 
-    acceptQr(phone, ref, signedIdentity): LinkAnswer {
+    acceptQr(phone, ref, signedIdentity, primary): LinkAnswer {
       const account = accountOf(phone);
       const companion = refs.find(ref);
       if (!companion) return refs.recall(ref, account.number) ?? { kind: "unknown_ref" };
-      const answer = companion.take(account, ref, signedIdentity);
+      const answer = companion.take(account, ref, { signedIdentity, primary });
       if (answer.kind === "linked") refs.remember(companion, { number: account.number, answer });
       return answer;
+    },
+
+    demandPasskey(phone, credential) {
+      accountOf(phone).passkey = { credential, options: "notification" };
     },
 
     codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,

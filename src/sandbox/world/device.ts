@@ -53,9 +53,12 @@ export interface PhoneUplink {
    * Hands in the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits on `ref`:
    * the first part of a QR, or the ref of a `CodeRequest` whose exchange is done. After `refresh` only a QR with a new
    * `advSecret` counts: the network cannot see that secret, so a phone keeps the ones it offered and does not offer one
-   * again for the same companion (it answers `refresh` itself), as the real network tells by the HMAC.
+   * again for the same companion (it answers `refresh` itself), as the real network tells by the HMAC. Where the account
+   * demands a passkey the identity is not used, and `primary` takes part in the exchange that begins.
    */
-  acceptQr(phone: Device, ref: string, signedIdentity: Uint8Array): LinkAnswer;
+  acceptQr(phone: Device, ref: string, signedIdentity: Uint8Array, primary: PasskeyPrimary): LinkAnswer;
+  /** From now on the account's links demand this passkey. */
+  demandPasskey(phone: Device, credential: PasskeyCredential): void;
   /** The companion that waits for its code to be typed on this phone (it said companion_hello); null when none does. */
   codeRequest(phone: Device): CodeRequest | null;
   /** Carries primary_hello to that companion; its companion_finish, or null when it went away or did not answer. */
@@ -110,6 +113,58 @@ export interface CompanionFinish {
   identityPublic: Uint8Array;
 }
 
+/** A passkey as a relying party keeps it. */
+export interface PasskeyCredential {
+  /** Base64url. */
+  readonly id: string;
+  /** A COSE key. */
+  readonly publicKey: Uint8Array;
+  /** Signatures so far, by which a copied authenticator is found out. */
+  counter: number;
+}
+
+/** A passkey with its private key (PKCS #8), as a virtual authenticator takes it. */
+export interface ExportedPasskey {
+  credentialId: string;
+  rpId: string;
+  userHandle: string;
+  privateKey: Uint8Array;
+}
+
+/** A WebAuthn assertion in the form of `PublicKeyCredential.toJSON()`; binary fields are base64url. */
+export interface AssertionJson {
+  id: string;
+  rawId: string;
+  type: "public-key";
+  authenticatorAttachment: "platform";
+  response: { clientDataJSON: string; authenticatorData: string; signature: string; userHandle: string };
+  clientExtensionResults: Record<string, never>;
+}
+
+/** The phone's part in linking one companion with a passkey, as the network calls on it. */
+export interface PasskeyPrimary {
+  /** The owner has been asked to sign, at first or anew. */
+  ask(): void;
+  /** Takes an encoded ProloguePayload whose assertion was right; answers with an encoded PrimaryEphemeralIdentity. */
+  begin(prologue: Uint8Array, handoffProof: Uint8Array | null): Uint8Array;
+  /** Takes the companion's nonce; false when it is not the one that the companion committed to. */
+  reveal(companionNonce: Uint8Array): boolean;
+  /**
+   * Takes an encoded EncryptedPairingRequest; null when it cannot be read. Resolves with the signed identity
+   * (ADVSignedDeviceIdentityHMAC) when the owner has confirmed, or with null when it comes to nothing.
+   */
+  open(encryptedRequest: Uint8Array): Promise<Uint8Array | null> | null;
+  /** It is over, one way or the other. */
+  end(): void;
+}
+
+/** What the phone shows of a link with a passkey: whether its owner has to compare the code with the companion's. */
+export interface PasskeyState {
+  stage: "required" | "confirm" | "confirmed";
+  /** `XXXX-XXXX`, from `confirm` on. */
+  code: string | null;
+}
+
 /** A simulated phone as the control API drives it. Made by `createPhone` in `phone/phone.ts`. Bad input: Problem. */
 export interface Phone extends Device {
   /** Digits. */
@@ -119,6 +174,14 @@ export interface Phone extends Device {
   scan(qr: string): Promise<LinkAnswer>;
   /** Types the code that a companion shows. */
   enterCode(code: string): Promise<CodeAnswer>;
+  /** The link with a passkey that is under way; null when none is. */
+  passkeyState(): PasskeyState | null;
+  /** Signs WebAuthn request options, as the owner's browser would. Throws Problem not_found without a passkey. */
+  signPasskey(options: unknown): AssertionJson;
+  /** The owner sees the same code on the companion. Throws Problem not_found when no code is shown. */
+  confirmPasskey(): void;
+  /** Throws Problem not_found without a passkey. */
+  exportPasskey(): ExportedPasskey;
   /** Encrypts and sends; resolves when the network has it. */
   sendMessage(message: PhoneMessage): Promise<{ id: string }>;
   /** What it decrypted, oldest first. */
@@ -181,5 +244,12 @@ export interface InboxItem extends MessageContent {
   copies: number;
 }
 
-/** What the network says to a phone that scanned a QR. `refresh` asks it to read the QR that is shown next. */
-export type LinkAnswer = { kind: "linked"; deviceJid: string } | { kind: "refresh" } | { kind: "unknown_ref" };
+/**
+ * What the network says to a phone that scanned a QR. `refresh` asks it to read the QR that is shown next, `passkey` says
+ * that the owner has to sign first.
+ */
+export type LinkAnswer =
+  | { kind: "linked"; deviceJid: string }
+  | { kind: "refresh" }
+  | { kind: "passkey" }
+  | { kind: "unknown_ref" };

@@ -1,5 +1,5 @@
 /** Who is on the network: accounts (a phone with a number and a LID) and the companions linked to each. */
-import type { Device } from "./device.ts";
+import type { Device, PasskeyCredential } from "./device.ts";
 import type { KeyStore } from "./key_store.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { Random } from "../../runtime.ts";
@@ -16,12 +16,22 @@ export interface Account {
   /** Device 0; null until the phone is switched on. */
   phone: Device | null;
   phoneKeys: KeyStore | null;
+  /** What its links demand; null for an account that links without. */
+  passkey: AccountPasskey | null;
+  /** The link with a passkey whose exchange is under way: an account has one at a time. */
+  passkeyExchange: object | null;
   /** By device id. */
   readonly companions: Map<number, Companion>;
   /** Never used twice, so that an unlinked companion's address stays dead. */
   nextDeviceId: number;
   /** Numbers that asked for this account's devices, and so hear when they change. */
   readonly watchers: Set<string>;
+}
+
+export interface AccountPasskey {
+  credential: PasskeyCredential;
+  /** Whether the request options come with the notification, or only when the companion queries them. */
+  options: "notification" | "query";
 }
 
 /** A linked device: a gateway's line. */
@@ -83,6 +93,8 @@ export class Directory {
       lid: makeJid(lid, "lid"),
       phone: null,
       phoneKeys: null,
+      passkey: null,
+      passkeyExchange: null,
       companions: new Map(),
       nextDeviceId: 1,
       watchers: new Set(),

@@ -1,11 +1,17 @@
 /** Which ref (the first part of a QR, or the handle of a code exchange) belongs to which waiting companion. */
 import { Buffer } from "node:buffer";
 import type { Random } from "../../../runtime.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/device.ts";
+import type { CodeRequest, CompanionFinish, LinkAnswer, PasskeyPrimary, PrimaryHello } from "../../world/device.ts";
 import type { Account } from "../../world/directory.ts";
 
 /** Refs of companions that are linked by now; a phone that reads such a QR once more hears that it is done. */
 const LINKED_REFS_KEPT = 1_000;
+
+/** What a phone has for a companion: the identity that it signed, and its part where the account demands a passkey. */
+export interface LinkOffer {
+  signedIdentity: Uint8Array;
+  primary: PasskeyPrimary;
+}
 
 /** A companion that waits for a phone to take it in. */
 export interface WaitingCompanion {
@@ -13,8 +19,8 @@ export interface WaitingCompanion {
   readonly codeRequest: CodeRequest | null;
   /** Carries primary_hello to it; resolves with companion_finish, or null when it does not answer. */
   exchangeCode(hello: PrimaryHello): Promise<CompanionFinish | null>;
-  /** A phone hands in the identity that it signed after reading one of the companion's refs. */
-  take(account: Account, ref: string, signedIdentity: Uint8Array): LinkAnswer;
+  /** A phone took the companion in, by one of its refs. */
+  take(account: Account, ref: string, offer: LinkOffer): LinkAnswer;
 }
 
 export class RefBook {

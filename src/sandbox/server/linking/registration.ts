@@ -13,7 +13,8 @@ import { jidOf } from "../../world/directory.ts";
 import { streamError } from "../../world/faults.ts";
 import { KeyStore } from "../../world/key_store.ts";
 import { Mailbox } from "../../world/mailbox.ts";
-import type { RefBook, WaitingCompanion } from "./ref_book.ts";
+import type { LinkOffer, RefBook, WaitingCompanion } from "./ref_book.ts";
+import { PasskeyLink } from "./passkey_link.ts";
 import { signedByCompanion } from "./proof.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
@@ -39,6 +40,8 @@ export interface RegistrationOptions {
   refresh: boolean;
   /** How long a companion's code is good before it is asked for another. */
   codeLifetimeMs: number;
+  /** How long the owner has for signing with a passkey, and again for what follows. */
+  passkeyLifetimeMs: number;
 }
 
 /** Where a linking companion stands between the phone's answer and its own proof. */
@@ -53,6 +56,7 @@ interface Pending {
 
 export class Registration implements SocketOwner, WaitingCompanion {
   #code: CodeLink;
+  #passkey: PasskeyLink;
   #socket: CompanionSocket;
   #request: RegistrationRequest;
   #options: RegistrationOptions;
@@ -65,12 +69,21 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#request = request;
     this.#options = options;
     this.#refreshStage = options.refresh ? "due" : "none";
-    const { network, refs, codeLifetimeMs } = options;
+    const { network, refs, codeLifetimeMs, passkeyLifetimeMs } = options;
     this.#code = new CodeLink(socket, {
       network,
       codeLifetimeMs,
       expectCode: (number) => refs.expectCode(this, number),
       withdrawCode: () => refs.withdrawCode(this),
+    });
+    this.#passkey = new PasskeyLink(socket, {
+      network,
+      lifetimeMs: passkeyLifetimeMs,
+      issueRef: () => refs.issue(this, 1)[0]!,
+      onSigned: (account, signedIdentity) => {
+        const answer = this.#accept(account, signedIdentity);
+        refs.remember(this, { number: account.number, answer });
+      },
     });
   }
 
@@ -90,10 +103,12 @@ export class Registration implements SocketOwner, WaitingCompanion {
       this.#refreshStage = "acknowledged";
       return;
     }
+    if (stanza.tag === "ack") return this.#passkey.acknowledge(stanza.attrs.id);
     if (stanza.tag !== "iq") return;
     if (stanza.attrs.type === "result" || stanza.attrs.type === "error") return this.#takeProof(stanza);
     const link = child(stanza, "link_code_companion_reg");
     if (link) return this.#code.answer(stanza, link);
+    if (this.#passkey.take(stanza)) return;
     if (stanza.attrs.xmlns === "w:p") return this.#socket.send(result(stanza));
     this.#socket.send(refusal(stanza, { code: 401, text: "not-authorized" }));
   }
@@ -103,6 +118,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#pending?.settle(false);
     this.#options.refs.withdraw(this);
     this.#code.close();
+    this.#passkey.close();
   }
 
   get codeRequest(): CodeRequest | null {
@@ -113,8 +129,12 @@ export class Registration implements SocketOwner, WaitingCompanion {
     return this.#code.exchange(hello);
   }
 
-  /** With the refresh stage the first scan of a QR only asks the companion for a new secret. */
-  take(account: Account, ref: string, signedIdentity: Uint8Array): LinkAnswer {
+  /** With the refresh stage the first scan of a QR only asks the companion for a new secret; a passkey does that itself. */
+  take(account: Account, ref: string, { signedIdentity, primary }: LinkOffer): LinkAnswer {
+    if (account.passkey && !this.#pending) {
+      this.#passkey.demand(account, primary);
+      return { kind: "passkey" };
+    }
     if (this.codeRequest?.ref !== ref) {
       if (this.#refreshStage === "due") this.#askRefresh();
       // Without the ack the network holds the companion for one that cannot refresh, and never links it.

@@ -68,6 +68,8 @@ export class SmallNetwork implements PhoneUplink {
     }
   }
 
+  demandPasskey(): void {}
+
   publishKeys(device: Device, bundle: KeyBundle): void {
     const known = this.#devices.get(device.jid);
     const preKeys = known?.device === device ? [...known.bundle.preKeys, ...bundle.preKeys] : bundle.preKeys;

@@ -1,0 +1,138 @@
+/**
+ * A phone's half of linking with a passkey. Companion and phone agree on a key, commit to it by nonces so that both can show
+ * the same code, and the companion hands its secrets over under that key. The network carries it all and can read none of it.
+ */
+import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import type { Random } from "../../runtime.ts";
+import type { PasskeyPrimary, PasskeyState } from "../world/device.ts";
+import type { Companion } from "./linking.ts";
+
+/** Protocol constants. */
+const KEY_BYTES = 32;
+const NONCE_BYTES = 32;
+const GCM_IV_BYTES = 12;
+const GCM_TAG_BYTES = 16;
+const CODE_BYTES = 5;
+const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
+const ENCRYPTION_INFO = "Pairing Information Encryption Key";
+/** Without 0, I, O and U. */
+const CODE_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTVWXYZ";
+
+export interface PasskeyExchangeOptions {
+  /** What the phone read from the QR, or agreed on by the code: the secret that the handoff proof is made with. */
+  companion: Companion;
+  random: Random;
+  /** Signs the identity of the companion, once its owner has confirmed it. */
+  sign(companion: Companion): Uint8Array;
+  /** The network asks for the passkey: the phone shows this exchange from now on. */
+  onAsk(): void;
+}
+
+export class PasskeyExchange implements PasskeyPrimary {
+  #options: PasskeyExchangeOptions;
+  #state: PasskeyState | null = null;
+  #ephemeral: KeyPair | null = null;
+  #nonce: Uint8Array = new Uint8Array(0);
+  #prologue: { identity: Uint8Array; commitment: Uint8Array } | null = null;
+  #trusted = false;
+  #confirmed = Promise.withResolvers<boolean>();
+
+  constructor(options: PasskeyExchangeOptions) {
+    this.#options = options;
+  }
+
+  /** As the owner sees it; null when nothing is going on. */
+  get state(): PasskeyState | null {
+    return this.#state && { ...this.#state };
+  }
+
+  ask(): void {
+    this.#confirmed.resolve(false);
+    this.#confirmed = Promise.withResolvers();
+    this.#prologue = null;
+    this.#state = { stage: "required", code: null };
+    this.#options.onAsk();
+  }
+
+  begin(payload: Uint8Array, handoffProof: Uint8Array | null): Uint8Array {
+    const { companionEphemeralIdentity, commitment } = proto.ProloguePayload.decode(payload);
+    this.#prologue = {
+      identity: companionEphemeralIdentity ?? new Uint8Array(0),
+      commitment: commitment?.hash ?? new Uint8Array(0),
+    };
+    const { advSecret } = this.#options.companion;
+    const handoffKey = hkdf(advSecret, "", HANDOFF_INFO);
+    const proof = createHmac("sha256", handoffKey).update(payload).digest();
+    this.#trusted = handoffProof?.length === proof.length && timingSafeEqual(handoffProof, proof);
+    this.#ephemeral = Curve.generateKeyPair();
+    this.#nonce = this.#options.random.bytes(NONCE_BYTES);
+    return proto.PrimaryEphemeralIdentity.encode({ publicKey: this.#ephemeral.public, nonce: this.#nonce }).finish();
+  }
+
+  reveal(companionNonce: Uint8Array): boolean {
+    if (!this.#prologue || !this.#ephemeral) return false;
+    const { identity, commitment } = this.#prologue;
+    const committed = createHash("sha256").update(identity).update(companionNonce).digest();
+    if (companionNonce.length !== NONCE_BYTES || !committed.equals(commitment)) return false;
+    const digest = createHash("sha256").update(companionNonce).update(this.#ephemeral.public).digest();
+    const code = base32(this.#nonce.subarray(0, CODE_BYTES).map((byte, index) => byte ^ digest[index]!));
+    // Who proves that it knows the secret in the QR need not be compared by eye.
+    this.#state = { stage: this.#trusted ? "confirmed" : "confirm", code: `${code.slice(0, 4)}-${code.slice(4)}` };
+    if (this.#trusted) this.#confirmed.resolve(true);
+    return true;
+  }
+
+  open(encryptedRequest: Uint8Array): Promise<Uint8Array | null> | null {
+    const request = this.#decrypt(encryptedRequest);
+    return request && this.#confirmed.promise.then((confirmed) => confirmed ? this.#options.sign(request) : null);
+  }
+
+  /** The owner says that the companion shows the same code; false when there is none to confirm. */
+  confirm(): boolean {
+    if (!this.#state || this.#state.stage === "required") return false;
+    this.#state.stage = "confirmed";
+    this.#confirmed.resolve(true);
+    return true;
+  }
+
+  end(): void {
+    this.#state = null;
+    this.#confirmed.resolve(false);
+  }
+
+  /** The companion's secrets; null for what is no request of the companion that was scanned. */
+  #decrypt(encryptedRequest: Uint8Array): Companion | null {
+    const { encryptedPayload, iv } = proto.EncryptedPairingRequest.decode(encryptedRequest);
+    const sealed = encryptedPayload ?? new Uint8Array(0);
+    if (!this.#prologue || !this.#ephemeral || iv?.length !== GCM_IV_BYTES || sealed.length < GCM_TAG_BYTES) {
+      return null;
+    }
+    const { publicKey, deviceType, ref } = proto.CompanionEphemeralIdentity.decode(this.#prologue.identity);
+    const shared = Curve.sharedKey(this.#ephemeral.private, publicKey!);
+    const key = hkdf(shared, `Companion Pairing ${deviceType} with ref ${ref}`, ENCRYPTION_INFO);
+    const decipher = createDecipheriv("aes-256-gcm", key, iv).setAuthTag(sealed.subarray(-GCM_TAG_BYTES));
+    try {
+      const plain = Buffer.concat([decipher.update(sealed.subarray(0, -GCM_TAG_BYTES)), decipher.final()]);
+      const { companionIdentityKey, companionPublicKey, advSecret } = proto.PairingRequest.decode(plain);
+      const keys = [companionIdentityKey, companionPublicKey, advSecret];
+      if (keys.some((bytes) => bytes?.length !== KEY_BYTES)) return null;
+      const { identityPublic } = this.#options.companion;
+      if (!Buffer.from(companionIdentityKey!).equals(identityPublic)) return null;
+      return { identityPublic, advSecret: advSecret! };
+    } catch {
+      return null;
+    }
+  }
+}
+
+function hkdf(input: Uint8Array, salt: string, info: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", input, salt, info, KEY_BYTES));
+}
+
+/** Five bits a character, in WhatsApp's alphabet. */
+function base32(bytes: Uint8Array): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  return bits.replaceAll(/.{5}/g, (five) => CODE_ALPHABET[parseInt(five, 2)]!);
+}

@@ -1,0 +1,217 @@
+/**
+ * The network's half of linking with a passkey: it has the owner sign a challenge, then carries prologue, nonces and the
+ * encrypted request between the companion and the phone. What is refused costs the attempt; the network then asks anew.
+ */
+import { Buffer } from "node:buffer";
+import { proto } from "@whiskeysockets/baileys";
+import type { PasskeyPrimary } from "../../world/device.ts";
+import type { Account } from "../../world/directory.ts";
+import { type BinaryNode, bytesOf, child, element, elements } from "../../world/stanza.ts";
+import { refusal, result, seconds, SERVER } from "../../world/stanza.ts";
+import type { Switchboard } from "../../world/switchboard.ts";
+import type { CompanionSocket } from "../companion_socket.ts";
+import { type Challenge, newChallenge, requestOptions, verifies } from "./relying_party.ts";
+
+/** After so many refusals in a row the network asks again only when the phone reads the QR or takes the code once more. */
+const ATTEMPTS = 5;
+const BAD_REQUEST = { code: 400, text: "bad-request" };
+const NOT_AUTHORIZED = { code: 401, text: "not-authorized" };
+/** A notification was not acknowledged: the companion is held for one that cannot do this. */
+const NOT_ACCEPTABLE = { code: 406, text: "not-acceptable" };
+/** Another companion of the account is in the middle of the exchange. */
+const CONFLICT = { code: 409, text: "conflict" };
+/** The challenge has run out. */
+const GONE = { code: 410, text: "gone" };
+
+type Refusal = { code: number; text: string };
+
+export interface PasskeyLinkOptions {
+  network: Switchboard;
+  /** How long a challenge may be answered, and how long the rest may take after it. */
+  lifetimeMs: number;
+  /** A new ref of the companion. */
+  issueRef(): string;
+  /** The phone has signed the companion's identity. */
+  onSigned(account: Account, signedIdentity: Uint8Array): void;
+}
+
+/** Where a companion stands; each step leads to the next or back to `asked`. */
+type Step = "asked" | "verifying" | "proven" | "revealed" | "requested";
+
+interface Link {
+  account: Account;
+  primary: PasskeyPrimary;
+  step: Step;
+  challenge: Challenge;
+  /** The ref that the prologue has to name. */
+  ref: string | null;
+  /** Ids of notifications that the companion has not acknowledged yet. */
+  unacknowledged: Set<string>;
+  refusals: number;
+  cancelTimeout: () => void;
+}
+
+export class PasskeyLink {
+  #socket: CompanionSocket;
+  #options: PasskeyLinkOptions;
+  #link: Link | null = null;
+
+  constructor(socket: CompanionSocket, options: PasskeyLinkOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
+
+  /** The phone took the companion in: its owner has to sign. An exchange that is under way goes on. */
+  demand(account: Account, primary: PasskeyPrimary): void {
+    if (this.#link && this.#link.step !== "asked") return;
+    this.#end();
+    this.#ask({ account, primary, refusals: 0 });
+  }
+
+  acknowledge(id: string | undefined): void {
+    if (id !== undefined) this.#link?.unacknowledged.delete(id);
+  }
+
+  /** Answers a query of this exchange; false when it is none. */
+  take(query: BinaryNode): boolean {
+    const link = this.#link;
+    const [asked] = elements(query);
+    if (!link || !asked || query.attrs.xmlns !== "md") return false;
+    switch (`${query.attrs.type} ${asked.tag}`) {
+      case "get ref":
+        link.ref = this.#options.issueRef();
+        this.#socket.send(result(query, [element("ref", {}, Buffer.from(link.ref))]));
+        return true;
+      case "get passkey_request_options":
+        this.#socket.send(result(query, [this.#requestOptions(link)]));
+        return true;
+      case "set passkey_prologue":
+        void this.#takePrologue(link, query, asked).catch((error) => this.#fail(link, error));
+        return true;
+      case "set companion_nonce":
+        this.#takeNonce(link, query, asked);
+        return true;
+      case "set encrypted_pairing_request":
+        void this.#takeRequest(link, query, asked).catch((error) => this.#fail(link, error));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  #ask({ account, primary, refusals }: Pick<Link, "account" | "primary" | "refusals">): void {
+    const { network, lifetimeMs } = this.#options;
+    const challenge = newChallenge(network.runtime, lifetimeMs);
+    const link: Link = {
+      account,
+      primary,
+      refusals,
+      challenge,
+      step: "asked",
+      ref: null,
+      unacknowledged: new Set(),
+      cancelTimeout: network.runtime.clock.after(lifetimeMs, () => primary.end()),
+    };
+    this.#link = link;
+    primary.ask();
+    const sent = account.passkey?.options === "query" ? [] : [this.#requestOptions(link)];
+    this.#notify(link, "passkey_prologue_request", sent);
+  }
+
+  async #takePrologue(link: Link, query: BinaryNode, prologue: BinaryNode): Promise<void> {
+    const payload = bytesOf(child(prologue, "prologue_payload"));
+    const wrong = this.#wrongPrologue(link, payload);
+    if (wrong) return this.#refuse(link, query, wrong);
+    link.step = "verifying";
+    const verified = await verifies(bytesOf(child(prologue, "webauthn_assertion")), {
+      challenge: link.challenge,
+      credential: link.account.passkey!.credential,
+      credentialId: bytesOf(child(prologue, "credential_id")),
+    });
+    if (this.#link !== link) return;
+    if (!verified) return this.#refuse(link, query, NOT_AUTHORIZED);
+    if (link.account.passkeyExchange) return this.#refuse(link, query, CONFLICT);
+    link.account.passkeyExchange = link;
+    link.step = "proven";
+    link.cancelTimeout();
+    link.cancelTimeout = this.#options.network.runtime.clock.after(this.#options.lifetimeMs, () => this.#end());
+    this.#socket.send(result(query));
+    const proof = child(prologue, "pairing_handoff_proof");
+    const identity = link.primary.begin(payload, proof ? bytesOf(proof) : null);
+    this.#notify(link, "crsc_continuation", [element("primary_ephemeral_identity", {}, identity)]);
+  }
+
+  /** What is wrong with a prologue before its assertion is looked at; null when nothing is. */
+  #wrongPrologue(link: Link, payload: Uint8Array): Refusal | null {
+    if (link.step !== "asked") return BAD_REQUEST;
+    if (link.unacknowledged.size > 0) return NOT_ACCEPTABLE;
+    if (this.#options.network.runtime.clock.now() >= link.challenge.expiresAt) return GONE;
+    const { companionEphemeralIdentity, commitment } = proto.ProloguePayload.decode(payload);
+    const { publicKey, ref } = proto.CompanionEphemeralIdentity.decode(companionEphemeralIdentity ?? new Uint8Array(0));
+    const whole = publicKey?.length === 32 && commitment?.hash?.length === 32 && ref && ref === link.ref;
+    return whole ? null : BAD_REQUEST;
+  }
+
+  #takeNonce(link: Link, query: BinaryNode, nonce: BinaryNode): void {
+    if (link.step !== "proven") return this.#refuse(link, query, BAD_REQUEST);
+    if (link.unacknowledged.size > 0) return this.#refuse(link, query, NOT_ACCEPTABLE);
+    if (!link.primary.reveal(bytesOf(nonce))) return this.#refuse(link, query, NOT_AUTHORIZED);
+    link.step = "revealed";
+    this.#socket.send(result(query));
+  }
+
+  /** The request is taken in at once; what follows waits until the owner has compared the codes, where that is asked for. */
+  async #takeRequest(link: Link, query: BinaryNode, request: BinaryNode): Promise<void> {
+    if (link.step !== "revealed") return this.#refuse(link, query, BAD_REQUEST);
+    const opened = link.primary.open(bytesOf(request));
+    if (!opened) return this.#refuse(link, query, NOT_AUTHORIZED);
+    link.step = "requested";
+    this.#socket.send(result(query));
+    const signed = await opened;
+    if (this.#link !== link || !signed) return;
+    this.#end();
+    this.#options.onSigned(link.account, signed);
+  }
+
+  #requestOptions({ account, challenge }: Link): BinaryNode {
+    const options = requestOptions(challenge, account.passkey!.credential, this.#options.lifetimeMs);
+    return element("passkey_request_options", {}, options);
+  }
+
+  /** Refuses the query, ends what it belongs to, and asks the owner to sign once more. */
+  #refuse(link: Link, query: BinaryNode, refused: Refusal): void {
+    this.#socket.send(refusal(query, refused));
+    this.#end();
+    const refusals = link.refusals + 1;
+    if (refusals < ATTEMPTS) this.#ask({ ...link, refusals });
+  }
+
+  /** A query whose bytes are no protobuf message at all. */
+  #fail(link: Link, error: unknown): void {
+    const { log } = this.#options.network.runtime;
+    log.warn({ err: error, line: link.account.number }, "a companion broke the protocol of passkeys");
+    this.#end();
+    this.#socket.cut();
+  }
+
+  #end(): void {
+    const link = this.#link;
+    if (!link) return;
+    this.#link = null;
+    link.cancelTimeout();
+    if (link.account.passkeyExchange === link) link.account.passkeyExchange = null;
+    link.primary.end();
+  }
+
+  #notify(link: Link, type: string, content: BinaryNode[]): void {
+    const { network } = this.#options;
+    const id = network.stanzaId();
+    link.unacknowledged.add(id);
+    const attributes = { from: SERVER, id, type, t: seconds(network.runtime.clock) };
+    this.#socket.send(element("notification", attributes, content));
+  }
+}

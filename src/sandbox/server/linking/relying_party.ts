@@ -1,0 +1,69 @@
+/** The network as a WebAuthn relying party: what it asks an owner to sign, and whether an assertion answers that. */
+import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
+import { Buffer } from "node:buffer";
+import type { Runtime } from "../../../runtime.ts";
+import type { PasskeyCredential } from "../../world/device.ts";
+
+const RP_ID = "whatsapp.com";
+const ORIGIN = "https://web.whatsapp.com";
+const CHALLENGE_BYTES = 32;
+
+/** One request for a signature. */
+export interface Challenge {
+  /** Base64url. */
+  value: string;
+  /** Unix ms. */
+  expiresAt: number;
+}
+
+export function newChallenge({ clock, random }: Runtime, lifetimeMs: number): Challenge {
+  const value = Buffer.from(random.bytes(CHALLENGE_BYTES)).toString("base64url");
+  return { value, expiresAt: clock.now() + lifetimeMs };
+}
+
+/** WebAuthn's request options as JSON: the content of `<passkey_request_options>`. */
+export function requestOptions({ value }: Challenge, credential: PasskeyCredential, lifetimeMs: number): Uint8Array {
+  return Buffer.from(JSON.stringify({
+    challenge: value,
+    timeout: lifetimeMs,
+    rpId: RP_ID,
+    allowCredentials: [{ id: credential.id, type: "public-key", transports: ["internal", "hybrid"] }],
+    userVerification: "required",
+  }));
+}
+
+/**
+ * Whether the assertion is the credential's over this challenge: challenge, origin, rpId hash, flags, signature and
+ * counter. `credentialId` is what the companion states beside the assertion. The counter moves on when it is.
+ */
+export async function verifies(
+  assertion: Uint8Array,
+  { challenge, credential, credentialId }: {
+    challenge: Challenge;
+    credential: PasskeyCredential;
+    credentialId: Uint8Array;
+  },
+): Promise<boolean> {
+  if (Buffer.from(credentialId).toString("base64url") !== credential.id) return false;
+  // Loaded when the first passkey is verified: no gateway needs it.
+  const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
+  try {
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response: JSON.parse(Buffer.from(assertion).toString("utf8")) as AuthenticationResponseJSON,
+      expectedChallenge: challenge.value,
+      expectedOrigin: ORIGIN,
+      expectedRPID: RP_ID,
+      requireUserVerification: true,
+      credential: {
+        id: credential.id,
+        publicKey: Uint8Array.from(credential.publicKey),
+        counter: credential.counter,
+      },
+    });
+    if (verified) credential.counter = authenticationInfo.newCounter;
+    return verified && authenticationInfo.credentialID === credential.id;
+  } catch {
+    // The library throws for everything but a wrong signature.
+    return false;
+  }
+}
