@@ -30,7 +30,19 @@ Deno.test("content that begins like a prefix is content", () => {
 });
 
 Deno.test("what is not base64 is refused", () => {
-  const texts = ["aGVs*", "a", "aG=VsbG8", "aGVsbG8==x", "aGVsbG8===", "_-_-", "data:,x", "data:x/y;base64", "é"];
+  const texts = [
+    "aGVs*",
+    "a",
+    "aG=VsbG8",
+    "aGVsbG8==x",
+    "aGVsbG8===",
+    "QQ=",
+    "QUJD=",
+    "_-_-",
+    "data:,x",
+    "data:x/y;base64",
+    "é",
+  ];
   for (const text of texts) {
     for (const pieces of [[text], [...text]]) {
       assert.throws(
