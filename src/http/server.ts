@@ -70,7 +70,7 @@ function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
     const status = c.get("written") ?? statusWithHeaders(c);
     // Some runtimes take any word for a method; each would be a series of its own.
     const method = METHODS.has(c.req.method) ? c.req.method : "OTHER";
-    metrics.requests.add({ method, route, status: String(status) });
+    metrics.requests.inc({ method, route, status: String(status) });
     metrics.requestSeconds.observe(tookMs / 1000);
     const line = { requestId, method, route, status, tookMs, accountId: c.get("caller")?.account.id };
     const failure = c.get("failure");

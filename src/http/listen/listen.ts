@@ -1,6 +1,6 @@
 /**
  * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
- * waits for ever. Where `node:http` is no more than that (Deno 2.4), on connections that are served one by one.
+ * waits for ever. Where `node:http` is no more than that, on connections that are served one by one (docs/decisions/0011).
  */
 import type { Hono } from "@hono/hono";
 import { Problem } from "../../errors.ts";
@@ -53,7 +53,7 @@ export class CannotListen extends Error {
   }
 }
 
-/** Deno 2.4's `node:http` takes time-outs without a word, and has none. */
+/** Deno 2.6's `node:http` takes time-outs without a word, and has none. */
 const suitable: Serve = NODE_HAS_TIMEOUTS || !serveHttp ? serveNode : serveConnections;
 
 /** Resolves when requests are taken. Throws CannotListen. */

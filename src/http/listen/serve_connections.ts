@@ -1,5 +1,5 @@
 /**
- * Serves connection by connection, for runtimes whose `node:http` is Deno.serve in disguise (2.4 is one): it has no
+ * Serves connection by connection, for runtimes whose `node:http` is Deno.serve in disguise (2.6 is one): it has no
  * time-outs there, and takes a whole body into memory when its reader is slower than the client. Here deadlines end the
  * connection, and a body is read no faster than it is used.
  */

@@ -3,8 +3,8 @@ import { makeMetrics } from "../../../src/ops/metrics.ts";
 
 Deno.test("metrics are rendered as Prometheus reads them", async () => {
   const metrics = makeMetrics();
-  metrics.requests.add({ method: "GET", route: '/a"b\\', status: "200" });
-  metrics.requests.add({ method: "GET", route: '/a"b\\', status: "200" }, 2);
+  metrics.requests.inc({ method: "GET", route: '/a"b\\', status: "200" });
+  metrics.requests.inc({ method: "GET", route: '/a"b\\', status: "200" }, 2);
   metrics.requestSeconds.observe(0.003);
   metrics.requestSeconds.observe(60);
   metrics.gauge("paloma_lines", "Lines", () => Promise.resolve(3));

@@ -54,7 +54,7 @@ export function makeSender({ lines, accept, replay, media, metrics }: Needed): S
     if (replayed) return replayed;
     const command = { caller, items, bulk, ttlMs: (ttl ?? DAY_SECONDS) * 1000, idempotency: repeat };
     const accepted = await onLine(caller.account.id, sessionId ?? null, (line) => accept({ ...command, line }));
-    if (!accepted.replayed) metrics.accepted.add({ kind: bulk ? "bulk" : "single" }, items.length);
+    if (!accepted.replayed) metrics.accepted.inc({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;
   }
 
