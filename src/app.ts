@@ -42,10 +42,10 @@ import { makeMetrics } from "./ops/metrics.ts";
 import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
 import { dataKeys } from "./data/rows.ts";
+import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Kv } from "./store/kv.ts";
 import type { Seal } from "./store/seal.ts";
-import { timerAlarmClock } from "./store/timer_alarm.ts";
 import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
@@ -142,11 +142,11 @@ async function gatewayRole(
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
   const network = openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp });
-  const alarms = timerAlarmClock({ runtime });
+  const bell = await openDenoKvBell({ runtime });
   const supervisor = new Supervisor({
     kv,
     runtime,
-    alarms,
+    bell,
     recorder,
     files: media,
     fetchAttachment: makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder }),
@@ -157,7 +157,7 @@ async function gatewayRole(
   });
   const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
   const lines = makeLines({ kv, runtime, accounts, supervisor });
-  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });
+  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
 
   const metrics = makeMetrics();
   addGauges(metrics, { kv, lines: supervisor, queuedCount: makeQueuedCount(kv) });
@@ -197,8 +197,8 @@ async function gatewayRole(
   return {
     url,
     services: [
+      { start: () => Promise.resolve(), stop: () => bell.close() },
       { start: () => removeAllStaged(kv), stop: () => Promise.resolve() },
-      { start: () => Promise.resolve(), stop: () => Promise.resolve(alarms.close()) },
       requests,
       together(dispatcher, supervisor, maintenance),
       // Media links carry the port, so requests come before the lines; they end before them too, with all they asked for.

@@ -1,6 +1,124 @@
 /** Settings: flag, else environment, else default; every problem reported together. */
 import { join } from "node:path";
+import { z } from "zod";
 import { isAddress, isNetwork } from "./base/ip_networks.ts";
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** One setting by its environment name, which is also its flag: `PALOMA_DATA_DIR`, `--data-dir`. */
+interface Setting {
+  /** What the flag takes, as help shows it. */
+  argument: string;
+  about: string;
+  /** Reads the text, which is not empty, or takes what is left out. */
+  schema: z.ZodType<unknown, string | null | undefined>;
+}
+
+/** Text that passes the test; else `"…" is not a port number`. */
+function text(passes: (value: string) => boolean, fault: string) {
+  return z.string().refine(passes, { error: ({ input }) => `"${input}" ${fault}` });
+}
+
+function list(passes: (value: string) => boolean, fault: string) {
+  return z.string().default("")
+    .transform((value) => value.split(",").map((part) => part.trim()).filter(Boolean))
+    .pipe(z.array(text(passes, fault)));
+}
+
+function url(...protocols: string[]) {
+  const isOne = (value: string) => URL.canParse(value) && protocols.includes(new URL(value).protocol);
+  return text(isOne, `is not a URL with ${protocols.join(" or ")}`).transform((value) => value.replace(/\/+$/, ""))
+    .nullable().default(null);
+}
+
+const port = text((value) => /^\d+$/.test(value) && Number(value) <= 65_535, "is not a port number (0 to 65535)")
+  .transform(Number);
+
+const SCHEMAS = {
+  PALOMA_HOST: {
+    argument: "<address>",
+    about: "address to listen on (127.0.0.1)",
+    schema: text(isHost, "is neither an address nor a host name").default("127.0.0.1"),
+  },
+  PALOMA_PORT: { argument: "<number>", about: "port to listen on; PORT works too (8080)", schema: port.default(8080) },
+  PALOMA_DATA_DIR: {
+    argument: "<folder>",
+    about: "where everything is kept (./data)",
+    schema: z.string().default(join(".", "data")),
+  },
+  PALOMA_PUBLIC_URL: {
+    argument: "<url>",
+    about: "base of links that clients follow",
+    schema: url("http:", "https:"),
+  },
+  PALOMA_SECRET_KEY: {
+    argument: "<key>",
+    about: "encrypts credentials at rest (else made once in the data folder)",
+    schema: z.string().min(16, "needs at least 16 characters").nullable().default(null),
+  },
+  PALOMA_LOG_LEVEL: {
+    argument: "<level>",
+    about: LOG_LEVELS.join(", "),
+    schema: z.enum(LOG_LEVELS, { error: ({ input }) => `"${input}" is not one of ${LOG_LEVELS.join(", ")}` })
+      .default("info"),
+  },
+  PALOMA_TRUSTED_PROXIES: {
+    argument: "<cidrs>",
+    about: "CIDRs whose X-Forwarded-For is believed",
+    schema: list(isNetwork, "is neither an address nor a CIDR"),
+  },
+  PALOMA_OUTBOUND_ALLOW: {
+    argument: "<hosts>",
+    about: "private hosts or CIDRs that webhooks and fileUrl may reach",
+    schema: list(
+      (entry) => isNetwork(entry) || isHost(entry.replace(/^\*\./, "")),
+      "is no address, CIDR or host name (without scheme, port or path)",
+    ),
+  },
+  PALOMA_WHATSAPP_URL: {
+    argument: "<url>",
+    about: "address of the messaging network",
+    schema: url("ws:", "wss:"),
+  },
+  PALOMA_WHATSAPP_ROOT_KEY: {
+    argument: "<hex>",
+    about: "its Noise root key",
+    schema: z.string().regex(/^[0-9a-f]{64}$/i, "needs 64 hexadecimal digits").nullable().default(null),
+  },
+  PALOMA_WHATSAPP_MEDIA_URL: {
+    argument: "<url>",
+    about: "base for media downloads",
+    schema: url("https:", "http:"),
+  },
+  PALOMA_WHATSAPP_CA: {
+    argument: "<file>",
+    about: "PEM file for media hosts",
+    schema: text(isCertificateFile, "is no readable file with certificates in PEM form").nullable().default(null),
+  },
+  PALOMA_WHATSAPP_VERSION: {
+    argument: "<a.b.c>",
+    about: "web version to announce",
+    schema: text((value) => /^\d+\.\d+\.\d+$/.test(value), "is not a version like 2.3000.1043857760").nullable()
+      .default(null),
+  },
+  PALOMA_SANDBOX_PORT: {
+    argument: "<number>",
+    about: "port of the sandbox's control API (8081)",
+    schema: port.default(8081),
+  },
+} satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof SCHEMAS;
+export type SettingValues = Partial<Record<SettingName | "PORT", string>>;
+
+/** Every setting with its flag, for the command line. */
+export const SETTINGS = (Object.keys(SCHEMAS) as SettingName[]).map((env) => ({
+  env,
+  flag: `--${env.slice("PALOMA_".length).toLowerCase().replaceAll("_", "-")}`,
+  argument: SCHEMAS[env].argument,
+  about: SCHEMAS[env].about,
+}));
 
 export interface Config {
   host: string;
@@ -31,142 +149,48 @@ export interface WhatsAppConfig {
   version: string | null;
 }
 
-const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+/** Settings that cannot be used; each problem begins with the name of its setting. */
+export class SettingsError extends Error {
+  override name = "SettingsError";
+  readonly problems: readonly string[];
 
-/** One setting: its environment name is also its flag (`PALOMA_DATA_DIR`, `--data-dir`). */
-interface Setting {
-  env: string;
-  flag: string;
-  argument: string;
-  about: string;
+  constructor(problems: readonly string[]) {
+    super(["The settings cannot be used:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
+    this.problems = problems;
+  }
 }
 
-export const SETTINGS = [
-  { env: "PALOMA_HOST", flag: "--host", argument: "<address>", about: "address to listen on (127.0.0.1)" },
-  { env: "PALOMA_PORT", flag: "--port", argument: "<number>", about: "port to listen on; PORT works too (8080)" },
-  { env: "PALOMA_DATA_DIR", flag: "--data-dir", argument: "<folder>", about: "where everything is kept (./data)" },
-  { env: "PALOMA_PUBLIC_URL", flag: "--public-url", argument: "<url>", about: "base of links that clients follow" },
-  {
-    env: "PALOMA_SECRET_KEY",
-    flag: "--secret-key",
-    argument: "<key>",
-    about: "encrypts credentials at rest (else made once in the data folder)",
-  },
-  {
-    env: "PALOMA_LOG_LEVEL",
-    flag: "--log-level",
-    argument: "<level>",
-    about: "trace, debug, info, warn, error, silent",
-  },
-  {
-    env: "PALOMA_TRUSTED_PROXIES",
-    flag: "--trusted-proxies",
-    argument: "<cidrs>",
-    about: "CIDRs whose X-Forwarded-For is believed",
-  },
-  {
-    env: "PALOMA_OUTBOUND_ALLOW",
-    flag: "--outbound-allow",
-    argument: "<hosts>",
-    about: "private hosts or CIDRs that webhooks and fileUrl may reach",
-  },
-  { env: "PALOMA_WHATSAPP_URL", flag: "--whatsapp-url", argument: "<url>", about: "address of the messaging network" },
-  { env: "PALOMA_WHATSAPP_ROOT_KEY", flag: "--whatsapp-root-key", argument: "<hex>", about: "its Noise root key" },
-  {
-    env: "PALOMA_WHATSAPP_MEDIA_URL",
-    flag: "--whatsapp-media-url",
-    argument: "<url>",
-    about: "base for media downloads",
-  },
-  { env: "PALOMA_WHATSAPP_CA", flag: "--whatsapp-ca", argument: "<file>", about: "PEM file for media hosts" },
-  { env: "PALOMA_WHATSAPP_VERSION", flag: "--whatsapp-version", argument: "<a.b.c>", about: "web version to announce" },
-  {
-    env: "PALOMA_SANDBOX_PORT",
-    flag: "--sandbox-port",
-    argument: "<number>",
-    about: "port of the sandbox's control API (8081)",
-  },
-] as const satisfies readonly Setting[];
-
-export type SettingName = (typeof SETTINGS)[number]["env"];
-export type SettingValues = Partial<Record<SettingName | "PORT", string>>;
-
-/** Reads settings from their text forms, and the files that they name. Returns every problem, not only the first. */
-export function readConfig(values: SettingValues): { config: Config; problems: string[] } {
+/** Reads settings from their texts, and the files that they name. Throws SettingsError with every problem. */
+export function readConfig({ PORT, ...values }: SettingValues): Config {
   const problems: string[] = [];
-  const text = (name: SettingName | "PORT"): string | null => values[name]?.trim() || null;
-  const port = (name: SettingName | "PORT", fallback: number): number => {
-    const value = text(name);
-    if (value === null) return fallback;
-    const number = Number(value);
-    if (/^\d+$/.test(value) && number <= 65_535) return number;
-    problems.push(`${name}: "${value}" is not a port number (0 to 65535)`);
-    return fallback;
-  };
-  const url = (name: SettingName, schemes: string[]): string | null => {
-    const value = text(name);
-    if (value === null) return null;
-    if (URL.canParse(value) && schemes.includes(new URL(value).protocol)) return value.replace(/\/+$/, "");
-    problems.push(`${name}: "${value}" is not a URL with ${schemes.join(" or ")}`);
-    return null;
-  };
-  const list = (name: SettingName): string[] =>
-    (text(name) ?? "").split(",").map((part) => part.trim()).filter(Boolean);
-
-  const logLevel = (text("PALOMA_LOG_LEVEL") ?? "info") as LogLevel;
-  if (!LOG_LEVELS.includes(logLevel)) {
-    problems.push(`PALOMA_LOG_LEVEL: "${logLevel}" is not one of ${LOG_LEVELS.join(", ")}`);
-  }
-  const secretKey = text("PALOMA_SECRET_KEY");
-  if (secretKey !== null && secretKey.length < 16) problems.push("PALOMA_SECRET_KEY: needs at least 16 characters");
-  const trustedProxies = list("PALOMA_TRUSTED_PROXIES");
-  for (const cidr of trustedProxies) {
-    if (!isNetwork(cidr)) {
-      problems.push(`PALOMA_TRUSTED_PROXIES: "${cidr}" is neither an address nor a CIDR`);
-    }
-  }
-  const host = text("PALOMA_HOST") ?? "127.0.0.1";
-  if (!isHost(host)) problems.push(`PALOMA_HOST: "${host}" is neither an address nor a host name`);
-  const outboundAllow = list("PALOMA_OUTBOUND_ALLOW");
-  for (const entry of outboundAllow) {
-    if (!isNetwork(entry) && !isHost(entry.replace(/^\*\./, ""))) {
-      problems.push(
-        `PALOMA_OUTBOUND_ALLOW: "${entry}" is no address, CIDR or host name (without scheme, port or path)`,
-      );
-    }
-  }
-  const ca = text("PALOMA_WHATSAPP_CA");
-  if (ca !== null && !isCertificateFile(ca)) {
-    problems.push(`PALOMA_WHATSAPP_CA: "${ca}" is no readable file with certificates in PEM form`);
-  }
-  const rootKey = text("PALOMA_WHATSAPP_ROOT_KEY");
-  if (rootKey !== null && !/^[0-9a-f]{64}$/i.test(rootKey)) {
-    problems.push("PALOMA_WHATSAPP_ROOT_KEY: needs 64 hexadecimal digits");
-  }
-  const version = text("PALOMA_WHATSAPP_VERSION");
-  if (version !== null && !/^\d+\.\d+\.\d+$/.test(version)) {
-    problems.push(`PALOMA_WHATSAPP_VERSION: "${version}" is not a version like 2.3000.1043857760`);
+  function read<Name extends SettingName>(
+    name: Name,
+    given = values[name],
+  ): z.output<(typeof SCHEMAS)[Name]["schema"]> {
+    const { data, error } = SCHEMAS[name].schema.safeParse(given?.trim() || undefined);
+    for (const { message } of error?.issues ?? []) problems.push(`${name}: ${message}`);
+    return data as z.output<(typeof SCHEMAS)[Name]["schema"]>;
   }
   const config: Config = {
-    host,
-    port: text("PALOMA_PORT") !== null ? port("PALOMA_PORT", 8080) : port("PORT", 8080),
-    dataDir: text("PALOMA_DATA_DIR") ?? join(".", "data"),
-    publicUrl: url("PALOMA_PUBLIC_URL", ["http:", "https:"]),
-    secretKey,
-    logLevel,
-    trustedProxies,
-    outboundAllow,
+    host: read("PALOMA_HOST"),
+    port: read("PALOMA_PORT", values.PALOMA_PORT?.trim() ? values.PALOMA_PORT : PORT),
+    dataDir: read("PALOMA_DATA_DIR"),
+    publicUrl: read("PALOMA_PUBLIC_URL"),
+    secretKey: read("PALOMA_SECRET_KEY"),
+    logLevel: read("PALOMA_LOG_LEVEL"),
+    trustedProxies: read("PALOMA_TRUSTED_PROXIES"),
+    outboundAllow: read("PALOMA_OUTBOUND_ALLOW"),
     whatsapp: {
-      url: url("PALOMA_WHATSAPP_URL", ["ws:", "wss:"]),
-      rootKey,
-      mediaUrl: url("PALOMA_WHATSAPP_MEDIA_URL", ["https:", "http:"]),
-      ca,
-      version,
+      url: read("PALOMA_WHATSAPP_URL"),
+      rootKey: read("PALOMA_WHATSAPP_ROOT_KEY"),
+      mediaUrl: read("PALOMA_WHATSAPP_MEDIA_URL"),
+      ca: read("PALOMA_WHATSAPP_CA"),
+      version: read("PALOMA_WHATSAPP_VERSION"),
     },
-    sandboxPort: port("PALOMA_SANDBOX_PORT", 8081),
+    sandboxPort: read("PALOMA_SANDBOX_PORT"),
   };
-  return { config, problems };
+  if (problems.length > 0) throw new SettingsError(problems);
+  return config;
 }
 
 /** An address, or a name as it stands in URLs: `256.1.1.1` is neither. */

@@ -12,7 +12,7 @@ export interface GatewayReady {
 
 if (import.meta.main) {
   await runAsChild<SettingValues>(async (settings) => {
-    const { config } = readConfig({ PALOMA_PORT: "0", PALOMA_LOG_LEVEL: "warn", ...settings });
+    const config = readConfig({ PALOMA_PORT: "0", PALOMA_LOG_LEVEL: "warn", ...settings });
     const gateway = await startGateway({ config, runtime: systemRuntime(makeLog(config.logLevel)) });
     const ready: GatewayReady = { url: new URL(gateway.baseUrl).origin };
     return { ready, stop: () => gateway.stop() };

@@ -9,7 +9,7 @@ import type { Connected } from "./lines.ts";
 
 if (import.meta.main) {
   await runAsChild<{ settings: SettingValues; lines: number }>(async ({ settings, lines }) => {
-    const { config } = readConfig({ PALOMA_PORT: "0", ...settings });
+    const config = readConfig({ PALOMA_PORT: "0", ...settings });
     const began = performance.now();
     const cpu = process.cpuUsage();
     const connected = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ export async function makeLinkedFolder(
     PALOMA_WHATSAPP_MEDIA_URL: network.ready.mediaUrl,
     PALOMA_WHATSAPP_CA: ca,
   };
-  const { config } = readConfig({ PALOMA_PORT: "0", PALOMA_DATA_DIR: dataDir, ...settings });
+  const config = readConfig({ PALOMA_PORT: "0", PALOMA_DATA_DIR: dataDir, ...settings });
   const gateway = await startGateway({ config, runtime: systemRuntime(makeLog("error")) });
   const control = httpClient(network.ready.controlUrl);
   const accounts: LinkedAccount[] = [];

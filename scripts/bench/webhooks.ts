@@ -11,6 +11,7 @@ import type { LoggedEvent, NewEvent } from "../../src/event/event.ts";
 import { eventId, makeEventLog } from "../../src/event/event_log.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
+import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { Change } from "../../src/store/kv.ts";
 import { attemptDelivery } from "../../src/webhook/delivery.ts";
 import { makeDispatcher } from "../../src/webhook/dispatcher.ts";
@@ -139,7 +140,8 @@ async function openDurable(stage: Stage) {
   const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, runtime);
   const events = makeEventLog(kv, runtime);
   const safeFetch = client(stage);
-  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal });
+  const bell = await openDenoKvBell({ runtime });
+  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
   const sessions = { list: () => Promise.resolve([SESSION]) };
   const hooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions });
   const { url } = stage.receiver.ready;
@@ -156,6 +158,7 @@ async function openDurable(stage: Stage) {
     },
     async close() {
       await dispatcher.stop();
+      await bell.close();
       // The next measurement on this folder has a webhook of its own.
       await hooks.remove(ACCOUNT, webhook.id);
       close();

@@ -1,5 +1,6 @@
 /** The command line: which commands there are, and how their outcomes become exit codes (0 done, 1 failed, 2 usage). */
 import { Command, CommanderError } from "commander";
+import { SettingsError } from "../config.ts";
 import { Problem } from "../errors.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
 import { CannotListen } from "../http/listen/listen.ts";
@@ -48,6 +49,10 @@ export async function run(args: readonly string[]): Promise<number> {
     if (error instanceof Problem) {
       printError(error.message);
       return error.code === "validation_failed" ? 2 : 1;
+    }
+    if (error instanceof SettingsError) {
+      printError(error.message);
+      return 2;
     }
     if (error instanceof StoreError) {
       printError(`The data folder cannot be used (${error.code}): ${error.message}`);

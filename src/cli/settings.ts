@@ -1,7 +1,6 @@
 /** Settings as options of a command: the flag wins over the environment, the environment over the default. */
 import type { Command } from "commander";
 import { type Config, readConfig, SETTINGS, type SettingValues } from "../config.ts";
-import { Exit } from "./output.ts";
 
 /** Adds every setting as an option, and `--json`. */
 export function withSettings(command: Command): Command {
@@ -11,7 +10,7 @@ export function withSettings(command: Command): Command {
   return command;
 }
 
-/** The settings of a parsed command. Throws Exit 2 that names every problem. */
+/** The settings of a parsed command. Throws SettingsError. */
 export function configOf(options: Record<string, unknown>): Config {
   const values: SettingValues = { PORT: Deno.env.get("PORT") };
   for (const { env, flag } of SETTINGS) {
@@ -19,12 +18,5 @@ export function configOf(options: Record<string, unknown>): Config {
     const given = options[name];
     values[env] = typeof given === "string" ? given : Deno.env.get(env);
   }
-  const { config, problems } = readConfig(values);
-  if (problems.length > 0) {
-    throw new Exit(
-      2,
-      ["The settings cannot be used:", ...problems.map((p) => `  ${p}`)].join("\n"),
-    );
-  }
-  return config;
+  return readConfig(values);
 }

@@ -11,7 +11,7 @@ import { LineQueue } from "../message/queue.ts";
 import { isProved } from "../message/receipts.ts";
 import type { Alongside, Recorder } from "../message/record.ts";
 import { sleep } from "../runtime.ts";
-import type { AlarmClock } from "../store/alarm.ts";
+import type { Bell } from "../store/bell.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
 import { answerOf } from "./answer.ts";
@@ -19,7 +19,7 @@ import { afterDeparture, type Delays, nextDeparture, type Pacing, whileDeparting
 import { Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
 
 export interface RunnerDeps extends PreparationDeps {
-  alarms: AlarmClock;
+  bell: Bell;
   recorder: Recorder;
   /** The pauses of the account's plan, as they are now. */
   delays(accountId: string): Promise<Delays>;
@@ -45,8 +45,6 @@ const MAX_ATTEMPTS = 3;
 const MAX_ATTEMPTS_WITH_CRASHES = 10;
 /** Pauses before a second and a third attempt after passing trouble (upload, key query, a network that is busy). */
 const RETRY_AFTER_MS = [2_000, 8_000];
-/** The alarm clock is up to 100 ms late: it rings this much early, and a timer of our own does the rest. */
-const ALARM_LEAD_MS = 250;
 /** After trouble with the store, or a connection that is open and yet holds. */
 const TROUBLE_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
@@ -55,8 +53,8 @@ const SEND_DEADLINE_MS = 120_000;
 /** How many messages of an ended line fail at once. */
 const ENDING_AT_ONCE = 50;
 
-/** The topic on which the alarm clock wakes the line. */
-export const ALARM_PREFIX = "line/";
+/** The topics of the bell that wake lines end in their ids. */
+export const LINE_TOPIC = "line/";
 
 export class Runner {
   readonly #deps: RunnerDeps;
@@ -96,7 +94,7 @@ export class Runner {
     if (this.#flow.kind !== "waiting") this.wake();
   }
 
-  /** Something may have changed: a receipt came, an alarm rang. */
+  /** Something may have changed: a receipt came, the bell rang. */
   wake(): void {
     this.#woken = true;
     this.#wakeUp?.();
@@ -283,15 +281,13 @@ export class Runner {
   /** Waits for the time to pass or for a wake-up, whichever is first. */
   async #rest(forMs: number): Promise<void> {
     if (forMs <= 0 || this.#woken || this.#stopping.signal.aborted) return;
-    const { clock } = this.#deps.runtime;
-    const cancel = forMs < ALARM_LEAD_MS ? clock.after(forMs, () => this.wake()) : null;
     const woken = this.#nextWake();
-    if (forMs >= ALARM_LEAD_MS && forMs < Infinity) void this.#setAlarm(clock.now() + forMs - ALARM_LEAD_MS / 2);
+    const { bell, runtime } = this.#deps;
+    if (forMs < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, runtime.clock.now() + forMs);
     this.#isResting = true;
     this.#tellResting();
     await woken;
     this.#isResting = false;
-    cancel?.();
   }
 
   /** Resolves at the next wake-up, or at once when there was one since the last look. */
@@ -299,15 +295,6 @@ export class Runner {
     if (this.#woken) return;
     await new Promise<void>((resolve) => this.#wakeUp = resolve);
     this.#wakeUp = null;
-  }
-
-  async #setAlarm(at: number): Promise<void> {
-    try {
-      await this.#deps.alarms.set(ALARM_PREFIX + this.#line.lineId, at);
-    } catch (error) {
-      // The supervisor's sweep wakes the line all the same, only later.
-      this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "an alarm could not be set");
-    }
   }
 
   #tellResting(): void {

@@ -1,17 +1,17 @@
 /**
  * The supervisor of all lines: gives each a keeper, brings them up one after another at boot, and looks at the rows
- * from time to time, because a wish may come from another process and an alarm may be lost (promises 4, 5 and 7).
+ * from time to time, because a wish may come from another process and a ring may be lost (promises 4, 5 and 7).
  */
 import { expireMessages } from "../message/expiry.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import { type KeeperDeps, LineKeeper } from "./keeper.ts";
 import { LINE_STATUSES, type LineStatus } from "./line.ts";
-import { ALARM_PREFIX } from "./runner.ts";
+import { LINE_TOPIC } from "./runner.ts";
 
 /** A wish from another process is found within this time. */
 const SWEEP_EVERY_MS = 2_000;
-/** Every so many sweeps each queue is looked at, should its alarm have been lost. */
+/** Every so many sweeps each queue is looked at, should a ring have been lost. */
 const SWEEPS_A_QUEUE_LOOK = 5;
 /** Between the first connects of two lines at boot: a hundred lines are up within 2 s and none waits for a crowd. */
 const STAGGER_MS = 15;
@@ -21,6 +21,7 @@ export class Supervisor {
   readonly #keepers = new Map<string, LineKeeper>();
   readonly #watchers = new Map<string, Set<() => void>>();
   #cancelSweep: () => void = () => {};
+  #deafen: () => void = () => {};
   #sweeping: Promise<void> = Promise.resolve();
   #sweeps = 0;
   #counts = noLines();
@@ -35,8 +36,9 @@ export class Supervisor {
   async start(): Promise<void> {
     if (this.#started) return;
     this.#started = true;
-    const { alarms } = this.#deps;
-    alarms.listen(ALARM_PREFIX, (topic) => this.#keepers.get(topic.slice(ALARM_PREFIX.length))?.runner.wake());
+    this.#deafen = this.#deps.bell.hear(LINE_TOPIC, (topic) => {
+      this.#keepers.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
+    });
     await this.#sweep();
     this.#sweepLater();
   }
@@ -47,6 +49,7 @@ export class Supervisor {
       this.#cancelSweep();
       await this.#sweeping;
       await Promise.all([...this.#keepers.values()].map((keeper) => keeper.stop()));
+      this.#deafen();
     })();
     return this.#stopped;
   }
@@ -113,7 +116,7 @@ export class Supervisor {
     });
   }
 
-  /** Finds lines that are new or gone, wishes that nobody told of, messages whose time is over, alarms that were lost. */
+  /** Finds lines that are new or gone, wishes that nobody told of, messages whose time is over, rings that were lost. */
   async #sweep(): Promise<void> {
     const found = new Set<string>();
     const counts = noLines();

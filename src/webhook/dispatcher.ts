@@ -1,7 +1,7 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
 import { webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook_rows.ts";
-import { startWorker, type Worker, type WorkerContext } from "./worker.ts";
+import { startWorker, WEBHOOK_TOPIC, type Worker, type WorkerContext } from "./worker.ts";
 
 /** So often all workers look for work, and the rows are looked at for more workers: a wake-up may have been missed. */
 const SWEEP_MS = 30_000;
@@ -21,10 +21,11 @@ export interface Dispatcher {
 }
 
 export function makeDispatcher(context: WorkerContext): Dispatcher {
-  const { kv, runtime } = context;
+  const { kv, bell, runtime } = context;
   const workers = new Map<string, Worker>();
   let running = false;
   let cancelSweep = () => {};
+  let deafen = () => {};
   let sweeping = Promise.resolve();
 
   function sweepLater(): void {
@@ -54,10 +55,13 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
     else workers.set(webhook.id, startWorker(context, webhook));
   }
 
+  const wake = (webhookId: string) => workers.get(webhookId)?.wake();
+
   return {
     async start() {
       if (running) return;
       running = true;
+      deafen = bell.hear(WEBHOOK_TOPIC, (topic) => wake(topic.slice(WEBHOOK_TOPIC.length)));
       for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) {
         if (!workers.has(value.id)) changed(value);
       }
@@ -66,6 +70,7 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
 
     async stop() {
       running = false;
+      deafen();
       cancelSweep();
       await sweeping;
       const stopping = [...workers.values()].map((worker) => worker.stop(STOP_GRACE_MS));
@@ -81,6 +86,6 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
       await worker?.stop(0);
     },
 
-    wake: (webhookId) => workers.get(webhookId)?.wake(),
+    wake,
   };
 }

@@ -11,8 +11,6 @@ import type { Delivery } from "./webhooks.ts";
 
 /** Attempts of this kind at a time: beside the fresh ones, so that a burst of failures does not delay what is new. */
 const PLACES = 8;
-/** A timer longer than this is set again when it rings. */
-const LONGEST_TIMER_MS = 3_600_000;
 
 /** One waiting attempt. */
 export interface DueAttempt {
@@ -26,37 +24,33 @@ export interface RetriesOptions {
   webhook: () => WebhookRow;
   /** Makes the attempt; never rejects. */
   attempt(due: DueAttempt): Promise<void>;
+  /** Has `takeUp` called then, in Unix ms. */
+  wakeAt(atMs: number): void;
   /** The rows could not be read. */
   failed(error: unknown): void;
   stopped: AbortSignal;
 }
 
 export interface Retries {
-  /** Begins what is due, and sets the timer for what is not. */
+  /** Begins what is due, and sees that it is called for what is not. */
   takeUp(): void;
   /** These attempts are written down: their rows are gone. */
   recorded(orders: readonly string[]): void;
 }
 
 export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: RetriesOptions): Retries {
-  const { webhook, attempt, failed, stopped } = options;
+  const { webhook, attempt, wakeAt, failed, stopped } = options;
   /** Orders whose row has been taken up and is not written over yet. */
   const taken = new Set<string>();
   let running = 0;
-  let cancelTimer = () => {};
 
   async function look(): Promise<void> {
-    cancelTimer();
     if (!webhook().active || stopped.aborted) return;
     for await (const row of kv.list({ prefix: webhookKeys.dueAttempts(webhook().id) })) {
       const dueAt = Number(row.key[2]);
       const order = String(row.key[3]);
       if (taken.has(order)) continue;
-      const waitMs = dueAt - clock.now();
-      if (waitMs > 0) {
-        cancelTimer = clock.after(Math.min(waitMs, LONGEST_TIMER_MS), takeUp);
-        return;
-      }
+      if (dueAt > clock.now()) return wakeAt(dueAt);
       if (running >= PLACES) return;
       taken.add(order);
       running++;
@@ -97,8 +91,6 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
 
   const looking = coalesced(() => look().catch(failed));
   const takeUp = () => void looking();
-
-  stopped.addEventListener("abort", () => cancelTimer(), { once: true });
 
   return {
     takeUp,

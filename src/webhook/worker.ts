@@ -12,6 +12,7 @@ import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { orderOf } from "../event/event_log.ts";
 import { sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
+import type { Bell } from "../store/bell.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
 import { switchOff } from "./failing.ts";
@@ -26,7 +27,11 @@ const STORE_PAUSE_MS = 1_000;
 export interface WorkerContext extends RecorderContext {
   safeFetch: SafeFetch;
   seal: Seal;
+  bell: Bell;
 }
+
+/** The topics of the bell that wake webhooks end in their ids. */
+export const WEBHOOK_TOPIC = "webhook/";
 
 export interface Worker {
   /** Looks for events, and for retries that are due. */
@@ -64,7 +69,11 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
       attempt: (event) => attempt({ event, previous: null, number: 1, dueAt: null }),
       moved: () => recorder.noteCursor(),
     });
-    const retries = makeRetries({ kv, clock }, { ...shared, attempt });
+    const retries = makeRetries({ kv, clock }, {
+      ...shared,
+      attempt,
+      wakeAt: (atMs) => context.bell.ringAt(WEBHOOK_TOPIC + row.id, atMs),
+    });
     const recorder = makeRecorder(context, {
       webhook: () => webhook,
       progress,

@@ -37,7 +37,7 @@ import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import { makeWebhooks } from "../../src/webhook/webhooks_on_store.ts";
 import { FakeNetwork } from "./fake_network.ts";
-import { TestAlarms } from "./line_world.ts";
+import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
 
@@ -116,10 +116,11 @@ export class ApiWorld implements ApiStage {
       files: media,
     });
     const delays = { minMs: 0, maxMs: 0 };
+    const bell = testBell(runtime);
     const supervisor = this.#supervisor = new Supervisor({
       kv,
       runtime,
-      alarms: new TestAlarms(runtime.clock, () => 0),
+      bell,
       recorder,
       files: media,
       fetchAttachment: async ({ id }) => {
@@ -134,7 +135,7 @@ export class ApiWorld implements ApiStage {
       ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),
       fetch: () => Promise.reject(new EgressError("unreachable", "there is no network here")),
     };
-    const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime });
+    const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor });
     const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
     this.services = {

@@ -4,7 +4,6 @@ import { eventKeys } from "../../src/event/rows.ts";
 import { makeSessionName } from "../../src/line/line_row.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { messageKeys } from "../../src/message/rows.ts";
-import type { AlarmClock } from "../../src/store/alarm.ts";
 import { makeEventLog } from "../../src/event/event_log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
@@ -20,9 +19,9 @@ import { makeLines } from "../../src/line/lines.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import type { Delays } from "../../src/line/pacing.ts";
 import type { Caller } from "../../src/account/account.ts";
-import type { Clock } from "../../src/runtime.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
+import { type TestBell, testBell } from "./bell.ts";
 import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
 
 export const ACCOUNT = "acc_1";
@@ -31,30 +30,6 @@ export interface WorldOptions {
   delays?: Delays;
   seed?: number;
   sessions?: number;
-}
-
-/** An alarm clock as late as the contract allows; what was set dies with the process. */
-export class TestAlarms implements AlarmClock {
-  readonly #clock: Clock;
-  readonly #lateMs: () => number;
-  #ring: (topic: string) => void = () => {};
-  readonly topics: string[] = [];
-  deaf = false;
-
-  constructor(clock: Clock, lateMs: () => number) {
-    this.#clock = clock;
-    this.#lateMs = lateMs;
-  }
-
-  set(topic: string, atMs: number): Promise<void> {
-    this.topics.push(topic);
-    this.#clock.after(atMs - this.#clock.now() + this.#lateMs(), () => this.deaf || this.#ring(topic));
-    return Promise.resolve();
-  }
-
-  listen(_prefix: string, ring: (topic: string) => void): void {
-    this.#ring = ring;
-  }
 }
 
 export class World {
@@ -69,7 +44,7 @@ export class World {
   fetchAttachment: FetchAttachment = () => Promise.resolve();
   media: MediaIngest = { take: () => Promise.resolve(null) };
   kv!: MemoryKv;
-  alarms!: TestAlarms;
+  bell!: TestBell;
   supervisor!: Supervisor;
   lines!: ReturnType<typeof makeLines>;
   cancel!: ReturnType<typeof makeCancel>;
@@ -113,11 +88,11 @@ export class World {
         recordStatus(change, message, from);
       },
     });
-    this.alarms = new TestAlarms(this.clock, () => this.runtime.random.between(0, 100));
+    this.bell = testBell(this.runtime);
     this.supervisor = new Supervisor({
       kv,
       runtime: this.runtime,
-      alarms: this.alarms,
+      bell: this.bell,
       events,
       recorder,
       files,
@@ -142,7 +117,7 @@ export class World {
   crash(): void {
     this.kv.commitsLeft = -1;
     this.network.forgetProcess();
-    this.alarms.deaf = true;
+    this.bell.deaf = true;
   }
 
   /** A linked line, as a new data folder would hold it. */

@@ -10,6 +10,7 @@ import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery, Webhooks } from "../../src/webhook/webhooks.ts";
 import { makeWebhooks } from "../../src/webhook/webhooks_on_store.ts";
+import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { eventually } from "./receiver.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
@@ -49,7 +50,14 @@ export class WebhookWorld {
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const allow = readAllowList(["127.0.0.0/8"]);
     const safeFetch = makeSafeFetch({ clock: runtime.clock, allow, ...this.#options });
-    const dispatcher = this.dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime });
+    const dispatcher = this.dispatcher = makeDispatcher({
+      kv,
+      events,
+      safeFetch,
+      seal,
+      runtime,
+      bell: testBell(runtime),
+    });
     const sessions = { list: () => Promise.resolve([SESSION]) };
     this.webhooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions });
     await dispatcher.start();

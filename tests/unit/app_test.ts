@@ -108,7 +108,7 @@ for (const [name, fault] of Object.entries(FAULTS)) {
     const dataDir = await Deno.makeTempDir();
     const clock = countedClock();
     const runtime = { clock, random: systemRandom, ids: makeIds(clock, systemRandom), log: testRuntime().log };
-    const { config } = readConfig({ PALOMA_DATA_DIR: join(dataDir, "data"), PALOMA_PORT: "0" });
+    const config = readConfig({ PALOMA_DATA_DIR: join(dataDir, "data"), PALOMA_PORT: "0" });
     const world: World = { config, runtime, clock, openNetwork: () => new FakeNetwork(clock) };
     try {
       const mend = await fault(world);

@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { readConfig, type SettingValues } from "../../src/config.ts";
+import { readConfig, SettingsError, type SettingValues } from "../../src/config.ts";
+
+function problemsOf(values: SettingValues): readonly string[] {
+  try {
+    readConfig(values);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof SettingsError);
+    return error.problems;
+  }
+}
 
 const CA = join(import.meta.dirname!, "..", "support", "tls", "ca.pem");
 
 Deno.test("without settings there are defaults, and no problem", () => {
-  const { config, problems } = readConfig({});
-  assert.deepEqual(problems, []);
+  const config = readConfig({});
   assert.deepEqual([config.host, config.port, config.sandboxPort, config.logLevel], ["127.0.0.1", 8080, 8081, "info"]);
 });
 
@@ -26,24 +35,39 @@ Deno.test("every setting that is wrong is named, all of them together", () => {
     PALOMA_WHATSAPP_VERSION: "2.3000",
     PALOMA_SANDBOX_PORT: "-1",
   };
-  const { problems } = readConfig(wrong);
+  const problems = problemsOf(wrong);
   assert.deepEqual(problems.map((problem) => problem.split(":")[0]).sort(), Object.keys(wrong).sort());
 });
 
 Deno.test("hosts are addresses and names", () => {
   const names = ["0.0.0.0", "::", "::1", "localhost", "gateway_1", "a.example.com"];
   for (const host of names) {
-    assert.deepEqual(readConfig({ PALOMA_HOST: host }).problems, [], host);
-    assert.deepEqual(readConfig({ PALOMA_OUTBOUND_ALLOW: host }).problems, [], host);
+    assert.deepEqual(problemsOf({ PALOMA_HOST: host }), [], host);
+    assert.deepEqual(problemsOf({ PALOMA_OUTBOUND_ALLOW: host }), [], host);
   }
-  assert.deepEqual(readConfig({ PALOMA_OUTBOUND_ALLOW: "*.internal,10.0.0.0/8,fd00::/8" }).problems, []);
+  assert.deepEqual(problemsOf({ PALOMA_OUTBOUND_ALLOW: "*.internal,10.0.0.0/8,fd00::/8" }), []);
   for (const host of ["a b", "a:80", "http://a", "a/b", "*.*", "256.1.1.1", "!"]) {
-    assert.equal(readConfig({ PALOMA_HOST: host }).problems.length, 1, host);
-    assert.equal(readConfig({ PALOMA_OUTBOUND_ALLOW: host }).problems.length, 1, host);
+    assert.equal(problemsOf({ PALOMA_HOST: host }).length, 1, host);
+    assert.equal(problemsOf({ PALOMA_OUTBOUND_ALLOW: host }).length, 1, host);
   }
 });
 
 Deno.test("the certificates for media hosts are a file in PEM form", () => {
-  assert.deepEqual(readConfig({ PALOMA_WHATSAPP_CA: CA }).problems, []);
-  assert.equal(readConfig({ PALOMA_WHATSAPP_CA: import.meta.filename! }).problems.length, 1);
+  assert.deepEqual(problemsOf({ PALOMA_WHATSAPP_CA: CA }), []);
+  assert.equal(problemsOf({ PALOMA_WHATSAPP_CA: import.meta.filename! }).length, 1);
+});
+
+Deno.test("a problem says what is wrong with the value, and never shows a secret", () => {
+  assert.deepEqual(problemsOf({ PALOMA_PORT: "http", PALOMA_TRUSTED_PROXIES: "proxy, ::1, 10.0.0.0/99" }), [
+    'PALOMA_PORT: "http" is not a port number (0 to 65535)',
+    'PALOMA_TRUSTED_PROXIES: "proxy" is neither an address nor a CIDR',
+    'PALOMA_TRUSTED_PROXIES: "10.0.0.0/99" is neither an address nor a CIDR',
+  ]);
+  assert.deepEqual(problemsOf({ PALOMA_SECRET_KEY: "hunter2" }), ["PALOMA_SECRET_KEY: needs at least 16 characters"]);
+});
+
+Deno.test("PORT counts where PALOMA_PORT says nothing", () => {
+  assert.equal(readConfig({ PORT: "81" }).port, 81);
+  assert.equal(readConfig({ PORT: "81", PALOMA_PORT: " " }).port, 81);
+  assert.equal(readConfig({ PORT: "81", PALOMA_PORT: "82" }).port, 82);
 });

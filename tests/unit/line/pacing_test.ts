@@ -65,7 +65,7 @@ function gaps(world: World): number[] {
 }
 
 for (const seed of [1, 2, 3]) {
-  Deno.test(`gaps on the wire stay within the plan whatever encoding, answers and alarms take (seed ${seed})`, async () => {
+  Deno.test(`gaps on the wire stay within the plan whatever encoding, answers and the bell take (seed ${seed})`, async () => {
     const world = new World({ delays: { minMs: 5_000, maxMs: 15_000 }, seed });
     const { random } = world.runtime;
     world.network.encodeMs = () => random.between(0, 300);

@@ -321,9 +321,9 @@ Deno.test("a receipt counts more than three lost answers", async () => {
   await world.supervisor.stop();
 });
 
-Deno.test("a lost alarm delays a departure by a sweep at most", async () => {
+Deno.test("a lost ring delays a departure by a sweep at most", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 6_000 } });
-  world.alarms.deaf = true;
+  world.bell.deaf = true;
   await world.accept();
   const { id } = await world.accept();
   await world.clock.advance(17_000);
@@ -331,12 +331,12 @@ Deno.test("a lost alarm delays a departure by a sweep at most", async () => {
   await world.supervisor.stop();
 });
 
-Deno.test("a plan without pauses sets no alarm", async () => {
+Deno.test("a plan without pauses sets no ring", async () => {
   const world = await connectedWorld();
   for (let i = 0; i < 5; i++) await world.accept();
   await world.clock.advance(100);
   assert.equal((await world.events("message.sent")).length, 5);
-  assert.deepEqual(world.alarms.topics, []);
+  assert.deepEqual(world.bell.topics, []);
   await world.supervisor.stop();
 });
 

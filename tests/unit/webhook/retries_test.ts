@@ -17,6 +17,7 @@ Deno.test("an attempt that is written down while the waiting rows are read is no
   const retries = makeRetries({ kv, clock }, {
     webhook: () => ({ id: "whk_1", accountId: "acc_1", active: true }) as WebhookRow,
     attempt: () => Promise.resolve(void attempts++),
+    wakeAt: () => assert.fail("nothing is due later"),
     failed: (error) => assert.fail(String(error)),
     stopped: new AbortController().signal,
   });

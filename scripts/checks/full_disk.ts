@@ -1,0 +1,115 @@
+/**
+ * Fills a small file system with the store while the bell goes on ringing, then makes room and writes again. A queue on
+ * the full disk would end the process (docs/decisions/0005-bell-on-a-queue-in-memory.md): `--queue-on-disk` shows it.
+ *
+ *     deno run -A scripts/checks/full_disk.ts [--seconds 75] [--queue-on-disk]     as root, for it mounts a tmpfs
+ *
+ * Exits 0 when all held, 1 when not, 3 when no tmpfs could be mounted.
+ */
+import { join } from "node:path";
+import { makeLog } from "../../src/ops/log.ts";
+import { systemRuntime } from "../../src/runtime.ts";
+import type { Bell } from "../../src/store/bell.ts";
+import { denoKvBell, openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
+import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
+import { Change, key, type Kv, StoreError } from "../../src/store/kv.ts";
+
+const RING_EVERY_MS = 500;
+const MOST_LATE_MS = 1_000;
+
+const valueOf = (flag: string) => Deno.args.includes(flag) ? Deno.args[Deno.args.indexOf(flag) + 1] : undefined;
+
+const seconds = Number(valueOf("--seconds") ?? 75);
+const runtime = systemRuntime(makeLog("silent"));
+const { clock } = runtime;
+
+async function command(name: string, ...args: string[]): Promise<boolean> {
+  const { success } = await new Deno.Command(name, { args, stdout: "null", stderr: "null" }).output();
+  return success;
+}
+
+/** How many commits of 60 KiB it took. Throws what is not a full disk. */
+async function fill(kv: Kv): Promise<number> {
+  for (let commits = 0;; commits++) {
+    try {
+      await kv.commit(new Change().set(key<Uint8Array>("fill", commits), new Uint8Array(60 * 1024)));
+    } catch (error) {
+      if (error instanceof StoreError && error.code === "full") return commits;
+      throw error;
+    }
+  }
+}
+
+/** Resolves when the ring has come. */
+function ringOf(bell: Bell, topic: string, at: number): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = bell.hear(topic, () => {
+      stop();
+      resolve();
+    });
+    bell.ringAt(topic, at);
+  });
+}
+
+/** Sets one ring after the other, each when the one before has come. */
+async function ringOn(bell: Bell, kv: Kv): Promise<{ rings: number; worstMs: number; refused: number }> {
+  let worstMs = 0, rings = 0, refused = 0;
+  for (const end = clock.now() + seconds * 1000; clock.now() < end; rings++) {
+    const at = clock.now() + RING_EVERY_MS;
+    await ringOf(bell, `check/${rings}`, at);
+    worstMs = Math.max(worstMs, clock.now() - at);
+    await kv.commit(new Change().set(key<number>("after"), rings)).catch(() => refused++);
+  }
+  return { rings, worstMs, refused };
+}
+
+async function check(folder: string): Promise<boolean> {
+  const ballast = join(folder, "ballast");
+  await Deno.writeFile(ballast, new Uint8Array(2 * 1024 ** 2));
+  const kv = await openDenoKv(join(folder, "store", "kv.sqlite3"), { runtime });
+  const onDisk = Deno.args.includes("--queue-on-disk");
+  const bell = onDisk
+    ? denoKvBell(await Deno.openKv(join(folder, "queue.sqlite3")), { runtime })
+    : await openDenoKvBell({ runtime });
+  // Due while the disk is full: taking it from a queue writes.
+  const early = ringOf(bell, "check/early", clock.now() + 1_500);
+  const commits = await fill(kv);
+  // What the file system still has in small pieces goes too.
+  await Deno.writeFile(join(folder, "last"), new Uint8Array(1024 ** 2)).catch(() => {});
+  await early;
+  const { rings, worstMs, refused } = await ringOn(bell, kv);
+  await Deno.remove(ballast);
+  await Deno.remove(join(folder, "last"));
+  const again = await kv.commit(new Change().set(key<string>("after"), "room"));
+  await bell.close();
+  kv.close();
+  console.log(
+    `full after ${commits} commits; ${rings} rings in ${seconds} s, at worst ${worstMs} ms late; ` +
+      `${refused} commits refused; ${again ? "writes again" : "does not write again"}`,
+  );
+  return rings > 0 && worstMs < MOST_LATE_MS && refused > 0 && again !== null;
+}
+
+/** Runs this script again on a small file system, so that one is left to tell should the process end. */
+async function checkOnTmpfs(): Promise<number> {
+  const folder = await Deno.makeTempDir({ prefix: "paloma-full-" });
+  try {
+    if (!await command("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder)) {
+      console.log("skipped: no tmpfs could be mounted here");
+      return 3;
+    }
+    try {
+      const args = ["run", "-A", "--quiet", import.meta.filename!, ...Deno.args, "--in", folder];
+      const { code, signal } = await new Deno.Command(Deno.execPath(), { args }).spawn().status;
+      if (code > 1) console.log(`the process ended: ${signal ?? `exit ${code}`}`);
+      return code === 0 ? 0 : 1;
+    } finally {
+      await command("umount", folder);
+    }
+  } finally {
+    await Deno.remove(folder);
+  }
+}
+
+const inside = valueOf("--in");
+Deno.exit(inside ? await check(inside) ? 0 : 1 : await checkOnTmpfs());
