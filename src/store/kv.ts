@@ -7,8 +7,7 @@
  * - A commit is durable when its promise resolves to a version: that of every row it has set. It resolves to null, and
  *   nothing was written, when a check failed. It rejects with `StoreError` when the engine could not do it; whether it
  *   was written is then unknown only for `code: "unavailable"`.
- * - One commit holds at most 10 checks and 900 mutations, 700 KiB of values (large ones aside: they are split) and
- *   76 KiB of keys: the strictest engine's limits. More, or a value that cannot be cloned, is the caller's mistake: a
+ * - One commit holds at most what `COMMIT_LIMITS` says, large values aside: they are split. More, or a value that cannot be cloned, is the caller's mistake: a
  *   TypeError or RangeError, and nothing was written.
  * - Checks compare versions: a slot's `version` changes with every write of that key; `null` means "absent".
  * - Counters are signed 64-bit, start at 0, and `add` never conflicts. They read back as `bigint`.

@@ -3,14 +3,13 @@ import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { deleteKeys, deleteRange } from "../store/delete_range.ts";
+import { Change, type Key, type Kv } from "../store/kv.ts";
 import { deliveryId, wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
 import type { Delivery } from "./webhooks.ts";
 
 /** Failed deliveries stay for 30 days; delivered ones go together with their event. */
 const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
-/** Rows removed in one commit. */
-const BATCH = 400;
 /** Deliveries written in one commit: one that was tried often, with long errors, takes up to 6 KiB. */
 const WRITTEN_AT_ONCE = 100;
 
@@ -93,33 +92,23 @@ export async function sweepDeliveries(
       await purgeWebhook(kv, webhookId);
       continue;
     }
-    let change = new Change();
-    for await (const { key, value } of kv.list({ prefix: webhookKeys.deliveries(webhookId) })) {
-      // Orders grow with time: the first that is young enough ends it.
-      if (value.createdAt >= oldest || signal?.aborted) break;
-      if (value.status === "pending") continue;
-      change.delete(key);
-      removed++;
-      if (change.mutations.length < BATCH) continue;
-      await kv.commit(change);
-      change = new Change();
-    }
-    if (change.mutations.length > 0) await kv.commit(change);
+    removed += await deleteKeys(kv, endedBefore(kv, webhookId, oldest), { signal });
   }
   return removed;
+}
+
+/** Orders grow with time: the first delivery that is young enough ends it. */
+async function* endedBefore(kv: Kv, webhookId: string, oldest: number): AsyncGenerator<Key> {
+  for await (const { key, value } of kv.list({ prefix: webhookKeys.deliveries(webhookId) })) {
+    if (value.createdAt >= oldest) return;
+    if (value.status !== "pending") yield key;
+  }
 }
 
 /** Removes everything that was kept for a webhook whose row is gone; its progress last, so that a sweep finds the rest. */
 export async function purgeWebhook(kv: Kv, webhookId: string): Promise<void> {
   for (const prefix of [webhookKeys.deliveries(webhookId), webhookKeys.dueAttempts(webhookId)]) {
-    let change = new Change();
-    for await (const { key } of kv.list<unknown>({ prefix })) {
-      change.delete(key);
-      if (change.mutations.length < BATCH) continue;
-      await kv.commit(change);
-      change = new Change();
-    }
-    if (change.mutations.length > 0) await kv.commit(change);
+    await deleteRange(kv, { prefix });
   }
   await kv.commit(new Change().delete(webhookKeys.webhookProgress(webhookId)));
 }

@@ -19,10 +19,13 @@ import {
   type Slot,
   StoreError,
 } from "../kv.ts";
+import type { CommitLoad } from "../limits.ts";
 import { storeError } from "./store_error.ts";
 
 /** Deno KV answers at most this many keys in one `getMany`. */
 const KEYS_A_READ = 10;
+/** Below its 100 checks, 1,000 mutations, 80 KiB of keys and 800 KiB in all. */
+const LIMITS: CommitLoad = { checks: 90, mutations: 980, keyBytes: 76 * 1024, bytes: 760 * 1024 };
 /** Rows that one round of a `list` fetches; the engine's own maximum is 500. */
 const ROWS_A_ROUND = 200;
 /** How often one commit may lose the race for the file against other instances before it is given up as locked. */
@@ -41,7 +44,8 @@ export interface Connections {
  * Throws StoreError, `locked` when another process holds the file.
  */
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
-  return withChunks(withGroupCommit(denoKvEngine(await openConnections(path, options), options)), options);
+  const engine = denoKvEngine(await openConnections(path, options), options);
+  return withChunks(withGroupCommit(engine, { limits: LIMITS }), options);
 }
 
 async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {
@@ -111,7 +115,7 @@ function writeNothing(native: Deno.Kv): Promise<void> {
 /**
  * The bare engine: values up to 64 KiB, one atomic a commit. Limits of Deno KV itself are TypeErrors. One of them breaks
  * the atom: an `add` to a value that is no counter is refused, but what stands before it in the commit is written
- * (Deno 2.4 and 2.9). The types of `keys.ts` keep `add` to counters.
+ * (Deno 2.9). The types of each room's rows keep `add` to counters.
  */
 export function denoKvEngine({ writes, reads }: Connections, options: { runtime: Pick<Runtime, "clock"> }): Kv {
   async function write(change: Change): Promise<string | null> {

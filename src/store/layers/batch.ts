@@ -4,7 +4,7 @@
  */
 import { nameOfKey } from "../key_name.ts";
 import { Change, type Key, type Kv, StoreError } from "../kv.ts";
-import { keySize, sizeBound } from "./size.ts";
+import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 
 /** What became of one item of a flush; one item's failure leaves its neighbours alone. */
 export type Settled<Out> = PromiseSettledResult<Out>;
@@ -61,17 +61,17 @@ export class Batcher<In, Out> {
   }
 }
 
-/** Below Deno KV's 100 checks, 1,000 mutations, 80 KiB of keys and 800 KiB in all. */
-const MOST = { checks: 90, mutations: 980, keyBytes: 76 * 1024, bytes: 760 * 1024 };
 /** Mutations of an ordered build are known only when it runs. Too small a guess costs a retry one by one, no more. */
 const ORDERED_GUESS = { mutations: 12, keyBytes: 1024, bytes: 8 * 1024 };
 
 /**
  * Merges concurrent commits into one. A merged commit that fails is repeated change by change, so that one loser never
  * takes others down; changes that touch each other's keys are never merged, so that each still sees the one before.
+ * `limits` are the engine's own: a merged commit may hold more than one of a caller.
  */
-export function withGroupCommit(kv: Kv): Kv {
-  const batcher = new Batcher<Change, string | null>((changes) => commitMerged(kv, changes), { take: mergeable });
+export function withGroupCommit(kv: Kv, { limits }: { limits: Readonly<CommitLoad> }): Kv {
+  const take = (waiting: readonly Change[]) => mergeable(waiting, limits);
+  const batcher = new Batcher<Change, string | null>((changes) => commitMerged(kv, changes), { take });
   return {
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
@@ -118,32 +118,33 @@ function merge(changes: readonly Change[]): Change {
   return merged;
 }
 
-interface Load {
-  checks: number;
+interface Load extends CommitLoad {
   /** Names of the sequences in which the changes take a place: each is checked and written once. */
   sequences: Set<string>;
-  mutations: number;
-  keyBytes: number;
-  bytes: number;
 }
 
 /** How many of the waiting changes, oldest first, fit into one commit and leave each other's keys alone. */
-function mergeable(waiting: readonly Change[]): number {
+function mergeable(waiting: readonly Change[], limits: Readonly<CommitLoad>): number {
   if (waiting.length === 1) return 1;
   const load: Load = { checks: 0, sequences: new Set(), mutations: 0, keyBytes: 0, bytes: 0 };
   const touched: Touched = { checked: new Set(), written: new Set(), added: new Set() };
   let count = 0;
   for (const change of waiting) {
-    if (!grow(load, change) || !touch(touched, change)) break;
+    grow(load, change);
+    if (!isWithin(load, limits) || !touch(touched, change)) break;
     count++;
   }
   return count;
 }
 
-/** Adds the change to the load; false when the limits are passed. */
-function grow(load: Load, change: Change): boolean {
-  load.checks += change.checks.length;
-  load.mutations += change.mutations.length + change.orderedBuilds.length * ORDERED_GUESS.mutations;
+/** Adds the change to the load. */
+function grow(load: Load, change: Change): void {
+  const own = loadOf(change);
+  const ordered = change.orderedBuilds.length;
+  load.checks += own.checks;
+  load.mutations += own.mutations + ordered * ORDERED_GUESS.mutations;
+  load.keyBytes += own.keyBytes + ordered * ORDERED_GUESS.keyBytes;
+  load.bytes += own.bytes + ordered * ORDERED_GUESS.bytes;
   for (const { sequence } of change.orderedBuilds) {
     const name = nameOfKey(sequence);
     if (load.sequences.has(name)) continue;
@@ -151,15 +152,6 @@ function grow(load: Load, change: Change): boolean {
     load.checks++;
     load.mutations++;
   }
-  load.keyBytes += change.orderedBuilds.length * ORDERED_GUESS.keyBytes;
-  load.bytes += change.orderedBuilds.length * ORDERED_GUESS.bytes;
-  for (const check of change.checks) load.keyBytes += keySize(check.key);
-  for (const mutation of change.mutations) {
-    load.keyBytes += keySize(mutation.key);
-    load.bytes += keySize(mutation.key) + (mutation.kind === "set" ? sizeBound(mutation.value) : 16);
-  }
-  return load.checks <= MOST.checks && load.mutations <= MOST.mutations && load.keyBytes <= MOST.keyBytes &&
-    load.bytes <= MOST.bytes;
 }
 
 /** Keys, by name, that the changes of a batch check, write, and add to. */

@@ -7,28 +7,20 @@
  * A blob that no head names any more is garbage from then on, and `sweepChunks` takes it.
  */
 import type { Runtime } from "../../runtime.ts";
-import { storeKeys } from "./rows.ts";
+import { deleteKeys } from "../delete_range.ts";
+import { COMMIT_LIMITS } from "../limits.ts";
+import { type BlobRow, storeKeys } from "./rows.ts";
 import { Change, type Key, type Kv, type Mutation, type Row, type Slot, StoreError } from "../kv.ts";
 import { instanceNumber } from "./instance.ts";
 import { decodeRow, encodeValue, type Head, headRow, joinChunks, splitChunks } from "./row_format.ts";
 import { sizeBound } from "./size.ts";
 
-/** What one commit takes (the port's contract). */
-const MOST_CHECKS = 10;
-const MOST_MUTATIONS = 900;
-const MOST_BYTES = 700 * 1024;
 /** Chunks of one staging commit: 10 of 60 KiB. */
 const CHUNKS_A_COMMIT = 10;
 /** A commit that was staged so long ago has died with its process. */
 const STAGING_ABANDONED_MS = 60 * 60 * 1000;
 /** Blobs that one run of the sweep looks at. */
 const BLOBS_A_SWEEP = 1000;
-
-/** The row of a blob: which row's value it is, and in how many chunks it lies. */
-export interface BlobRow {
-  owner: Key;
-  parts: number;
-}
 
 export interface ChunkedKv extends Kv {
   /** Removes a slice of the chunks that no row names any more; the next call goes on from there. Answers how many blobs. */
@@ -60,7 +52,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
     for (const blob of blobs) small.mutations.push(blob.head);
     change.orderedBuilds.forEach(({ sequence, build }, place) => {
       // Blobs of ordered builds are numbered after the others, each build in a range of its own.
-      let index = large.length + place * MOST_MUTATIONS;
+      let index = large.length + place * COMMIT_LIMITS.mutations;
       small.ordered(sequence, (order) =>
         build(order).flatMap((mutation) => {
           if (mutation.kind !== "set") return [mutation];
@@ -135,7 +127,8 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
     for (const [i, blob] of settled.entries()) {
       if (signal.aborted) break;
       if (isNamedBy(heads[i]?.value, nameOf(blob))) continue;
-      await removeBlob(kv, blob);
+      // Chunks first, the blob's own row last, so that a sweep cut short finds the rest again.
+      await deleteKeys(kv, [...chunkKeys(nameOf(blob)), blob.key]);
       removed++;
     }
     return removed;
@@ -159,10 +152,9 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
 }
 
 function assertFits(change: Change): void {
-  if (change.checks.length > MOST_CHECKS) throw new RangeError(`a commit takes at most ${MOST_CHECKS} checks`);
-  if (change.mutations.length > MOST_MUTATIONS) {
-    throw new RangeError(`a commit takes at most ${MOST_MUTATIONS} mutations`);
-  }
+  const { checks, mutations } = COMMIT_LIMITS;
+  if (change.checks.length > checks) throw new RangeError(`a commit takes at most ${checks} checks`);
+  if (change.mutations.length > mutations) throw new RangeError(`a commit takes at most ${mutations} mutations`);
 }
 
 /** Names that no other process and no earlier run uses. */
@@ -192,7 +184,7 @@ function chunkKeys(head: Head): Key[] {
 function fitsTogether(...lists: readonly Mutation[][]): boolean {
   const mutations = lists.flat();
   const bytes = mutations.reduce((sum, each) => sum + (each.kind === "set" ? sizeBound(each.value) : 0), 0);
-  return mutations.length <= MOST_MUTATIONS && bytes <= MOST_BYTES;
+  return mutations.length <= COMMIT_LIMITS.mutations && bytes <= COMMIT_LIMITS.bytes;
 }
 
 function nameOf(blob: Row<BlobRow>): Head {
@@ -203,14 +195,4 @@ function nameOf(blob: Row<BlobRow>): Head {
 function isNamedBy(row: unknown, blob: Head): boolean {
   const decoded = decodeRow(row);
   return decoded.kind === "head" && decoded.head.stageId === blob.stageId && decoded.head.index === blob.index;
-}
-
-/** Chunks first, the blob's own row last, so that a sweep cut short finds the rest again. */
-async function removeBlob(kv: Kv, blob: Row<BlobRow>): Promise<void> {
-  const doomed = [...chunkKeys(nameOf(blob)), blob.key];
-  for (let i = 0; i < doomed.length; i += MOST_MUTATIONS) {
-    const change = new Change();
-    for (const key of doomed.slice(i, i + MOST_MUTATIONS)) change.delete(key);
-    await kv.commit(change);
-  }
 }

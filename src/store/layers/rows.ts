@@ -1,6 +1,11 @@
 /** The rows that the store keeps for itself; nothing above reads them. */
-import type { BlobRow } from "./chunk.ts";
-import { key, prefix } from "../kv.ts";
+import { type Key, key, prefix } from "../kv.ts";
+
+/** The row of a blob: which row's value it is, and in how many chunks it lies. */
+export interface BlobRow {
+  owner: Key;
+  parts: number;
+}
 
 export const storeKeys = {
   /** Never holds anything: deleting it waits until the file can be written. */

@@ -15,6 +15,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { networkKeys } from "./rows.ts";
+import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Kv, StoreError } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 
@@ -177,14 +178,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
 
 /** Drops all that links the line, its journal and its sent messages included. Throws StoreError. */
 export async function forgetLine(kv: Kv, lineId: string): Promise<void> {
-  for (;;) {
-    const change = new Change();
-    for await (const row of kv.list({ prefix: networkKeys.waLine(lineId) }, { limit: MUTATIONS_A_COMMIT })) {
-      change.delete(row.key);
-    }
-    if (change.mutations.length === 0) return;
-    await kv.commit(change);
-  }
+  await deleteRange(kv, { prefix: networkKeys.waLine(lineId) });
 }
 
 function encode(value: unknown): Uint8Array {

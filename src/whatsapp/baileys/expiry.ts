@@ -1,9 +1,9 @@
 /** Rows with an end: an index by day in place of the engine's own expiry, and the sweep that reads it. */
 import { networkKeys } from "./rows.ts";
+import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../../store/kv.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const ROWS_A_COMMIT = 200;
 
 export interface Expiring {
   row: Key;
@@ -23,15 +23,15 @@ export function expireAfter(change: Change, { row, lineId, kind, id, days, now }
 
 /** Drops what has ended: stanzas seen, messages sent. Returns how many rows. */
 export async function sweepExpired(kv: Kv, now: number): Promise<number> {
-  const today = Math.floor(now / DAY_MS);
-  let swept = 0;
-  for (;;) {
-    const change = new Change();
-    // The prefix's next key part is the day: everything before tomorrow.
-    const range = { prefix: networkKeys.waExpiries(), end: [...networkKeys.waExpiries(), today + 1] };
-    for await (const row of kv.list<Key>(range, { limit: ROWS_A_COMMIT })) change.delete(row.value).delete(row.key);
-    if (change.mutations.length === 0) return swept;
-    await kv.commit(change);
-    swept += change.mutations.length / 2;
+  return await deleteKeys(kv, ended(kv, Math.floor(now / DAY_MS))) / 2;
+}
+
+/** Each row before what says that it ends, so that a sweep cut short finds the rest again. */
+async function* ended(kv: Kv, today: number): AsyncGenerator<Key> {
+  // The prefix's next key part is the day: everything before tomorrow.
+  const range = { prefix: networkKeys.waExpiries(), end: [...networkKeys.waExpiries(), today + 1] };
+  for await (const { key, value } of kv.list<Key>(range)) {
+    yield value;
+    yield key;
   }
 }

@@ -25,7 +25,11 @@ function notedKv(answer: (change: Change) => string | null | Error = () => "v1")
     }
     return await work;
   };
-  return { kv: withGroupCommit(kv), commits, flow };
+  return {
+    kv: withGroupCommit(kv, { limits: { checks: 90, mutations: 980, keyBytes: 76 * 1024, bytes: 760 * 1024 } }),
+    commits,
+    flow,
+  };
 }
 
 Deno.test("what arrives while a flush is in flight goes into the next one together, in order", async () => {
