@@ -44,6 +44,7 @@ import type { Runtime } from "./runtime.ts";
 import { dataKeys } from "./data/rows.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
+import type { Bell } from "./store/bell.ts";
 import type { Kv } from "./store/kv.ts";
 import type { Seal } from "./store/seal.ts";
 import { sweeps } from "./ops/sweeps.ts";
@@ -99,20 +100,20 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   await using starting = new AsyncDisposableStack();
   starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
   const data = starting.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
-  const { services, url } = await gatewayRole(options, data);
+  const bell = starting.adopt(await openDenoKvBell({ runtime }), (bell) => bell.close());
+  // What a crash left of a bulk that nobody was told of.
+  await removeAllStaged(data.kv);
+  const { services, url } = await gatewayRole(options, { data, bell });
   await startServices(starting, services);
   runtime.log.info({ url: url(), dataDir: config.dataDir }, "the gateway is up");
 
   const running = starting.move();
+  let stopped: Promise<void> | null = null;
   return {
     baseUrl: `${url()}/v1`,
     panelUrl: `${url()}/panel`,
     accounts: data.accounts,
-    async stop() {
-      if (running.disposed) return;
-      await running.disposeAsync();
-      runtime.log.info("the gateway has stopped");
-    },
+    stop: () => stopped ??= running.disposeAsync().then(() => runtime.log.info("the gateway has stopped")),
   };
 }
 
@@ -126,7 +127,7 @@ interface Role {
 /** The whole gateway in one process: `paloma serve`. */
 async function gatewayRole(
   { config, runtime, openNetwork = baileysNetwork }: GatewayOptions,
-  data: DataFolder,
+  { data, bell }: { data: DataFolder; bell: Bell },
 ): Promise<Role> {
   const { kv, seal, accounts } = data;
   const stopping = new AbortController();
@@ -142,7 +143,6 @@ async function gatewayRole(
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
   const network = openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp });
-  const bell = await openDenoKvBell({ runtime });
   const supervisor = new Supervisor({
     kv,
     runtime,
@@ -197,11 +197,10 @@ async function gatewayRole(
   return {
     url,
     services: [
-      { start: () => Promise.resolve(), stop: () => bell.close() },
-      { start: () => removeAllStaged(kv), stop: () => Promise.resolve() },
+      // Before the lines, whose media links carry the port.
       requests,
       together(dispatcher, supervisor, maintenance),
-      // Media links carry the port, so requests come before the lines; they end before them too, with all they asked for.
+      // And to the end before the lines, which bring about what requests ask for.
       { start: () => Promise.resolve(), stop: requests.stop },
     ],
   };

@@ -37,7 +37,7 @@ export interface Listening {
   /** `http://HOST:PORT`, as a client on this machine reaches it. */
   url: string;
   port: number;
-  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. */
+  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. Idempotent. */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -69,10 +69,11 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
   const unreadable = (error: unknown) => unreadableAnswer(error, ids.next("req"));
   try {
     const server = await serve(app, { host, port, clock, limits, unreadable });
+    let stopped: Promise<void> | null = null;
     return {
       url: `http://${reachable(host)}:${server.port}`,
       port: server.port,
-      stop: (graceMs = GRACE_MS) => server.stop(graceMs),
+      stop: (graceMs = GRACE_MS) => stopped ??= server.stop(graceMs),
     };
   } catch (error) {
     throw new CannotListen(`${bracketed(host)}:${port}`, error as Error);
