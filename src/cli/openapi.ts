@@ -1,6 +1,6 @@
 /** `paloma openapi`: the OpenAPI document on stdout, without a running gateway. */
 import type { Command } from "commander";
-import { openApiDocument } from "../http/api/openapi.ts";
+import { openApiDocument } from "../http/docs/openapi.ts";
 import { print } from "./output.ts";
 
 export function addOpenapiCommand(root: Command): void {

@@ -6,28 +6,20 @@ import { Hono, type MiddlewareHandler } from "@hono/hono";
 import type { Caller } from "../account/account.ts";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
-import { addAccount } from "./resources/account.ts";
 import { makeAuth } from "./edge/auth.ts";
 import { checkContentType, checkLength, discardRest, MIB, parseJson, readBytes } from "./body/body.ts";
 import { makeClientAddress } from "./edge/client_address.ts";
 import type { ApiContext, ApiEnv } from "./api/context.ts";
 import { cors } from "./edge/cors.ts";
 import { addDocs } from "./docs/docs.ts";
-import { addEvents } from "./resources/events.ts";
-import { addHealth } from "./resources/health.ts";
 import { idempotencyKey, repeatable } from "./api/idempotency.ts";
-import { answerJson } from "./api/json_answer.ts";
 import { makeLimitRate } from "./edge/limits.ts";
-import { addMedia } from "./resources/media.ts";
-import { addMessages } from "./resources/messages.ts";
 import { PathIndex } from "./api/path_index.ts";
-import { problemOf, renderProblem } from "./api/problem.ts";
+import { answerJson, problemOf, renderProblem } from "./api/answer.ts";
 import type { Answer, Api, ApiRequest, Route } from "./api/route.ts";
-import { addSends } from "./resources/sends/sends.ts";
+import { addResources } from "./resources/resources.ts";
 import type { Services } from "./api/services.ts";
-import { addSessions } from "./resources/sessions.ts";
 import { validate } from "./api/validation.ts";
-import { addWebhooks } from "./resources/webhooks.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]);
@@ -43,15 +35,7 @@ export function createApi(services: Services): Hono<ApiEnv> {
   app.onError((error, c) => refuse(c, problemOf(error), clock));
   app.notFound((c) => refuse(c, noRoute(c, paths), clock));
 
-  const api = makeApi(app, { services, paths });
-  addSessions(api, services);
-  addSends(api, services);
-  addMessages(api, services);
-  addWebhooks(api, services);
-  addEvents(api, services);
-  addMedia(api, services);
-  addAccount(api, services);
-  addHealth(api, services);
+  addResources(makeApi(app, { services, paths }), services);
   addDocs(app, paths);
   return app;
 }

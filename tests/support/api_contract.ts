@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
-import { openApiDocument } from "../../src/http/api/openapi.ts";
+import { openApiDocument } from "../../src/http/docs/openapi.ts";
 import type { ApiStage } from "./api_world.ts";
 
 interface Media {

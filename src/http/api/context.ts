@@ -16,7 +16,7 @@ export interface ApiEnv {
     requestId: string;
     /** What the request has earned for the head of its answer, whatever that will be: CORS, limits, its id. */
     headers: Record<string, string>;
-    /** The status of an answer that is written already (`json_answer.ts`). */
+    /** The status of an answer that is written already (`answer.ts`). */
     written?: number;
     /** Set once the key is known to be valid. */
     caller?: Caller;

@@ -1,7 +1,7 @@
 /** `/openapi.json`, and `/docs`: a page of static files that shows it, offline. */
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "../api/context.ts";
-import { openApiDocument } from "../api/openapi.ts";
+import { openApiDocument } from "./openapi.ts";
 import { addPage } from "../api/page.ts";
 import type { PathIndex } from "../api/path_index.ts";
 

@@ -6,7 +6,7 @@ import type { Hono } from "@hono/hono";
 import { Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
-import { problemDocument, problemOf } from "../api/problem.ts";
+import { problemDocument, problemOf } from "../api/answer.ts";
 import { bracketed, reachable, type Serve } from "./serve.ts";
 import { serveConnections, serveHttp } from "./serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";

@@ -6,6 +6,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Hono } from "@hono/hono";
 import { RequestError } from "@hono/node-server";
+import { settledWithin, within } from "../../base/within.ts";
 import { sleep } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
 import type { HttpServer, ServeOptions } from "./serve.ts";
@@ -69,13 +70,11 @@ export async function serveConnections(
   }
 
   /** A body that has not come by then is given up, and its connection with it. */
-  function answerInTime(request: Request, peer: string): Promise<Response> {
+  async function answerInTime(request: Request, peer: string): Promise<Response> {
     const answer = answerTo(request, peer).catch((error) => last(unreadable(error)));
-    if (request.body === null) return answer;
-    return new Promise((resolve) => {
-      const cancel = clock.after(limits.requestMs, () => resolve(last(new Response(null, { status: 408 }))));
-      answer.then(resolve).finally(cancel);
-    });
+    if (request.body === null) return await answer;
+    const inTime = await within(clock, limits.requestMs, answer);
+    return inTime === "late" ? last(new Response(null, { status: 408 })) : inTime;
   }
 
   async function answerTo(request: Request, peer: string): Promise<Response> {
@@ -93,15 +92,10 @@ export async function serveConnections(
       stopped = true;
       listener.close();
       for (const http of idle) http.close();
-      const over = Promise.withResolvers<void>();
-      const cancel = clock.after(graceMs, () => {
-        for (const http of served.keys()) http.close();
-        // A handler that goes on for nobody is not waited for.
-        over.resolve();
-      });
       await accepting;
-      await Promise.race([Promise.all(served.values()), over.promise]);
-      cancel();
+      // A handler that goes on for nobody is not waited for.
+      const ended = await settledWithin(clock, graceMs, Promise.all(served.values()));
+      if (!ended) { for (const http of served.keys()) http.close(); }
     },
   };
 }

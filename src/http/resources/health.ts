@@ -1,6 +1,6 @@
 /** What operators and their tools ask: alive, ready, how busy. No key; the gateway binds to loopback unless told otherwise. */
 import { z } from "@hono/zod-openapi";
-import { sleep } from "../../runtime.ts";
+import { within } from "../../base/within.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import type { Services } from "../api/services.ts";
 
@@ -57,13 +57,6 @@ export function addHealth(api: Api, services: Pick<Services, "metrics" | "probe"
 }
 
 async function storageAnswers({ probe, runtime }: Pick<Services, "probe" | "runtime">): Promise<boolean> {
-  const answered = new AbortController();
-  const tooLong = sleep(runtime.clock, PROBE_MS, answered.signal).then(() => false);
-  try {
-    return await Promise.race([probe().then(() => true), tooLong]);
-  } catch {
-    return false;
-  } finally {
-    answered.abort();
-  }
+  const answers = probe().then(() => true, () => false);
+  return await within(runtime.clock, PROBE_MS, answers) === true;
 }

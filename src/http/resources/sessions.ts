@@ -4,7 +4,7 @@ import { type Line, LINE_STATUSES } from "../../line/line.ts";
 import type { Lines } from "../../line/lines.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, queryInt, Timestamp } from "../api/schemas.ts";
+import { idOf, idParams, isoTime, PhoneNumber, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Session = z.object({
@@ -39,28 +39,6 @@ const NewSession = z.strictObject({
     example: undefined,
   }),
 }).openapi("NewSession");
-
-const Check = z.object({
-  exists: z.boolean().openapi({ description: "Whether the number has an account on the messaging app" }),
-  jid: z.string().openapi({ example: "34600111222@s.whatsapp.net" }),
-}).openapi("NumberCheck");
-
-const Group = z.object({
-  id: z.string().openapi({ description: "Group JID", example: "120363025246125486@g.us" }),
-  name: z.string().openapi({ example: "Family" }),
-  description: z.string(),
-  size: z.int().openapi({ description: "Number of participants", example: 12 }),
-  isAdmin: z.boolean().openapi({ description: "Whether the connected number is admin" }),
-  createdAt: Timestamp,
-}).openapi("Group");
-
-const QueuedMessage = z.object({
-  messageId: idOf("message", "msg"),
-  to: z.string(),
-  status: z.enum(["queued", "processing"]),
-  position: z.int().openapi({ description: "From 1: the one that leaves next, or is on its way" }),
-  estimatedDeparture: Timestamp.nullable().openapi({ description: "null while the session is not connected" }),
-}).openapi("QueuedMessage");
 
 const params = idParams("session", "ses");
 const one = { description: "The session", schema: z.object({ data: Session }) };
@@ -113,18 +91,6 @@ const getStatus = route({
   problems: ["not_found"],
 });
 
-const checkNumber = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/sessions/{id}/check-number",
-  operationId: "checkNumber",
-  summary: "Ask whether a number is on the messaging app",
-  description: "When the network cannot be asked the answer is an error, never a guess.",
-  body: z.strictObject({ number: PhoneNumber }).openapi("NumberToCheck"),
-  answers: { 200: { description: "What the network says", schema: z.object({ data: Check }) } },
-  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
-});
-
 const reconnect = route({
   ...ofOne,
   method: "post",
@@ -169,48 +135,18 @@ const deleteSession = route({
   problems: ["not_found"],
 });
 
-const listGroups = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}/groups",
-  operationId: "listGroups",
-  summary: "List the groups of the line",
-  description: "The session must be `connected`.",
-  answers: { 200: { description: "The groups", schema: z.object({ data: z.array(Group) }) } },
-  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
-});
-
-const getQueue = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}/queue",
-  operationId: "getQueue",
-  summary: "Look at what waits to be sent",
-  description: "In the order of departure; the time is an estimate from the pauses of the plan.",
-  query: z.object({
-    limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
-  }),
-  answers: { 200: { description: "What waits", schema: z.object({ data: z.array(QueuedMessage) }) } },
-  problems: ["not_found"],
-});
-
 export const sessionRoutes = [
   listSessions,
   createSession,
   getQr,
   getStatus,
-  checkNumber,
   reconnect,
   disconnect,
   logOut,
   deleteSession,
-  listGroups,
-  getQueue,
 ];
 
-type Needed = Pick<Services, "lines" | "queueView" | "idempotency">;
-
-export function addSessions(api: Api, { lines, queueView, idempotency }: Needed): void {
+export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "lines" | "idempotency">): void {
   api.on(listSessions, async ({ caller }) => ok({ data: (await lines.list(caller.account.id)).map(sessionOf) }));
 
   api.on(createSession, async ({ caller, body: { name, pairingPhone }, repeat }) => {
@@ -230,11 +166,6 @@ export function addSessions(api: Api, { lines, queueView, idempotency }: Needed)
     async ({ caller, params }) => ok({ data: sessionOf(await lines.get(caller.account.id, params.id)) }),
   );
 
-  api.on(checkNumber, async ({ caller, params, body }) => {
-    const { exists, jid } = await lines.checkNumber(caller.account.id, params.id, body.number);
-    return ok({ data: { exists, jid } });
-  });
-
   const wishes: [typeof reconnect, Parameters<Lines["wish"]>[2]][] = [
     [reconnect, "connect"],
     [disconnect, "pause"],
@@ -247,24 +178,6 @@ export function addSessions(api: Api, { lines, queueView, idempotency }: Needed)
       async ({ caller, params }) => ok({ data: sessionOf(await lines.wish(caller.account.id, params.id, wish)) }),
     );
   }
-
-  api.on(listGroups, async ({ caller, params }) => {
-    const groups = await lines.groups(caller.account.id, params.id);
-    return ok({ data: groups.map((group) => ({ ...group, createdAt: isoTime(group.createdAt) })) });
-  });
-
-  api.on(getQueue, async ({ caller, params, query }) => {
-    const queued = await queueView(caller.account.id, params.id, { limit: query.limit });
-    return ok({
-      data: queued.map(({ message, place, estimatedDepartureAt }) => ({
-        messageId: message.id,
-        to: message.to,
-        status: message.status,
-        position: place,
-        estimatedDeparture: isoTimeOrNull(estimatedDepartureAt),
-      })),
-    });
-  });
 }
 
 /** A line as the API shows it. */

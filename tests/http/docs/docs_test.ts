@@ -6,7 +6,7 @@ import { KEY, SAMPLES } from "../../../src/http/docs/samples.js";
 import { listen } from "../../../src/http/listen/listen.ts";
 import { makeLog } from "../../../src/ops/log.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
-import { openApiDocument } from "../../../src/http/api/openapi.ts";
+import { openApiDocument } from "../../../src/http/docs/openapi.ts";
 import { assertFits, operations } from "../../support/api_contract.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
 

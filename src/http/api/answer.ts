@@ -1,12 +1,35 @@
-/** The renderer of errors: every failure becomes RFC 9457 problem+json with a code of the catalogue. */
+/** How a request is answered: with JSON, and with the problem that an error is. */
+import { Buffer } from "node:buffer";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { CATALOGUE, Problem } from "../../errors.ts";
 import { StoreError } from "../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/connection.ts";
 import type { ApiContext } from "./context.ts";
-import { answerJson } from "./json_answer.ts";
 
 /** Seconds after which it makes sense to try again when the storage is in trouble. */
 const STORAGE_RETRY_SECONDS = 5;
+
+export interface JsonAnswer {
+  status: number;
+  body: unknown;
+  /** Beside those that the request has earned on its way (`c.var.headers`). */
+  headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * The answer; for a request within the process a Response of its own. On a connection it is written straight to it: as a
+ * Response it would be read back as a stream, which costs a third of what a small request costs in all.
+ */
+export function answerJson(c: ApiContext, { status, body, headers }: JsonAnswer): Response {
+  const text = JSON.stringify(body);
+  const head = { ...c.get("headers"), ...headers };
+  const outgoing = c.env?.outgoing;
+  if (!outgoing) return new Response(text, { status, headers: head });
+  outgoing.writeHead(status, { ...head, "content-length": Buffer.byteLength(text) });
+  outgoing.end(text);
+  c.set("written", status);
+  return RESPONSE_ALREADY_SENT;
+}
 
 /** The problem that an error is; whatever nobody foresaw is `internal_error` and tells the client nothing. */
 export function problemOf(error: unknown): Problem {

@@ -2,28 +2,9 @@
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import { CATALOGUE, type ProblemCode } from "../../errors.ts";
 import { VERSION } from "../../version.ts";
-import { accountRoutes } from "../resources/account.ts";
 import { WEBHOOK_BODIES } from "../resources/event_schemas.ts";
-import { eventRoutes } from "../resources/events.ts";
-import { healthRoutes } from "../resources/health.ts";
-import { mediaRoutes } from "../resources/media.ts";
-import { messageRoutes } from "../resources/messages.ts";
-import { type Route, TAGS } from "./route.ts";
-import { sendRoutes } from "../resources/sends/sends.ts";
-import { sessionRoutes } from "../resources/sessions.ts";
-import { webhookRoutes } from "../resources/webhooks.ts";
-
-/** Every route that the gateway serves to its clients, in the order of the reference. */
-export const ROUTES: readonly Route[] = [
-  ...sessionRoutes,
-  ...sendRoutes,
-  ...messageRoutes,
-  ...webhookRoutes,
-  ...eventRoutes,
-  ...mediaRoutes,
-  ...accountRoutes,
-  ...healthRoutes,
-] as readonly Route[];
+import { type Route, TAGS } from "../api/route.ts";
+import { ROUTES } from "../resources/resources.ts";
 
 export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 

@@ -1,0 +1,46 @@
+/** What waits in the queue of a line. */
+import { z } from "@hono/zod-openapi";
+import { type Api, ok, route } from "../api/route.ts";
+import { idOf, idParams, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const QueuedMessage = z.object({
+  messageId: idOf("message", "msg"),
+  to: z.string(),
+  status: z.enum(["queued", "processing"]),
+  position: z.int().openapi({ description: "From 1: the one that leaves next, or is on its way" }),
+  estimatedDeparture: Timestamp.nullable().openapi({ description: "null while the session is not connected" }),
+}).openapi("QueuedMessage");
+
+const base = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
+
+const getQueue = route({
+  ...base,
+  method: "get",
+  path: "/v1/sessions/{id}/queue",
+  operationId: "getQueue",
+  summary: "Look at what waits to be sent",
+  description: "In the order of departure; the time is an estimate from the pauses of the plan.",
+  query: z.object({
+    limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
+  }),
+  answers: { 200: { description: "What waits", schema: z.object({ data: z.array(QueuedMessage) }) } },
+  problems: ["not_found"],
+});
+
+export const queueRoutes = [getQueue];
+
+export function addQueue(api: Api, { queueView }: Pick<Services, "queueView">): void {
+  api.on(getQueue, async ({ caller, params, query }) => {
+    const queued = await queueView(caller.account.id, params.id, { limit: query.limit });
+    return ok({
+      data: queued.map(({ message, place, estimatedDepartureAt }) => ({
+        messageId: message.id,
+        to: message.to,
+        status: message.status,
+        position: place,
+        estimatedDeparture: isoTimeOrNull(estimatedDepartureAt),
+      })),
+    });
+  });
+}

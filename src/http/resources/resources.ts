@@ -1,0 +1,41 @@
+/** Every resource of the API: what it declares, for the reference, and what serves it. */
+import type { Api, Route } from "../api/route.ts";
+import type { Services } from "../api/services.ts";
+import { accountRoutes, addAccount } from "./account.ts";
+import { addContacts, contactRoutes } from "./contacts.ts";
+import { addEvents, eventRoutes } from "./events.ts";
+import { addGroups, groupRoutes } from "./groups.ts";
+import { addHealth, healthRoutes } from "./health.ts";
+import { addMedia, mediaRoutes } from "./media.ts";
+import { addMessages, messageRoutes } from "./messages.ts";
+import { addQueue, queueRoutes } from "./queue.ts";
+import { addSends, sendRoutes } from "./sends/sends.ts";
+import { addSessions, sessionRoutes } from "./sessions.ts";
+import { addWebhooks, webhookRoutes } from "./webhooks.ts";
+
+interface Resource {
+  routes: readonly unknown[];
+  add(api: Api, services: Services): void;
+}
+
+/** In the order of the reference. */
+const RESOURCES: readonly Resource[] = [
+  { routes: sessionRoutes, add: addSessions },
+  { routes: contactRoutes, add: addContacts },
+  { routes: groupRoutes, add: addGroups },
+  { routes: queueRoutes, add: addQueue },
+  { routes: sendRoutes, add: addSends },
+  { routes: messageRoutes, add: addMessages },
+  { routes: webhookRoutes, add: addWebhooks },
+  { routes: eventRoutes, add: addEvents },
+  { routes: mediaRoutes, add: addMedia },
+  { routes: accountRoutes, add: addAccount },
+  { routes: healthRoutes, add: addHealth },
+];
+
+/** Every route that the gateway serves to its clients. */
+export const ROUTES = RESOURCES.flatMap(({ routes }) => routes) as readonly Route[];
+
+export function addResources(api: Api, services: Services): void {
+  for (const { add } of RESOURCES) add(api, services);
+}
