@@ -1,17 +1,23 @@
 /** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
 import type { OutgoingBody } from "../whatsapp/connection.ts";
 import { file, type FileContent } from "./kinds/file.ts";
-import type { Attachment, Kind, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
+import type { Attachment, Kind, KindRequest, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
 import { text, type TextContent } from "./kinds/text.ts";
 
 export type OutgoingContent = TextContent | FileContent;
 
 export type MessageKind = OutgoingContent["kind"];
 
-/** A new kind is one file in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/encode.ts`. */
-export const KINDS = { text, image: file, video: file, audio: file, document: file };
+/** A new kind is one file in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/`. */
+const KINDS = { text, image: file, video: file, audio: file, document: file };
 
 export const MESSAGE_KINDS = Object.keys(KINDS) as MessageKind[];
+
+/** The kinds that a request in JSON asks for, each with how. */
+export const KIND_REQUESTS = MESSAGE_KINDS.flatMap((kind) => {
+  const request: KindRequest<OutgoingContent> | undefined = KINDS[kind].request;
+  return request ? [{ kind, ...request }] : [];
+});
 
 function kindOf({ kind }: OutgoingContent): Kind<OutgoingContent> {
   return KINDS[kind];

@@ -3,15 +3,13 @@ import { safeFilename } from "../../media/filename.ts";
 import type { FileKind } from "../../whatsapp/connection.ts";
 import { fileKind } from "./file_kind.ts";
 import type { Attachment, Kind, RemoteFile, StoredFile } from "./kind.ts";
-import { Caption } from "./text.ts";
 
 export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<File> {
   kind: FileKind;
   caption: string | null;
 }
 
-export const file = {
-  fields: { caption: Caption.nullish() },
+export const file: Kind<FileContent> = {
   preview: ({ caption, filename }) => ({ text: null, caption, filename }),
   characters: ({ caption, filename, file }) =>
     (caption ?? "").length + filename.length + ("url" in file ? file.url.length : 0),
@@ -21,7 +19,7 @@ export const file = {
   },
   attachment: (content) => content,
   withAttachment: ({ caption }, { file, filename, mimetype }) => fileContent(file, { filename, mimetype, caption }),
-} satisfies Kind<FileContent>;
+};
 
 /** Kind and mimetype by the name's extension; for an extension that is not known, the mimetype that a server gave. */
 export function fileContent<File>(

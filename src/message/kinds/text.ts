@@ -1,6 +1,6 @@
 /** Text. */
 import { z } from "zod";
-import type { Kind } from "./kind.ts";
+import { type Kind, kindRequest } from "./kind.ts";
 
 /** Most characters of a text or a caption. */
 const MAX_TEXT = 65_536;
@@ -16,12 +16,16 @@ export const Text = textOf(1).meta({ minLength: 1, maxLength: MAX_TEXT });
 /** What goes with an image, a video or a document. */
 export const Caption = textOf(0).meta({ maxLength: MAX_TEXT, example: "Your invoice" });
 
-export const text = {
-  fields: { text: Text.meta({ example: "Hello 👋" }) },
+export const text: Kind<TextContent> = {
+  request: kindRequest({
+    summary: "Send a text",
+    fields: { text: Text.meta({ example: "Hello 👋" }) },
+    contentOf: ({ text }) => ({ kind: "text", text }),
+  }),
   preview: ({ text }) => ({ text, caption: null, filename: null }),
   characters: ({ text }) => text.length,
   body: (content) => content,
-} satisfies Kind<TextContent>;
+};
 
 function textOf(minimum: number) {
   return z.string()

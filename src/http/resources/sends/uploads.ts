@@ -1,7 +1,7 @@
 /** Sends whose file comes with the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
 import { safeFilename } from "../../../media/filename.ts";
-import { file as fileKind, fileContent } from "../../../message/kinds/file.ts";
+import { fileContent } from "../../../message/kinds/file.ts";
 import { Caption } from "../../../message/kinds/text.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
@@ -40,7 +40,7 @@ const DocumentMessage = z.strictObject({
   to: Recipient,
   file: base64,
   filename,
-  ...fileKind.fields,
+  caption: Caption.nullish(),
   ttl,
 }).openapi("DocumentMessage");
 
