@@ -1,13 +1,12 @@
 /** How many messages one commit takes. */
+import { COMMIT_LIMITS } from "../store/limits.ts";
 import { charactersIn, type OutgoingContent } from "./content.ts";
 
-/**
- * Messages of one commit, well below the 900 rows that it may have: with up to five rows each, for one may be an answer
- * kept, and each may wait until a second of its own.
- */
-const MESSAGES_A_COMMIT = 160;
-/** Bytes of one commit, well below the 700 KiB that it may have. */
-const BYTES_A_COMMIT = 512 * 1024;
+/** Rows of one message: one may be an answer kept, and each may wait until a second of its own. */
+const ROWS_A_MESSAGE = 5;
+/** Some rows are the account's: ledger, history, quota. */
+const MESSAGES_A_COMMIT = Math.floor((COMMIT_LIMITS.mutations - 100) / ROWS_A_MESSAGE);
+const BYTES_A_COMMIT = COMMIT_LIMITS.bytes - 188 * 1024;
 /** A message's rows without its content, measured at about 600 bytes. */
 const BYTES_A_MESSAGE = 1024;
 

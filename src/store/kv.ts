@@ -46,6 +46,11 @@ export interface Row<T> extends Slot<T> {
   readonly version: string;
 }
 
+/** Whether something stands at the key. */
+export function isRow<T>(slot: Slot<T>): slot is Row<T> {
+  return slot.version !== null;
+}
+
 /** A stretch of keys below `prefix`: `start` included, `end` excluded; both are full keys. */
 export interface Range<T> {
   prefix: PrefixOf<T>;

@@ -7,6 +7,7 @@
  * conflicts, group commit sums it, and since each change of a message is committed once, the sums are exact. `queued`
  * is 0 everywhere, so a new message costs nothing here.
  */
+import { LRUCache } from "lru-cache";
 import { messageKeys } from "../rows.ts";
 import type { Change, Kv } from "../../store/kv.ts";
 import { BLOCK_SIZE } from "./ledger.ts";
@@ -46,18 +47,16 @@ function countOfOne(code: number): bigint {
  * and are remembered: the deep pages of a long history then cost no read of the index.
  */
 export class EndedStretches {
-  readonly #stretches = new Map<string, BigUint64Array>();
+  readonly #stretches = new LRUCache<string, BigUint64Array>({ max: REMEMBERED_STRETCHES });
 
   get(name: string): BigUint64Array | undefined {
     return this.#stretches.get(name);
   }
 
-  /** Remembers the stretch if all below it has ended; forgets the one remembered longest when there are too many. */
+  /** Remembers the stretch if all below it has ended. */
   offer(name: string, level: number, counters: BigUint64Array): void {
     if (level === TOP || counters.length < FANOUT || !counters.every((counter) => hasEnded(level, counter))) return;
     this.#stretches.set(name, counters);
-    if (this.#stretches.size <= REMEMBERED_STRETCHES) return;
-    for (const oldest of this.#stretches.keys()) return void this.#stretches.delete(oldest);
   }
 }
 

@@ -48,7 +48,7 @@ export function openArchive(path: string): ArchiveReader | null {
       for (let number = 0;; number++) {
         const row = read.get(name, number);
         if (row === undefined) return;
-        yield row.bytes as Uint8Array;
+        if (row.bytes instanceof Uint8Array) yield row.bytes;
       }
     },
     writeStore(store) {

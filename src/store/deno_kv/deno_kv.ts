@@ -3,6 +3,7 @@
  * `openDenoKv` is the whole store: this engine, under group commit, under chunked values.
  */
 import { dirname } from "node:path";
+import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { withGroupCommit } from "../layers/batch.ts";
 import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
@@ -10,6 +11,7 @@ import { withOrder } from "../layers/order.ts";
 import { storeKeys } from "../layers/rows.ts";
 import {
   type Change,
+  isRow,
   type Key,
   type Kv,
   type ListOptions,
@@ -88,18 +90,13 @@ async function makePrivate(path: string): Promise<void> {
  * closing it, which is done once the file is free.
  */
 async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
-  const outcome = Promise.withResolvers<void>();
-  const cancel = clock.after(OPENING_MS, () => outcome.reject(new Error("database is locked")));
   const written = writeNothing(native);
-  written.then(outcome.resolve, outcome.reject);
   try {
-    await outcome.promise;
+    if (await within(clock, OPENING_MS, written) === "late") throw new Error("database is locked");
   } catch (error) {
     const close = () => native.close();
     written.then(close, close);
     throw error;
-  } finally {
-    cancel();
   }
 }
 
@@ -158,7 +155,10 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
         ...(limit === Infinity ? {} : { limit }),
       });
       try {
-        for await (const entry of rows) yield slotOf<T>(entry) as Row<T>;
+        for await (const entry of rows) {
+          const slot = slotOf<T>(entry);
+          if (isRow(slot)) yield slot;
+        }
       } catch (error) {
         throw storeError(error);
       }

@@ -10,7 +10,7 @@ import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
 import { COMMIT_LIMITS } from "../limits.ts";
 import { type BlobRow, storeKeys } from "./rows.ts";
-import { Change, type Key, type Kv, type Mutation, type Row, type Slot, StoreError } from "../kv.ts";
+import { Change, isRow, type Key, type Kv, type Mutation, type Row, type Slot, StoreError } from "../kv.ts";
 import { instanceNumber } from "./instance.ts";
 import { decodeRow, encodeValue, type Head, headRow, joinChunks, splitChunks } from "./row_format.ts";
 import { sizeBound } from "./size.ts";
@@ -142,7 +142,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
       if (range.prefix.length === 0) throw new RangeError("a list needs a prefix of at least one part");
       for await (const row of kv.list(range, listing)) {
         const slot = await whole<T>(row);
-        if (slot.version !== null) yield slot as Row<T>;
+        if (isRow(slot)) yield slot;
       }
     },
     commit,

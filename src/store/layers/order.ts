@@ -2,7 +2,8 @@
  * Commits that take a place in a sequence: the sequence's row is checked and raised in the commit itself, so two
  * processes can never hand out places out of order. Sequences are independent: what one account writes holds up no other.
  */
-import { KeyedQueue } from "../../base/keyed_queue.ts";
+import { LRUCache } from "lru-cache";
+import PQueue from "p-queue";
 import type { Runtime } from "../../runtime.ts";
 import { nameOfKey } from "../key_name.ts";
 import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../kv.ts";
@@ -21,9 +22,9 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
   const { clock } = options.runtime;
   const instance = instanceNumber(kv);
   /** Rows of sequences as this instance last wrote them, by name. */
-  const remembered = new Map<string, Slot<number>>();
+  const remembered = new LRUCache<string, Slot<number>>({ max: MOST_REMEMBERED });
   /** One at a time: at once, all but one would take their places in vain. */
-  const queue = new KeyedQueue();
+  const queue = new PQueue({ concurrency: 1 });
   /** The highest place that this instance has handed out, in any sequence: no two events share an id. */
   let highest = 0;
 
@@ -50,7 +51,6 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
       for (const row of rows) placed.check(row).set<number>(row.key, place);
       const version = await kv.commit(placed);
       if (version !== null) {
-        if (remembered.size > MOST_REMEMBERED) remembered.clear();
         for (const { key } of rows) remembered.set(nameOfKey(key), { key, value: place, version });
         return version;
       }
@@ -65,8 +65,7 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, listing) => kv.list(range, listing),
-    commit: (change) =>
-      change.orderedBuilds.length === 0 ? kv.commit(change) : queue.add("", () => commitOrdered(change)),
+    commit: (change) => change.orderedBuilds.length === 0 ? kv.commit(change) : queue.add(() => commitOrdered(change)),
     close: () => kv.close(),
   };
 }

@@ -34,7 +34,7 @@ export function headRow(head: Head): Uint8Array {
 /** The value of a row, or the head that says where it lies. */
 export function decodeRow(row: unknown): { kind: "value"; value: unknown } | { kind: "head"; head: Head } {
   if (!(row instanceof Uint8Array)) return { kind: "value", value: row };
-  // A copy, not a view: Deno 2.4 reads byte arrays inside the value from the wrong place of a view.
+  // A copy, not a view: Deno 2.6 reads byte arrays inside the value from the wrong place of a view (2.9 does not).
   const body = row.slice(1);
   if (row[0] === SERIALISED) return { kind: "value", value: v8.deserialize(body) };
   return { kind: "head", head: JSON.parse(Buffer.from(body).toString()) };

@@ -16,14 +16,15 @@ import {
 import { LRUCache } from "lru-cache";
 import { networkKeys } from "./rows.ts";
 import { deleteRange } from "../../store/delete_range.ts";
+import { COMMIT_LIMITS } from "../../store/limits.ts";
 import { Change, type Kv, StoreError } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 
 /** Bytes of encoded keys that one line keeps in memory: some hundred sessions. */
 const CACHE_BYTES = 256 * 1024;
-/** One commit holds 900 mutations and 700 KiB (kv.ts); a first upload of 812 pre-keys fits. */
-const MUTATIONS_A_COMMIT = 850;
-const BYTES_A_COMMIT = 600 * 1024;
+/** A first upload of 812 pre-keys fits; sealing adds some bytes to each. */
+const MUTATIONS_A_COMMIT = COMMIT_LIMITS.mutations - 50;
+const BYTES_A_COMMIT = COMMIT_LIMITS.bytes - 100 * 1024;
 const UNCACHED = new Set(["pre-key", "journal", "undecryptable"]);
 
 /** Rows of the adapter's own beside the library's types: they ride in its transactions. */
