@@ -1,4 +1,5 @@
 /** Sweeps: what removes rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
+import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -17,11 +18,11 @@ export function makeMaintenance(sweeps: readonly Sweep[], options: { runtime: Ru
   const { clock, log, random } = options.runtime;
   const abort = new AbortController();
   const timers = new Map<Sweep, () => void>();
-  let last: Promise<void> = Promise.resolve();
+  const queue = new PQueue({ concurrency: 1 });
 
   function plan(sweep: Sweep, delayMs: number): void {
     if (abort.signal.aborted) return;
-    const turn = () => last = last.then(() => run(sweep)).then(() => plan(sweep, sweep.everyMs));
+    const turn = () => void queue.add(() => run(sweep)).then(() => plan(sweep, sweep.everyMs));
     timers.set(sweep, clock.after(delayMs, turn));
   }
 
@@ -46,7 +47,7 @@ export function makeMaintenance(sweeps: readonly Sweep[], options: { runtime: Ru
     async stop() {
       abort.abort();
       for (const cancel of timers.values()) cancel();
-      await last;
+      await queue.onIdle();
     },
   };
 }

@@ -14,6 +14,7 @@ import {
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
+import PQueue from "p-queue";
 import { networkKeys } from "./rows.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { COMMIT_LIMITS } from "../../store/limits.ts";
@@ -72,7 +73,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   const underway = new Set<Promise<unknown>>();
   let closed = false;
   let savedCreds = stored === creds ? encode(creds) : null;
-  let lastSave: Promise<unknown> = Promise.resolve();
+  const saves = new PQueue({ concurrency: 1 });
 
   /** Every write goes through here, so that `close` can wait for it. */
   function commit(change: Change): Promise<void> {
@@ -153,11 +154,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
       },
       set: (data: SignalDataSet) => write(data),
     },
-    saveCreds() {
-      const save = lastSave.then(writeCreds);
-      lastSave = save.catch(() => {});
-      return save;
-    },
+    saveCreds: () => saves.add(writeCreds),
     async list<T>(type: OwnKeyType) {
       const rows = new Map<string, T>();
       for await (const row of kv.list<Uint8Array>({ prefix: networkKeys.waKeysOf(lineId, type) })) {
@@ -170,7 +167,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
       return bytes ? decode<T>(bytes) : null;
     },
     async close() {
-      await lastSave;
+      await saves.onIdle();
       closed = true;
       await Promise.allSettled(underway);
     },
