@@ -3,6 +3,7 @@ import type { Api, Route } from "../api/route.ts";
 import type { Services } from "../api/services.ts";
 import { accountRoutes, addAccount } from "./account.ts";
 import { addContacts, contactRoutes } from "./contacts.ts";
+import { addDeliveries, deliveryRoutes } from "./deliveries.ts";
 import { addEvents, eventRoutes } from "./events.ts";
 import { addGroups, groupRoutes } from "./groups.ts";
 import { addHealth, healthRoutes } from "./health.ts";
@@ -27,6 +28,7 @@ const RESOURCES: readonly Resource[] = [
   { routes: sendRoutes, add: addSends },
   { routes: messageRoutes, add: addMessages },
   { routes: webhookRoutes, add: addWebhooks },
+  { routes: deliveryRoutes, add: addDeliveries },
   { routes: eventRoutes, add: addEvents },
   { routes: mediaRoutes, add: addMedia },
   { routes: accountRoutes, add: addAccount },

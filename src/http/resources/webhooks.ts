@@ -1,10 +1,10 @@
-/** Webhooks: where events are posted, the log of it, and sending again (spec, "Webhooks"). */
+/** Webhooks: where events are posted (spec, "Webhooks"); `deliveries.ts` tells how that went. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES, type EventName } from "../../event/event.ts";
-import { type Delivery, DELIVERY_STATUSES, type MadeWebhook, type Webhook } from "../../webhook/webhooks.ts";
+import type { MadeWebhook, Webhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const webhookFields = {
@@ -25,26 +25,6 @@ const WebhookWithSecret = z.object({
   ...webhookFields,
   secret: z.string().openapi({ description: "Verifies signatures; shown in this response only", example: "whsec_…" }),
 }).openapi("WebhookWithSecret");
-
-const deliveryId = z.string().regex(/^dlv_[0-9a-z]{11,80}$/, "is not the id of a delivery").openapi({
-  description: "Id of the delivery",
-  example: "dlv_0000000000421y5z7abcde",
-});
-
-const DeliveryRecord = z.object({
-  id: deliveryId,
-  eventId: z.string().openapi({ example: "evt_0000000000000042" }),
-  event: z.enum(EVENT_NAMES),
-  status: z.enum(DELIVERY_STATUSES),
-  attempts: z.array(z.object({
-    at: Timestamp,
-    status: z.int().nullable().openapi({ description: "HTTP status; null when no response came" }),
-    durationMs: z.number(),
-    error: z.string().nullable(),
-  })),
-  createdAt: Timestamp,
-  nextAttemptAt: Timestamp.nullable(),
-}).openapi("Delivery");
 
 const url = z.url({ protocol: /^https?$/, error: "must be an https URL" }).max(2048).openapi({
   description: "HTTPS address of the client that receives the POSTs; hosts that the operator allows may be plain http",
@@ -110,59 +90,6 @@ const deleteWebhook = route({
   answers: { 200: { description: "The webhook as it was", schema: one } },
 });
 
-const listDeliveries = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/webhooks/{id}/deliveries",
-  operationId: "listDeliveries",
-  summary: "Read the delivery log",
-  description: "Newest event first.",
-  query: z.object({
-    status: z.enum(DELIVERY_STATUSES).optional(),
-    before: deliveryId.optional().openapi({ description: "`next` of the page before" }),
-    limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
-  }),
-  answers: {
-    200: {
-      description: "A page of the log",
-      schema: z.object({
-        data: z.array(DeliveryRecord),
-        next: z.string().nullable().openapi({
-          description: "Goes into `before` for the next page; null: there is none",
-        }),
-      }),
-    },
-  },
-});
-
-const redeliver = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
-  operationId: "redeliver",
-  summary: "Deliver one event again",
-  params: params.extend({ deliveryId }),
-  answers: { 200: { description: "The delivery", schema: z.object({ data: DeliveryRecord }) } },
-});
-
-const redeliverSince = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/webhooks/{id}/redeliver",
-  operationId: "redeliverSince",
-  summary: "Deliver everything since a time again",
-  body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
-    .openapi(
-      "RedeliverSince",
-    ),
-  answers: {
-    200: {
-      description: "How many deliveries were scheduled",
-      schema: z.object({ data: z.object({ scheduled: z.int() }) }),
-    },
-  },
-});
-
 const testWebhook = route({
   ...ofOne,
   method: "post",
@@ -190,9 +117,6 @@ export const webhookRoutes = [
   createWebhook,
   updateWebhook,
   deleteWebhook,
-  listDeliveries,
-  redeliver,
-  redeliverSince,
   testWebhook,
   rotateSecret,
 ];
@@ -221,22 +145,6 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
     async ({ caller, params }) => ok({ data: recordOf(await webhooks.remove(caller.account.id, params.id)) }),
   );
 
-  api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
-    const page = await webhooks.deliveries(caller.account.id, params.id, { status, before, limit });
-    return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
-  });
-
-  api.on(
-    redeliver,
-    async ({ caller, params }) =>
-      ok({ data: deliveryOf(await webhooks.redeliver(caller.account.id, params.id, params.deliveryId)) }),
-  );
-
-  api.on(redeliverSince, async ({ caller, params, body }) => {
-    const { scheduled } = await webhooks.redeliverSince(caller.account.id, params.id, Date.parse(body.since));
-    return ok({ data: { scheduled } });
-  });
-
   api.on(testWebhook, async ({ caller, params }) => {
     const { eventId } = await webhooks.test(caller.account.id, params.id);
     return ok({ data: { eventId } });
@@ -260,19 +168,6 @@ function recordOf(webhook: Webhook): z.infer<typeof WebhookRecord> {
     previousSecretUntil: isoTimeOrNull(previousSecretUntil),
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),
-  };
-}
-
-function deliveryOf(delivery: Delivery): z.infer<typeof DeliveryRecord> {
-  const { id, eventId, event, status, attempts, createdAt, nextAttemptAt } = delivery;
-  return {
-    id,
-    eventId,
-    event,
-    status,
-    attempts: attempts.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) })),
-    createdAt: isoTime(createdAt),
-    nextAttemptAt: isoTimeOrNull(nextAttemptAt),
   };
 }
 

@@ -1,0 +1,116 @@
+/** What became of each event at a webhook, and delivering it again (spec, "Webhooks"). */
+import { z } from "@hono/zod-openapi";
+import { EVENT_NAMES } from "../../event/event.ts";
+import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhooks.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const deliveryId = z.string().regex(/^dlv_[0-9a-z]{11,80}$/, "is not the id of a delivery").openapi({
+  description: "Id of the delivery",
+  example: "dlv_0000000000421y5z7abcde",
+});
+
+const DeliveryRecord = z.object({
+  id: deliveryId,
+  eventId: z.string().openapi({ example: "evt_0000000000000042" }),
+  event: z.enum(EVENT_NAMES),
+  status: z.enum(DELIVERY_STATUSES),
+  attempts: z.array(z.object({
+    at: Timestamp,
+    status: z.int().nullable().openapi({ description: "HTTP status; null when no response came" }),
+    durationMs: z.number(),
+    error: z.string().nullable(),
+  })),
+  createdAt: Timestamp,
+  nextAttemptAt: Timestamp.nullable(),
+}).openapi("Delivery");
+
+const params = idParams("webhook", "whk");
+const ofOne = { tag: "Webhooks", access: "key", params, problems: ["not_found"] } as const;
+
+const listDeliveries = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/webhooks/{id}/deliveries",
+  operationId: "listDeliveries",
+  summary: "Read the delivery log",
+  description: "Newest event first.",
+  query: z.object({
+    status: z.enum(DELIVERY_STATUSES).optional(),
+    before: deliveryId.optional().openapi({ description: "`next` of the page before" }),
+    limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
+  }),
+  answers: {
+    200: {
+      description: "A page of the log",
+      schema: z.object({
+        data: z.array(DeliveryRecord),
+        next: z.string().nullable().openapi({
+          description: "Goes into `before` for the next page; null: there is none",
+        }),
+      }),
+    },
+  },
+});
+
+const redeliver = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+  operationId: "redeliver",
+  summary: "Deliver one event again",
+  params: params.extend({ deliveryId }),
+  answers: { 200: { description: "The delivery", schema: z.object({ data: DeliveryRecord }) } },
+});
+
+const redeliverSince = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/webhooks/{id}/redeliver",
+  operationId: "redeliverSince",
+  summary: "Deliver everything since a time again",
+  body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
+    .openapi(
+      "RedeliverSince",
+    ),
+  answers: {
+    200: {
+      description: "How many deliveries were scheduled",
+      schema: z.object({ data: z.object({ scheduled: z.int() }) }),
+    },
+  },
+});
+
+export const deliveryRoutes = [listDeliveries, redeliver, redeliverSince];
+
+export function addDeliveries(api: Api, { webhooks }: Pick<Services, "webhooks">): void {
+  api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
+    const page = await webhooks.deliveries(caller.account.id, params.id, { status, before, limit });
+    return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
+  });
+
+  api.on(
+    redeliver,
+    async ({ caller, params }) =>
+      ok({ data: deliveryOf(await webhooks.redeliver(caller.account.id, params.id, params.deliveryId)) }),
+  );
+
+  api.on(redeliverSince, async ({ caller, params, body }) => {
+    const { scheduled } = await webhooks.redeliverSince(caller.account.id, params.id, Date.parse(body.since));
+    return ok({ data: { scheduled } });
+  });
+}
+
+function deliveryOf(delivery: Delivery): z.infer<typeof DeliveryRecord> {
+  const { id, eventId, event, status, attempts, createdAt, nextAttemptAt } = delivery;
+  return {
+    id,
+    eventId,
+    event,
+    status,
+    attempts: attempts.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) })),
+    createdAt: isoTime(createdAt),
+    nextAttemptAt: isoTimeOrNull(nextAttemptAt),
+  };
+}
