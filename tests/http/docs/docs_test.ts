@@ -76,7 +76,7 @@ const RUNNERS: Record<keyof typeof SAMPLES, { file: string; command: string[]; p
   JavaScript: {
     file: "sample.mjs",
     command: [Deno.execPath(), "run", "-A"],
-    // The samples need it, and Deno 2.4 has it not.
+    // The samples need it, and Deno 2.6 has it not.
     probe: [Deno.execPath(), "eval", "Deno.exit('openAsBlob' in await import('node:fs') ? 0 : 1)"],
   },
   Python: { file: "sample.py", command: ["python3"], probe: ["python3", "-c", "import requests"] },
