@@ -12,11 +12,12 @@ import { backup, restore } from "./data/backup.ts";
 import { type DataFolder, openDataFolder, pathsOf } from "./data/data_folder.ts";
 import { readAllowList } from "./egress/address.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
-import { makeEventLog } from "./event/event_log.ts";
+import { makeEventLog } from "./event/log.ts";
 import { splitEventOrder } from "./event/order_migration.ts";
 import { addGauges } from "./ops/gauges.ts";
 import { listen, type Listening } from "./http/listen/listen.ts";
 import { createApi } from "./http/server.ts";
+import { nameGenerations } from "./line/generation_migration.ts";
 import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
@@ -49,13 +50,13 @@ import type { Kv } from "./store/kv.ts";
 import type { Seal } from "./store/seal.ts";
 import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
-import { makeWebhooks } from "./webhook/webhooks_on_store.ts";
+import { makeWebhooks } from "./webhook/webhooks.ts";
 import { baileysNetwork } from "./whatsapp/baileys/network.ts";
 import type { Network } from "./whatsapp/connection.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
-const migrations = [indexFileEnds, splitEventOrder];
+const migrations = [indexFileEnds, splitEventOrder, nameGenerations];
 
 /**
  * The data folder that the settings name, for the gateway and for the commands beside it. Each throws StoreError, and

@@ -1,6 +1,10 @@
-/** The event log: appended in the commit that it reports (promise 4), read by cursor. */
-import type { Change } from "../store/kv.ts";
-import type { EventName, LoggedEvent, NewEvent } from "./event.ts";
+/** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
+import { eventKeys } from "./rows.ts";
+import type { Change, Kv, Row } from "../store/kv.ts";
+import type { Runtime } from "../runtime.ts";
+import { invalid } from "../errors.ts";
+import { EVENT_ID, type EventName, type LoggedEvent, type NewEvent } from "./event.ts";
+import { plain } from "./plain.ts";
 
 export interface EventQuery {
   /** Id of the last event seen; null: from the oldest kept. */
@@ -37,4 +41,98 @@ export interface EventLog {
   newest(accountId: string): Promise<string | null>;
   /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
   subscribe(accountId: string, wake: () => void): () => void;
+}
+
+/** Rows that one read looks at: a filter that fits nothing must not read a whole log in one request. */
+const SCAN_LIMIT = 2_000;
+const ID_PREFIX = "evt_";
+const ID = new RegExp(`^${EVENT_ID}$`);
+
+/** The id under which clients know the event at this place of the log. */
+export function eventId(order: string): string {
+  return ID_PREFIX + order;
+}
+
+/** The place in the log that an event id names. Throws Problem validation_failed at `path` when it is no event id. */
+export function orderOf(id: string, path = "after"): string {
+  if (!ID.test(id)) throw invalid(path, "is not the id of an event");
+  return id.slice(ID_PREFIX.length);
+}
+
+export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
+  const listeners = new Map<string, Set<() => void>>();
+  return {
+    append(change, event) {
+      const createdAt = runtime.clock.now();
+      const { accountId, sessionId } = event;
+      const sessionName = plain(event.sessionName);
+      const body = { event: event.event, data: plain(event.data) } as typeof event;
+      const appended: { id: string | null } = { id: null };
+      change.ordered(eventKeys.eventOrder(accountId), (order) => {
+        const id = eventId(order);
+        appended.id = id;
+        const logged: LoggedEvent = { ...body, id, accountId, sessionId, sessionName, createdAt };
+        return [{ kind: "set", key: eventKeys.event(accountId, order), value: logged }];
+      });
+      change.add(eventKeys.eventCount(accountId), 1);
+      return appended;
+    },
+
+    committed(accountId) {
+      for (const wake of listeners.get(accountId) ?? []) wake();
+    },
+
+    async read(accountId, query) {
+      const after = query.after === null ? null : orderOf(query.after);
+      const floor = after === null ? null : (await kv.get(eventKeys.eventFloor(accountId))).value;
+      const page = await scan(kv, { accountId, after, query });
+      return { ...page, gap: after !== null && floor !== null && after < floor };
+    },
+
+    async newest(accountId) {
+      for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: 1, reverse: true })) {
+        return value.id;
+      }
+      return null;
+    },
+
+    subscribe(accountId, wake) {
+      const wakes = listeners.get(accountId) ?? new Set();
+      listeners.set(accountId, wakes);
+      wakes.add(wake);
+      return () => {
+        wakes.delete(wake);
+        if (wakes.size === 0 && listeners.get(accountId) === wakes) listeners.delete(accountId);
+      };
+    },
+  };
+}
+
+/** The rows after `after` (excluded), oldest first. */
+export function eventsAfter(
+  kv: Kv,
+  accountId: string,
+  { after, limit }: { after: string | null; limit: number },
+): AsyncIterable<Row<LoggedEvent>> {
+  const prefix = eventKeys.events(accountId);
+  // The start of a range is included; no order has another as its beginning, so one more character is just past it.
+  return kv.list({ prefix, ...(after === null ? {} : { start: [...prefix, after + "\0"] }) }, { limit });
+}
+
+async function scan(
+  kv: Kv,
+  { accountId, after, query }: { accountId: string; after: string | null; query: EventQuery },
+): Promise<Omit<EventPage, "gap">> {
+  const { types, sessionId, limit } = query;
+  const filtered = types !== null || sessionId !== null;
+  const events: LoggedEvent[] = [];
+  let next: string | null = null;
+  for await (const row of eventsAfter(kv, accountId, { after, limit: filtered ? SCAN_LIMIT : limit })) {
+    next = row.value.id;
+    if (types !== null && !types.includes(row.value.event)) continue;
+    if (sessionId !== null && row.value.sessionId !== sessionId) continue;
+    events.push(row.value);
+    if (events.length === limit) break;
+  }
+  return { events, next };
 }

@@ -3,7 +3,7 @@ import { eventKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import type { Runtime } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
-import { orderOf } from "./event_log.ts";
+import { orderOf } from "./log.ts";
 
 /** Seven days: a client that is down over a long weekend still catches up. */
 const EVENT_KEEP_MS = 7 * 24 * 3_600_000;

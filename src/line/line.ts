@@ -1,7 +1,7 @@
 /**
  * A line: one phone number linked to an account; the API calls it a session.
  *
- * HTTP, panel and commands write what is *wanted*; the supervisor brings it about and writes what *is* (promise 5).
+ * HTTP, panel and commands write what is *wanted*; the line's session brings it about and writes what *is* (promise 5).
  *
  * | status       | means                                                                                     |
  * |--------------|-------------------------------------------------------------------------------------------|
@@ -103,18 +103,18 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
 export const DELETED_REASON = "The owner deleted it.";
 
 /** What the owner wants of the line. */
-export type LineWish = "connected" | "paused" | "logged_out" | "deleted";
+export type Wanted = "connected" | "paused" | "logged_out" | "deleted";
 
 export interface Line {
   id: string;
   accountId: string;
   name: string;
-  wanted: LineWish;
-  /** Grows with every wish, so that "reconnect" twice in a row is two wishes. */
-  wishNumber: number;
-  /** The last wish that the supervisor took up; smaller than `wishNumber` while one waits. */
-  takenWish: number;
-  /** True after an end that only a new wish undoes: replaced by another client, logged out, a link nobody accepted. */
+  wanted: Wanted;
+  /** Grows whenever the owner asks for something, so that "reconnect" twice in a row is done twice. */
+  generation: number;
+  /** The last generation that the session took up; smaller than `generation` while one waits. */
+  observedGeneration: number;
+  /** True after an end that only the owner undoes: replaced by another client, logged out, a link nobody accepted. */
   halted: boolean;
   status: LineStatus;
   /** Digits; null until linked once. */
@@ -139,8 +139,8 @@ export function newLine(fields: Pick<Line, "id" | "accountId" | "name" | "pairin
   return {
     ...fields,
     wanted: "connected",
-    wishNumber: 1,
-    takenWish: 0,
+    generation: 1,
+    observedGeneration: 0,
     halted: false,
     status: "initializing",
     phone: null,

@@ -1,13 +1,18 @@
-/** One line's row as its keeper writes it: by the table of states, with the event that a change owes, in one commit. */
+/** A line's rows as its session writes them: by the table of states, with the event that a change owes, in one commit. */
+import QRCode from "qrcode";
 import type { EventLog } from "../event/log.ts";
 import type { NewEvent } from "../event/event.ts";
-import { type Runtime, sleep } from "../runtime.ts";
+import { retry } from "../base/retry.ts";
+import type { Runtime } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
+import { messageKeys } from "../message/rows.ts";
+import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv } from "../store/kv.ts";
+import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
-import { qrDataUrl } from "./qr.ts";
 
-const TROUBLE_PAUSE_MS = 1_000;
+/** In a code most rows repeat the one above: a third of the time of trying every filter, and a smaller picture. */
+const PNG = { filterType: 2, deflateStrategy: 0, deflateLevel: 6 };
 
 /** The present name of a line, for the events of its messages; "" when it is gone. */
 export function makeSessionName(kv: Kv): (lineId: string) => Promise<string> {
@@ -39,13 +44,13 @@ export class LineRow {
 
   /** Null when the line is gone. */
   async read(): Promise<Line | null> {
-    return (await this.persistently(() => this.#deps.kv.get(lineKeys.line(this.#options.lineId)))).value;
+    return (await this.untilDone(() => this.#deps.kv.get(lineKeys.line(this.#options.lineId)))).value;
   }
 
   /** Moves the line as the table says, with its event; what the table does not know changes nothing. */
   async change(trigger: LineTrigger, patch: Partial<Line>): Promise<void> {
     const qr = trigger === "qr" && patch.qr ? await qrDataUrl(patch.qr) : null;
-    const line = await this.persistently(() => this.#commit(trigger, patch, qr));
+    const line = await this.untilDone(() => this.#commit(trigger, patch, qr));
     if (!line) return;
     const { id: lineId, accountId, status, reason } = line;
     this.#deps.events.committed(accountId);
@@ -70,17 +75,11 @@ export class LineRow {
   }
 
   /** Tries for as long as it takes: what has happened must be written, whatever trouble the store is in. */
-  async persistently<T>(work: () => Promise<T>): Promise<T> {
+  untilDone<T>(work: () => Promise<T>): Promise<T> {
     const { lineId, signal } = this.#options;
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        if (signal.aborted) throw error;
-        this.#deps.runtime.log.warn({ lineId, error: String(error) }, "a line's change waits");
-        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, signal);
-      }
-    }
+    const { clock, log } = this.#deps.runtime;
+    const onRetry = (error: unknown) => log.warn({ lineId, error: String(error) }, "a line's change waits");
+    return retry(work, { clock, pauseMs: STORE_PAUSE_MS, signal, onRetry });
   }
 }
 
@@ -92,4 +91,19 @@ function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null 
   if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
   if (after.status !== "disconnected" && after.status !== "logged_out") return null;
   return { ...of, event: "session.disconnected", data: { status: after.status, reason: after.reason ?? "" } };
+}
+
+/**
+ * Removes every row that only this line needs, its own last: a crash in between begins again. Its messages stay in the
+ * history.
+ */
+export async function deleteLine(kv: Kv, line: Line): Promise<void> {
+  await deleteRange(kv, { prefix: lineKeys.seenOfLine(line.id) });
+  await deleteRange(kv, { prefix: messageKeys.networkIdsOfLine(line.id) });
+  await deleteKeys(kv, [lineKeys.pacing(line.id), lineKeys.lineUsed(line.id), lineKeys.line(line.id)]);
+}
+
+/** A data URL of a PNG, `data:image/png;base64,…` (spec, "Session QR / pairing result"). */
+export function qrDataUrl(text: string): Promise<string> {
+  return QRCode.toDataURL(text, { errorCorrectionLevel: "M", margin: 4, scale: 6, rendererOpts: PNG });
 }

@@ -1,4 +1,4 @@
-/** The lines as the HTTP floor uses them: it writes wishes, the supervisor fulfils them (promise 5). */
+/** The lines as the HTTP floor uses them: it writes what is wanted, sessions bring it about (promise 5). */
 import type { Accounts } from "../account/account.ts";
 import { notFound, Problem } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
@@ -7,8 +7,8 @@ import { lineKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Connection, Group, NumberCheck } from "../whatsapp/connection.ts";
-import { DELETED_REASON, type Line, type LineStatus, type LineWish, newLine } from "./line.ts";
-import { qrDataUrl } from "./qr.ts";
+import { DELETED_REASON, type Line, type LineStatus, newLine, type Wanted } from "./line.ts";
+import { qrDataUrl } from "./line_row.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 export interface Lines {
@@ -24,10 +24,10 @@ export interface Lines {
    */
   linking(accountId: string, lineId: string): Promise<Linking>;
   /**
-   * Resolves to the line after the wish was written and, for at most some seconds, awaited: a client that reads the
+   * Resolves to the line after what is wanted was written and, for at most some seconds, awaited: a client that reads the
    * answer of `disconnect` sees `disconnected`. Deleting resolves to the last record, unlinked.
    */
-  wish(accountId: string, lineId: string, wish: Wish): Promise<Line>;
+  want(accountId: string, lineId: string, wanted: Wanted): Promise<Line>;
   /**
    * The line a send goes out on. Given: that one, if it is linked; offline is fine, the message waits. Not given: the
    * oldest connected, else the oldest that is linked and comes back by itself, so that a short drop loses no send.
@@ -47,10 +47,8 @@ export interface NewLineOptions {
   name: string;
   pairingPhone: string | null;
   /** Adds what is to be written with the line or not at all; called anew for each try. */
-  beside?: (change: Change, line: Line) => void;
+  commitWith?: (change: Change, line: Line) => void;
 }
-
-export type Wish = "connect" | "pause" | "log_out" | "delete";
 
 /** How far linking is: the spec's "Session QR / pairing result". */
 export interface Linking {
@@ -63,30 +61,23 @@ export interface LinesDeps {
   kv: Kv;
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
-  supervisor: Pick<Supervisor, "wished" | "watch" | "connection">;
+  supervisor: Pick<Supervisor, "reconcile" | "watch" | "connection">;
 }
 
 /** What is to be said of a line when its row is gone. */
 const DELETED = { status: "logged_out", linked: false, qr: null, pairingCode: null, reason: DELETED_REASON } as const;
 
-/** How long an answer waits for a wish to come true. */
-const WISH_WITHIN_MS = 5_000;
+/** How long an answer waits for what is wanted. */
+const RECONCILED_WITHIN_MS = 5_000;
 /** Lines read at a time when the first connected one is looked for. */
 const READ_AT_ONCE = 20;
 
-const WANTED: Readonly<Record<Wish, LineWish>> = {
-  connect: "connected",
-  pause: "paused",
-  log_out: "logged_out",
-  delete: "deleted",
-};
-
-/** Where each wish leads; a client's answer waits for it. Deleted is when the row is gone. */
-const FULFILLED: Readonly<Record<Wish, readonly LineStatus[]>> = {
-  connect: ["connected", "qr", "pairing"],
-  pause: ["disconnected", "logged_out"],
-  log_out: ["logged_out"],
-  delete: [],
+/** Where what is wanted leads; a client's answer waits for it. Deleted is when the row is gone. */
+const REACHED: Readonly<Record<Wanted, readonly LineStatus[]>> = {
+  connected: ["connected", "qr", "pairing"],
+  paused: ["disconnected", "logged_out"],
+  logged_out: ["logged_out"],
+  deleted: [],
 };
 
 export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lines {
@@ -131,7 +122,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   }
 
   /** The commit that makes a line. Throws Problem session_limit_reached. */
-  async function creationOf(accountId: string, { name, pairingPhone, beside }: NewLineOptions) {
+  async function creationOf(accountId: string, { name, pairingPhone, commitWith }: NewLineOptions) {
     const caller = await accounts.caller(accountId);
     if (!caller) throw notFound("account");
     const count = await kv.get(lineKeys.lineCount(accountId));
@@ -147,18 +138,18 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     const change = new Change().check(count).set(lineKeys.lineCount(accountId), (count.value ?? 0) + 1)
       .checkAbsent(lineKeys.line(line.id)).set(lineKeys.line(line.id), line)
       .set(lineKeys.lineOfAccount(accountId, createdAt, line.id), line.id);
-    beside?.(change, line);
+    commitWith?.(change, line);
     return { change, result: line };
   }
 
-  /** Writes the wish. Deleting takes the line out of the account's list and count at once. */
-  function write(accountId: string, lineId: string, wish: Wish): Promise<Line> {
+  /** Writes the next generation. Deleting takes the line out of the account's list and count at once. */
+  function write(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
     return retryOnConflict(kv, async () => {
       const slot = await row(accountId, lineId);
-      const line: Line = { ...slot.value, wanted: WANTED[wish], wishNumber: slot.value.wishNumber + 1 };
+      const line: Line = { ...slot.value, wanted, generation: slot.value.generation + 1 };
       const change = new Change().check(slot).set(lineKeys.line(lineId), line);
       sendable.delete(lineId);
-      if (wish === "delete") {
+      if (wanted === "deleted") {
         const count = await kv.get(lineKeys.lineCount(accountId));
         change.check(count).set(lineKeys.lineCount(accountId), Math.max(0, (count.value ?? 0) - 1));
         change.delete(lineKeys.lineOfAccount(accountId, line.createdAt, lineId));
@@ -169,7 +160,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
 
   /** Waits until `done` says so of the line, or the time is over; resolves to the line as it then is. */
   async function until(lineId: string, last: Line, done: (line: Line) => boolean): Promise<Line> {
-    const over = runtime.clock.now() + WISH_WITHIN_MS;
+    const over = runtime.clock.now() + RECONCILED_WITHIN_MS;
     for (let line = last;;) {
       const changed = new AbortController();
       const unwatch = supervisor.watch(lineId, () => changed.abort());
@@ -186,15 +177,15 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     }
   }
 
-  async function fulfil(accountId: string, lineId: string, wish: Wish): Promise<Line> {
-    const wished = wish === "delete"
-      ? await counting.add(accountId, () => write(accountId, lineId, wish))
-      : await write(accountId, lineId, wish);
-    supervisor.wished(wished);
+  async function bringAbout(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
+    const written = wanted === "deleted"
+      ? await counting.add(accountId, () => write(accountId, lineId, wanted))
+      : await write(accountId, lineId, wanted);
+    supervisor.reconcile(written);
     return await until(
       lineId,
-      wished,
-      (line) => line.takenWish >= wished.wishNumber && (FULFILLED[wish].includes(line.status) || line.halted),
+      written,
+      (line) => line.observedGeneration >= written.generation && (REACHED[wanted].includes(line.status) || line.halted),
     );
   }
 
@@ -209,7 +200,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
   return {
     async create(accountId, options) {
       const line = await counting.add(accountId, () => retryOnConflict(kv, () => creationOf(accountId, options)));
-      supervisor.wished(line);
+      supervisor.reconcile(line);
       return line;
     },
 
@@ -225,15 +216,15 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     async linking(accountId, lineId) {
       let { value: line } = await row(accountId, lineId);
       const ranOut = line.status === "disconnected" && !line.linked && line.wanted === "connected";
-      if (ranOut) line = await fulfil(accountId, lineId, "connect");
+      if (ranOut) line = await bringAbout(accountId, lineId, "connected");
       const { status, qr, pairingCode } = line;
       return { status, qr: qr === null ? null : await qrDataUrl(qr), pairingCode };
     },
 
-    async wish(accountId, lineId, wish) {
+    async want(accountId, lineId, wanted) {
       // The row of it goes with a deleted line.
       const before = (await kv.get(lineKeys.lineUsed(lineId))).value;
-      const line = await fulfil(accountId, lineId, wish);
+      const line = await bringAbout(accountId, lineId, wanted);
       return await used({ ...line, lastUsed: before ?? line.lastUsed });
     },
 

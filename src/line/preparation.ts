@@ -5,6 +5,8 @@
  * One message at a time, and in memory only: after a crash, or over a new connection, it is prepared again. The message
  * stays `queued` meanwhile; when it is cancelled or expires, what was prepared for it is dropped.
  */
+import PQueue from "p-queue";
+import { within } from "../base/within.ts";
 import type { MediaStore } from "../media/store.ts";
 import { attachmentOf, bodyOf, remoteFile, storedFile } from "../message/content.ts";
 import type { FetchAttachment } from "../message/fetch_attachment.ts";
@@ -14,8 +16,7 @@ import { type Runtime, sleep } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import { messageKeys } from "../message/rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import type { Connection, Outgoing, Prepared } from "../whatsapp/connection.ts";
-import { answerOf, type Unanswered } from "./answer.ts";
+import type { Connection, Outgoing, Prepared, SendOutcome } from "../whatsapp/connection.ts";
 import { NO_DEPARTURE } from "./pacing.ts";
 
 /** How long a connection may take over one message, and the slowest upload that is still waited for. */
@@ -51,7 +52,7 @@ export class Preparation {
   readonly #ended: () => void;
   #work: Work | null = null;
   /** One after another: what is not wanted any more lets go of its file before the next begins. */
-  #lastEnd: Promise<void> = Promise.resolve();
+  readonly #queue = new PQueue({ concurrency: 1 });
 
   /** `ended` is called whenever a message is ready, or has to be looked at again. */
   constructor(deps: PreparationDeps, lineId: string, ended: () => void) {
@@ -78,13 +79,13 @@ export class Preparation {
   /** Drops it, and resolves when nothing is under way any more: neither rows nor files are touched then. */
   async end(): Promise<void> {
     this.drop();
-    await this.#lastEnd;
+    await this.#queue.onIdle();
   }
 
   #begin(message: Message, connection: Connection): void {
     const work: Work = { messageId: message.id, connection, unwanted: new AbortController(), ready: null };
     this.#work = work;
-    this.#lastEnd = this.#lastEnd.then(async () => {
+    void this.#queue.add(async () => {
       const ready = await this.#prepare(message, work);
       if (this.#work !== work) return;
       if (ready) work.ready = ready;
@@ -137,7 +138,7 @@ export class Preparation {
   async #ask(message: Message, { connection, unwanted }: Work): Promise<Ready> {
     const size = storedFile(message.content)?.size ?? 0;
     const limitMs = PREPARE_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS;
-    const ready = await answerOf(
+    const ready = await askNetwork(
       async () => await connection.prepare(this.#outgoing(message), unwanted.signal),
       { messageId: message.id, limitMs, signal: unwanted.signal },
       this.#deps.runtime,
@@ -155,3 +156,31 @@ const UNPREPARED: MessageError = {
   code: "send_failed",
   message: "The gateway ended again and again while it was preparing the file.",
 };
+
+export type Unanswered = Extract<SendOutcome, { kind: "unknown" }>;
+
+export interface Question {
+  messageId: string;
+  /** How long the connection may take, milliseconds. */
+  limitMs: number;
+  /** Nobody waits for the answer any more once it is aborted. */
+  signal?: AbortSignal;
+}
+
+/**
+ * The connection's answer to `ask`, or `unknown` when there is none within the limit: silence and an exception are
+ * answers too (promise 4). Never rejects.
+ */
+export async function askNetwork<Answer>(
+  ask: () => Promise<Answer>,
+  { messageId, limitMs, signal }: Question,
+  { clock, log }: Pick<Runtime, "clock" | "log">,
+): Promise<Answer | Unanswered> {
+  try {
+    const answer = await within(clock, limitMs, ask(), signal);
+    return answer === "late" ? { kind: "unknown", detail: "the connection did not answer" } : answer;
+  } catch (error) {
+    log.error({ messageId, error: String(error) }, "a connection threw over a message");
+    return { kind: "unknown", detail: "the connection failed" };
+  }
+}

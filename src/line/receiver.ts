@@ -3,23 +3,25 @@
  *
  * - Order is kept within a chat; chats do not wait for each other, so a slow download delays its own chat alone.
  * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id). What
- *   was only reported as unreadable is told a second time when it can be read after all (`seen_row.ts`).
+ *   was only reported as unreadable is emitted a second time when it can be read after all (`seen.ts`).
  * - What the owner writes on the phone is an event of its own, `message.echo`; edits and deletes are of type `unknown`
  *   with what they change in `details`; what could not be decrypted is `unknown` with `undecryptable: true`.
  * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
  */
+import PQueue from "p-queue";
 import type { EventBody, MessageReceivedData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { keepFile } from "../media/store.ts";
 import { keepReceipt, type SessionName } from "../message/receipts.ts";
-import { type Runtime, sleep } from "../runtime.ts";
-import { lineKeys } from "./rows.ts";
+import type { Runtime } from "../runtime.ts";
+import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
+import { untilStored } from "../store/retry.ts";
 import type { Incoming, Receipt } from "../whatsapp/connection.ts";
 import { makeSessionName } from "./line_row.ts";
-import { isNews, type SeenRow, seenRow } from "./seen_row.ts";
+import { isNews, MAX_MESSAGE_AGE_MS, seenRow } from "./seen.ts";
 
 export interface ReceiverDeps {
   kv: Kv;
@@ -28,11 +30,8 @@ export interface ReceiverDeps {
   media: MediaIngest;
 }
 
-/** Older messages are history, not news: a phone that comes back after weeks must not flood the client. */
-export const MAX_MESSAGE_AGE_MS = 30 * 86_400_000;
 /** Files of one line that are fetched at a time. */
 const DOWNLOADS_AT_ONCE = 4;
-const TROUBLE_PAUSE_MS = 1_000;
 
 type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
 
@@ -43,8 +42,8 @@ export class Receiver {
   readonly #stopping = new AbortController();
   /** A chat keeps its order. */
   readonly #chats = new KeyedQueue();
-  #downloads = 0;
-  readonly #waitingDownloads: (() => void)[] = [];
+  /** Many files at once would fill the memory and starve the line. */
+  readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
 
   constructor(deps: ReceiverDeps, line: { id: string; accountId: string }) {
     this.#deps = deps;
@@ -59,7 +58,7 @@ export class Receiver {
 
   /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */
   receipt(receipt: Receipt): Promise<boolean> {
-    return this.#throughTrouble(() =>
+    return this.#untilStored(() =>
       keepReceipt({ ...this.#deps, sessionName: this.#sessionName }, this.#line.id, receipt)
     );
   }
@@ -67,19 +66,18 @@ export class Receiver {
   /** Gives up what is not kept yet; the network, or the adapter's journal, gives it again. */
   stop(): void {
     this.#stopping.abort();
-    for (const go of this.#waitingDownloads.splice(0)) go();
   }
 
   async #keep(message: Incoming): Promise<void> {
     const { runtime, media } = this.#deps;
     if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return;
     try {
-      const before = await this.#throughTrouble(() => this.#seen(message));
+      const before = await this.#untilStored(() => this.#seen(message));
       if (!isNews(message, before)) return;
       const taken = message.media &&
-        await this.#oneDownload(() => media.take(this.#line.accountId, message, this.#stopping.signal));
+        await this.#downloads.add(() => media.take(this.#line.accountId, message, this.#stopping.signal));
       this.#stopping.signal.throwIfAborted();
-      await this.#throughTrouble(() => this.#commit(message, { before, taken }));
+      await this.#untilStored(() => this.#commit(message, { before, taken }));
     } catch (error) {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
       // Given again, it would fail again: poison must not stop the line.
@@ -92,7 +90,7 @@ export class Receiver {
     return this.#deps.kv.get(lineKeys.seen(this.#line.id, chat, networkId));
   }
 
-  /** Tells the message, unless its row is no longer as it was `before`. */
+  /** Emits the message, unless its row is no longer as it was `before`. */
   async #commit(message: Incoming, { before, taken }: { before: Slot<SeenRow>; taken: Taken }): Promise<void> {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
@@ -109,31 +107,12 @@ export class Receiver {
     if (await kv.commit(change)) events.committed(accountId);
   }
 
-  /** Waits for a free place, so that many files at once neither fill the memory nor starve the line. */
-  async #oneDownload<T>(take: () => Promise<T>): Promise<T> {
-    while (this.#downloads >= DOWNLOADS_AT_ONCE && !this.#stopping.signal.aborted) {
-      await new Promise<void>((resolve) => this.#waitingDownloads.push(resolve));
-    }
-    this.#downloads++;
-    try {
-      return await take();
-    } finally {
-      this.#downloads--;
-      this.#waitingDownloads.shift()?.();
-    }
-  }
-
   /** Tries for as long as the store is in trouble; any other error is the message's own and goes to the caller. */
-  async #throughTrouble<T>(work: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof StoreError) || this.#stopping.signal.aborted) throw error;
-        this.#deps.runtime.log.warn({ lineId: this.#line.id, code: error.code }, "what came in waits for the store");
-        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
-      }
-    }
+  #untilStored<T>(work: () => Promise<T>): Promise<T> {
+    const { clock, log } = this.#deps.runtime;
+    const onRetry = (error: unknown) =>
+      log.warn({ lineId: this.#line.id, error: String(error) }, "what came in waits for the store");
+    return untilStored(work, { clock, signal: this.#stopping.signal, onRetry });
   }
 }
 

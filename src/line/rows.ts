@@ -1,14 +1,16 @@
 /** The rows of lines. */
 import type { Line } from "./line.ts";
 import type { Pacing } from "./pacing.ts";
-import type { SeenRow } from "./seen_row.ts";
 import { key, prefix } from "../store/kv.ts";
 
+/** When the message was emitted, Unix ms, or when it was only reported as unreadable. */
+export type SeenRow = number | { reportedAt: number };
+
 export const lineKeys = {
-  /** A line. Stays after `delete` was wished, until the supervisor has unlinked it. */
+  /** A line. Stays after its deletion was asked for, until its session has unlinked it. */
   line: (lineId: string) => key<Line>("line", lineId),
   lines: () => prefix<Line>("line"),
-  /** An account's lines in the order of creation; the value is the line's id. Gone as soon as `delete` is wished. */
+  /** An account's lines in the order of creation; the value is the line's id. Gone as soon as its deletion is asked for. */
   lineOfAccount: (accountId: string, createdAt: number, lineId: string) =>
     key<string>("line_of_account", accountId, createdAt, lineId),
   linesOfAccount: (accountId: string) => prefix<string>("line_of_account", accountId),
@@ -18,7 +20,7 @@ export const lineKeys = {
   lineUsed: (lineId: string) => key<number>("line_used", lineId),
   /** When the line's last message departed and when the next may: the pause survives a restart (promise 2). */
   pacing: (lineId: string) => key<Pacing>("pacing", lineId),
-  /** An incoming message that was kept: the same one is dropped when it comes again, see line/seen_row.ts. */
+  /** An incoming message that was kept: the same one is dropped when it comes again, see `seen.ts`. */
   seen: (lineId: string, chat: string, networkId: string) => key<SeenRow>("seen", lineId, chat, networkId),
   seenOfLine: (lineId: string) => prefix<SeenRow>("seen", lineId),
   allSeen: () => prefix<SeenRow>("seen"),

@@ -10,13 +10,15 @@ import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import { isProved } from "../message/receipts.ts";
 import type { Alongside, Recorder } from "../message/record.ts";
+import { retry } from "../base/retry.ts";
+import type { Service } from "../base/service.ts";
 import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
+import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
-import { answerOf } from "./answer.ts";
 import { afterDeparture, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
-import { Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
+import { askNetwork, Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
 
 export interface RunnerDeps extends PreparationDeps {
   bell: Bell;
@@ -56,7 +58,7 @@ const ENDING_AT_ONCE = 50;
 /** The topics of the bell that wake lines end in their ids. */
 export const LINE_TOPIC = "line/";
 
-export class Runner {
+export class Runner implements Service {
   readonly #deps: RunnerDeps;
   readonly #line: RunnerLine;
   readonly #queue: LineQueue;
@@ -66,8 +68,8 @@ export class Runner {
   #running: Promise<void> | null = null;
   #wakeUp: (() => void) | null = null;
   #woken = false;
-  #resting: (() => void)[] = [];
-  #isResting = false;
+  #idling: (() => void)[] = [];
+  #isIdle = false;
   /** Not before this time after passing trouble; a restart need not keep it. */
   #retryAt = 0;
 
@@ -78,8 +80,10 @@ export class Runner {
     this.#preparation = new Preparation(deps, line.lineId, () => this.wake());
   }
 
-  start(): void {
+  /** Resolves at once. */
+  start(): Promise<void> {
     this.#running ??= this.#run();
+    return Promise.resolve();
   }
 
   /** Begins no further message, and resolves when the one on its way is recorded. */
@@ -107,8 +111,8 @@ export class Runner {
   }
 
   /** Resolves when the runner has nothing to do now: the queue is empty, a pause runs, or the line is offline. */
-  resting(): Promise<void> {
-    return this.#isResting && !this.#woken ? Promise.resolve() : new Promise((resolve) => this.#resting.push(resolve));
+  idle(): Promise<void> {
+    return this.#isIdle && !this.#woken ? Promise.resolve() : new Promise((resolve) => this.#idling.push(resolve));
   }
 
   async #run(): Promise<void> {
@@ -118,7 +122,7 @@ export class Runner {
         this.#woken = false;
         if (!recovered) await this.#recover();
         recovered = true;
-        await this.#rest(await this.#step());
+        await this.#pause(await this.#step());
       } catch (error) {
         // Nobody knows what was written: a message may stand as on its way that never left.
         recovered = false;
@@ -127,7 +131,7 @@ export class Runner {
       }
     }
     await this.#preparation.end();
-    this.#tellResting();
+    this.#resolveIdle();
   }
 
   /** A message that was on its way when the last process ended is queued again, in its place, under its network id. */
@@ -252,21 +256,20 @@ export class Runner {
   /** Lets the message leave. */
   async #send({ id: messageId }: Message, ready: Ready): Promise<SendOutcome> {
     if (ready.kind !== "ready") return ready;
-    return await answerOf(() => ready.send(), { messageId, limitMs: SEND_DEADLINE_MS }, this.#deps.runtime);
+    return await askNetwork(() => ready.send(), { messageId, limitMs: SEND_DEADLINE_MS }, this.#deps.runtime);
   }
 
   /** Records an outcome however long the store is in trouble: it must not be lost, nor the message go out again. */
   async #record(commit: () => Promise<unknown>): Promise<void> {
-    for (;;) {
-      try {
-        await commit();
-        return;
-      } catch (error) {
-        // On stop the message stays `processing`; the next start sends it again under the same network id.
-        if (this.#stopping.signal.aborted) return;
-        this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "an outcome waits to be kept");
-        await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
-      }
+    const { clock, log } = this.#deps.runtime;
+    const { signal } = this.#stopping;
+    const onRetry = (error: unknown) =>
+      log.warn({ lineId: this.#line.lineId, error: String(error) }, "an outcome waits to be kept");
+    try {
+      await retry(commit, { clock, pauseMs: STORE_PAUSE_MS, signal, onRetry });
+    } catch (error) {
+      // On stop the message stays `processing`; the next start sends it again under the same network id.
+      if (!signal.aborted) throw error;
     }
   }
 
@@ -279,15 +282,15 @@ export class Runner {
   }
 
   /** Waits for the time to pass or for a wake-up, whichever is first. */
-  async #rest(forMs: number): Promise<void> {
+  async #pause(forMs: number): Promise<void> {
     if (forMs <= 0 || this.#woken || this.#stopping.signal.aborted) return;
     const woken = this.#nextWake();
     const { bell, runtime } = this.#deps;
     if (forMs < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, runtime.clock.now() + forMs);
-    this.#isResting = true;
-    this.#tellResting();
+    this.#isIdle = true;
+    this.#resolveIdle();
     await woken;
-    this.#isResting = false;
+    this.#isIdle = false;
   }
 
   /** Resolves at the next wake-up, or at once when there was one since the last look. */
@@ -297,8 +300,8 @@ export class Runner {
     this.#wakeUp = null;
   }
 
-  #tellResting(): void {
-    for (const tell of this.#resting.splice(0)) tell();
+  #resolveIdle(): void {
+    for (const resolve of this.#idling.splice(0)) resolve();
   }
 }
 

@@ -1,24 +1,25 @@
 /**
- * The supervisor of all lines: gives each a keeper, brings them up one after another at boot, and looks at the rows
- * from time to time, because a wish may come from another process and a ring may be lost (promises 4, 5 and 7).
+ * The supervisor of all lines: gives each a session, brings them up one after another at boot, and looks at the rows
+ * from time to time, because what is wanted may be written by another process and a ring may be lost (promises 4, 5 and 7).
  */
+import type { Service } from "../base/service.ts";
 import { expireMessages } from "../message/expiry.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
-import { type KeeperDeps, LineKeeper } from "./keeper.ts";
+import { LineSession, type LineSessionDeps } from "./line_session.ts";
 import { LINE_STATUSES, type LineStatus } from "./line.ts";
 import { LINE_TOPIC } from "./runner.ts";
 
-/** A wish from another process is found within this time. */
+/** What another process wrote is found within this time. */
 const SWEEP_EVERY_MS = 2_000;
 /** Every so many sweeps each queue is looked at, should a ring have been lost. */
 const SWEEPS_A_QUEUE_LOOK = 5;
 /** Between the first connects of two lines at boot: a hundred lines are up within 2 s and none waits for a crowd. */
 const STAGGER_MS = 15;
 
-export class Supervisor {
-  readonly #deps: KeeperDeps;
-  readonly #keepers = new Map<string, LineKeeper>();
+export class Supervisor implements Service {
+  readonly #deps: LineSessionDeps;
+  readonly #sessions = new Map<string, LineSession>();
   readonly #watchers = new Map<string, Set<() => void>>();
   #cancelSweep: () => void = () => {};
   #deafen: () => void = () => {};
@@ -28,16 +29,16 @@ export class Supervisor {
   #started = false;
   #stopped: Promise<void> | null = null;
 
-  constructor(deps: KeeperDeps) {
+  constructor(deps: LineSessionDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves when every line has its keeper; they come up from then on. Throws StoreError. Idempotent. */
+  /** Resolves when every line has its session; they come up from then on. Throws StoreError. Idempotent. */
   async start(): Promise<void> {
     if (this.#started) return;
     this.#started = true;
     this.#deafen = this.#deps.bell.hear(LINE_TOPIC, (topic) => {
-      this.#keepers.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
+      this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
     });
     await this.#sweep();
     this.#sweepLater();
@@ -48,25 +49,25 @@ export class Supervisor {
     this.#stopped ??= (async () => {
       this.#cancelSweep();
       await this.#sweeping;
-      await Promise.all([...this.#keepers.values()].map((keeper) => keeper.stop()));
+      await Promise.all([...this.#sessions.values()].map((session) => session.stop()));
       this.#deafen();
     })();
     return this.#stopped;
   }
 
-  /** The owner has a new wish, or a new line. Call it after the commit. */
-  wished(line: { id: string; accountId: string }): void {
-    this.#keeperOf(line, 0)?.look();
+  /** The owner wants something else, or a new line. Call it after the commit. */
+  reconcile(line: { id: string; accountId: string }): void {
+    this.#sessionOf(line, 0)?.reconcile();
   }
 
   /** A message was accepted for the line, or taken back: the one behind may have to get ready. Call it after the commit. */
   queueChanged(lineId: string): void {
-    this.#keepers.get(lineId)?.runner.queueChanged();
+    this.#sessions.get(lineId)?.runner.queueChanged();
   }
 
   /** The line's connection, while it is logged in. */
   connection(lineId: string): Connection | null {
-    return this.#keepers.get(lineId)?.connection ?? null;
+    return this.#sessions.get(lineId)?.connection ?? null;
   }
 
   /** How many lines have each status, as the last sweep found them. */
@@ -86,21 +87,21 @@ export class Supervisor {
 
   /** Resolves when all that has happened so far is worked off, and no queue has anything to do now. */
   async idle(): Promise<void> {
-    for (const keeper of [...this.#keepers.values()]) {
-      await keeper.idle();
-      await keeper.runner.resting();
+    for (const session of [...this.#sessions.values()]) {
+      await session.idle();
+      await session.runner.idle();
     }
   }
 
-  /** The keeper of the line; a new one begins after `delayMs`. Null once stopped. */
-  #keeperOf(line: { id: string; accountId: string }, delayMs: number): LineKeeper | null {
-    const known = this.#keepers.get(line.id);
+  /** The session of the line; a new one begins after `delayMs`. Null once stopped. */
+  #sessionOf(line: { id: string; accountId: string }, delayMs: number): LineSession | null {
+    const known = this.#sessions.get(line.id);
     if (known || this.#stopped) return known ?? null;
-    const keeper = new LineKeeper(this.#deps, line, () => this.#changed(line.id));
-    this.#keepers.set(line.id, keeper);
-    if (delayMs === 0) keeper.start();
-    else this.#deps.runtime.clock.after(delayMs, () => keeper.start());
-    return keeper;
+    const session = new LineSession(this.#deps, line, () => this.#changed(line.id));
+    this.#sessions.set(line.id, session);
+    if (delayMs === 0) void session.start();
+    else this.#deps.runtime.clock.after(delayMs, () => void session.start());
+    return session;
   }
 
   #changed(lineId: string): void {
@@ -116,7 +117,7 @@ export class Supervisor {
     });
   }
 
-  /** Finds lines that are new or gone, wishes that nobody told of, messages whose time is over, rings that were lost. */
+  /** Finds lines that are new or gone, generations that nobody reported, messages whose time is over, rings that were lost. */
   async #sweep(): Promise<void> {
     const found = new Set<string>();
     const counts = noLines();
@@ -124,20 +125,20 @@ export class Supervisor {
     for await (const { value: line } of this.#deps.kv.list({ prefix: lineKeys.lines() })) {
       found.add(line.id);
       counts[line.status]++;
-      if (!this.#keepers.has(line.id)) this.#keeperOf(line, STAGGER_MS * begun++);
-      else if (line.takenWish !== line.wishNumber) this.#keepers.get(line.id)?.look();
+      if (!this.#sessions.has(line.id)) this.#sessionOf(line, STAGGER_MS * begun++);
+      else if (line.observedGeneration !== line.generation) this.#sessions.get(line.id)?.reconcile();
     }
     this.#counts = counts;
-    for (const [lineId, keeper] of this.#keepers) if (!found.has(lineId)) await this.#release(lineId, keeper);
+    for (const [lineId, session] of this.#sessions) if (!found.has(lineId)) await this.#release(lineId, session);
     await expireMessages(this.#deps);
-    if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) { for (const { runner } of this.#keepers.values()) runner.wake(); }
+    if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) { for (const { runner } of this.#sessions.values()) runner.wake(); }
   }
 
   /** The row of the line is gone: so is the line. */
-  async #release(lineId: string, keeper: LineKeeper): Promise<void> {
+  async #release(lineId: string, session: LineSession): Promise<void> {
     if ((await this.#deps.kv.get(lineKeys.line(lineId))).value !== null) return; // made after the rows were listed
-    this.#keepers.delete(lineId);
-    await keeper.stop();
+    this.#sessions.delete(lineId);
+    await session.stop();
     this.#changed(lineId);
   }
 }

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
-import { DiskUsage } from "./disk_usage.ts";
 import type { MediaStore } from "./store.ts";
 
 /** A media store that can also say what lies in it, for the sweep. */
@@ -137,4 +136,31 @@ function storageError(error: unknown): unknown {
   const code = (error as { code?: unknown } | null)?.code;
   if (code !== "ENOSPC" && code !== "EDQUOT") return error;
   return new StoreError("full", "there is no space left for files", { cause: error });
+}
+
+/** How many bytes the files take together: counted folder by folder as they are walked, and kept up to date between. */
+class DiskUsage {
+  /** A change puts another object in place, so that a count can tell that a file came or went under it. */
+  readonly #folders = new Map<string, { bytes: number }>();
+
+  /** Of a folder that was not walked yet, only what came since the start: never too much. */
+  get bytes(): number {
+    let sum = 0;
+    for (const { bytes } of this.#folders.values()) sum += bytes;
+    return sum;
+  }
+
+  /** A file of so many bytes came into the folder, or, with a negative number, went. */
+  changed(folder: string, bytes: number): void {
+    const before = this.#folders.get(folder)?.bytes ?? 0;
+    this.#folders.set(folder, { bytes: Math.max(0, before + bytes) });
+  }
+
+  /** Begins a count; the function takes what was counted, unless the folder has changed meanwhile. */
+  count(folder: string): (bytes: number) => void {
+    const before = this.#folders.get(folder);
+    return (bytes) => {
+      if (this.#folders.get(folder) === before) this.#folders.set(folder, { bytes });
+    };
+  }
 }

@@ -6,7 +6,8 @@ import { StoreError } from "../store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } from "../whatsapp/connection.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaLinks } from "./link.ts";
-import type { FileRecord, MediaStore } from "./store.ts";
+import type { FileRecord } from "./rows.ts";
+import type { MediaStore } from "./store.ts";
 
 export interface MediaIngest {
   /**

@@ -1,9 +1,21 @@
 /** The rows of files. */
-import type { FileRecord } from "./store.ts";
 import { key, prefix } from "../store/kv.ts";
 
+/** A file on disk: what it is and until when. */
+export interface FileRecord {
+  id: string;
+  accountId: string;
+  size: number;
+  /** Hex. */
+  sha256: string;
+  mimetype: string;
+  filename: string;
+  createdAt: number;
+  /** After this the link answers 404 and the sweeper takes the file; null while a queued message needs it. */
+  expiresAt: number | null;
+}
+
 export const mediaKeys = {
-  /** A file on disk: what it is and until when. */
   file: (fileId: string) => key<FileRecord>("file", fileId),
   files: () => prefix<FileRecord>("file"),
   /** A received file by when it ends (Unix ms), as its row says; the value is its size in bytes. */

@@ -1,10 +1,10 @@
 /** What `GET /media/{id}` answers, apart from the framework: link, time, range, safe headers. */
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { mediaKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { MediaLinks } from "./link.ts";
-import type { FileRecord, MediaStore } from "./store.ts";
+import { type FileRecord, mediaKeys } from "./rows.ts";
+import type { MediaStore } from "./store.ts";
 
 export interface MediaRequest {
   fileId: string;

@@ -1,19 +1,6 @@
 /** Files: on disk under the data folder by random names, each with a row that says what it is and until when. */
-import { mediaKeys } from "./rows.ts";
+import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { Change } from "../store/kv.ts";
-
-export interface FileRecord {
-  id: string;
-  accountId: string;
-  size: number;
-  /** Hex. */
-  sha256: string;
-  mimetype: string;
-  filename: string;
-  createdAt: number;
-  /** After this the link answers 404 and the sweeper takes the file; null while a queued message needs it. */
-  expiresAt: number | null;
-}
 
 export interface MediaStore {
   /**

@@ -1,9 +1,8 @@
 /** Keeps the media folder small: expired files, files over the disk's cap, and files that nothing refers to. */
 import type { Runtime } from "../runtime.ts";
-import { mediaKeys } from "./rows.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
 import type { DiskMediaStore, StoredFile } from "./disk.ts";
-import type { FileRecord } from "./store.ts";
+import { type FileRecord, mediaKeys } from "./rows.ts";
 
 /** All files together; past it the oldest received ones go, even before their 24 h. */
 const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;

@@ -1,7 +1,7 @@
 /** Every sweep of the product: what is removed, and how often it is looked for. */
 import { sweepAnswers } from "../account/idempotency.ts";
 import { sweepEvents } from "../event/sweep.ts";
-import { makeSweepSeen } from "../line/seen_sweep.ts";
+import { makeSweepSeen } from "../line/seen.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
 import { sweepMedia, sweepOrphans } from "../media/sweep.ts";

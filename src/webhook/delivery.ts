@@ -5,7 +5,7 @@ import type { LoggedEvent } from "../event/event.ts";
 import type { Runtime } from "../runtime.ts";
 import { SealError } from "../store/seal.ts";
 import { signatureHeaders } from "./sign.ts";
-import type { DeliveryAttempt } from "./webhooks.ts";
+import type { DeliveryAttempt } from "./webhook.ts";
 
 /** For the whole exchange (spec, Limits). */
 const DELIVERY_TIMEOUT_MS = 10_000;

@@ -1,18 +1,32 @@
 /** The delivery log of a webhook: what became of each event, and another series of attempts for one or for many. */
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
-import { orderOf } from "../event/event_log.ts";
+import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
-import { deliveryId, orderOfDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
-import type { Delivery, DeliveryQuery } from "./webhooks.ts";
+import {
+  type Delivery,
+  deliveryId,
+  type DeliveryStatus,
+  orderOfDelivery,
+  wants,
+  type WebhookProgress,
+  type WebhookRow,
+} from "./webhook.ts";
 
 /** Rows that one page looks at: with a filter a page may be empty and `next` still lead on. */
 const SCAN_LIMIT = 2_000;
 /** Redeliveries set up in one commit: a delivery that was tried again often, with long errors, takes up to 6 KiB. */
 const BATCH = 100;
+
+export interface DeliveryQuery {
+  status: DeliveryStatus | null;
+  /** Id of the last delivery of the page before; null: from the newest. */
+  before: string | null;
+  limit: number;
+}
 
 export interface DeliveryLogContext {
   kv: Kv;

@@ -1,6 +1,6 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
 import { webhookKeys } from "./rows.ts";
-import type { WebhookRow } from "./webhook_rows.ts";
+import type { WebhookRow } from "./webhook.ts";
 import { startWorker, WEBHOOK_TOPIC, type Worker, type WorkerContext } from "./worker.ts";
 
 /** So often all workers look for work, and the rows are looked at for more workers: a wake-up may have been missed. */

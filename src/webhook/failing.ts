@@ -1,9 +1,21 @@
-/** What happens to a webhook whose target does not want or does not work: it is told of, or switched off. */
+/** What happens to a webhook whose target does not want or does not work: that is reported, or it is switched off. */
 import type { LoggedEvent, NewEvent } from "../event/event.ts";
+import type { EventLog } from "../event/log.ts";
+import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
-import { Change, retryOnConflict } from "../store/kv.ts";
-import type { RecorderContext } from "./recorder.ts";
-import type { WebhookProgress, WebhookRow } from "./webhook_rows.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { WebhookProgress, WebhookRow } from "./webhook.ts";
+
+/** `webhook.failing` is emitted when so many deliveries in a row have used up their attempts … */
+const FAILING_AFTER = 3;
+/** … and again at most so often while it goes on. */
+const FAILING_AGAIN_MS = 3_600_000;
+
+export interface DeliveryContext {
+  kv: Kv;
+  events: EventLog;
+  runtime: Runtime;
+}
 
 export interface FailingReport {
   /** The event whose delivery failed last. */
@@ -13,7 +25,12 @@ export interface FailingReport {
   lastError: string;
 }
 
-/** The event that tells of a webhook in trouble, in the name of the session whose event failed last. */
+/** Whether the webhook fails, and that was not reported lately. */
+export function isFailingNews({ failedInARow, announcedAt }: WebhookProgress, now: number): boolean {
+  return failedInARow >= FAILING_AFTER && (announcedAt === null || now - announcedAt >= FAILING_AGAIN_MS);
+}
+
+/** The event that reports a webhook in trouble, in the name of the session whose event failed last. */
 export function failingEvent(webhook: WebhookRow, { event, progress, lastError }: FailingReport): NewEvent {
   return {
     event: "webhook.failing",
@@ -36,7 +53,7 @@ export function failingEvent(webhook: WebhookRow, { event, progress, lastError }
  * the row as it now stands; null when it was removed. One that has got another target meanwhile stays on.
  */
 export async function switchOff(
-  { kv, events, runtime }: RecorderContext,
+  { kv, events, runtime }: DeliveryContext,
   webhook: WebhookRow,
   report: FailingReport,
 ): Promise<WebhookRow | null> {

@@ -4,10 +4,9 @@ import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import { coalesced } from "./coalesced.ts";
+import { singleFlight } from "../base/single_flight.ts";
 import { givenUp } from "./sweep.ts";
-import type { WebhookRow } from "./webhook_rows.ts";
-import type { Delivery } from "./webhooks.ts";
+import type { Delivery, WebhookRow } from "./webhook.ts";
 
 /** Attempts of this kind at a time: beside the fresh ones, so that a burst of failures does not delay what is new. */
 const PLACES = 8;
@@ -35,7 +34,7 @@ export interface Retries {
   /** Begins what is due, and sees that it is called for what is not. */
   takeUp(): void;
   /** These attempts are written down: their rows are gone. */
-  recorded(orders: readonly string[]): void;
+  written(orders: readonly string[]): void;
 }
 
 export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: RetriesOptions): Retries {
@@ -89,12 +88,12 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
     }
   }
 
-  const looking = coalesced(() => look().catch(failed));
+  const looking = singleFlight(() => look().catch(failed));
   const takeUp = () => void looking();
 
   return {
     takeUp,
-    recorded(orders) {
+    written(orders) {
       for (const order of orders) taken.delete(order);
       takeUp();
     },

@@ -1,6 +1,5 @@
 /** The rows of webhooks: records, progress, deliveries. */
-import type { WebhookProgress, WebhookRow } from "./webhook_rows.ts";
-import type { Delivery } from "./webhooks.ts";
+import type { Delivery, WebhookProgress, WebhookRow } from "./webhook.ts";
 import { key, prefix } from "../store/kv.ts";
 
 export const webhookKeys = {

@@ -1,12 +1,11 @@
 /** How long deliveries are kept, their removal, and what webhooks owe events that are about to go. */
 import type { LoggedEvent } from "../event/event.ts";
-import { orderOf } from "../event/event_log.ts";
+import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../store/kv.ts";
-import { deliveryId, wants, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
-import type { Delivery } from "./webhooks.ts";
+import { type Delivery, deliveryId, wants, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Failed deliveries stay for 30 days; delivered ones go together with their event. */
 const FAILED_KEEP_MS = 30 * 24 * 3_600_000;

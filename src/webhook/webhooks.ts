@@ -1,49 +1,20 @@
 /** Webhooks as the HTTP floor and the panel use them: records, secrets, the delivery log, redelivery. */
-import type { EventName } from "../event/event.ts";
-import type { Change } from "../store/kv.ts";
-
-export interface Webhook {
-  id: string;
-  accountId: string;
-  url: string;
-  events: readonly EventName[];
-  /** Null: every session of the account. */
-  sessionId: string | null;
-  /** False pauses: events wait in the event log and go out, in order, when it is true again. */
-  active: boolean;
-  /** Why the gateway itself switched it off (410 from the target), one sentence; null otherwise. */
-  switchedOff: string | null;
-  /** Until when the previous secret signs too, Unix ms; null when there is only one. */
-  previousSecretUntil: number | null;
-  createdAt: number;
-  updatedAt: number;
-}
-
-export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
-export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
-
-/** One request to the target. */
-export interface DeliveryAttempt {
-  /** When it began, Unix ms. */
-  at: number;
-  /** HTTP status; null when no response came. */
-  status: number | null;
-  durationMs: number;
-  /** One sentence; null when it was a success. */
-  error: string | null;
-}
-
-/** One event on its way to one webhook. `pending`: the next attempt is waited for. */
-export interface Delivery {
-  id: string;
-  eventId: string;
-  event: EventName;
-  status: DeliveryStatus;
-  attempts: DeliveryAttempt[];
-  createdAt: number;
-  /** When the next attempt is due, Unix ms; null when there is none. */
-  nextAttemptAt: number | null;
-}
+import { EgressError } from "../egress/egress_error.ts";
+import type { SafeFetch } from "../egress/safe_fetch.ts";
+import { invalid, notFound } from "../errors.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
+import { EVENT_NAMES, type EventName } from "../event/event.ts";
+import type { EventLog } from "../event/log.ts";
+import { eventKeys } from "../event/rows.ts";
+import type { Runtime } from "../runtime.ts";
+import { webhookKeys } from "./rows.ts";
+import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
+import { type DeliveryQuery, listDeliveries, redeliverAll, redeliverOne } from "./delivery_log.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { purgeWebhook } from "./sweep.ts";
+import { makeSecret } from "./sign.ts";
+import { type Delivery, publicWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 
 export interface NewWebhook {
   url: string;
@@ -51,20 +22,13 @@ export interface NewWebhook {
   events: readonly EventName[] | null;
   sessionId: string | null;
   /** Adds what is to be written with the webhook or not at all; called anew for each try. */
-  beside?: (change: Change, made: MadeWebhook) => void;
+  commitWith?: (change: Change, made: MadeWebhook) => void;
 }
 
 /** A webhook and the secret that it has now, which is shown this once. */
 export interface MadeWebhook {
   webhook: Webhook;
   secret: string;
-}
-
-export interface DeliveryQuery {
-  status: DeliveryStatus | null;
-  /** Id of the last delivery of the page before; null: from the newest. */
-  before: string | null;
-  limit: number;
 }
 
 /** Every method throws Problem not_found for an unknown webhook, also for another account's. */
@@ -96,4 +60,206 @@ export interface Webhooks {
   redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery>;
   /** The same for every event since the time (Unix ms) that the webhook subscribes to, delivered or not. */
   redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }>;
+}
+
+/** Each is a worker and a cursor; a client that needs more wants one webhook and a fan-out of its own. */
+const WEBHOOKS_PER_ACCOUNT = 100;
+/** How long the previous secret goes on signing after a rotation. */
+const SECRET_OVERLAP_MS = 24 * 3_600_000;
+
+export interface WebhooksContext {
+  kv: Kv;
+  events: EventLog;
+  safeFetch: SafeFetch;
+  seal: Seal;
+  runtime: Runtime;
+  dispatcher: Dispatcher;
+  /** What webhooks need to know of sessions: those of the account, oldest first. */
+  sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
+}
+
+export function makeWebhooks(context: WebhooksContext): Webhooks {
+  const { kv, events, runtime, seal, dispatcher, sessions } = context;
+  const { clock } = runtime;
+  /** Creations of an account: at once, all but one of them would look through its webhooks in vain, time and again. */
+  const creations = new KeyedQueue();
+  const shown = (row: WebhookRow) => publicWebhook(row, clock.now());
+
+  async function existing(accountId: string, webhookId: string): Promise<Slot<WebhookRow> & { value: WebhookRow }> {
+    const slot = await kv.get(webhookKeys.webhook(accountId, webhookId));
+    if (slot.value === null) throw notFound("webhook");
+    return { ...slot, value: slot.value };
+  }
+
+  async function rowsOf(accountId: string): Promise<WebhookRow[]> {
+    const rows: WebhookRow[] = [];
+    for await (const { value } of kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) })) rows.push(value);
+    return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  }
+
+  /** The given session, else the account's oldest; null when there is none. */
+  async function findSession(accountId: string, sessionId: string | null) {
+    return (await sessions.list(accountId)).find(({ id }) => sessionId === null || id === sessionId) ?? null;
+  }
+
+  /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
+  async function creationOf(row: WebhookRow): Promise<Change> {
+    const { id, accountId } = row;
+    const made = await kv.get(webhookKeys.webhooksMade(accountId));
+    if ((await rowsOf(accountId)).length >= WEBHOOKS_PER_ACCOUNT) {
+      throw invalid("url", `an account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks`);
+    }
+    const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
+      .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
+    // The cursor begins at this very commit: what happened before is none of this webhook's.
+    change.ordered(eventKeys.eventOrder(accountId), (order) => [{
+      kind: "set",
+      key: webhookKeys.webhookProgress(id),
+      value: { cursor: order, origin: order, failedInARow: 0, failingSince: null, announcedAt: null },
+    }]);
+    return change;
+  }
+
+  /** Writes the changed row and tells its worker. */
+  async function change(
+    accountId: string,
+    webhookId: string,
+    alter: (row: WebhookRow) => Partial<WebhookRow>,
+  ): Promise<WebhookRow> {
+    const row = await retryOnConflict(kv, async () => {
+      const slot = await existing(accountId, webhookId);
+      const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt: clock.now() };
+      return { change: new Change().check(slot).set(webhookKeys.webhook(accountId, webhookId), result), result };
+    });
+    dispatcher.changed(row);
+    return row;
+  }
+
+  function sealedSecret(): { secret: string; sealed: Uint8Array } {
+    const secret = makeSecret(runtime.random);
+    return { secret, sealed: seal.seal(new TextEncoder().encode(secret)) };
+  }
+
+  async function vetTarget(url: string): Promise<void> {
+    try {
+      await context.safeFetch.vet(url, ["https:"]);
+    } catch (error) {
+      if (error instanceof EgressError) throw invalid("url", error.message);
+      throw error;
+    }
+  }
+
+  return {
+    async list(accountId) {
+      return (await rowsOf(accountId)).map(shown);
+    },
+
+    async get(accountId, webhookId) {
+      return shown((await existing(accountId, webhookId)).value);
+    },
+
+    async create(accountId, { url, events: subscribed, sessionId, commitWith }) {
+      await vetTarget(url);
+      if (sessionId !== null && !(await findSession(accountId, sessionId))) throw notFound("session");
+      const { secret, sealed } = sealedSecret();
+      const now = clock.now();
+      const row: WebhookRow = {
+        id: runtime.ids.next("whk"),
+        accountId,
+        url,
+        events: checkedEvents(subscribed ?? EVENT_NAMES),
+        sessionId,
+        active: true,
+        switchedOff: null,
+        previousSecretUntil: null,
+        createdAt: now,
+        updatedAt: now,
+        secret: sealed,
+        previousSecret: null,
+      };
+      // Each try that is lost is a webhook that somebody else made: after so many the account is full.
+      const creation = async () => {
+        const change = await creationOf(row);
+        const result = { webhook: shown(row), secret };
+        commitWith?.(change, result);
+        return { change, result };
+      };
+      const made = await creations.add(accountId, () => retryOnConflict(kv, creation, WEBHOOKS_PER_ACCOUNT + 1));
+      dispatcher.changed(row);
+      return made;
+    },
+
+    async update(accountId, webhookId, wanted) {
+      await existing(accountId, webhookId);
+      if (wanted.url !== undefined) await vetTarget(wanted.url);
+      const row = await change(accountId, webhookId, (before) => ({
+        url: wanted.url ?? before.url,
+        events: wanted.events === undefined ? before.events : checkedEvents(wanted.events),
+        active: wanted.active ?? before.active,
+        switchedOff: wanted.active === true ? null : before.switchedOff,
+      }));
+      return shown(row);
+    },
+
+    async remove(accountId, webhookId) {
+      const row = await retryOnConflict(kv, async () => {
+        const slot = await existing(accountId, webhookId);
+        return { change: new Change().check(slot).delete(slot.key), result: slot.value };
+      });
+      await dispatcher.removed(webhookId);
+      await purgeWebhook(kv, webhookId);
+      return shown(row);
+    },
+
+    async rotateSecret(accountId, webhookId) {
+      const { secret, sealed } = sealedSecret();
+      const row = await change(accountId, webhookId, (before) => ({
+        secret: sealed,
+        previousSecret: before.secret,
+        previousSecretUntil: clock.now() + SECRET_OVERLAP_MS,
+      }));
+      return { webhook: shown(row), secret };
+    },
+
+    async test(accountId, webhookId) {
+      const { value: webhook } = await existing(accountId, webhookId);
+      const session = await findSession(accountId, webhook.sessionId);
+      const change = new Change();
+      const appended = events.append(change, {
+        event: "webhook.test",
+        accountId,
+        sessionId: session?.id ?? webhook.sessionId ?? "",
+        sessionName: session?.name ?? "",
+        data: { webhookId, at: new Date(clock.now()).toISOString() },
+      });
+      await kv.commit(change);
+      events.committed(accountId);
+      return { eventId: appended.id! };
+    },
+
+    async deliveries(accountId, webhookId, query) {
+      await existing(accountId, webhookId);
+      return await listDeliveries(context, webhookId, query);
+    },
+
+    async redeliver(accountId, webhookId, deliveryId) {
+      const { value: row } = await existing(accountId, webhookId);
+      const delivery = await redeliverOne(context, row, deliveryId);
+      dispatcher.wake(webhookId);
+      return delivery;
+    },
+
+    async redeliverSince(accountId, webhookId, since) {
+      const { value: row } = await existing(accountId, webhookId);
+      const scheduled = await redeliverAll(context, row, since);
+      dispatcher.wake(webhookId);
+      return { scheduled };
+    },
+  };
+}
+
+/** Each name once, in the order of the catalogue. */
+function checkedEvents(names: readonly EventName[]): EventName[] {
+  if (names.length === 0) throw invalid("events", "needs at least one event, or is left out for all");
+  return EVENT_NAMES.filter((name) => names.includes(name));
 }

@@ -9,22 +9,22 @@
  * - At least once: what ended before a crash and was not written down is sent again under the same id.
  */
 import type { SafeFetch } from "../egress/safe_fetch.ts";
-import { orderOf } from "../event/event_log.ts";
+import { orderOf } from "../event/log.ts";
 import { sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
-import { switchOff } from "./failing.ts";
-import { type Follower, makeFollower } from "./follower.ts";
-import { type Ended, makeRecorder, type Recorder, type RecorderContext } from "./recorder.ts";
+import { type DeliveryContext, switchOff } from "./failing.ts";
+import { type LogCursor, makeLogCursor } from "./log_cursor.ts";
+import { type DeliveryWriter, type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
 import { makeRetries, type Retries } from "./retries.ts";
-import { liveSecrets, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
+import { liveSecrets, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Before work that the store refused is tried again. */
 const STORE_PAUSE_MS = 1_000;
 
-export interface WorkerContext extends RecorderContext {
+export interface WorkerContext extends DeliveryContext {
   safeFetch: SafeFetch;
   seal: Seal;
   bell: Bell;
@@ -49,7 +49,7 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
   const dropping = new AbortController();
   const attempts = new Set<Promise<void>>();
   let webhook = row;
-  let parts: { recorder: Recorder; follower: Follower; retries: Retries; progress: WebhookProgress } | null = null;
+  let parts: { writer: DeliveryWriter; cursor: LogCursor; retries: Retries; progress: WebhookProgress } | null = null;
 
   async function load(): Promise<void> {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(row.id));
@@ -62,28 +62,28 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
     }
 
     const shared = { webhook: () => webhook, failed: storeFailed, stopped: stopping.signal };
-    const follower: Follower = makeFollower(kv, {
+    const cursor: LogCursor = makeLogCursor(kv, {
       ...shared,
       cursor: progress.cursor,
       done,
       attempt: (event) => attempt({ event, previous: null, number: 1, dueAt: null }),
-      moved: () => recorder.noteCursor(),
+      moved: () => writer.noteCursor(),
     });
     const retries = makeRetries({ kv, clock }, {
       ...shared,
       attempt,
       wakeAt: (atMs) => context.bell.ringAt(WEBHOOK_TOPIC + row.id, atMs),
     });
-    const recorder = makeRecorder(context, {
+    const writer = makeDeliveryWriter(context, {
       webhook: () => webhook,
       progress,
-      cursorAfter: (batch) => follower.cursorAfter(batch.map(({ event }) => event)),
-      recorded: (batch, deliveries) => {
+      cursorAfter: (batch) => cursor.after(batch.map(({ event }) => event)),
+      written: (batch, deliveries) => {
         const retried = batch.filter(({ dueAt }) => dueAt !== null).map(({ event }) => orderOf(event.id));
-        if (retried.length > 0 || deliveries.some(({ status }) => status === "pending")) retries.recorded(retried);
+        if (retried.length > 0 || deliveries.some(({ status }) => status === "pending")) retries.written(retried);
       },
     }, dropping.signal);
-    parts = { recorder, follower, retries, progress };
+    parts = { writer, cursor, retries, progress };
     wake();
   }
 
@@ -102,7 +102,7 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
       signal: dropping.signal,
     });
     if (outcome.kind === "stopped" || !parts) return;
-    parts.recorder.add({ ...due, outcome });
+    parts.writer.add({ ...due, outcome });
     if (outcome.kind !== "gone") return;
     const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone" };
     try {
@@ -122,7 +122,7 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
 
   function wake(): void {
     if (stopping.signal.aborted) return;
-    parts?.follower.follow();
+    parts?.cursor.follow();
     parts?.retries.takeUp();
   }
 
@@ -137,7 +137,7 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
     }
   }
 
-  const unsubscribe = events.subscribe(row.accountId, () => parts?.follower.follow());
+  const unsubscribe = events.subscribe(row.accountId, () => parts?.cursor.follow());
   const beginning = begin();
 
   return {
@@ -155,8 +155,8 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
       cancel();
       dropping.abort();
       if (parts) {
-        parts.recorder.noteCursor();
-        await parts.recorder.flushed();
+        parts.writer.noteCursor();
+        await parts.writer.flushed();
       }
     },
   };

@@ -4,7 +4,7 @@ import { eventKeys } from "../../src/event/rows.ts";
 import { makeSessionName } from "../../src/line/line_row.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { messageKeys } from "../../src/message/rows.ts";
-import { makeEventLog } from "../../src/event/event_log.ts";
+import { makeEventLog } from "../../src/event/log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
@@ -126,7 +126,7 @@ export class World {
     const line = {
       ...newLine({ id, accountId: ACCOUNT, name: `line ${id}`, pairingPhone: null, createdAt }),
       linked: true,
-      takenWish: 1,
+      observedGeneration: 1,
       status: "disconnected" as const,
       ...fields,
     };

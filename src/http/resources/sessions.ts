@@ -152,7 +152,7 @@ export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "li
   api.on(createSession, async ({ caller, body: { name, pairingPhone }, repeat }) => {
     const answerTo = (line: Line) => created({ data: sessionOf(line) });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
-      return lines.create(caller.account.id, { name, pairingPhone: pairingPhone ?? null, beside: keep });
+      return lines.create(caller.account.id, { name, pairingPhone: pairingPhone ?? null, commitWith: keep });
     });
   });
 
@@ -166,16 +166,16 @@ export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "li
     async ({ caller, params }) => ok({ data: sessionOf(await lines.get(caller.account.id, params.id)) }),
   );
 
-  const wishes: [typeof reconnect, Parameters<Lines["wish"]>[2]][] = [
-    [reconnect, "connect"],
-    [disconnect, "pause"],
-    [logOut, "log_out"],
-    [deleteSession, "delete"],
+  const controls: [typeof reconnect, Parameters<Lines["want"]>[2]][] = [
+    [reconnect, "connected"],
+    [disconnect, "paused"],
+    [logOut, "logged_out"],
+    [deleteSession, "deleted"],
   ];
-  for (const [route, wish] of wishes) {
+  for (const [route, wanted] of controls) {
     api.on(
       route,
-      async ({ caller, params }) => ok({ data: sessionOf(await lines.wish(caller.account.id, params.id, wish)) }),
+      async ({ caller, params }) => ok({ data: sessionOf(await lines.want(caller.account.id, params.id, wanted)) }),
     );
   }
 }

@@ -1,7 +1,8 @@
 /** Webhooks: where events are posted (spec, "Webhooks"); `deliveries.ts` tells how that went. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES, type EventName } from "../../event/event.ts";
-import type { MadeWebhook, Webhook } from "../../webhook/webhooks.ts";
+import type { Webhook } from "../../webhook/webhook.ts";
+import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
@@ -127,7 +128,7 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
   api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null }, repeat }) => {
     const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
-      return webhooks.create(caller.account.id, { url, events, sessionId, beside: keep });
+      return webhooks.create(caller.account.id, { url, events, sessionId, commitWith: keep });
     });
   });
 

@@ -11,7 +11,7 @@ export const sessionCases: readonly Case[] = [
     ask: () => ["GET", "/v1/sessions"],
     status: 200,
     contains: [/^\{"data":\[\{/, SESSION, '"status":"connected"'],
-    lacks: ["accountId", "wishNumber", "pairingCode", '"qr"'],
+    lacks: ["accountId", "generation", "pairingCode", '"qr"'],
     headers: { "cache-control": "no-store", "content-type": "application/json" },
   },
   {

@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { denoKvEngine } from "../../../src/store/deno_kv/deno_kv.ts";
 import { indexFileEnds } from "../../../src/media/file_ends_migration.ts";
 import { splitEventOrder } from "../../../src/event/order_migration.ts";
-import type { FileRecord } from "../../../src/media/store.ts";
+import { newLine } from "../../../src/line/line.ts";
+import { nameGenerations } from "../../../src/line/generation_migration.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
+import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
-import { mediaKeys } from "../../../src/media/rows.ts";
+import { makeEventLog } from "../../../src/event/log.ts";
 import { Change, key, type Kv } from "../../../src/store/kv.ts";
 import { migrate, type Migration, SchemaTooNew } from "../../../src/data/migrate.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -22,7 +24,7 @@ async function withKv(run: (kv: Kv) => Promise<void>): Promise<void> {
   }
 }
 
-const migrations = [indexFileEnds, splitEventOrder];
+const migrations = [indexFileEnds, splitEventOrder, nameGenerations];
 
 const steps = (ran: number[], fails: () => boolean = () => false): Migration[] =>
   [2, 3].map((to) => ({
@@ -94,7 +96,7 @@ Deno.test("received files of version 1 are found by when they end, also when the
       await kv.commit(change);
     }
     await kv.commit(new Change().set(dataKeys.schemaVersion(), 1).set(mediaKeys.fileEnd(101, "med_0001"), 1));
-    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations }), 3);
+    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations }), 4);
     const found: [unknown, unknown, number][] = [];
     for await (const { key, value } of kv.list({ prefix: mediaKeys.fileEnds() })) found.push([key[1], key[2], value]);
     const received = files.filter(({ expiresAt }) => expiresAt !== null);
@@ -122,7 +124,7 @@ Deno.test("accounts of version 2 go on in their event order where the shared one
     // Converted by a run that was cut short, and raised since.
     change.set(eventKeys.eventOrder("acc_2"), stood + 5);
     await kv.commit(change);
-    assert.equal(await migrate(kv, { runtime, migrations }), 3);
+    assert.equal(await migrate(kv, { runtime, migrations }), 4);
     const orders = await kv.getMany(accounts.map((id) => eventKeys.eventOrder(id)));
     assert.deepEqual(orders.map(({ value }) => value), [stood, stood + 5, stood]);
     assert.equal((await kv.get(shared)).value, null);
@@ -133,4 +135,27 @@ Deno.test("accounts of version 2 go on in their event order where the shared one
     const appended = log.append(next, { ...event, accountId: "acc_1" });
     assert.ok(await kv.commit(next));
     assert.ok(appended.id! > `evt_${stood}`, "a cursor of the old order lies before every new event");
+  }));
+
+Deno.test("lines of version 3 keep what is wanted of them, under its generation", () =>
+  withKv(async (kv) => {
+    const { generation: _, observedGeneration: __, ...line } = newLine({
+      id: "ses_1",
+      accountId: "acc_1",
+      name: "Front desk",
+      pairingPhone: null,
+      createdAt: 1,
+    });
+    const before = { ...line, wanted: "paused", wishNumber: 7, takenWish: 6 };
+    const converted = { ...newLine({ ...line, id: "ses_2" }), generation: 3, observedGeneration: 3 };
+    await kv.commit(
+      new Change().set(dataKeys.schemaVersion(), 3).set<unknown>(lineKeys.line("ses_1"), before)
+        .set(lineKeys.line("ses_2"), converted),
+    );
+    await migrate(kv, { runtime: testRuntime(), migrations });
+    const rows = await kv.getMany([lineKeys.line("ses_1"), lineKeys.line("ses_2")]);
+    assert.deepEqual(rows.map(({ value }) => value), [
+      { ...line, wanted: "paused", generation: 7, observedGeneration: 6 },
+      converted,
+    ]);
   }));

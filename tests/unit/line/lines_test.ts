@@ -28,7 +28,7 @@ Deno.test("the plan's number of sessions holds against many creates at once, and
     if (result.status === "rejected") assert.equal(result.reason.code, "session_limit_reached");
   }
   const [first] = await world.lines.list(ACCOUNT);
-  void world.lines.wish(ACCOUNT, first!.id, "delete");
+  void world.lines.want(ACCOUNT, first!.id, "deleted");
   await world.clock.advance(10);
   await create();
   await assert.rejects(create, { code: "session_limit_reached" });
@@ -42,7 +42,7 @@ Deno.test("a hundred creates at once are all made, and a hundred deletes at once
   const made = await Promise.all(Array.from({ length: 100 }, create));
   await assert.rejects(create, { code: "session_limit_reached" });
   assert.deepEqual((await world.lines.list(ACCOUNT)).map(({ id }) => id), made.map(({ id }) => id));
-  const gone = Promise.all(made.map(({ id }) => world.lines.wish(ACCOUNT, id, "delete")));
+  const gone = Promise.all(made.map(({ id }) => world.lines.want(ACCOUNT, id, "deleted")));
   await until(async () => (await world.lines.list(ACCOUNT)).length === 0, "every line to leave the list");
   await world.clock.advance(10_000);
   await gone;
@@ -97,7 +97,7 @@ Deno.test("another account's line is not found, whatever is asked of it", async 
   const missing = { code: "not_found" };
   await assert.rejects(() => lines.get("acc_2", "ses_1"), missing);
   await assert.rejects(() => lines.linking("acc_2", "ses_1"), missing);
-  await assert.rejects(() => lines.wish("acc_2", "ses_1", "delete"), missing);
+  await assert.rejects(() => lines.want("acc_2", "ses_1", "deleted"), missing);
   await assert.rejects(() => lines.forSending("acc_2", "ses_1"), missing);
   await assert.rejects(() => lines.checkNumber("acc_2", "ses_1", "346"), missing);
   await assert.rejects(() => lines.groups("acc_2", "ses_1"), missing);
@@ -144,7 +144,7 @@ Deno.test("a send goes out on the oldest connected line, on a linked one that is
   await world.supervisor.stop();
 });
 
-Deno.test("the row of a line is remembered for sending until it is said to have changed, or the line is wished away", async () => {
+Deno.test("the row of a line is remembered for sending until it is said to have changed, or something else is wanted of it", async () => {
   const world = await connectedWorld();
   const { lines } = world;
   const first = await lines.forSending(ACCOUNT, "ses_1");
@@ -159,7 +159,7 @@ Deno.test("the row of a line is remembered for sending until it is said to have 
   await world.addLine("ses_2");
   await world.clock.advance(3_000);
   await lines.forSending(ACCOUNT, "ses_2");
-  const deleted = lines.wish(ACCOUNT, "ses_2", "delete");
+  const deleted = lines.want(ACCOUNT, "ses_2", "deleted");
   await world.clock.advance(10_000);
   await deleted;
   await assert.rejects(() => lines.forSending(ACCOUNT, "ses_2"), { code: "not_found" });
@@ -168,7 +168,7 @@ Deno.test("the row of a line is remembered for sending until it is said to have 
 
 Deno.test("a paused line takes a send that names it, but is not the default", async () => {
   const world = await connectedWorld();
-  void world.lines.wish(ACCOUNT, "ses_1", "pause");
+  void world.lines.want(ACCOUNT, "ses_1", "paused");
   await world.clock.advance(10);
   assert.equal((await world.lines.forSending(ACCOUNT, "ses_1")).value.id, "ses_1");
   await assert.rejects(() => world.lines.forSending(ACCOUNT, null), { code: "no_connected_session" });
@@ -191,10 +191,10 @@ Deno.test("numbers and groups are asked of the live connection, and of no other"
   await world.supervisor.stop();
 });
 
-Deno.test("a wish that cannot come true is answered after five seconds with what is", async () => {
+Deno.test("what cannot be brought about is answered after five seconds with what is", async () => {
   const world = await connectedWorld();
   world.network.opensByItself = false;
-  const answer = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  const answer = world.lines.want(ACCOUNT, "ses_1", "connected");
   let answered = false;
   void answer.then(() => answered = true);
   await world.clock.advance(4_900);

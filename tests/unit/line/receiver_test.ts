@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { MAX_MESSAGE_AGE_MS } from "../../../src/line/receiver.ts";
-import { makeSweepSeen } from "../../../src/line/seen_sweep.ts";
+import { makeSweepSeen, MAX_MESSAGE_AGE_MS } from "../../../src/line/seen.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";

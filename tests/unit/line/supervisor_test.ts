@@ -14,10 +14,10 @@ Deno.test("lines come up one after another at boot, a hundred within 2 s", async
   await world.supervisor.stop();
 });
 
-Deno.test("a wish that another process wrote is found within 3 s", async () => {
+Deno.test("what another process wants of a line is found within 3 s", async () => {
   const world = await connectedWorld();
   const line = await world.line();
-  await world.kv.commit(new Change().set(lineKeys.line(line.id), { ...line, wanted: "paused", wishNumber: 2 }));
+  await world.kv.commit(new Change().set(lineKeys.line(line.id), { ...line, wanted: "paused", generation: 2 }));
   await world.clock.advance(3_000);
   assert.equal((await world.line()).status, "disconnected");
   await world.supervisor.stop();
@@ -75,19 +75,19 @@ Deno.test("`idle` resolves when queues rest and all that happened is written", a
   for (let i = 0; i < 5; i++) await world.accept();
   await world.supervisor.idle();
   assert.equal((await world.events("message.sent")).length, 5);
-  void world.lines.wish(ACCOUNT, "ses_1", "pause");
+  void world.lines.want(ACCOUNT, "ses_1", "paused");
   await world.clock.advance(0);
   await world.supervisor.idle();
   assert.equal((await world.line()).status, "disconnected");
   await world.supervisor.stop();
 });
 
-Deno.test("a wish that comes before the line's turn at boot opens one connection, not two", async () => {
+Deno.test("what is wanted before the line's turn at boot opens one connection, not two", async () => {
   const world = new World();
   for (let i = 1; i <= 5; i++) await world.addLine(`ses_${i}`);
   await world.boot();
   assert.throws(() => world.network.of("ses_5"), "its turn is still to come");
-  void world.lines.wish(ACCOUNT, "ses_5", "connect");
+  void world.lines.want(ACCOUNT, "ses_5", "connected");
   await world.clock.advance(1_000);
   const open = world.network.connections.filter(({ options, isClosed }) => options.lineId === "ses_5" && !isClosed);
   assert.equal(open.length, 1);

@@ -11,10 +11,10 @@ import { generatedFilename, safeFilename, safeMimetype } from "../../../src/medi
 import { DOWNLOAD_TIMEOUT_MS, makeMediaIngest, RECEIVED_MAX_BYTES } from "../../../src/media/ingest.ts";
 import { makeMediaLinks } from "../../../src/media/link.ts";
 import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
-import { type FileRecord, keepFile } from "../../../src/media/store.ts";
+import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
+import { keepFile } from "../../../src/media/store.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
-import { mediaKeys } from "../../../src/media/rows.ts";
 import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/connection.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { answering, Receiver } from "../../support/receiver.ts";

@@ -1,13 +1,13 @@
 /** Long delivery logs against the limits of the real engine. */
 import assert from "node:assert/strict";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
+import { makeEventLog } from "../../../src/event/log.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { redeliverAll } from "../../../src/webhook/delivery_log.ts";
 import { releaseEvents } from "../../../src/webhook/sweep.ts";
-import { deliveryId, type WebhookRow } from "../../../src/webhook/webhook_rows.ts";
+import { deliveryId, type WebhookRow } from "../../../src/webhook/webhook.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { ACCOUNT, textEvent } from "../../support/webhook_world.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { Buffer } from "node:buffer";
 import { StoreError } from "../../../src/store/kv.ts";
-import type { Delivery } from "../../../src/webhook/webhooks.ts";
+import type { Delivery } from "../../../src/webhook/webhook.ts";
 import { type Answer, answering, eventually, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
 

@@ -4,7 +4,7 @@ import { eventKeys } from "../../../src/event/rows.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Range } from "../../../src/store/kv.ts";
 import { makeRetries } from "../../../src/webhook/retries.ts";
-import type { WebhookRow } from "../../../src/webhook/webhook_rows.ts";
+import type { WebhookRow } from "../../../src/webhook/webhook.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { ManualClock, settle } from "../../support/runtime.ts";
 
@@ -37,7 +37,7 @@ Deno.test("an attempt that is written down while the waiting rows are read is no
   retries.takeUp();
   await read.promise;
   await kv.commit(new Change().delete(row));
-  retries.recorded(["0001"]);
+  retries.written(["0001"]);
   goOn.resolve();
   await settle();
   assert.equal(attempts, 1);

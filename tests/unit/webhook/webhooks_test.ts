@@ -5,9 +5,8 @@ import { EVENT_NAMES, type LoggedEvent } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import type { Kv } from "../../../src/store/kv.ts";
-import { deliveryId, orderOfDelivery } from "../../../src/webhook/webhook_rows.ts";
+import { type Delivery, deliveryId, orderOfDelivery } from "../../../src/webhook/webhook.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
-import type { Delivery } from "../../../src/webhook/webhooks.ts";
 import { answering, eventually, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
 

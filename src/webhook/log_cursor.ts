@@ -1,9 +1,9 @@
-/** Follows the event log for one webhook: reads ahead, begins first attempts in order, knows how far all has ended. */
+/** A webhook's cursor over the event log: reads ahead, begins first attempts in order, knows how far all has ended. */
 import type { LoggedEvent } from "../event/event.ts";
-import { eventsAfter, orderOf } from "../event/event_log.ts";
+import { eventsAfter, orderOf } from "../event/log.ts";
 import type { Kv } from "../store/kv.ts";
-import { coalesced } from "./coalesced.ts";
-import { wants, type WebhookRow } from "./webhook_rows.ts";
+import { singleFlight } from "../base/single_flight.ts";
+import { wants, type WebhookRow } from "./webhook.ts";
 
 /** First attempts of one webhook at a time: 240 a second for an endpoint that takes 100 ms. */
 const PLACES = 24;
@@ -14,7 +14,7 @@ const READ_AHEAD = 128;
 /** So many events that are none of this webhook's may lie between the cursor on disk and the one in memory. */
 const UNNOTED = 1_000;
 
-export interface FollowerOptions {
+export interface LogCursorOptions {
   webhook: () => WebhookRow;
   /** Where to begin. */
   cursor: string;
@@ -29,14 +29,14 @@ export interface FollowerOptions {
   stopped: AbortSignal;
 }
 
-export interface Follower {
+export interface LogCursor {
   /** Reads what is new and begins what may begin. */
   follow(): void;
   /** The order up to which everything has ended, once these are written down. Makes room in the window. */
-  cursorAfter(ended: readonly LoggedEvent[]): string;
+  after(ended: readonly LoggedEvent[]): string;
 }
 
-export function makeFollower(kv: Kv, options: FollowerOptions): Follower {
+export function makeLogCursor(kv: Kv, options: LogCursorOptions): LogCursor {
   const { webhook, done, attempt, moved, failed, stopped } = options;
   let head = options.cursor;
   let unnoted = 0;
@@ -97,11 +97,11 @@ export function makeFollower(kv: Kv, options: FollowerOptions): Follower {
     if (more && queue.length < READ_AHEAD) void follow();
   }
 
-  const follow = coalesced(() => read().catch(failed));
+  const follow = singleFlight(() => read().catch(failed));
 
   return {
     follow: () => void follow(),
-    cursorAfter(ended) {
+    after(ended) {
       unnoted = 0;
       for (const event of ended) open.delete(orderOf(event.id));
       if (more && open.size < WINDOW) void follow();

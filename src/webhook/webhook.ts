@@ -1,7 +1,49 @@
-/** Webhooks as rows: what is kept of each, and what the worker notes of its way through the event log. */
-import type { LoggedEvent } from "../event/event.ts";
+/** What a webhook and its deliveries are, and which events go to it. */
+import type { EventName, LoggedEvent } from "../event/event.ts";
 import type { Seal } from "../store/seal.ts";
-import type { Webhook } from "./webhooks.ts";
+
+export interface Webhook {
+  id: string;
+  accountId: string;
+  url: string;
+  events: readonly EventName[];
+  /** Null: every session of the account. */
+  sessionId: string | null;
+  /** False pauses: events wait in the event log and go out, in order, when it is true again. */
+  active: boolean;
+  /** Why the gateway itself switched it off (410 from the target), one sentence; null otherwise. */
+  switchedOff: string | null;
+  /** Until when the previous secret signs too, Unix ms; null when there is only one. */
+  previousSecretUntil: number | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** One request to the target. */
+export interface DeliveryAttempt {
+  /** When it began, Unix ms. */
+  at: number;
+  /** HTTP status; null when no response came. */
+  status: number | null;
+  durationMs: number;
+  /** One sentence; null when it was a success. */
+  error: string | null;
+}
+
+/** One event on its way to one webhook. `pending`: the next attempt is waited for. */
+export interface Delivery {
+  id: string;
+  eventId: string;
+  event: EventName;
+  status: DeliveryStatus;
+  attempts: DeliveryAttempt[];
+  createdAt: number;
+  /** When the next attempt is due, Unix ms; null when there is none. */
+  nextAttemptAt: number | null;
+}
 
 /** A webhook with its secrets, sealed (promise 6). */
 export interface WebhookRow extends Webhook {

@@ -1,19 +1,20 @@
 /**
- * The keeper of one line: brings about what is wanted and writes what is (promise 5). All that happens to the line, from
- * the network or its owner, passes through one task after another here, so that no two changes cross; the states are the
- * table in `line.ts`. Trouble stays inside: nothing that fails here reaches another line.
+ * A line's session, its life in this process: brings about what is wanted and writes what is (promise 5). All that happens
+ * to the line, from the network or its owner, passes through one queue of tasks, so that no two changes cross; the states
+ * are the table in `line.ts`. Trouble stays inside: nothing that fails here reaches another line.
  */
+import PQueue from "p-queue";
 import type { EventLog } from "../event/log.ts";
 import type { MessageError } from "../message/message.ts";
+import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
 import type { CloseReason, Connection, ConnectionEvents, Network, OwnIdentity } from "../whatsapp/connection.ts";
-import { deleteLine } from "./delete.ts";
 import { DELETED_REASON, type Line } from "./line.ts";
-import { LineRow } from "./line_row.ts";
+import { deleteLine, LineRow } from "./line_row.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
 
-export interface KeeperDeps extends RunnerDeps, ReceiverDeps {
+export interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
   events: EventLog;
   network: Network;
 }
@@ -40,16 +41,16 @@ const LOGGED_OUT = {
 };
 const DELETED = { code: "session_deleted", message: "The session was deleted before the message could leave." };
 
-export class LineKeeper {
+export class LineSession implements Service {
   readonly lineId: string;
   readonly runner: Runner;
-  readonly #deps: KeeperDeps;
+  readonly #deps: LineSessionDeps;
   readonly #receiver: Receiver;
   readonly #row: LineRow;
   readonly #changed: () => void;
   readonly #stopping = new AbortController();
   #started = false;
-  #tasks: Promise<void> = Promise.resolve();
+  readonly #tasks = new PQueue({ concurrency: 1 });
   #connection: Connection | null = null;
   /** The connection that last reported its end: its reason counts, whatever else is suspected of it. */
   #ended: Connection | null = null;
@@ -61,7 +62,7 @@ export class LineKeeper {
   #stopped: Promise<void> | null = null;
 
   /** `changed` is called after every change of the line's row, and when the row is gone. */
-  constructor(deps: KeeperDeps, line: { id: string; accountId: string }, changed: () => void) {
+  constructor(deps: LineSessionDeps, line: { id: string; accountId: string }, changed: () => void) {
     this.lineId = line.id;
     this.#deps = deps;
     this.#changed = changed;
@@ -75,17 +76,17 @@ export class LineKeeper {
     return this.#openedAt === null ? null : this.#connection;
   }
 
-  /** Brings the line up. Idempotent. */
-  start(): void {
-    if (this.#started) return;
+  /** Resolves at once; the line comes up from then on. */
+  async start(): Promise<void> {
+    if (this.#started || this.#stopped) return;
     this.#started = true;
-    this.runner.start();
     this.#soon(() => this.#boot());
+    await this.runner.start();
   }
 
-  /** The owner may have a new wish. A line whose turn at boot is still to come has it now. */
-  look(): void {
-    this.start();
+  /** What is wanted may have changed. A line whose turn at boot is still to come has it now. */
+  reconcile(): void {
+    void this.start();
     this.#soon(() => this.#reconcile());
   }
 
@@ -97,7 +98,7 @@ export class LineKeeper {
 
   /** Resolves when all that has happened so far is worked off. */
   async idle(): Promise<void> {
-    for (let tasks; tasks !== this.#tasks;) await (tasks = this.#tasks);
+    await this.#tasks.onIdle();
   }
 
   async #stop(): Promise<void> {
@@ -108,12 +109,12 @@ export class LineKeeper {
     await settledWithin(clock, FINISH_WITHIN_MS, finished);
     this.#receiver.stop();
     await this.#close();
-    await settledWithin(clock, FINISH_WITHIN_MS, Promise.all([finished, this.#tasks]));
+    await settledWithin(clock, FINISH_WITHIN_MS, Promise.all([finished, this.#tasks.onIdle()]));
   }
 
   /** One task after another; one that fails is logged, and the next begins all the same. */
   #soon(task: () => Promise<void>): void {
-    this.#tasks = this.#tasks.then(async () => {
+    void this.#tasks.add(async () => {
       if (this.#stopping.signal.aborted) return;
       try {
         await task();
@@ -130,47 +131,47 @@ export class LineKeeper {
   async #boot(): Promise<void> {
     const line = await this.#row.read();
     if (!line) return;
-    // First of all: nobody may be told that a line is connected, whatever comes next.
+    // First of all: no line may be shown as connected, whatever comes next.
     await this.#row.change("booted", { qr: null, pairingCode: null });
-    const linked = await this.#row.persistently(() => this.#deps.network.isLinked(this.lineId));
+    const linked = await this.#row.untilDone(() => this.#deps.network.isLinked(this.lineId));
     // The process died between the network's word and our row: the credentials are the truth.
     if (linked !== line.linked) {
       if (linked) await this.#row.change("linked", { linked });
       else await this.#row.change("logged_out", { linked, halted: true, reason: "The link is gone." });
     }
     if (!linked && line.linked || line.status === "logged_out") await this.#endQueue(LOGGED_OUT);
-    if (line.takenWish !== line.wishNumber) return await this.#reconcile();
+    if (line.observedGeneration !== line.generation) return await this.#reconcile();
     const now = await this.#row.read();
     if (now?.wanted === "connected" && !now.halted) this.#open(now);
   }
 
   async #reconcile(): Promise<void> {
     const line = await this.#row.read();
-    if (!line || line.takenWish === line.wishNumber) return;
-    const taken = { takenWish: line.wishNumber, halted: false, qr: null, pairingCode: null };
+    if (!line || line.observedGeneration === line.generation) return;
+    const observed = { observedGeneration: line.generation, halted: false, qr: null, pairingCode: null };
     this.#cancelRetry();
     this.#failures = 0;
     this.#linkRounds = 0;
     switch (line.wanted) {
       case "connected":
         await this.#close();
-        if (line.linked) await this.#row.change("reopening", { ...taken, reason: "It is being reconnected." });
-        else await this.#row.change("linking", { ...taken, reason: null });
+        if (line.linked) await this.#row.change("reopening", { ...observed, reason: "It is being reconnected." });
+        else await this.#row.change("linking", { ...observed, reason: null });
         return this.#open(line);
       case "paused":
         await this.#close();
-        return await this.#row.change("paused", { ...taken, reason: "The owner disconnected it." });
+        return await this.#row.change("paused", { ...observed, reason: "The owner disconnected it." });
       case "logged_out":
         await this.#unlink(line);
-        await this.#row.change("logged_out", { ...taken, linked: false, reason: "The owner logged it out." });
+        await this.#row.change("logged_out", { ...observed, linked: false, reason: "The owner logged it out." });
         return await this.#endQueue(LOGGED_OUT);
       case "deleted":
         await this.#unlink(line);
-        // Not taken yet: the wish is fulfilled when the row is gone.
+        // Not observed yet: it is done when the row is gone.
         if (line.linked) await this.#row.change("logged_out", { linked: false, reason: DELETED_REASON });
         await this.#endQueue(DELETED);
         if (this.#stopping.signal.aborted) return; // the next start goes on
-        await this.#row.persistently(() => deleteLine(this.#deps.kv, line));
+        await this.#row.untilDone(() => deleteLine(this.#deps.kv, line));
         return this.#changed();
     }
   }
@@ -249,7 +250,7 @@ export class LineKeeper {
       case "replaced":
         return await this.#row.change("replaced", { ...none, halted: true });
       case "logged_out":
-        await this.#row.persistently(() => this.#deps.network.forget(this.lineId));
+        await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
         await this.#row.change("logged_out", { ...none, linked: false, halted: true });
         return await this.#endQueue(LOGGED_OUT);
       case "link_expired":
@@ -312,7 +313,7 @@ export class LineKeeper {
       await this.#close();
       if (line.linked) await this.#comeUpToUnlink();
     }
-    await this.#row.persistently(() => this.#deps.network.forget(this.lineId));
+    await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
   }
 
   /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
@@ -332,7 +333,7 @@ export class LineKeeper {
     if (inTime && await up) return await this.#within(CLOSE_WITHIN_MS, connection.logout());
     if (signal.aborted) {
       await this.#within(CLOSE_WITHIN_MS, connection.close());
-      // Nobody was told, so nothing may be forgotten.
+      // The network does not know, so nothing may be forgotten.
       signal.throwIfAborted();
     }
     this.#deps.runtime.log.warn({ lineId: this.lineId }, "the network could not be told that a line was unlinked");
@@ -342,7 +343,7 @@ export class LineKeeper {
   /** Fails what waits, to the last message, before anything else: a new link may be another number. */
   async #endQueue(error: MessageError): Promise<void> {
     this.runner.use({ kind: "ended", error });
-    await this.runner.resting();
+    await this.runner.idle();
   }
 
   async #within(limitMs: number, done: Promise<void>): Promise<void> {

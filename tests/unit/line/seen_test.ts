@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { MAX_MESSAGE_AGE_MS } from "../../../src/line/receiver.ts";
-import { makeSweepSeen } from "../../../src/line/seen_sweep.ts";
+import { makeSweepSeen, MAX_MESSAGE_AGE_MS } from "../../../src/line/seen.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";

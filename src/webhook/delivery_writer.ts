@@ -1,24 +1,18 @@
 /**
- * Writes down what became of a webhook's deliveries: whatever ended while one commit was on its way goes into the next,
- * so that a busy webhook costs few commits. Says so in the event log when a webhook keeps failing.
+ * Writes what became of a webhook's deliveries: whatever ended while one commit was on its way goes into the next, so that
+ * a busy webhook costs few commits.
  */
 import type { LoggedEvent } from "../event/event.ts";
-import { orderOf } from "../event/event_log.ts";
-import type { EventLog } from "../event/log.ts";
+import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
-import { Change, type Kv } from "../store/kv.ts";
-import { coalesced } from "./coalesced.ts";
+import { Change } from "../store/kv.ts";
+import { singleFlight } from "../base/single_flight.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
-import { failingEvent } from "./failing.ts";
-import { deliveryId, type WebhookProgress, type WebhookRow } from "./webhook_rows.ts";
-import type { Delivery } from "./webhooks.ts";
+import { type DeliveryContext, failingEvent, isFailingNews } from "./failing.ts";
+import { type Delivery, deliveryId, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
-/** `webhook.failing` is logged when so many deliveries in a row have used up their attempts … */
-const FAILING_AFTER = 3;
-/** … and again at most so often while it goes on. */
-const FAILING_AGAIN_MS = 3_600_000;
 /** Results in one commit; each is at most five mutations. */
 const BATCH = 100;
 /** A result carries so many attempts at most: the newest, over all redeliveries. */
@@ -38,22 +32,16 @@ export interface Ended {
   outcome: Exclude<AttemptOutcome, { kind: "stopped" }>;
 }
 
-export interface RecorderContext {
-  kv: Kv;
-  events: EventLog;
-  runtime: Runtime;
-}
-
-export interface RecorderOptions {
+export interface DeliveryWriterOptions {
   webhook: () => WebhookRow;
   progress: WebhookProgress;
   /** The cursor, should these results be written. */
   cursorAfter(batch: readonly Ended[]): string;
   /** They are; with the deliveries as they now stand. */
-  recorded(batch: readonly Ended[], deliveries: readonly Delivery[]): void;
+  written(batch: readonly Ended[], deliveries: readonly Delivery[]): void;
 }
 
-export interface Recorder {
+export interface DeliveryWriter {
   add(ended: Ended): void;
   /** Writes the cursor down although nothing ended: many events were none of this webhook's. */
   noteCursor(): void;
@@ -61,15 +49,15 @@ export interface Recorder {
   flushed(): Promise<void>;
 }
 
-export function makeRecorder(
-  { kv, events, runtime }: RecorderContext,
-  { webhook, progress, cursorAfter, recorded }: RecorderOptions,
+export function makeDeliveryWriter(
+  { kv, events, runtime }: DeliveryContext,
+  { webhook, progress, cursorAfter, written }: DeliveryWriterOptions,
   signal: AbortSignal,
-): Recorder {
+): DeliveryWriter {
   const waiting: Ended[] = [];
   let cursorMoved = false;
 
-  const flush = coalesced(async () => {
+  const flush = singleFlight(async () => {
     while (waiting.length > 0 || cursorMoved) {
       const batch = waiting.slice(0, BATCH);
       try {
@@ -91,33 +79,18 @@ export function makeRecorder(
     const next = { ...progress, cursor: cursorAfter(batch) };
     batch.forEach((ended, i) => addDelivery(change, row.id, { ended, delivery: deliveries[i]! }));
     deliveries.forEach((delivery) => count(next, delivery, runtime.clock.now()));
-    const announced = announce(change, { row, batch, deliveries, next });
+    const last = deliveries.findLastIndex((delivery) => delivery.status === "failed");
+    const emitted = last >= 0 && isFailingNews(next, runtime.clock.now());
+    if (emitted) {
+      next.announcedAt = runtime.clock.now();
+      const lastError = deliveries[last]!.attempts.at(-1)?.error ?? "unknown";
+      events.append(change, failingEvent(row, { event: batch[last]!.event, progress: next, lastError }));
+    }
     change.set(webhookKeys.webhookProgress(row.id), next);
     await kv.commit(change);
     Object.assign(progress, next);
-    if (announced) events.committed(row.accountId);
-    recorded(batch, deliveries);
-  }
-
-  /** Adds `webhook.failing` when it is time to. */
-  function announce(
-    change: Change,
-    { row, batch, deliveries, next }: {
-      row: WebhookRow;
-      batch: readonly Ended[];
-      deliveries: readonly Delivery[];
-      next: WebhookProgress;
-    },
-  ): boolean {
-    const now = runtime.clock.now();
-    if (next.failedInARow < FAILING_AFTER) return false;
-    if (next.announcedAt !== null && now - next.announcedAt < FAILING_AGAIN_MS) return false;
-    const last = deliveries.findLastIndex((delivery) => delivery.status === "failed");
-    if (last < 0) return false;
-    next.announcedAt = now;
-    const lastError = deliveries[last]!.attempts.at(-1)?.error ?? "unknown";
-    events.append(change, failingEvent(row, { event: batch[last]!.event, progress: next, lastError }));
-    return true;
+    if (emitted) events.committed(row.accountId);
+    written(batch, deliveries);
   }
 
   return {

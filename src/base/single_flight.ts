@@ -1,7 +1,7 @@
-/** Work that many may ask for, and that runs one at a time. */
+/** Work that many may ask for, of which one run is under way at a time. */
 
 /** A function that runs `work`; asked while it runs, `work` runs once more afterwards. `work` must not reject. */
-export function coalesced(work: () => Promise<void>): () => Promise<void> {
+export function singleFlight(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;
   let again = false;
   async function run(): Promise<void> {

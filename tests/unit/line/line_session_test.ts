@@ -8,7 +8,7 @@ import { settle } from "../../support/runtime.ts";
 /** A world with one new line that nobody has linked. */
 async function newWorld(pairingPhone: string | null = null): Promise<World> {
   const world = new World();
-  await world.addLine("ses_1", { linked: false, status: "initializing", takenWish: 0, pairingPhone });
+  await world.addLine("ses_1", { linked: false, status: "initializing", observedGeneration: 0, pairingPhone });
   await world.boot();
   await world.clock.advance(10);
   return world;
@@ -170,15 +170,15 @@ Deno.test("a replaced line stays down over a restart of the gateway, until the o
   await world.boot();
   await world.clock.advance(60_000);
   assert.equal((await world.line()).status, "disconnected");
-  const wished = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  const asked = world.lines.want(ACCOUNT, "ses_1", "connected");
   await world.clock.advance(10);
-  assert.equal((await wished).status, "connected");
+  assert.equal((await asked).status, "connected");
   await world.supervisor.stop();
 });
 
 Deno.test("a paused line keeps its link over a restart of the gateway and needs no QR", async () => {
   const world = await connectedWorld();
-  const paused = world.lines.wish(ACCOUNT, "ses_1", "pause");
+  const paused = world.lines.want(ACCOUNT, "ses_1", "paused");
   await world.clock.advance(10);
   assert.equal((await paused).status, "disconnected");
   await world.supervisor.stop();
@@ -186,28 +186,28 @@ Deno.test("a paused line keeps its link over a restart of the gateway and needs 
   await world.clock.advance(60_000);
   assert.equal((await world.line()).status, "disconnected");
   assert.equal(world.network.connections.length, 1);
-  const wished = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  const asked = world.lines.want(ACCOUNT, "ses_1", "connected");
   await world.clock.advance(10);
-  assert.equal((await wished).status, "connected");
+  assert.equal((await asked).status, "connected");
   assert.deepEqual(world.network.forgotten, []);
   await world.supervisor.stop();
 });
 
 Deno.test("`reconnect` replaces a live connection, and makes a QR for a line that is logged out", async () => {
   const world = await connectedWorld();
-  const again = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  const again = world.lines.want(ACCOUNT, "ses_1", "connected");
   await world.clock.advance(10);
   assert.equal((await again).status, "connected");
   assert.equal(world.network.connections.length, 2);
   assert.ok(world.network.connections[0]!.isClosed);
 
-  const out = world.lines.wish(ACCOUNT, "ses_1", "log_out");
+  const out = world.lines.want(ACCOUNT, "ses_1", "logged_out");
   await world.clock.advance(10);
   assert.deepEqual([(await out).status, (await out).linked], ["logged_out", false]);
   assert.ok(world.network.connections[1]!.loggedOut);
   assert.deepEqual(world.network.forgotten, ["ses_1"]);
 
-  const relinked = world.lines.wish(ACCOUNT, "ses_1", "connect");
+  const relinked = world.lines.want(ACCOUNT, "ses_1", "connected");
   await world.clock.advance(10);
   await shows(world, "ref");
   assert.equal((await relinked).status, "qr");
@@ -234,10 +234,10 @@ Deno.test("a new link that is asked for at once finds nothing of a long queue", 
   world.network.of("ses_1").isOpen = false;
   const queued = [];
   for (let i = 0; i < 300; i++) queued.push(await world.accept());
-  const wished = world.lines.wish(ACCOUNT, "ses_1", "log_out")
-    .then(() => world.lines.wish(ACCOUNT, "ses_1", "connect"));
+  const asked = world.lines.want(ACCOUNT, "ses_1", "logged_out")
+    .then(() => world.lines.want(ACCOUNT, "ses_1", "connected"));
   await world.clock.advance(30_000);
-  await wished;
+  await asked;
   const ends = await Promise.all(queued.map(async ({ id }) => (await world.message(id)).error?.code));
   assert.deepEqual([...new Set(ends)], ["session_logged_out"]);
   assert.notEqual((await world.line()).status, "logged_out");
@@ -260,9 +260,9 @@ Deno.test("a deleted line is unlinked, its queue fails, its rows are gone, and t
   await world.clock.advance(0);
   const { id } = await world.accept();
   const { lastUsed } = await world.lines.get(ACCOUNT, "ses_1");
-  const wished = world.lines.wish(ACCOUNT, "ses_1", "delete");
+  const asked = world.lines.want(ACCOUNT, "ses_1", "deleted");
   await world.clock.advance(10);
-  const deleted = await wished;
+  const deleted = await asked;
   assert.deepEqual([deleted.id, deleted.status, deleted.lastUsed], ["ses_1", "logged_out", lastUsed]);
   assert.ok(world.network.connections[0]!.loggedOut);
   assert.deepEqual(world.network.forgotten, ["ses_1"]);
@@ -282,9 +282,9 @@ Deno.test("a deleted line is unlinked, its queue fails, its rows are gone, and t
 
 Deno.test("a paused line comes up once more to be unlinked when it is deleted", async () => {
   const world = await connectedWorld();
-  void world.lines.wish(ACCOUNT, "ses_1", "pause");
+  void world.lines.want(ACCOUNT, "ses_1", "paused");
   await world.clock.advance(10);
-  void world.lines.wish(ACCOUNT, "ses_1", "delete");
+  void world.lines.want(ACCOUNT, "ses_1", "deleted");
   await world.clock.advance(10);
   assert.equal(world.network.connections.length, 2);
   assert.ok(world.network.connections[1]!.loggedOut);
@@ -294,7 +294,7 @@ Deno.test("a paused line comes up once more to be unlinked when it is deleted", 
 
 Deno.test("a stop while a line comes up to be unlinked closes its connection, and the next start goes on", async () => {
   const world = new World();
-  await world.addLine("ses_1", { wanted: "deleted", wishNumber: 2, takenWish: 1 });
+  await world.addLine("ses_1", { wanted: "deleted", generation: 2, observedGeneration: 1 });
   world.network.opensByItself = false;
   await world.boot();
   await world.clock.advance(10);
@@ -318,7 +318,7 @@ Deno.test("a line is deleted although the network cannot be told", async () => {
   world.network.opensByItself = false;
   world.network.of("ses_1").ends("lost");
   await world.clock.advance(0);
-  void world.lines.wish(ACCOUNT, "ses_1", "delete");
+  void world.lines.want(ACCOUNT, "ses_1", "deleted");
   await world.clock.advance(30_000);
   await assert.rejects(() => world.line());
   assert.deepEqual(world.network.forgotten, ["ses_1"]);
@@ -331,13 +331,13 @@ Deno.test("a delete that the process did not live to finish is finished by the n
     await world.accept();
     await world.clock.advance(0);
     world.kv.commitsLeft = commits;
-    void world.lines.wish(ACCOUNT, "ses_1", "delete").catch(() => {});
+    void world.lines.want(ACCOUNT, "ses_1", "deleted").catch(() => {});
     await world.clock.advance(1_000);
-    const wished = (await world.line().catch(() => null))?.wanted !== "connected";
+    const asked = (await world.line().catch(() => null))?.wanted !== "connected";
     world.crash();
     await world.boot();
     await world.clock.advance(60_000);
-    if (wished) await assert.rejects(() => world.line(), `after ${commits} commits`);
+    if (asked) await assert.rejects(() => world.line(), `after ${commits} commits`);
     else assert.equal((await world.line()).status, "connected");
     await world.supervisor.stop();
   }
@@ -450,7 +450,7 @@ Deno.test("a connection that ends while it is written that it opened is not used
 Deno.test("events of a connection that was replaced by a new one are not heard", async () => {
   const world = await connectedWorld();
   const old = world.network.of("ses_1");
-  void world.lines.wish(ACCOUNT, "ses_1", "connect");
+  void world.lines.want(ACCOUNT, "ses_1", "connected");
   await world.clock.advance(10);
   old.events.closed({ kind: "logged_out", code: 401, detail: "late" });
   old.events.qr("late");

@@ -1,0 +1,60 @@
+/**
+ * What became of an incoming message, so that it is emitted once however often it comes: a row of its (line, chat, id).
+ *
+ * A message that did not decrypt is reported after a while. Its sender may answer hours later, under the same id, when
+ * the phone is online again: what can be read then is news, so the row of a mere report gives way to it, once.
+ */
+import { deleteKeys } from "../store/delete_range.ts";
+import type { Key, Kv, Slot } from "../store/kv.ts";
+import type { Incoming } from "../whatsapp/connection.ts";
+import { lineKeys, type SeenRow } from "./rows.ts";
+
+/** Older messages are history, not news: a phone that comes back after weeks must not flood the client. */
+export const MAX_MESSAGE_AGE_MS = 30 * 86_400_000;
+/** A seen row outlives every message that could still come again. */
+const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
+/** Rows that one turn reads, in some 0.1 s: a million are looked at within two hours. */
+const ROWS_A_TURN = 10_000;
+
+/** The row of a message that is emitted now, Unix ms. */
+export function seenRow({ undecryptable }: Pick<Incoming, "undecryptable">, now: number): SeenRow {
+  return undecryptable ? { reportedAt: now } : now;
+}
+
+/** When the row was written, Unix ms. */
+export function seenAt(row: SeenRow): number {
+  return typeof row === "number" ? row : row.reportedAt;
+}
+
+/** Whether the message says something that was not emitted yet, going by what stands in its row's place. */
+export function isNews({ undecryptable }: Pick<Incoming, "undecryptable">, { value }: Slot<SeenRow>): boolean {
+  return value === null || (!undecryptable && typeof value !== "number");
+}
+
+/**
+ * One turn of removing the rows of messages that are too old to come again: resolves to how many. There is one for every
+ * message of a month, so each turn looks at the next stretch of them: nothing depends on when such a row goes.
+ */
+export type SweepSeen = (now: number, signal?: AbortSignal) => Promise<number>;
+
+export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?: number } = {}): SweepSeen {
+  /** Where the next turn begins; null: at the beginning. */
+  let next: Key | null = null;
+
+  return async (now, signal) => {
+    const range = { prefix: lineKeys.allSeen(), ...(next ? { start: next } : {}) };
+    let read = 0;
+    let last: Key | null = null;
+    async function* tooOld(): AsyncGenerator<Key> {
+      for await (const { key, value } of kv.list(range, { limit: rowsATurn })) {
+        read++;
+        last = key;
+        if (seenAt(value) <= now - KEEP_SEEN_MS) yield key;
+      }
+    }
+    const removed = await deleteKeys(kv, tooOld(), { signal });
+    // The row at which it goes on is read once more, or has gone.
+    next = read === rowsATurn ? last : null;
+    return removed;
+  };
+}
