@@ -31,7 +31,7 @@ export interface EventLog {
   /**
    * Adds the event to the change; webhooks read the log by cursor, so the hot commit carries one row an event. Call
    * `committed` with the event's account after the commit succeeded, so that webhooks and live streams look at once
-   * instead of at their next sweep. The result tells the event's id once the commit has succeeded.
+   * instead of at their next sweep. The result has the event's id once the commit has succeeded.
    */
   append(change: Change, event: NewEvent): { readonly id: string | null };
   committed(accountId: string): void;

@@ -111,10 +111,17 @@ export class Supervisor implements Service {
   #sweepLater(): void {
     if (this.#stopped) return;
     this.#cancelSweep = this.#deps.runtime.clock.after(SWEEP_EVERY_MS, () => {
-      this.#sweeping = this.#sweep().catch((error) => {
-        this.#deps.runtime.log.warn({ error: String(error) }, "the lines could not be looked at");
-      }).then(() => this.#sweepLater());
+      this.#sweeping = this.#sweepAgain();
     });
+  }
+
+  async #sweepAgain(): Promise<void> {
+    try {
+      await this.#sweep();
+    } catch (error) {
+      this.#deps.runtime.log.warn({ error: String(error) }, "the lines could not be looked at");
+    }
+    this.#sweepLater();
   }
 
   /** Finds lines that are new or gone, generations that nobody reported, messages whose time is over, rings that were lost. */

@@ -5,9 +5,10 @@
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
-import { sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
+import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { Change } from "../store/kv.ts";
+import { retry } from "../base/retry.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
 import { type DeliveryContext, failingEvent, isFailingNews } from "./failing.ts";
@@ -17,8 +18,6 @@ import { type Delivery, deliveryId, type WebhookProgress, type WebhookRow } from
 const BATCH = 100;
 /** A result carries so many attempts at most: the newest, over all redeliveries. */
 const ATTEMPTS_KEPT = 20;
-/** Before a commit that the store refused is tried again. */
-const STORE_PAUSE_MS = 1_000;
 
 /** An attempt that has ended and is not written down yet. */
 export interface Ended {
@@ -61,16 +60,19 @@ export function makeDeliveryWriter(
     while (waiting.length > 0 || cursorMoved) {
       const batch = waiting.slice(0, BATCH);
       try {
-        await write(batch);
-        waiting.splice(0, batch.length);
-        cursorMoved = false;
+        await retry(() => write(batch), { clock: runtime.clock, pauseMs: STORE_PAUSE_MS, signal, onRetry: logTrouble });
       } catch (error) {
-        runtime.log.error({ err: error, webhookId: webhook().id }, "deliveries could not be written down yet");
-        if (signal.aborted) return;
-        await sleep(runtime.clock, STORE_PAUSE_MS, signal);
+        // Given up on stop: these attempts are made again at the next start.
+        return logTrouble(error);
       }
+      waiting.splice(0, batch.length);
+      cursorMoved = false;
     }
   });
+
+  function logTrouble(error: unknown): void {
+    runtime.log.error({ err: error, webhookId: webhook().id }, "deliveries could not be written down yet");
+  }
 
   async function write(batch: readonly Ended[]): Promise<void> {
     const row = webhook();

@@ -1,17 +1,14 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
+import type { Service } from "../base/service.ts";
 import { webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook.ts";
-import { startWorker, WEBHOOK_TOPIC, type Worker, type WorkerContext } from "./worker.ts";
+import { makeWorker, WEBHOOK_TOPIC, type Worker, type WorkerContext } from "./worker.ts";
 
 /** So often all workers look for work, and the rows are looked at for more workers: a wake-up may have been missed. */
 const SWEEP_MS = 30_000;
-/** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
-const STOP_GRACE_MS = 3_000;
 
-export interface Dispatcher {
-  /** Takes up what is waiting (promise 4). */
-  start(): Promise<void>;
-  stop(): Promise<void>;
+/** From its start it takes up what is waiting (promise 4). */
+export interface Dispatcher extends Service {
   /** The webhook was created or changed. */
   changed(webhook: WebhookRow): void;
   /** The webhook was removed; resolves when nothing of it is written any more. */
@@ -31,14 +28,21 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
   function sweepLater(): void {
     if (!running) return;
     cancelSweep = runtime.clock.after(SWEEP_MS, () => {
-      for (const worker of workers.values()) worker.wake();
-      sweeping = takeUpOthers().catch((error) => {
-        runtime.log.warn({ err: error }, "the webhooks could not be looked at");
-      }).then(sweepLater);
+      sweeping = sweep();
     });
   }
 
-  /** Begins with webhooks that nobody told of, like one whose commit was written and seemed to have failed. */
+  async function sweep(): Promise<void> {
+    for (const worker of workers.values()) worker.wake();
+    try {
+      await takeUpOthers();
+    } catch (error) {
+      runtime.log.warn({ err: error }, "the webhooks could not be looked at");
+    }
+    sweepLater();
+  }
+
+  /** Begins with webhooks that were not reported, like one whose commit was written and seemed to have failed. */
   async function takeUpOthers(): Promise<void> {
     for await (const { key, value: { id } } of kv.list({ prefix: webhookKeys.webhooks() })) {
       if (workers.has(id)) continue;
@@ -48,11 +52,17 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
     }
   }
 
+  function begin(webhook: WebhookRow): void {
+    const worker = makeWorker(context, webhook);
+    workers.set(webhook.id, worker);
+    void worker.start();
+  }
+
   function changed(webhook: WebhookRow): void {
     if (!running) return;
     const worker = workers.get(webhook.id);
     if (worker) worker.update(webhook);
-    else workers.set(webhook.id, startWorker(context, webhook));
+    else begin(webhook);
   }
 
   const wake = (webhookId: string) => workers.get(webhookId)?.wake();
@@ -73,7 +83,7 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
       deafen();
       cancelSweep();
       await sweeping;
-      const stopping = [...workers.values()].map((worker) => worker.stop(STOP_GRACE_MS));
+      const stopping = [...workers.values()].map((worker) => worker.stop());
       workers.clear();
       await Promise.all(stopping);
     },
@@ -83,7 +93,8 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
     async removed(webhookId) {
       const worker = workers.get(webhookId);
       workers.delete(webhookId);
-      await worker?.stop(0);
+      worker?.drop();
+      await worker?.stop();
     },
 
     wake,

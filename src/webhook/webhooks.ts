@@ -120,7 +120,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     return change;
   }
 
-  /** Writes the changed row and tells its worker. */
+  /** Writes the changed row and hands it to its worker. */
   async function change(
     accountId: string,
     webhookId: string,

@@ -10,9 +10,11 @@
  */
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { orderOf } from "../event/log.ts";
-import { sleep } from "../runtime.ts";
+import { retry } from "../base/retry.ts";
+import type { Service } from "../base/service.ts";
 import { webhookKeys } from "./rows.ts";
 import type { Bell } from "../store/bell.ts";
+import { STORE_PAUSE_MS } from "../store/retry.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
 import { type DeliveryContext, switchOff } from "./failing.ts";
@@ -21,8 +23,8 @@ import { type DeliveryWriter, type Ended, makeDeliveryWriter } from "./delivery_
 import { makeRetries, type Retries } from "./retries.ts";
 import { liveSecrets, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
-/** Before work that the store refused is tried again. */
-const STORE_PAUSE_MS = 1_000;
+/** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
+const STOP_GRACE_MS = 3_000;
 
 export interface WorkerContext extends DeliveryContext {
   safeFetch: SafeFetch;
@@ -33,16 +35,17 @@ export interface WorkerContext extends DeliveryContext {
 /** The topics of the bell that wake webhooks end in their ids. */
 export const WEBHOOK_TOPIC = "webhook/";
 
-export interface Worker {
+export interface Worker extends Service {
   /** Looks for events, and for retries that are due. */
   wake(): void;
   /** The webhook was changed. */
   update(row: WebhookRow): void;
-  /** Lets attempts on their way end for `graceMs`, then drops them: they are made again at the next start. */
-  stop(graceMs: number): Promise<void>;
+  /** Drops the attempts that are on their way. */
+  drop(): void;
 }
 
-export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
+/** `stop` lets attempts on their way end for a while, then drops them: they are made again at the next start. */
+export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
   const { kv, events, runtime } = context;
   const { clock, log } = runtime;
   const stopping = new AbortController();
@@ -107,7 +110,7 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
     const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone" };
     try {
       const off = await switchOff(context, target, report) ?? { ...target, active: false };
-      // Unless its owner has changed it meanwhile: then the next attempt tells.
+      // Unless its owner has changed it meanwhile: then the next attempt says.
       if (webhook === target) webhook = off;
     } catch (error) {
       // The next attempt will be answered 410 again.
@@ -115,8 +118,12 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
     }
   }
 
-  function storeFailed(error: unknown): void {
+  function logTrouble(error: unknown): void {
     log.error({ err: error, webhookId: row.id }, "a webhook's work could not be read");
+  }
+
+  function storeFailed(error: unknown): void {
+    logTrouble(error);
     clock.after(STORE_PAUSE_MS, wake);
   }
 
@@ -127,37 +134,45 @@ export function startWorker(context: WorkerContext, row: WebhookRow): Worker {
   }
 
   async function begin(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        return await load();
-      } catch (error) {
-        log.error({ err: error, webhookId: row.id }, "a webhook's work could not be read");
-        await sleep(clock, STORE_PAUSE_MS, stopping.signal);
-      }
+    try {
+      await retry(load, { clock, pauseMs: STORE_PAUSE_MS, signal: stopping.signal, onRetry: logTrouble });
+    } catch (error) {
+      // Stopped before it could begin: the next start does.
+      if (!stopping.signal.aborted) throw error;
     }
   }
 
-  const unsubscribe = events.subscribe(row.accountId, () => parts?.cursor.follow());
-  const beginning = begin();
+  async function end(): Promise<void> {
+    unsubscribe();
+    stopping.abort();
+    await beginning;
+    const cancel = clock.after(STOP_GRACE_MS, () => dropping.abort());
+    while (attempts.size > 0) await Promise.all(attempts);
+    cancel();
+    dropping.abort();
+    if (parts) {
+      parts.writer.noteCursor();
+      await parts.writer.flushed();
+    }
+  }
+
+  let unsubscribe = () => {};
+  let beginning: Promise<void> | null = null;
+  let ending: Promise<void> | null = null;
 
   return {
+    start() {
+      if (beginning || ending) return Promise.resolve();
+      unsubscribe = events.subscribe(row.accountId, () => parts?.cursor.follow());
+      beginning = begin();
+      return Promise.resolve();
+    },
+    stop: () => ending ??= end(),
+    drop: () => dropping.abort(),
     wake,
     update(next) {
       webhook = next;
       wake();
-    },
-    async stop(graceMs) {
-      unsubscribe();
-      stopping.abort();
-      await beginning;
-      const cancel = clock.after(graceMs, () => dropping.abort());
-      while (attempts.size > 0) await Promise.all(attempts);
-      cancel();
-      dropping.abort();
-      if (parts) {
-        parts.writer.noteCursor();
-        await parts.writer.flushed();
-      }
     },
   };
 }
