@@ -1,7 +1,7 @@
 /** What became of each event at a webhook, and delivering it again (spec, "Webhooks"). */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES } from "../../event/event.ts";
-import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhooks.ts";
+import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhook.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
