@@ -4,7 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import type { Phone } from "./world/device.ts";
-import { controlApp, type ControlledNetwork } from "./control.ts";
+import { controlApp } from "./control/app.ts";
+import type { ControlledNetwork } from "./control/network.ts";
 import type { Account } from "./world/directory.ts";
 import { openGate } from "./server/gate.ts";
 import { startMedia } from "./media/host.ts";
@@ -50,7 +51,7 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     for (const part of started.splice(0).reverse()) await part.close();
   };
   try {
-    const media = await startMedia({ runtime, uploadMs: (line) => switchboard.faults.takeUploadMs(line) });
+    const media = await startMedia({ runtime, uploadMs: (line) => switchboard.faults.take(line, "slow_upload") ?? 0 });
     started.push(media);
     const switchboard: Switchboard = createSwitchboard({ runtime, media });
     const refs = new RefBook(runtime.random);

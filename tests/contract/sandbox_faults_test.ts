@@ -2,48 +2,9 @@
 import assert from "node:assert/strict";
 import pino from "pino";
 import { systemRuntime } from "../../src/runtime.ts";
-import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import { type BareClient, eventually, linkedClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
-
-const LINE = "4915100000001";
-const OTHER = "4915100000002";
-const ANA = "4915100000003";
-
-interface Scene {
-  network: SandboxNetwork;
-  line: BareClient;
-  other: BareClient;
-  cause(fault: Record<string, unknown>): Promise<void>;
-}
-
-function onLines(name: string, test: (scene: Scene) => Promise<void>): void {
-  Deno.test({
-    name,
-    sanitizeOps: false,
-    sanitizeResources: false,
-    async fn() {
-      const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), refresh: false });
-      network.addPhone(ANA);
-      const line = await linkedClient(network, network.addPhone(LINE));
-      const other = await linkedClient(network, network.addPhone(OTHER));
-      let otherClosed = false;
-      other.socket.ev.on("connection.update", ({ connection }) => otherClosed ||= connection === "close");
-      try {
-        await test({ network, line, other, cause: (fault) => cause(network, { line: LINE, ...fault }) });
-        assert.equal(otherClosed, false, "the other line noticed");
-      } finally {
-        await line.close();
-        await other.close();
-        await network.close();
-      }
-    },
-  });
-}
-
-async function cause(network: SandboxNetwork, fault: Record<string, unknown>): Promise<void> {
-  const response = await fetch(`${network.controlUrl}/faults`, { method: "POST", body: JSON.stringify(fault) });
-  assert.equal(response.status, 201, await response.text());
-}
+import { startNetwork } from "../../src/sandbox/network.ts";
+import { type BareClient, eventually, untilAck, untilClosed } from "../support/bare_baileys.ts";
+import { ANA, LINE, onLines } from "../support/two_lines.ts";
 
 const send = (client: BareClient, text: string) => client.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text });
 
@@ -75,7 +36,7 @@ for (
 }
 
 onLines("nack refuses the next messages with its code and relays none of them", async ({ network, line, cause }) => {
-  await cause({ kind: "nack", code: 479, count: 2 });
+  await cause({ kind: "nack", error: 479, count: 2 });
   const errors = [];
   for (const text of ["one", "two", "three"]) {
     const sent = await send(line, text);
@@ -160,6 +121,9 @@ Deno.test({
           ["/faults", "{", [400, "malformed_json"]],
           ["/faults", JSON.stringify({ line: LINE, kind: "earthquake" }), [400, "validation_failed"]],
           ["/faults", JSON.stringify({ line: LINE, kind: "silence", seconds: -1 }), [400, "validation_failed"]],
+          ["/faults", JSON.stringify({ line: LINE, kind: "no_keys", device: 9 }), [400, "validation_failed"]],
+          [`/phones/${LINE}/passkey/sign`, JSON.stringify({ options: {} }), [404, "not_found"]],
+          [`/phones/${LINE}/passkey/confirm`, "{}", [404, "not_found"]],
           ["/phones", JSON.stringify({ number: LINE }), [400, "validation_failed"]],
           ["/phones", JSON.stringify({ number: "12" }), [400, "validation_failed"]],
           ["/phones/4915199999999/scan", JSON.stringify({ qr: "x" }), [404, "not_found"]],
@@ -175,7 +139,13 @@ Deno.test({
         assert.deepEqual(await post(path, body), expected, `${path} ${body}`);
       }
       const account = await (await fetch(`${network.controlUrl}/phones/${LINE}`)).json();
-      assert.deepEqual(account, { number: LINE, lid: network.phone(LINE)!.lid, name: LINE, devices: [] });
+      assert.deepEqual(account, {
+        number: LINE,
+        lid: network.phone(LINE)!.lid,
+        name: LINE,
+        devices: [],
+        passkey: null,
+      });
     } finally {
       await network.close();
     }

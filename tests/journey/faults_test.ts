@@ -188,7 +188,7 @@ onFault(
 
 onFault("nack: a final refusal fails the message at once, and the next one leaves", async (scene) => {
   const { api, line } = scene;
-  await scene.cause({ kind: "nack", code: 479 });
+  await scene.cause({ kind: "nack", error: 479 });
   const refused = await scene.send("refused for good");
   const next = await scene.send("the one after it");
   await scene.status(refused, "failed");
@@ -207,7 +207,7 @@ onFault("nack: a final refusal fails the message at once, and the next one leave
 });
 
 onFault("nack: a passing refusal is tried again under the same id", async (scene) => {
-  await scene.cause({ kind: "nack", code: 503 });
+  await scene.cause({ kind: "nack", error: 503 });
   const messageId = await scene.send("refused for now");
   await scene.status(messageId, "sent");
   const { id } = await scene.arrives("refused for now");

@@ -414,7 +414,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   test("an abort ends an upload, and nothing of it becomes a message", async (scene) => {
     const { connection } = await scene.login();
     const { media, switchboard } = scene.simulated;
-    switchboard.faults.slowUpload(OWNER, { durationMs: 600_000, count: 1 });
+    switchboard.faults.add(OWNER, "slow_upload", 600_000);
     const body = await fileBody(scene.folder, FILES[4]);
     const unwanted = new AbortController();
     const prepared = connection.prepare({ networkId: "3EB0C6", to: FRIEND, body }, unwanted.signal);
@@ -514,7 +514,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
 
   test("a stanza that is delivered twice is one message", async (scene) => {
     const { events } = await scene.login();
-    scene.simulated.switchboard.faults.duplicate(OWNER, 1);
+    scene.simulated.switchboard.faults.add(OWNER, "duplicate", true);
     await scene.friend.sendMessage({ to: OWNER, text: "twice" });
     await scene.friend.sendMessage({ to: OWNER, text: "once" });
     await events.until("message", ({ message }) => message.text === "once");
@@ -633,7 +633,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   for (const [code, kind] of [["463", "refused"], ["479", "refused"], ["503", "retry"]] as const) {
     test(`an ack with error ${code} is ${kind}`, async (scene) => {
       const { connection } = await scene.login();
-      scene.simulated.switchboard.faults.nack(OWNER, { code, count: 1 });
+      scene.simulated.switchboard.faults.add(OWNER, "nack", code);
       assert.equal((await send(connection, { networkId: "3EB0E3", to: FRIEND, body: text("no?") })).kind, kind);
       assert.equal((await send(connection, { networkId: "3EB0E4", to: FRIEND, body: text("yes") })).kind, "sent");
     });

@@ -1,6 +1,8 @@
 /** Queries about the account itself: media access, profiles, restrictions, unlinking. */
 import { Buffer } from "node:buffer";
+import { cappingJson, timelockJson } from "../world/notices.ts";
 import { type BinaryNode, child, element, refusal, result } from "../world/stanza.ts";
+import type { Standing } from "../world/trust.ts";
 import type { QueryContext } from "./query.ts";
 
 /** How long a client may use a media token before it asks again. */
@@ -8,10 +10,10 @@ const MEDIA_TTL_SECONDS = "3600";
 /** The network's own limit for one file. */
 const MAX_MEDIA_BYTES = String(2 * 1024 ** 3);
 
-/** What GraphQL (`w:mex`) queries read: an account that nothing restricts. */
-const UNRESTRICTED = {
-  xwa2_fetch_account_reachout_timelock: { is_active: false, time_enforcement_ends: "0", enforcement_type: "DEFAULT" },
-  xwa2_message_capping_info: { total_quota: 0, used_quota: 0, capping_status: "NONE" },
+/** GraphQL queries (`w:mex`) by the id that the apps have for each. */
+const MEX_QUERIES: Record<string, (standing: Standing) => Record<string, unknown>> = {
+  "23983697327930364": (standing) => ({ xwa2_fetch_account_reachout_timelock: timelockJson(standing) }),
+  "24503548349331633": (standing) => ({ xwa2_message_capping_info: cappingJson(standing) }),
 };
 
 export function answerAccount(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
@@ -28,8 +30,14 @@ export function answerAccount(query: BinaryNode, { companion, network }: QueryCo
       return refusal(query, { code: 404, text: "item-not-found" });
     case "w:biz":
       return child(query, "business_profile") ? result(query, [element("business_profile", { v: "244" }, [])]) : null;
-    case "w:mex":
-      return result(query, [element("result", {}, Buffer.from(JSON.stringify({ data: UNRESTRICTED })))]);
+    case "w:mex": {
+      const answer = MEX_QUERIES[child(query, "query")?.attrs.query_id ?? ""];
+      const data = answer?.(network.trust.standing(companion.account));
+      const json = data
+        ? { data }
+        : { data: null, errors: [{ message: "unknown query", extensions: { error_code: 400 } }] };
+      return result(query, [element("result", {}, Buffer.from(JSON.stringify(json)))]);
+    }
     case "md": {
       // The session itself unlinks the companion, after this answer has left.
       const named = child(query, "remove-companion-device")?.attrs.jid;

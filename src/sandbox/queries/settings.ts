@@ -1,5 +1,5 @@
 /** Queries about an account's settings: server properties, privacy, blocked contacts. */
-import { type BinaryNode, child, element, refusal, result } from "../world/stanza.ts";
+import { type BinaryNode, child, childrenOf, element, refusal, result } from "../world/stanza.ts";
 import type { QueryContext } from "./query.ts";
 
 /** What a fresh account has: everybody may see and write. */
@@ -14,7 +14,7 @@ const PRIVACY = {
   messages: "all",
 };
 
-export function answerSettings(query: BinaryNode, { companion }: QueryContext): BinaryNode | null {
+export function answerSettings(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   if (child(query, "props")) {
     return result(query, [element("props", { protocol: "1", hash: `sandbox-${companion.account.number}` }, [])]);
   }
@@ -22,7 +22,13 @@ export function answerSettings(query: BinaryNode, { companion }: QueryContext): 
     if (query.attrs.type === "get") return result(query, [element("list", {}, [])]);
     return refusal(query, { code: 405, text: "not-allowed" });
   }
-  if (query.attrs.type === "set") return result(query);
+  if (query.attrs.type === "set") {
+    for (const token of childrenOf(child(query, "tokens"), "token")) {
+      const holder = network.directory.resolve(token.attrs.jid)?.account;
+      if (holder) network.trust.issue(companion.account, holder);
+    }
+    return result(query);
+  }
   const categories = Object.entries(PRIVACY).map(([name, value]) => element("category", { name, value }));
   return result(query, [element("privacy", {}, categories)]);
 }

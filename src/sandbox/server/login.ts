@@ -25,6 +25,8 @@ export function admit(finish: ClientFinish, socket: CompanionSocket, options: Re
   const { network } = options;
   const account = network.directory.account(String(payload.username ?? ""));
   const companion = account?.companions.get(payload.device ?? 0);
+  const refused = account && network.faults.take(account.number, "refuse_login");
+  if (refused) return refuse(socket, Number(refused));
   // Unlinked, or another device's key: the link is gone for good.
   if (!companion || companion.noisePublic !== noisePublic) return refuse(socket, 401);
   return meetFault(companion, socket, network) ?? openSession(companion, socket, network);

@@ -7,6 +7,9 @@ import { answerQuery } from "../queries/table.ts";
 import { type BinaryNode, child, childrenOf, element, seconds, SERVER } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
+/** The real network waits for up to 50 minutes; a sandbox is for the impatient. */
+const STATUS_ACK_MS = 3_000;
+
 /** Opens the session of a companion that logged in, in place of an older one; answers with what takes its stanzas. */
 export function openSession(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner {
   const session = new Session(companion, socket, network);
@@ -136,7 +139,17 @@ class Session implements CompanionSession, SocketOwner {
     this.#active = true;
     this.#companion.mailbox.attach((stanza) => {
       this.send(stanza);
-      if (stanza.tag === "message" && this.#network.faults.takeDuplicate(this.#line)) this.send(stanza);
+      if (stanza.tag === "status") this.#expectAck(stanza);
+      if (stanza.tag === "message" && this.#network.faults.take(this.#line, "duplicate")) this.send(stanza);
+    });
+  }
+
+  /** A status post is asked for in a stream error where it is not acknowledged, and given again after the next login. */
+  #expectAck(stanza: BinaryNode): void {
+    this.#network.runtime.clock.after(STATUS_ACK_MS, () => {
+      if (this.#closed || !this.#companion.mailbox.holds(stanza)) return;
+      const { id, from } = stanza.attrs;
+      this.end(element("stream:error", {}, [element("ack", { class: "status", id, to: from })]));
     });
   }
 
@@ -148,7 +161,7 @@ class Session implements CompanionSession, SocketOwner {
       const retry = childrenOf(message, "enc").some((enc) => enc.attrs.count !== undefined);
       wire.add({ line: this.#line, id, to, time: runtime.clock.now(), ...(retry ? { retry: true } : {}) });
     }
-    const nack = peer ? null : faults.takeNack(this.#line);
+    const nack = peer ? null : faults.take(this.#line, "nack");
     const outcome = nack === null ? relay.submit(this.#self, message) : { error: nack };
     const answer = () => this.#acknowledge(message, outcome);
     const heldMs = faults.remainingMs(this.#line, "hold_acks");

@@ -27,6 +27,9 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
         case "message": {
           const outcome = relay.submit(sender, stanza, { hideNumber: isLid(stanza.attrs.from) });
           const { id, to } = stanza.attrs;
+          // Who writes to somebody wants an answer.
+          const peer = directory.resolve(to)?.account;
+          if (peer && !outcome.error) network.trust.issue(sender.account, peer);
           return from.deliver(
             element("ack", { id, class: "message", from: to, t: seconds(runtime.clock), ...outcome }),
           );

@@ -8,6 +8,9 @@ export interface Address {
   server: string;
 }
 
+/** The chat of all status posts. */
+export const STATUS_CHAT = "status@broadcast";
+
 /** Null for what is no jid. */
 export function parseJid(jid: string | undefined): Address | null {
   const decoded = jid === undefined ? undefined : jidDecode(jid);

@@ -18,6 +18,8 @@ export interface Account {
   phoneKeys: KeyStore | null;
   /** What its links demand; null for an account that links without. */
   passkey: AccountPasskey | null;
+  /** Devices whose keys the network has lost, as it happens to some. */
+  readonly keyless: Set<number>;
   /** The link with a passkey whose exchange is under way: an account has one at a time. */
   passkeyExchange: object | null;
   /** By device id. */
@@ -94,6 +96,7 @@ export class Directory {
       phone: null,
       phoneKeys: null,
       passkey: null,
+      keyless: new Set(),
       passkeyExchange: null,
       companions: new Map(),
       nextDeviceId: 1,

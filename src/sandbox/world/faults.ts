@@ -6,24 +6,34 @@ import type { Clock } from "../../runtime.ts";
 export const STREAM_FAULTS = ["drop", "replace", "logout", "restart", "unavailable"] as const;
 /** Lasts for a time. */
 export const TIMED_FAULTS = ["silence", "hold_acks"] as const;
-/** Concerns the next messages. */
-export const COUNTED_FAULTS = ["nack", "duplicate"] as const;
-/** Concerns the next uploads: each takes a time. */
-export const UPLOAD_FAULT = "slow_upload";
 
 export type StreamFault = (typeof STREAM_FAULTS)[number];
 export type TimedFault = (typeof TIMED_FAULTS)[number];
+
+/** Happens to the next few of what it names; each time says how. */
+export interface CountedFaults {
+  /** An outgoing message is refused with this code. */
+  nack: string;
+  /** An incoming message reaches the line twice. */
+  duplicate: true;
+  /** An upload takes this long, ms. */
+  slow_upload: number;
+  /** A companion that asks to be linked by a code of this number is refused with this code. */
+  refuse_code: string;
+  /** A login is refused for this reason. */
+  refuse_login: string;
+  /** A companion is told that it is logged in before the phone has taken it in. */
+  early_success: true;
+}
+export type CountedFault = keyof CountedFaults;
 
 interface LineFaults {
   /** Stream faults that wait for a connection. */
   pending: StreamFault[];
   /** Unix ms until which a timed fault holds. */
   until: Record<TimedFault, number>;
-  /** One refusal each, in the order in which they were asked for. */
-  nacks: string[];
-  duplicates: number;
-  /** How long each of the next uploads takes, ms. */
-  slowUploads: number[];
+  /** In the order in which they were asked for. */
+  counted: { [Kind in CountedFault]?: CountedFaults[Kind][] };
 }
 
 export class Faults {
@@ -55,42 +65,22 @@ export class Faults {
     return Math.max(0, (this.#lines.get(line)?.until[kind] ?? 0) - this.#clock.now());
   }
 
-  /** The next `count` messages of the line are refused with `code`. */
-  nack(line: string, { code, count }: { code: string; count: number }): void {
-    this.#of(line).nacks.push(...Array.from({ length: count }, () => code));
+  /** The fault happens to the line's next `count` of what it names. */
+  add<Kind extends CountedFault>(line: string, kind: Kind, how: CountedFaults[Kind], count = 1): void {
+    const { counted } = this.#of(line);
+    const queue: CountedFaults[Kind][] = counted[kind] ??= [];
+    queue.push(...Array.from({ length: count }, () => how));
   }
 
-  /** The code with which a message that arrived now is refused, or null. */
-  takeNack(line: string): string | null {
-    return this.#lines.get(line)?.nacks.shift() ?? null;
-  }
-
-  /** The next `count` incoming messages reach the line twice. */
-  duplicate(line: string, count: number): void {
-    this.#of(line).duplicates += count;
-  }
-
-  takeDuplicate(line: string): boolean {
-    const faults = this.#lines.get(line);
-    if (!faults?.duplicates) return false;
-    faults.duplicates--;
-    return true;
-  }
-
-  /** Each of the line's next `count` uploads takes this long. */
-  slowUpload(line: string, { durationMs, count }: { durationMs: number; count: number }): void {
-    this.#of(line).slowUploads.push(...Array.from({ length: count }, () => durationMs));
-  }
-
-  /** How long an upload that begins now takes, ms; 0 when nothing slows it down. */
-  takeUploadMs(line: string): number {
-    return this.#lines.get(line)?.slowUploads.shift() ?? 0;
+  /** How it happens to the one that comes now, or null when nothing is wrong with it. */
+  take<Kind extends CountedFault>(line: string, kind: Kind): CountedFaults[Kind] | null {
+    return this.#lines.get(line)?.counted[kind]?.shift() ?? null;
   }
 
   #of(line: string): LineFaults {
     let faults = this.#lines.get(line);
     if (!faults) {
-      faults = { pending: [], until: { silence: 0, hold_acks: 0 }, nacks: [], duplicates: 0, slowUploads: [] };
+      faults = { pending: [], until: { silence: 0, hold_acks: 0 }, counted: {} };
       this.#lines.set(line, faults);
     }
     return faults;

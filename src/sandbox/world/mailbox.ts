@@ -3,16 +3,23 @@
  * after a reconnect. So nothing is lost when a gateway is killed between receiving and acknowledging.
  */
 import { type BinaryNode, childrenOf, element, elements, SERVER } from "./stanza.ts";
-import { parseJid } from "./address.ts";
+import { parseJid, STATUS_CHAT } from "./address.ts";
 
 export class Mailbox {
   /** Unacknowledged stanzas in the order of their arrival; a Set keeps that order and forgets one in O(1). */
   #waiting = new Set<BinaryNode>();
   #byKey = new Map<string, BinaryNode[]>();
   #send: ((stanza: BinaryNode) => void) | null = null;
+  /** A status post that the companion could not read and did not let go: everything else waits behind it. */
+  #blockedBy: BinaryNode | null = null;
 
   get size(): number {
     return this.#waiting.size;
+  }
+
+  /** Whether a status post holds everything back. */
+  get blocked(): boolean {
+    return this.#blockedBy !== null;
   }
 
   /** Keeps a stanza, and hands it over at once when the companion is there. */
@@ -20,7 +27,12 @@ export class Mailbox {
     this.#waiting.add(stanza);
     const key = keyOf(stanza.tag, stanza.attrs.id);
     this.#byKey.set(key, [...this.#byKey.get(key) ?? [], stanza]);
-    this.#send?.(stanza);
+    if (!this.#blockedBy) this.#send?.(stanza);
+  }
+
+  /** Whether a stanza of this tag and id is not acknowledged yet. */
+  holds({ tag, attrs }: BinaryNode): boolean {
+    return this.#byKey.has(keyOf(tag, attrs.id));
   }
 
   /** The companion is there: it gets what waits, marked `offline`, between a preview and a count, and then all that comes. */
@@ -37,9 +49,15 @@ export class Mailbox {
       };
       send(element("ib", { from: SERVER }, [element("offline_preview", preview)]));
     }
+    this.#send = send;
+    if (this.#blockedBy) send({ ...this.#blockedBy, attrs: { ...this.#blockedBy.attrs, offline: "0" } });
+    else this.#handOver(send);
+  }
+
+  #handOver(send: (stanza: BinaryNode) => void): void {
+    const waiting = [...this.#waiting];
     waiting.forEach((stanza, index) => send({ ...stanza, attrs: { ...stanza.attrs, offline: String(index) } }));
     send(element("ib", { from: SERVER }, [element("offline", { count: String(waiting.length) })]));
-    this.#send = send;
   }
 
   /** The companion is away. */
@@ -63,10 +81,17 @@ export class Mailbox {
     // Two peers may choose one id: the one that the acknowledgement is addressed to goes first.
     const peer = parseJid(by.attrs.to)?.user;
     const found = candidates.find((stanza) => parseJid(stanza.attrs.from)?.user === peer) ?? candidates[0]!;
+    if (by.tag === "ack" && by.attrs.error && found.attrs.from === STATUS_CHAT) {
+      this.#blockedBy = found;
+      return;
+    }
     const left = candidates.filter((stanza) => stanza !== found);
     if (left.length) this.#byKey.set(key, left);
     else this.#byKey.delete(key);
     this.#waiting.delete(found);
+    if (found !== this.#blockedBy) return;
+    this.#blockedBy = null;
+    if (this.#send) this.#handOver(this.#send);
   }
 }
 

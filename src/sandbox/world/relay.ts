@@ -3,11 +3,12 @@
  * again from the same sender (its ack was lost) is only acknowledged again, save for a device that asked for a retry or
  * needs the key that comes along.
  */
-import { createHash } from "node:crypto";
 import { isGroup, isLid, makeJid, parseJid } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
-import { type Attributes, type BinaryNode, child, childrenOf, element, elements, seconds } from "./stanza.ts";
+import { participantHash } from "./participant_hash.ts";
+import { type Attributes, type BinaryNode, bytesOf, child, childrenOf, element, elements, seconds } from "./stanza.ts";
+import type { Trust } from "./trust.ts";
 import type { Clock } from "../../runtime.ts";
 
 /** Messages of one sender whose receivers are remembered; more than any gateway resends. */
@@ -28,16 +29,25 @@ interface Parcel {
   carriesKey?: boolean;
 }
 
+export interface RelayParts {
+  directory: Directory;
+  groups: Groups;
+  trust: Trust;
+  clock: Clock;
+}
+
 export class Relay {
   #directory: Directory;
   #groups: Groups;
+  #trust: Trust;
   #clock: Clock;
   /** By sender's device jid, then message id: the device jids that have it. */
   #relayed = new Map<string, Map<string, Set<string>>>();
 
-  constructor(directory: Directory, groups: Groups, clock: Clock) {
+  constructor({ directory, groups, trust, clock }: RelayParts) {
     this.#directory = directory;
     this.#groups = groups;
+    this.#trust = trust;
     this.#clock = clock;
   }
 
@@ -53,6 +63,10 @@ export class Relay {
     const peer = group ? null : this.#directory.resolve(to);
     if (!group && !peer) return { error: "404" };
 
+    const unwanted = peer && message.attrs.category !== "peer"
+      ? this.#trust.refusal(sender.account, peer.account, bytesOf(child(message, "tctoken")))
+      : null;
+    if (unwanted) return { error: unwanted };
     const receivers = group
       ? group.participants
       : peer!.account === sender.account
@@ -167,7 +181,9 @@ export class Relay {
     const stated = message.attrs.phash;
     if (!stated) return {};
     const form = isLid(childrenOf(child(message, "participants"), "to")[0]?.attrs.jid) ? "lid" : "pn";
-    const phash = participantHash(receivers.filter((one) => !isSame(one, sender)).map((one) => jidOf(one, form)));
+    const phash = participantHash(
+      [sender, ...receivers.filter((one) => !isSame(one, sender))].map((one) => jidOf(one, form)),
+    );
     return phash === stated ? {} : { phash };
   }
 }
@@ -187,9 +203,4 @@ function isSame(a: Endpoint, b: Endpoint): boolean {
 function extras(message: BinaryNode): BinaryNode[] {
   const own = new Set(["enc", "participants", "tctoken", "reporting"]);
   return elements(message).filter(({ tag }) => !own.has(tag));
-}
-
-/** Version 2 of the participant hash: the first six base64 characters of a SHA-256 over the sorted device jids. */
-export function participantHash(jids: string[]): string {
-  return "2:" + createHash("sha256").update([...jids].sort().join("")).digest("base64").slice(0, 6);
 }

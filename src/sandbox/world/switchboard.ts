@@ -1,11 +1,12 @@
-/** The network without its doors: directory, groups, relay, faults, and what it tells companions of its own accord. */
-import { Buffer } from "node:buffer";
+/** The network without its doors: who is on it, what is relayed, and what goes wrong. */
 import type { KeyBundle, MediaAccess } from "./device.ts";
-import { type Account, type Companion, Directory, type Endpoint, jidOf, keysOf } from "./directory.ts";
+import { type Account, type Companion, Directory, type Endpoint, keysOf } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
-import { type AddressingMode, type Group, groupNode, Groups } from "./groups.ts";
+import { type AddressingMode, type Group, Groups } from "./groups.ts";
+import { Notices } from "./notices.ts";
 import { Relay } from "./relay.ts";
-import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
+import { type StatusForm, statusPost } from "./status_post.ts";
+import { Trust } from "./trust.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /** Below this many one-time keys a companion is asked for more (Baileys uploads below five). */
@@ -18,6 +19,8 @@ export interface Switchboard {
   readonly groups: Groups;
   readonly relay: Relay;
   readonly faults: Faults;
+  readonly trust: Trust;
+  readonly notices: Notices;
   readonly wire: WireLog;
   readonly media: MediaAccess;
   /** By device jid: whether the companion that a phone took in has proved its side. */
@@ -34,12 +37,19 @@ export interface Switchboard {
   createGroup(details: { subject: string; participants: Account[]; addressing: AddressingMode }): Group;
   /** Ends the account's open sessions as the fault says; with none open, its next one. */
   breakSessions(account: Account, kind: StreamFault): void;
+  /** Somebody's status post reaches the account's companions. */
+  postStatus(account: Account, form: StatusForm): void;
 }
 
 export function createSwitchboard({ runtime, media }: { runtime: Runtime; media: MediaAccess }): Switchboard {
   const directory = new Directory();
   const groups = new Groups();
   const faults = new Faults(runtime.clock);
+  const notices = new Notices(directory, runtime);
+  const trust = new Trust(runtime, {
+    onToken: (issuer, holder, token) => notices.token(issuer, holder, token),
+    onStanding: (account) => notices.standing(account, trust.standing(account)),
+  });
 
   const network: Switchboard = {
     runtime,
@@ -47,47 +57,37 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     directory,
     groups,
     faults,
-    relay: new Relay(directory, groups, runtime.clock),
+    trust,
+    notices,
+    relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
     linkings: new Map(),
 
-    stanzaId: () => Buffer.from(runtime.random.bytes(8)).toString("hex"),
+    stanzaId: () => notices.stanzaId(),
 
     addCompanion(companion) {
-      tellDevices(companion, "add");
+      notices.devices(companion, "add");
       companion.account.companions.set(companion.id, companion);
     },
 
     takeKeys(endpoint) {
-      const keys = keysOf(endpoint);
+      const keys = endpoint.account.keyless.has(endpoint.device) ? null : keysOf(endpoint);
       if (!keys) return null;
       const bundle = keys.take();
       const companion = endpoint.account.companions.get(endpoint.device);
-      if (companion && keys.preKeyCount < LOW_PRE_KEYS) {
-        const attributes = { from: SERVER, id: network.stanzaId(), type: "encrypt", t: seconds(runtime.clock) };
-        const low = element("count", { value: String(keys.preKeyCount) });
-        companion.mailbox.put(element("notification", attributes, [low]));
-      }
+      if (companion && keys.preKeyCount < LOW_PRE_KEYS) notices.lowKeys(companion);
       return bundle;
     },
 
     removeCompanion(companion) {
       companion.account.companions.delete(companion.id);
       companion.session?.end(streamError("logout")!);
-      tellDevices(companion, "remove");
+      notices.devices(companion, "remove");
     },
 
     createGroup(details) {
       const group = groups.create(details, runtime);
-      const [creator] = group.participants;
-      const lidMode = group.addressing === "lid";
-      notify(group.participants, {
-        from: group.jid,
-        type: "w:gp2",
-        participant: lidMode ? creator?.lid : creator?.jid,
-        participant_pn: lidMode ? creator?.jid : undefined,
-        notify: creator?.name,
-      }, [element("create", { type: "new" }, [groupNode(group)])]);
+      notices.created(group);
       return group;
     },
 
@@ -101,30 +101,12 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
         else companion.session?.cut();
       }
     },
-  };
 
-  /** Tells every companion of these accounts something that it must acknowledge. */
-  const notify = (accounts: Iterable<Account>, attributes: Attributes, content: BinaryNode[]) => {
-    const t = seconds(runtime.clock);
-    for (const account of new Set(accounts)) {
-      for (const { mailbox } of account.companions.values()) {
-        mailbox.put(element("notification", { id: network.stanzaId(), t, ...attributes }, content));
-      }
-    }
+    postStatus(account, form) {
+      const poster = directory.accounts().find((other) => other !== account) ?? account;
+      for (const { mailbox } of account.companions.values()) mailbox.put(statusPost(poster, form, runtime));
+    },
   };
-
-  /** The account's other companions, and everybody who asked for its devices, hear of a change, so that none is left out. */
-  const tellDevices = (companion: Companion, change: "add" | "remove") => {
-    const { account, id } = companion;
-    const watchers = [...account.watchers].flatMap((number) => directory.account(number) ?? []);
-    const devices = (["pn", "lid"] as const).map((form) =>
-      element("device", { jid: jidOf({ account, device: id }, form), "key-index": String(companion.keyIndex) })
-    );
-    notify([account, ...watchers], { from: account.jid, lid: account.lid, type: "devices" }, [
-      element(change, { device_hash: "2:sandbox" }, devices),
-    ]);
-  };
-
   return network;
 }
 

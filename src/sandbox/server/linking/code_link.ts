@@ -76,6 +76,11 @@ export class CodeLink {
     const { network, codeLifetimeMs, expectCode } = this.#options;
     const account = network.directory.resolve(link.attrs.jid)?.account;
     if (!account) return this.#socket.send(refusal(query, { code: 404, text: "item-not-found" }));
+    const refused = network.faults.take(account.number, "refuse_code");
+    if (refused) {
+      const text = refused === "429" ? "rate-overlimit" : "bad-request";
+      return this.#socket.send(refusal(query, { code: Number(refused), text }));
+    }
     const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
     const noisePublic = bytesOf(child(link, "companion_server_auth_key_pub"));
     if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32) {

@@ -26,19 +26,19 @@ Deno.test("a timed fault ends by itself, and a shorter one does not cut it off",
 
 Deno.test("counted faults are used up one message at a time", () => {
   const faults = new Faults(new ManualClock());
-  faults.nack(LINE, { code: "463", count: 2 });
-  faults.nack(LINE, { code: "479", count: 1 });
-  assert.deepEqual([1, 2, 3, 4].map(() => faults.takeNack(LINE)), ["463", "463", "479", null]);
-  faults.duplicate(LINE, 1);
-  assert.deepEqual([1, 2].map(() => faults.takeDuplicate(LINE)), [true, false]);
+  faults.add(LINE, "nack", "463", 2);
+  faults.add(LINE, "nack", "479");
+  assert.deepEqual([1, 2, 3, 4].map(() => faults.take(LINE, "nack")), ["463", "463", "479", null]);
+  faults.add(LINE, "duplicate", true);
+  assert.deepEqual([1, 2].map(() => faults.take(LINE, "duplicate")), [true, null]);
 });
 
 Deno.test("slow uploads are used up one upload at a time, each as slow as it was asked for", () => {
   const faults = new Faults(new ManualClock());
-  faults.slowUpload(LINE, { durationMs: 2_000, count: 2 });
-  faults.slowUpload(LINE, { durationMs: 500, count: 1 });
-  assert.equal(faults.takeUploadMs("4915100000002"), 0);
-  assert.deepEqual([1, 2, 3, 4].map(() => faults.takeUploadMs(LINE)), [2_000, 2_000, 500, 0]);
+  faults.add(LINE, "slow_upload", 2_000, 2);
+  faults.add(LINE, "slow_upload", 500);
+  assert.equal(faults.take("4915100000002", "slow_upload"), null);
+  assert.deepEqual([1, 2, 3, 4].map(() => faults.take(LINE, "slow_upload")), [2_000, 2_000, 500, null]);
 });
 
 Deno.test("each stream fault says what the real network says", () => {

@@ -71,3 +71,24 @@ Deno.test("two peers that chose one id are told apart", () => {
 Deno.test("a companion that has nothing waiting still hears that there is nothing", () => {
   assert.deepEqual(connect(new Mailbox()), ["ib offline"]);
 });
+
+Deno.test("a status post that is refused holds everything back until it is let go", () => {
+  const mailbox = new Mailbox();
+  const post = element("message", { id: "post", from: "status@broadcast", participant: ANA });
+  connect(mailbox);
+  mailbox.put(post);
+  mailbox.acknowledge(element("ack", { class: "message", id: "post", to: "status@broadcast", error: "500" }));
+  mailbox.put(message("a"));
+  mailbox.detach();
+  const seen = connect(mailbox);
+  assert.deepEqual(seen, ["ib offline_preview", "message post offline"]);
+  mailbox.acknowledge(element("ack", { class: "message", id: "post", to: "status@broadcast" }));
+  assert.deepEqual(seen.slice(2), ["message a offline", "ib offline"]);
+});
+
+Deno.test("a message that is refused is gone like one that was read", () => {
+  const mailbox = new Mailbox();
+  mailbox.put(message("a"));
+  mailbox.acknowledge(element("ack", { class: "message", id: "a", to: ANA, error: "500" }));
+  assert.equal(mailbox.size, 0);
+});

@@ -9,8 +9,10 @@ import {
 import { type AddressingMode, Groups } from "../../../../src/sandbox/world/groups.ts";
 import { KeyStore } from "../../../../src/sandbox/world/key_store.ts";
 import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
-import { participantHash, Relay } from "../../../../src/sandbox/world/relay.ts";
+import { participantHash } from "../../../../src/sandbox/world/participant_hash.ts";
+import { Relay } from "../../../../src/sandbox/world/relay.ts";
 import { relayReceipt } from "../../../../src/sandbox/world/receipts.ts";
+import { Trust } from "../../../../src/sandbox/world/trust.ts";
 import { type BinaryNode, childrenOf, element } from "../../../../src/sandbox/world/stanza.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
@@ -19,7 +21,8 @@ function scene() {
   const runtime = testRuntime();
   const directory = new Directory();
   const groups = new Groups();
-  const relay = new Relay(directory, groups, runtime.clock);
+  const trust = new Trust(runtime, { onToken: () => {}, onStanding: () => {} });
+  const relay = new Relay({ directory, groups, trust, clock: runtime.clock });
   const arrived: { at: string; stanza: BinaryNode }[] = [];
 
   const open = (number: string) => {
@@ -51,7 +54,7 @@ function scene() {
   const ana = open("4915100000002");
   const ben = open("4915100000003");
   const routes = { directory, groups, relay, runtime };
-  return { runtime, groups, relay, routes, line, ana, ben, companion: link(line), link, arrived };
+  return { runtime, groups, relay, trust, routes, line, ana, ben, companion: link(line), link, arrived };
 }
 
 const enc = (text: string) => element("enc", { v: "2", type: "msg" }, new TextEncoder().encode(text));
@@ -158,7 +161,51 @@ Deno.test("a stated hash of receivers is compared with the network's list", () =
     const message = write(phash, ana.jid, [ana.jid, line.jid]);
     return relay.submit(companion, { ...message, attrs: { ...message.attrs, phash } });
   };
-  const right = participantHash([ana.jid, line.jid]);
+  const right = participantHash([ana.jid, line.jid, `${line.number}:1@s.whatsapp.net`]);
   assert.deepEqual(state(right), {});
   assert.deepEqual(state("2:old"), { phash: right });
+});
+
+Deno.test("devices are hashed as clients do: six bytes over the sorted addresses, the phone's as device 0", () => {
+  const devices = ["4915100000001@s.whatsapp.net", "4915100000001:12@s.whatsapp.net", "491510000000:3@s.whatsapp.net"];
+  assert.equal(participantHash(devices), "2:ktsK6U6k");
+  assert.equal(participantHash(devices.reverse()), "2:ktsK6U6k");
+});
+
+Deno.test("a restricted account starts no chat, and goes on where it shows the token that it was given", () => {
+  const { relay, trust, line, ana, companion, runtime } = scene();
+  let given: Uint8Array = new Uint8Array(0);
+  const write = (id: string, token?: Uint8Array) =>
+    relay.submit(
+      companion,
+      element("message", { id, to: ana.jid, type: "text" }, [
+        ...(token ? [element("tctoken", { t: "1" }, token)] : []),
+        element("participants", {}, []),
+      ]),
+    );
+  assert.deepEqual(write("before"), {});
+  trust.restrict(line, runtime.clock.now() + 60_000);
+  assert.deepEqual(write("cold"), { error: "463" });
+  trust.issue(ana, line);
+  given = trust.tokensFor(line)[0]!.token;
+  assert.deepEqual(write("without"), { error: "463" });
+  assert.deepEqual(write("wrong", Uint8Array.of(1)), { error: "463" });
+  assert.deepEqual(write("with", given), {});
+  trust.restrict(line, 0);
+  assert.deepEqual(write("after"), {});
+});
+
+Deno.test("a cap counts the chats that an account starts, and no others", () => {
+  const { relay, trust, line, ana, companion, runtime, ben } = scene();
+  const write = (id: string, to: Account) =>
+    relay.submit(companion, element("message", { id, to: to.jid, type: "text" }, [element("participants", {}, [])]));
+  trust.issue(ben, line);
+  trust.capNewChats(line, { limit: 1, until: runtime.clock.now() + 60_000 });
+  assert.deepEqual(write("known", ben), {});
+  assert.equal(trust.standing(line).started, 0);
+  assert.deepEqual(write("first", ana), {});
+  assert.deepEqual(write("again", ana), {});
+  assert.equal(trust.standing(line).started, 1);
+  trust.capNewChats(line, { limit: 0, until: runtime.clock.now() + 60_000 });
+  assert.deepEqual(write("over", ana), { error: "463" });
 });

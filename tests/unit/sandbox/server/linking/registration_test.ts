@@ -112,3 +112,30 @@ Deno.test("the refresh stage holds until the companion acknowledges it", () => {
   assert.equal(registration.take(account, shownRefs[0]!, offerOf(offered)).kind, "linked");
   assert.equal(sent.filter(({ attrs }) => attrs.type === "companion_reg_refresh").length, 1);
 });
+
+Deno.test("early_success tells the companion that it is logged in before the phone has taken it in", () => {
+  const { network, account, identity, sent, registration, shownRefs } = scene();
+  network.faults.add(account.number, "early_success", true);
+  registration.take(account, shownRefs[0]!, offerOf(identities(identity, identity).offered));
+  assert.deepEqual(sent.slice(1).map(({ tag, content }) => [tag, Array.isArray(content) && content[0]!.tag]), [
+    ["success", false],
+    ["iq", "pair-success"],
+  ]);
+  assert.equal(account.companions.size, 0);
+});
+
+Deno.test("refuse_code refuses companion_hello, and the next one is answered", () => {
+  const { network, account, sent, registration } = scene();
+  network.faults.add(account.number, "refuse_code", "429");
+  const hello = element("iq", { id: "h", type: "set", xmlns: "md" }, [
+    element("link_code_companion_reg", { stage: "companion_hello", jid: account.jid }, [
+      element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
+      element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
+    ]),
+  ]);
+  registration.onStanza(hello);
+  assert.equal(child(sent.at(-1), "error")?.attrs.code, "429");
+  registration.onStanza(hello);
+  assert.equal(sent.at(-1)!.attrs.type, "result");
+  registration.onClose();
+});

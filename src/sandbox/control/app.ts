@@ -1,0 +1,37 @@
+/**
+ * The sandbox's control API: HTTP on loopback by which a person or a test works the simulated phones, makes
+ * groups, causes faults and reads what passed over the wire. It stands for the world outside the gateway.
+ */
+import { Hono } from "@hono/hono";
+import { notFound, Problem } from "../../errors.ts";
+import { causeFault, fault } from "./faults.ts";
+import { groupRoutes } from "./groups.ts";
+import { messageRoutes } from "./messages.ts";
+import type { ControlledNetwork } from "./network.ts";
+import { phoneRoutes } from "./phones.ts";
+import { body, render } from "./request.ts";
+
+/** The routes, for one network. */
+export function controlApp(network: ControlledNetwork): Hono {
+  const app = new Hono();
+  const { switchboard, url, rootKey, mediaUrl, caPem } = network;
+
+  app.get("/network", (c) => c.json({ url, rootKey, mediaUrl, ca: caPem }));
+  app.route("/phones", phoneRoutes(network));
+  app.route("/phones", messageRoutes(network));
+  app.route("/groups", groupRoutes(switchboard));
+  app.post("/faults", async (c) => {
+    const asked = await body(c, fault);
+    causeFault(switchboard, asked);
+    return c.json(asked, 201);
+  });
+  app.get("/wire", (c) => c.json(switchboard.wire.entries(c.req.query("line"))));
+
+  app.notFound((c) => render(c, notFound("address")));
+  app.onError((error, c) => {
+    if (error instanceof Problem) return render(c, error);
+    switchboard.runtime.log.error({ err: error }, "the sandbox's control API failed");
+    return render(c, new Problem("internal_error", "The sandbox could not do that; its log says why."));
+  });
+  return app;
+}

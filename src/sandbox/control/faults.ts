@@ -1,0 +1,78 @@
+/** `POST /faults`: has the network do something wrong to one line. */
+import { z } from "zod";
+import { invalid, notFound } from "../../errors.ts";
+import type { Account } from "../world/directory.ts";
+import { STREAM_FAULTS, TIMED_FAULTS } from "../world/faults.ts";
+import { STATUS_FORMS } from "../world/status_post.ts";
+import type { Switchboard } from "../world/switchboard.ts";
+import { number } from "./request.ts";
+
+const DEFAULT_SECONDS = 30;
+/** What a nack says when no code is asked for: the server could not handle the stanza. */
+const DEFAULT_NACK = 500;
+const DEFAULT_CODE_REFUSAL = 400;
+/** The version of the web client is refused. */
+const DEFAULT_LOGIN_REFUSAL = 405;
+
+const seconds = z.number().positive().max(3600).default(DEFAULT_SECONDS);
+const count = z.int().positive().max(10_000).default(1);
+const error = z.coerce.number().int().min(400).max(599);
+const line = { line: number };
+
+export const fault = z.discriminatedUnion("kind", [
+  z.object({ ...line, kind: z.enum(STREAM_FAULTS) }),
+  z.object({ ...line, kind: z.enum(TIMED_FAULTS), seconds }),
+  z.object({ ...line, kind: z.literal("slow_upload"), seconds, count }),
+  z.object({ ...line, kind: z.literal("nack"), count, error: error.default(DEFAULT_NACK) }),
+  z.object({ ...line, kind: z.literal("duplicate"), count }),
+  z.object({ ...line, kind: z.literal("status_post"), count, form: z.enum(STATUS_FORMS) }),
+  z.object({ ...line, kind: z.literal("refuse_code"), count, error: error.default(DEFAULT_CODE_REFUSAL) }),
+  z.object({ ...line, kind: z.literal("refuse_login"), count, error: error.default(DEFAULT_LOGIN_REFUSAL) }),
+  z.object({ ...line, kind: z.literal("no_keys"), device: z.int().min(0) }),
+  /** `until` is Unix ms; one that is past lifts the restriction. */
+  z.object({ ...line, kind: z.literal("restrict"), until: z.int().min(0) }),
+  /** How many new chats the account may start until then. */
+  z.object({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
+  z.object({ ...line, kind: z.literal("early_success"), count }),
+]);
+
+/** Throws Problem not_found for a line that is no phone of this network. */
+export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): void {
+  const account = network.directory.account(asked.line);
+  if (!account) throw notFound("line");
+  cause(network, account, asked);
+}
+
+function cause(network: Switchboard, account: Account, asked: z.infer<typeof fault>): void {
+  const { faults } = network;
+  const { number } = account;
+  switch (asked.kind) {
+    case "silence":
+    case "hold_acks":
+      return faults.hold(number, asked.kind, asked.seconds * 1000);
+    case "slow_upload":
+      return faults.add(number, asked.kind, asked.seconds * 1000, asked.count);
+    case "nack":
+    case "refuse_code":
+    case "refuse_login":
+      return faults.add(number, asked.kind, String(asked.error), asked.count);
+    case "duplicate":
+    case "early_success":
+      return faults.add(number, asked.kind, true, asked.count);
+    case "status_post":
+      for (let i = 0; i < asked.count; i++) network.postStatus(account, asked.form);
+      return;
+    case "no_keys":
+      if (asked.device !== 0 && !account.companions.has(asked.device)) {
+        throw invalid("device", "is none of this line's");
+      }
+      account.keyless.add(asked.device);
+      return;
+    case "restrict":
+      return network.trust.restrict(account, asked.until);
+    case "cap_new_chats":
+      return network.trust.capNewChats(account, asked);
+    default:
+      return network.breakSessions(account, asked.kind);
+  }
+}

@@ -1,0 +1,30 @@
+/** The running network as the control API works it. */
+import { z } from "zod";
+import type { MediaHost } from "../media/host.ts";
+import type { Phone } from "../world/device.ts";
+import type { Switchboard } from "../world/switchboard.ts";
+import { number } from "./request.ts";
+
+export const newPhone = z.object({
+  number,
+  name: z.string().min(1).max(100).optional(),
+  passkey: z.boolean().optional(),
+  /** Whether the request for a passkey brings its options, or the companion has to query them. */
+  passkeyOptions: z.enum(["notification", "query"]).optional(),
+});
+export type NewPhone = Omit<z.infer<typeof newPhone>, "number">;
+
+export interface ControlledNetwork {
+  /** The WebSocket's address. */
+  readonly url: string;
+  /** Hex of the Noise root key that a client has to pin. */
+  readonly rootKey: string;
+  /** Base address of the media host, and the authority that vouches for its certificate. */
+  readonly mediaUrl: string;
+  readonly caPem: string;
+  readonly switchboard: Switchboard;
+  readonly media: MediaHost;
+  /** Opens an account and switches its phone on. Throws Problem validation_failed when the number is taken. */
+  addPhone(number: string, options?: NewPhone): Phone;
+  phone(number: string): Phone | null;
+}

@@ -1,0 +1,63 @@
+/** `/phones`: switching phones on, and linking companions to them by QR, code and passkey. */
+import { Hono } from "@hono/hono";
+import { z } from "zod";
+import { invalid, notFound } from "../../errors.ts";
+import type { LinkAnswer, Phone } from "../world/device.ts";
+import type { Account } from "../world/directory.ts";
+import type { Switchboard } from "../world/switchboard.ts";
+import { type ControlledNetwork, newPhone } from "./network.ts";
+import { body, phoneOf } from "./request.ts";
+
+export function phoneRoutes(network: ControlledNetwork): Hono {
+  const app = new Hono();
+  const { switchboard } = network;
+
+  app.get("/", (c) => c.json(switchboard.directory.accounts().map(describeAccount)));
+  app.post("/", async (c) => {
+    const { number, ...options } = await body(c, newPhone);
+    const phone = network.addPhone(number, options);
+    return c.json(describePhone(switchboard, phone), 201);
+  });
+  app.get("/:number", (c) => c.json(describePhone(switchboard, phoneOf(c, network))));
+
+  app.post("/:number/scan", async (c) => {
+    const { qr } = await body(c, z.object({ qr: z.string().min(1) }));
+    return c.json(await linkResult(switchboard, await phoneOf(c, network).scan(qr)));
+  });
+  app.post("/:number/enter-code", async (c) => {
+    const { code } = await body(c, z.object({ code: z.string().min(1) }));
+    const answer = await phoneOf(c, network).enterCode(code);
+    if (answer.kind === "no_request") throw notFound("device that waits for a code on this number");
+    if (answer.kind === "wrong_code") throw invalid("code", "is not the code that the device shows");
+    return c.json(await linkResult(switchboard, answer));
+  });
+
+  app.post("/:number/passkey/sign", async (c) => {
+    const phone = phoneOf(c, network);
+    const { options } = await body(c, z.object({ options: z.unknown() }));
+    return c.json({ assertion: phone.signPasskey(options) });
+  });
+  app.post("/:number/passkey/confirm", (c) => {
+    const phone = phoneOf(c, network);
+    phone.confirmPasskey();
+    return c.json(describePhone(switchboard, phone));
+  });
+  return app;
+}
+
+/** Waits until the companion has proved its side, so that "linked" is true when it is read. */
+async function linkResult({ linkings }: Switchboard, answer: LinkAnswer) {
+  if (answer.kind === "unknown_ref") throw notFound("device that shows this QR any more");
+  if (answer.kind !== "linked") return { status: answer.kind };
+  const linked = await linkings.get(answer.deviceJid);
+  return { status: linked ? "linked" as const : "refused" as const, deviceJid: answer.deviceJid };
+}
+
+function describePhone({ directory }: Switchboard, phone: Phone) {
+  return { ...describeAccount(directory.account(phone.number)!), passkey: phone.passkeyState() };
+}
+
+function describeAccount({ number, lid, name, companions }: Account) {
+  const devices = [...companions.values()].map(({ id, jid, linkedAt }) => ({ id, jid, linkedAt }));
+  return { number, lid, name, devices };
+}

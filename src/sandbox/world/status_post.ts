@@ -1,0 +1,31 @@
+/** Status posts of others as they reach a line, in the two forms that older clients choke on. */
+import { Buffer } from "node:buffer";
+import { proto } from "@whiskeysockets/baileys";
+import type { Runtime } from "../../runtime.ts";
+import { STATUS_CHAT } from "./address.ts";
+import type { Account } from "./directory.ts";
+import { type BinaryNode, element, seconds } from "./stanza.ts";
+
+/** `stanza`: a top-level `<status>`; `undecryptable`: a message to `status@broadcast` under a key that nobody has. */
+export const STATUS_FORMS = ["stanza", "undecryptable"] as const;
+export type StatusForm = (typeof STATUS_FORMS)[number];
+
+export function statusPost(poster: Account, form: StatusForm, { clock, random }: Runtime): BinaryNode {
+  const id = Buffer.from(random.bytes(16)).toString("hex").toUpperCase();
+  const t = seconds(clock);
+  const notify = poster.name;
+  if (form === "stanza") {
+    const message = proto.Message.encode({ conversation: "What I did today" }).finish();
+    return element("status", { id, t, from: poster.lid, type: "text", notify }, [element("plaintext", {}, message)]);
+  }
+  const attributes = {
+    id,
+    t,
+    from: STATUS_CHAT,
+    participant: poster.lid,
+    participant_pn: poster.jid,
+    type: "text",
+    notify,
+  };
+  return element("message", attributes, [element("enc", { v: "2", type: "skmsg" }, random.bytes(96))]);
+}

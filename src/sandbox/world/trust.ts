@@ -1,0 +1,113 @@
+/**
+ * Whom an account may write to: the tokens by which a chat is known to be wanted (`tctoken`), the restriction that an
+ * account is under (the reach-out time lock), and how many chats it may still start.
+ */
+import { Buffer } from "node:buffer";
+import type { Account } from "./directory.ts";
+import type { Runtime } from "../../runtime.ts";
+
+/** The refusal of a message that starts a chat. */
+export const NOT_WANTED = "463";
+const TOKEN_BYTES = 16;
+
+export interface NewChatCap {
+  limit: number;
+  /** Unix ms. */
+  until: number;
+}
+
+/** What an account is told about itself, in answer to a query or in a notification. */
+export interface Standing {
+  /** Unix ms until which it may start no chat; 0 without a restriction. */
+  restrictedUntil: number;
+  cap: NewChatCap | null;
+  /** Chats that it started under its cap. */
+  started: number;
+}
+
+interface AccountTrust {
+  restrictedUntil: number;
+  cap: NewChatCap | null;
+  /** By account whom it wrote to first, since the cap began. */
+  started: Set<Account>;
+  /** Who wrote to it, or answered: those chats are not new. */
+  known: Set<Account>;
+  /** By the account that may write to this one, with the token that says so. */
+  issued: Map<Account, Uint8Array>;
+}
+
+export interface TrustEvents {
+  /** The account gave the holder a token, which holder's companions have to hear of. */
+  onToken(issuer: Account, holder: Account, token: Uint8Array): void;
+  onStanding(account: Account): void;
+}
+
+export class Trust {
+  #runtime: Runtime;
+  #events: TrustEvents;
+  #accounts = new Map<Account, AccountTrust>();
+
+  constructor(runtime: Runtime, events: TrustEvents) {
+    this.#runtime = runtime;
+    this.#events = events;
+  }
+
+  /** The issuer lets the holder write to it. */
+  issue(issuer: Account, holder: Account): void {
+    if (issuer === holder || this.#of(issuer).issued.has(holder)) return;
+    const token = this.#runtime.random.bytes(TOKEN_BYTES);
+    this.#of(issuer).issued.set(holder, token);
+    this.#of(holder).known.add(issuer);
+    this.#events.onToken(issuer, holder, token);
+  }
+
+  /** Holders of a token of this issuer, with it. */
+  tokensFor(holder: Account): { issuer: Account; token: Uint8Array }[] {
+    return [...this.#accounts].flatMap(([issuer, { issued }]) => {
+      const token = issued.get(holder);
+      return token ? [{ issuer, token }] : [];
+    });
+  }
+
+  /** `until` is Unix ms; one that is past lifts the restriction. */
+  restrict(account: Account, until: number): void {
+    this.#of(account).restrictedUntil = until;
+    this.#events.onStanding(account);
+  }
+
+  capNewChats(account: Account, { limit, until }: NewChatCap): void {
+    const trust = this.#of(account);
+    trust.cap = { limit, until };
+    trust.started.clear();
+    this.#events.onStanding(account);
+  }
+
+  standing(account: Account): Standing {
+    const { restrictedUntil, cap, started } = this.#of(account);
+    const now = this.#runtime.clock.now();
+    const inForce = cap && cap.until > now ? cap : null;
+    return { restrictedUntil: restrictedUntil > now ? restrictedUntil : 0, cap: inForce, started: started.size };
+  }
+
+  /** Why a message of `sender` to `receiver` is refused, or null. A chat that it starts counts from then on. */
+  refusal(sender: Account, receiver: Account, tctoken: Uint8Array): string | null {
+    if (sender === receiver) return null;
+    const { restrictedUntil, cap } = this.standing(sender);
+    const trust = this.#of(sender);
+    const issued = this.#of(receiver).issued.get(sender);
+    if (restrictedUntil) return issued && Buffer.from(issued).equals(tctoken) ? null : NOT_WANTED;
+    if (trust.known.has(receiver) || trust.started.has(receiver)) return null;
+    if (cap && trust.started.size >= cap.limit) return NOT_WANTED;
+    trust.started.add(receiver);
+    return null;
+  }
+
+  #of(account: Account): AccountTrust {
+    let trust = this.#accounts.get(account);
+    if (!trust) {
+      trust = { restrictedUntil: 0, cap: null, started: new Set(), known: new Set(), issued: new Map() };
+      this.#accounts.set(account, trust);
+    }
+    return trust;
+  }
+}

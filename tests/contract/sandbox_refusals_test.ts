@@ -1,0 +1,78 @@
+/** What the network of 2026 does to clients, as Baileys as it comes meets it: each on one line while another never notices. */
+import assert from "node:assert/strict";
+import { child } from "../../src/sandbox/world/stanza.ts";
+import { eventually, untilAck, untilClosed } from "../support/bare_baileys.ts";
+import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
+
+onLines("a status stanza that is not acknowledged cuts the line, and comes again", async ({ line, cause }) => {
+  const closed = untilClosed(line.socket);
+  await cause({ kind: "status_post", form: "stanza" });
+  await closed;
+  await line.reconnect();
+  await untilClosed(line.socket);
+});
+
+onLines("an undecryptable status post that is refused holds back the line", async ({ network, line, cause }) => {
+  await cause({ kind: "status_post", form: "undecryptable" });
+  const { mailbox } = network.switchboard.directory.account(LINE)!.companions.get(1)!;
+  const received: string[] = [];
+  line.socket.ws.on("CB:message", ({ attrs }) => received.push(attrs.id));
+  await eventually(() => mailbox.blocked);
+  await network.phone(ANA)!.sendMessage({ to: LINE, text: "held back" });
+  await network.phone(ANA)!.idle();
+  assert.equal(mailbox.size > 1, true);
+  assert.deepEqual(received, []);
+});
+
+for (const error of [402, 405, 406, 409, 516]) {
+  onLines(`refuse_login ends the next login with ${error}, and the one after it passes`, async ({ line, cause }) => {
+    await line.close();
+    await cause({ kind: "refuse_login", error });
+    const reconnecting = line.reconnect();
+    assert.equal(await untilClosed(line.socket), error);
+    void reconnecting;
+    await line.reconnect();
+  });
+}
+
+onLines(
+  "a device without keys is an error in the answer to the query for its keys",
+  async ({ network, line, cause }) => {
+    const { lid } = network.switchboard.directory.account(OTHER)!;
+    await cause({ kind: "no_keys", line: OTHER, device: 1 });
+    const keysOf = async (jid: string) => {
+      const answer = await line.socket.query({
+        tag: "iq",
+        attrs: { to: "@s.whatsapp.net", type: "get", xmlns: "encrypt" },
+        content: [{ tag: "key", attrs: {}, content: [{ tag: "user", attrs: { jid } }] }],
+      });
+      return child(child(child(answer, "list"), "user"), "error")?.attrs.code;
+    };
+    assert.equal(await keysOf(`${OTHER}@s.whatsapp.net`), undefined);
+    assert.equal(await keysOf(`${OTHER}:1@s.whatsapp.net`), "404");
+    assert.equal(await keysOf(lid.replace("@", ":1@")), "404");
+  },
+);
+
+onLines("a restriction is told, can be asked for, and refuses new chats alone", async ({ network, line, cause }) => {
+  const updates: unknown[] = [];
+  line.socket.ev.on("connection.update", ({ reachoutTimeLock }) => reachoutTimeLock && updates.push(reachoutTimeLock));
+  const until = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
+  await network.phone(OTHER)!.sendMessage({ to: LINE, text: "write to me" });
+  await eventually(() => line.received.length === 1);
+  await cause({ kind: "restrict", until });
+  await eventually(() => updates.length === 1);
+  const lock = { isActive: true, timeEnforcementEnds: new Date(until), enforcementType: "WEB_COMPANION_ONLY" };
+  assert.deepEqual(updates[0], lock);
+  assert.deepEqual(await line.socket.fetchAccountReachoutTimelock(), lock);
+  const refused = await line.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text: "cold" });
+  assert.equal((await untilAck(line.socket, refused!.key.id!)).attrs.error, "463");
+  const passed = await line.socket.sendMessage(`${OTHER}@s.whatsapp.net`, { text: "known" });
+  assert.equal((await untilAck(line.socket, passed!.key.id!)).attrs.error, undefined);
+});
+
+onLines("a cap on new chats is told and can be asked for", async ({ line, cause }) => {
+  await cause({ kind: "cap_new_chats", limit: 5, until: Date.now() + 3_600_000 });
+  const cap = await line.socket.fetchNewChatMessageCap();
+  assert.deepEqual([cap.total_quota, cap.used_quota, cap.capping_status], [5, 0, "NONE"]);
+});
