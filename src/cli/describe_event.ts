@@ -29,6 +29,8 @@ function summary(event: string, data: Json): string {
       return `${data.status}: ${data.reason}`;
     case "session.qr":
       return "a new QR to scan";
+    case "session.passkey":
+      return data.stage === "required" ? "the account asks for its passkey" : "a code to compare with the phone";
     case "webhook.failing":
       return `${data.url}: ${data.lastError}${data.active ? "" : ", switched off"}`;
     default:

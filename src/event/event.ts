@@ -12,6 +12,7 @@ export const EVENT_NAMES = [
   "session.connected",
   "session.disconnected",
   "session.qr",
+  "session.passkey",
   "message.echo",
   "webhook.failing",
   "webhook.test",
@@ -89,6 +90,12 @@ export interface SessionQrData {
   qr: string;
 }
 
+/** Beyond the specification: the account asks for its passkey while it is linked. */
+export interface SessionPasskeyData {
+  stage: "required" | "confirm";
+  expiresAt: string;
+}
+
 /** Beyond the specification: the deliveries of a webhook keep failing, or its target asked to be left alone (410). */
 export interface WebhookFailingData {
   webhookId: string;
@@ -117,6 +124,7 @@ export type EventBody =
   | { event: "session.connected"; data: SessionConnectedData }
   | { event: "session.disconnected"; data: SessionDisconnectedData }
   | { event: "session.qr"; data: SessionQrData }
+  | { event: "session.passkey"; data: SessionPasskeyData }
   | { event: "message.echo"; data: MessageEchoData }
   | { event: "webhook.failing"; data: WebhookFailingData }
   | { event: "webhook.test"; data: WebhookTestData };

@@ -14,6 +14,7 @@ import type {
   MessageStatusData,
   SessionConnectedData,
   SessionDisconnectedData,
+  SessionPasskeyData,
   SessionQrData,
   WebhookFailingData,
   WebhookTestData,
@@ -93,6 +94,11 @@ const SessionQr: z.ZodType<SessionQrData> = z.object({
   qr: z.string().describe("Data URL of a PNG, base64"),
 });
 
+const SessionPasskey: z.ZodType<SessionPasskeyData> = z.object({
+  stage: z.enum(["required", "confirm"]).describe("What a person has to do: sign the challenge, or compare the code"),
+  expiresAt: Time,
+});
+
 const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
   webhookId: z.string(),
   url: z.string(),
@@ -119,6 +125,11 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
   "session.connected": { version: 1, summary: "The line connected.", data: SessionConnected },
   "session.disconnected": { version: 1, summary: "The line disconnected.", data: SessionDisconnected },
   "session.qr": { version: 1, summary: "A new QR was generated.", data: SessionQr },
+  "session.passkey": {
+    version: 1,
+    summary: "Beyond the specification: the account asks for its passkey before it is linked.",
+    data: SessionPasskey,
+  },
   "message.echo": {
     version: 1,
     summary: "Beyond the specification: the line's owner wrote a message on the phone or another device.",

@@ -5,13 +5,16 @@
  *
  * | status       | means                                                                                     |
  * |--------------|-------------------------------------------------------------------------------------------|
- * | initializing | no answer from the network yet: new, linking again, logging in after the link, or booting  |
+ * | initializing | no answer from the network yet: new, linking again, logging in after the link, or booting; |
+ * |              | or the account asks for its passkey before it goes on                                     |
  * | qr           | a QR waits to be scanned; it rotates                                                      |
  * | pairing      | a code waits to be typed on the phone                                                     |
  * | connected    | logged in: messages go out and come in                                                    |
  * | disconnected | not connected, `reason` says why; comes back by itself unless `halted` or paused          |
  * | logged_out   | the link is gone: a new one begins with the owner's `reconnect`                           |
  */
+
+import type { PasskeyRequest } from "../whatsapp/connection.ts";
 
 /** The session states of the specification. */
 export const LINE_STATUSES = ["initializing", "qr", "pairing", "connected", "disconnected", "logged_out"] as const;
@@ -23,11 +26,13 @@ export const LINE_TRIGGERS = [
   "linking", // a link is begun, or begun again
   "qr", // the network gave a QR
   "code", // the network gave a pairing code
+  "passkey", // the account asks for its passkey, or does no more: there is nothing to scan or type
   "linked", // the phone accepted the link; the log-in follows
   "opened", // logged in
   "dropped", // a linked line lost its connection, or could not get one
   "reopening", // the connection is replaced by a new one at once: 515, or the owner's `reconnect`
   "replaced", // 440: another client took the place
+  "refused", // the network does not want this login or link, now or ever
   "link_expired", // nobody scanned or typed in time
   "paused", // the owner's `disconnect`
   "logged_out", // unlinked by the owner here, or on the phone
@@ -41,12 +46,14 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     linking: "initializing",
     qr: "qr",
     code: "pairing",
+    passkey: "initializing",
     linked: "initializing",
     opened: "connected",
     dropped: "disconnected",
     reopening: "initializing",
     replaced: "disconnected",
     link_expired: "disconnected",
+    refused: "disconnected",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -54,10 +61,12 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     booted: "initializing",
     linking: "initializing",
     qr: "qr",
+    passkey: "initializing",
     linked: "initializing",
     opened: "connected",
     reopening: "initializing",
     link_expired: "disconnected",
+    refused: "disconnected",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -65,10 +74,12 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     booted: "initializing",
     linking: "initializing",
     code: "pairing",
+    passkey: "initializing",
     linked: "initializing",
     opened: "connected",
     reopening: "initializing",
     link_expired: "disconnected",
+    refused: "disconnected",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -77,6 +88,7 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     dropped: "disconnected",
     reopening: "disconnected",
     replaced: "disconnected",
+    refused: "disconnected",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -88,6 +100,7 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     dropped: "disconnected",
     reopening: "disconnected",
     replaced: "disconnected",
+    refused: "disconnected",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -125,6 +138,8 @@ export interface Line {
   qr: string | null;
   /** While status is `pairing`. */
   pairingCode: string | null;
+  /** What a person has to do with the account's passkey before the link goes on; null when nothing. */
+  passkey: PasskeyRequest | null;
   /** True from pair-success to log-out: a send is accepted although the line may be offline. */
   linked: boolean;
   /** Why it is not connected, one sentence; null when connected. */
@@ -133,6 +148,9 @@ export interface Line {
   /** Last connect, send or receive. Kept in a row of its own; here as it was when the line was read. */
   lastUsed: number;
 }
+
+/** Of a line that shows nobody how to link it. */
+export const NOTHING_TO_LINK = { qr: null, pairingCode: null, passkey: null } as const;
 
 /** A line as it is created: wanted connected, nothing known yet. */
 export function newLine(fields: Pick<Line, "id" | "accountId" | "name" | "pairingPhone" | "createdAt">): Line {
@@ -146,6 +164,7 @@ export function newLine(fields: Pick<Line, "id" | "accountId" | "name" | "pairin
     phone: null,
     qr: null,
     pairingCode: null,
+    passkey: null,
     linked: false,
     reason: null,
     lastUsed: fields.createdAt,

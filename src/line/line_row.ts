@@ -87,10 +87,18 @@ export class LineRow {
 function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null {
   const of = { accountId: after.accountId, sessionId: after.id, sessionName: after.name };
   if (qr) return { ...of, event: "session.qr", data: { qr } };
+  if (after.passkey && !isSamePasskey(before.passkey, after.passkey)) {
+    const { stage, expiresAt } = after.passkey;
+    return { ...of, event: "session.passkey", data: { stage, expiresAt: new Date(expiresAt).toISOString() } };
+  }
   if (before.status === after.status) return null;
   if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
   if (after.status !== "disconnected" && after.status !== "logged_out") return null;
   return { ...of, event: "session.disconnected", data: { status: after.status, reason: after.reason ?? "" } };
+}
+
+function isSamePasskey(one: Line["passkey"], other: Line["passkey"]): boolean {
+  return one?.stage === other?.stage && one?.expiresAt === other?.expiresAt;
 }
 
 /**

@@ -8,8 +8,15 @@ import type { EventLog } from "../event/log.ts";
 import type { MessageError } from "../message/message.ts";
 import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
-import type { CloseReason, Connection, ConnectionEvents, Network, OwnIdentity } from "../whatsapp/connection.ts";
-import { DELETED_REASON, type Line } from "./line.ts";
+import type {
+  CloseReason,
+  Connection,
+  ConnectionEvents,
+  Network,
+  OwnIdentity,
+  PasskeyRequest,
+} from "../whatsapp/connection.ts";
+import { DELETED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
@@ -69,6 +76,11 @@ export class LineSession implements Service {
     this.#receiver = new Receiver(deps, line);
     this.#row = new LineRow(deps, { lineId: line.id, signal: this.#stopping.signal, changed });
     this.runner = new Runner(deps, { lineId: line.id, suspect: (connection) => this.#suspect(connection) });
+  }
+
+  /** The connection, logged in or not: the one that a link is completed on. */
+  get present(): Connection | null {
+    return this.#connection;
   }
 
   /** The connection, while it is logged in. */
@@ -132,7 +144,7 @@ export class LineSession implements Service {
     const line = await this.#row.read();
     if (!line) return;
     // First of all: no line may be shown as connected, whatever comes next.
-    await this.#row.change("booted", { qr: null, pairingCode: null });
+    await this.#row.change("booted", NOTHING_TO_LINK);
     const linked = await this.#row.untilDone(() => this.#deps.network.isLinked(this.lineId));
     // The process died between the network's word and our row: the credentials are the truth.
     if (linked !== line.linked) {
@@ -148,7 +160,7 @@ export class LineSession implements Service {
   async #reconcile(): Promise<void> {
     const line = await this.#row.read();
     if (!line || line.observedGeneration === line.generation) return;
-    const observed = { observedGeneration: line.generation, halted: false, qr: null, pairingCode: null };
+    const observed = { observedGeneration: line.generation, halted: false, ...NOTHING_TO_LINK };
     this.#cancelRetry();
     this.#failures = 0;
     this.#linkRounds = 0;
@@ -187,8 +199,10 @@ export class LineSession implements Service {
         if (opened !== null && this.#connection === opened) await task();
       });
     const events: ConnectionEvents = {
-      qr: (text) => hear(() => this.#row.change("qr", { qr: text, pairingCode: null, reason: null })),
-      pairingCode: (code) => hear(() => this.#row.change("code", { pairingCode: code, qr: null, reason: null })),
+      qr: (text) => hear(() => this.#row.change("qr", { ...NOTHING_TO_LINK, qr: text, reason: null })),
+      pairingCode: (code) =>
+        hear(() => this.#row.change("code", { ...NOTHING_TO_LINK, pairingCode: code, reason: null })),
+      passkey: (request) => hear(() => this.#passkey(request)),
       linked: (identity) => hear(() => this.#linked(identity)),
       open: (identity) => hear(() => this.#opened(identity)),
       closed: (reason) => {
@@ -216,30 +230,34 @@ export class LineSession implements Service {
     };
   }
 
+  async #passkey(passkey: PasskeyRequest | null): Promise<void> {
+    await this.#row.change("passkey", { ...NOTHING_TO_LINK, passkey, reason: passkeyReason(passkey) });
+  }
+
   async #linked({ phone }: OwnIdentity): Promise<void> {
     this.#linkRounds = 0;
     this.#failures = 0;
-    await this.#row.change("linked", { linked: true, phone, qr: null, pairingCode: null, reason: null });
+    await this.#row.change("linked", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
   }
 
   async #opened({ phone }: OwnIdentity): Promise<void> {
     const connection = this.#connection;
     this.#linkRounds = 0;
     this.#openedAt = this.#deps.runtime.clock.now();
-    await this.#row.change("opened", { linked: true, phone, qr: null, pairingCode: null, reason: null });
+    await this.#row.change("opened", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
     // It may have ended while that was written.
     const isPresent = connection === this.#connection && connection !== this.#ended;
     if (connection && isPresent) this.runner.use({ kind: "open", connection });
   }
 
-  async #closed({ kind, detail: reason, code }: CloseReason): Promise<void> {
+  async #closed({ kind, detail: reason, code, retryAfterMs }: CloseReason): Promise<void> {
     const lasted = this.#openedAt === null ? 0 : this.#deps.runtime.clock.now() - this.#openedAt;
     this.#connection = null;
     this.#openedAt = null;
     if (lasted >= STABLE_AFTER_MS) this.#failures = 0;
     const level = kind === "untrusted" ? "warn" : "info";
     this.#deps.runtime.log[level]({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
-    const none = { qr: null, pairingCode: null, reason };
+    const none = { ...NOTHING_TO_LINK, reason };
     const line = await this.#row.read();
     if (!line) return;
     switch (kind) {
@@ -249,6 +267,9 @@ export class LineSession implements Service {
         return this.#retryLater();
       case "replaced":
         return await this.#row.change("replaced", { ...none, halted: true });
+      case "refused":
+        await this.#row.change("refused", { ...none, halted: retryAfterMs == null });
+        return retryAfterMs == null ? undefined : this.#retryAfter(retryAfterMs);
       case "logged_out":
         await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
         await this.#row.change("logged_out", { ...none, linked: false, halted: true });
@@ -282,10 +303,14 @@ export class LineSession implements Service {
   // What it does about it
 
   #retryLater(): void {
-    const { clock, random } = this.#deps.runtime;
+    const { random } = this.#deps.runtime;
     const whole = Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** Math.min(this.#failures++, 10));
+    this.#retryAfter(random.between(whole / 2, whole));
+  }
+
+  #retryAfter(pauseMs: number): void {
     this.#cancelRetry();
-    this.#cancelRetry = clock.after(random.between(whole / 2, whole), () =>
+    this.#cancelRetry = this.#deps.runtime.clock.after(pauseMs, () =>
       this.#soon(async () => {
         const line = await this.#row.read();
         if (line?.wanted === "connected" && !line.halted && this.#connection === null) this.#open(line);
@@ -322,6 +347,7 @@ export class LineSession implements Service {
     const connection = this.#deps.network.open({ lineId: this.lineId, pairingPhone: null }, {
       qr: () => resolve(false),
       pairingCode: () => resolve(false),
+      passkey: () => resolve(false),
       linked: () => {},
       open: () => resolve(true),
       closed: () => resolve(false),
@@ -349,5 +375,17 @@ export class LineSession implements Service {
   async #within(limitMs: number, done: Promise<void>): Promise<void> {
     if (await settledWithin(this.#deps.runtime.clock, limitMs, done)) return;
     this.#deps.runtime.log.warn({ lineId: this.lineId }, "a connection did not close in time");
+  }
+}
+
+/** What the owner reads while the account's passkey is asked for. */
+function passkeyReason(passkey: PasskeyRequest | null): string {
+  switch (passkey?.stage) {
+    case "required":
+      return passkey.refusal ?? "The account asks for its passkey: sign in a browser to go on.";
+    case "confirm":
+      return "Compare the code with the one on the phone, and confirm it.";
+    default:
+      return "The passkey was taken: the phone completes the link.";
   }
 }

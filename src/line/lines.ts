@@ -6,8 +6,16 @@ import { type Runtime, sleep } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
-import type { Connection, Group, NumberCheck } from "../whatsapp/connection.ts";
-import { DELETED_REASON, type Line, type LineStatus, newLine, type Wanted } from "./line.ts";
+import {
+  type Connection,
+  type Group,
+  type NumberCheck,
+  type PasskeyAssertion,
+  PasskeyNotRequested,
+  PasskeyRefused,
+  type PasskeyRequest,
+} from "../whatsapp/connection.ts";
+import { DELETED_REASON, type Line, type LineStatus, newLine, NOTHING_TO_LINK, type Wanted } from "./line.ts";
 import { qrDataUrl } from "./line_row.ts";
 import type { Supervisor } from "./supervisor.ts";
 
@@ -37,6 +45,15 @@ export interface Lines {
   forSending(accountId: string, lineId: string | null): Promise<Row<Line>>;
   /** The row of the line is not any more what it was. */
   changed(lineId: string): void;
+  /** What the account's passkey is asked for now. Throws not_found when it is not. */
+  passkey(accountId: string, lineId: string): Promise<PasskeyRequest>;
+  /**
+   * Resolves to the line once the network took the signed challenge. Throws not_found, PasskeyNotRequested,
+   * PasskeyRefused, NetworkTimeout.
+   */
+  signPasskey(accountId: string, lineId: string, assertion: PasskeyAssertion): Promise<Line>;
+  /** The owner saw the same code on the phone. As signPasskey. */
+  confirmPasskey(accountId: string, lineId: string): Promise<Line>;
   /** Throws session_not_connected, NetworkRefusal, NetworkTimeout. */
   checkNumber(accountId: string, lineId: string, number: string): Promise<NumberCheck>;
   /** Throws as checkNumber. */
@@ -61,11 +78,11 @@ export interface LinesDeps {
   kv: Kv;
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
-  supervisor: Pick<Supervisor, "reconcile" | "watch" | "connection">;
+  supervisor: Pick<Supervisor, "reconcile" | "watch" | "connection" | "present">;
 }
 
 /** What is to be said of a line when its row is gone. */
-const DELETED = { status: "logged_out", linked: false, qr: null, pairingCode: null, reason: DELETED_REASON } as const;
+const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reason: DELETED_REASON } as const;
 
 /** How long an answer waits for what is wanted. */
 const RECONCILED_WITHIN_MS = 5_000;
@@ -197,6 +214,25 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     throw new Problem("session_not_connected", `The session is ${line.status}; this needs it to be connected.`);
   }
 
+  /** One step of the passkey, and the line as it is then: with the next step, or with why this one was refused. */
+  async function passkeyStep(
+    accountId: string,
+    lineId: string,
+    step: (connection: Connection) => Promise<void>,
+  ): Promise<Line> {
+    const { value: before } = await row(accountId, lineId);
+    const connection = supervisor.present(lineId);
+    if (!before.passkey || !connection) throw new PasskeyNotRequested();
+    const written = () => until(lineId, before, ({ passkey }) => passkey?.expiresAt !== before.passkey?.expiresAt);
+    try {
+      await step(connection);
+    } catch (error) {
+      if (error instanceof PasskeyRefused) await written();
+      throw error;
+    }
+    return await used(await written());
+  }
+
   return {
     async create(accountId, options) {
       const line = await counting.add(accountId, () => retryOnConflict(kv, () => creationOf(accountId, options)));
@@ -242,6 +278,17 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     },
 
     changed: (lineId) => void sendable.delete(lineId),
+
+    async passkey(accountId, lineId) {
+      const { value: { passkey } } = await row(accountId, lineId);
+      if (!passkey) throw notFound("passkey request");
+      return passkey;
+    },
+
+    signPasskey: (accountId, lineId, assertion) =>
+      passkeyStep(accountId, lineId, (connection) => connection.signPasskey(assertion)),
+
+    confirmPasskey: (accountId, lineId) => passkeyStep(accountId, lineId, (connection) => connection.confirmPasskey()),
 
     checkNumber: async (accountId, lineId, number) => await (await connectionOf(accountId, lineId)).checkNumber(number),
 

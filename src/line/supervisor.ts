@@ -65,6 +65,11 @@ export class Supervisor implements Service {
     this.#sessions.get(lineId)?.runner.queueChanged();
   }
 
+  /** The line's connection, logged in or not. */
+  present(lineId: string): Connection | null {
+    return this.#sessions.get(lineId)?.present ?? null;
+  }
+
   /** The line's connection, while it is logged in. */
   connection(lineId: string): Connection | null {
     return this.#sessions.get(lineId)?.connection ?? null;

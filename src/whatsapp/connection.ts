@@ -31,6 +31,8 @@ export interface ConnectionEvents {
   qr(text: string): void;
   /** The code to type on the phone, 8 characters. */
   pairingCode(code: string): void;
+  /** The account asks for its passkey while it is linked; null: nothing is asked of anybody any more. */
+  passkey(request: PasskeyRequest | null): void;
   /** The phone accepted the link; a `closed` with reason `restart` follows. */
   linked(identity: OwnIdentity): void;
   /** Logged in: ready to send; messages missed while offline are coming in. */
@@ -43,6 +45,36 @@ export interface ConnectionEvents {
    */
   message(message: Incoming): Promise<void>;
   receipt(receipt: Receipt): Promise<void>;
+}
+
+/** What a person has to do with the account's passkey before the link goes on. */
+export type PasskeyRequest =
+  | {
+    /** Sign the challenge, on `https://web.whatsapp.com`, which the passkey is bound to. */
+    stage: "required";
+    /** WebAuthn request options as the network gave them: `challenge`, `rpId`, `allowCredentials`, … */
+    options: Record<string, unknown>;
+    /** Unix ms; a new challenge follows, or the link begins anew. */
+    expiresAt: number;
+    /** Why the last signature was not taken, one sentence; null for the first. */
+    refusal: string | null;
+  }
+  /** Compare `XXXX-XXXX` with the phone's. */
+  | { stage: "confirm"; code: string; expiresAt: number };
+
+/** A signed challenge, as `PublicKeyCredential.toJSON()` gives it: binary fields are base64url. */
+export interface PasskeyAssertion {
+  id: string;
+  rawId: string;
+  type: "public-key";
+  authenticatorAttachment?: string | null;
+  response: {
+    clientDataJSON: string;
+    authenticatorData: string;
+    signature: string;
+    userHandle?: string | null;
+  };
+  clientExtensionResults: Record<string, unknown>;
 }
 
 export interface OwnIdentity {
@@ -60,13 +92,16 @@ export interface CloseReason {
     | "restart" // 515: connect again at once
     | "replaced" // 440: another client took the place: do not fight back
     | "logged_out" // 401, 403: the link is gone
-    | "link_expired" // nobody scanned before the QR refs ran out
+    | "link_expired" // nobody scanned before the QR refs ran out, or a passkey came to nothing
+    | "refused" // the network does not want this login, or this link by code: see `retryAfterMs`
     | "lost" // the socket dropped or went silent: back off
     | "unavailable" // 408, 428, 500, 503: back off
     | "untrusted"; // the server, or the phone that links, did not prove who it is: nothing was told to it; back off
   code: number | null;
   /** One sentence, free of secrets. */
   detail: string;
+  /** Of `refused`: when it makes sense to try again; null: not before the owner asks for it. */
+  retryAfterMs?: number | null;
 }
 
 export interface Connection {
@@ -76,6 +111,10 @@ export interface Connection {
    * An abort ends what it still does; what it resolves to is then nobody's concern.
    */
   prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared>;
+  /** Gives the network the signed challenge. Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
+  signPasskey(assertion: PasskeyAssertion): Promise<void>;
+  /** The codes here and on the phone are the same. Throws as signPasskey does. */
+  confirmPasskey(): Promise<void>;
   /** Throws NetworkRefusal or NetworkTimeout when the network cannot be asked: a guess is never an answer. */
   checkNumber(number: string): Promise<NumberCheck>;
   /** Throws as checkNumber does. */
@@ -231,4 +270,14 @@ export class NetworkRefusal extends Error {
 /** The network did not answer in time. The message is one sentence that clients may read. */
 export class NetworkTimeout extends Error {
   override name = "NetworkTimeout";
+}
+
+/** Nobody is asked for a passkey, or for this step of it, now. */
+export class PasskeyNotRequested extends Error {
+  override name = "PasskeyNotRequested";
+}
+
+/** The signature was not taken. The message is one sentence that clients may read. */
+export class PasskeyRefused extends Error {
+  override name = "PasskeyRefused";
 }

@@ -11,6 +11,7 @@ import {
   type OpenOptions,
   type Outgoing,
   type OwnIdentity,
+  PasskeyNotRequested,
   type Prepared,
   type SendOutcome,
   type Unsent,
@@ -156,6 +157,14 @@ export class FakeConnection implements Connection {
     if (outcome === null) return await new Promise((resolve) => this.#waiting.push(resolve));
     await pause(this.#network.answerMs());
     return outcome;
+  }
+
+  signPasskey(): Promise<void> {
+    return Promise.reject(new PasskeyNotRequested());
+  }
+
+  confirmPasskey(): Promise<void> {
+    return Promise.reject(new PasskeyNotRequested());
   }
 
   checkNumber(number: string): Promise<NumberCheck> {

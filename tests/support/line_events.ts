@@ -1,9 +1,17 @@
 /** What a connection reported, in order, with promises in place of polling. */
-import type { CloseReason, ConnectionEvents, Incoming, OwnIdentity, Receipt } from "../../src/whatsapp/connection.ts";
+import type {
+  CloseReason,
+  ConnectionEvents,
+  Incoming,
+  OwnIdentity,
+  PasskeyRequest,
+  Receipt,
+} from "../../src/whatsapp/connection.ts";
 
 export type Reported =
   | { event: "qr"; text: string }
   | { event: "pairingCode"; code: string }
+  | { event: "passkey"; request: PasskeyRequest | null }
   | { event: "linked"; identity: OwnIdentity }
   | { event: "open"; identity: OwnIdentity }
   | { event: "closed"; reason: CloseReason }
@@ -29,6 +37,9 @@ export class LineEvents implements ConnectionEvents {
   }
   pairingCode(code: string): void {
     this.#add({ event: "pairingCode", code });
+  }
+  passkey(request: PasskeyRequest | null): void {
+    this.#add({ event: "passkey", request });
   }
   linked(identity: OwnIdentity): void {
     this.#add({ event: "linked", identity });

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { CATALOGUE, Problem } from "../../errors.ts";
 import { StoreError } from "../../store/kv.ts";
-import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/connection.ts";
+import { NetworkRefusal, NetworkTimeout, PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/connection.ts";
 import type { ApiContext } from "./context.ts";
 
 /** Seconds after which it makes sense to try again when the storage is in trouble. */
@@ -42,6 +42,10 @@ export function problemOf(error: unknown): Problem {
   }
   if (error instanceof NetworkRefusal) return new Problem("network_error", error.message, { cause: error });
   if (error instanceof NetworkTimeout) return new Problem("network_timeout", error.message, { cause: error });
+  if (error instanceof PasskeyNotRequested) {
+    return new Problem("passkey_not_requested", "No passkey, or not this step of it, is asked for now.");
+  }
+  if (error instanceof PasskeyRefused) return new Problem("passkey_refused", error.message);
   return new Problem("internal_error", "The request failed; its requestId finds the reason in the gateway's log.", {
     cause: error,
   });

@@ -11,6 +11,7 @@ import { addMedia, mediaRoutes } from "./media.ts";
 import { addMessages, messageRoutes } from "./messages.ts";
 import { addQueue, queueRoutes } from "./queue.ts";
 import { addSends, sendRoutes } from "./sends/sends.ts";
+import { addPasskey, passkeyRoutes } from "./passkey.ts";
 import { addSessions, sessionRoutes } from "./sessions.ts";
 import { addWebhooks, webhookRoutes } from "./webhooks.ts";
 
@@ -22,6 +23,7 @@ interface Resource {
 /** In the order of the reference. */
 const RESOURCES: readonly Resource[] = [
   { routes: sessionRoutes, add: addSessions },
+  { routes: passkeyRoutes, add: addPasskey },
   { routes: contactRoutes, add: addContacts },
   { routes: groupRoutes, add: addGroups },
   { routes: queueRoutes, add: addQueue },

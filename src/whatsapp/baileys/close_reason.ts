@@ -5,6 +5,8 @@ import { UntrustedServer } from "./repairs/noise.ts";
 /** What a Boom carries, without the package that makes it. */
 interface CodedError extends Error {
   output?: { statusCode?: number };
+  /** Of a refused login: the attributes of its stanza. */
+  data?: { expire?: string };
 }
 
 /**
@@ -16,6 +18,8 @@ interface CodedError extends Error {
  * | 440                | replaced    | another client took over: stay away     |
  * | 401, 403           | logged_out  | the link is gone                        |
  * | 408, 428, 500, 503 | unavailable | back off; so with any code not known    |
+ * | 402, 405, 409      | refused     | leave it alone for an hour              |
+ * | 406, 516           | refused     | leave it alone: the owner has to look   |
  * | none               | lost        | the socket dropped or went silent       |
  * | none               | untrusted   | a proof of who the other end is failed  |
  */
@@ -26,12 +30,30 @@ const KINDS: Readonly<Record<number, CloseReason["kind"]>> = {
   515: "restart",
 };
 
+const HOUR_MS = 60 * 60_000;
+
+/** Logins that the network does not want: why, and when to try again. Trying on and on is what makes it worse. */
+const REFUSALS: Readonly<Record<number, { detail: string; retryAfterMs: number | null }>> = {
+  402: { detail: "WhatsApp has banned this number for a while.", retryAfterMs: HOUR_MS },
+  405: { detail: "WhatsApp refused the version of its web client that is announced.", retryAfterMs: HOUR_MS },
+  406: { detail: "WhatsApp has banned this account.", retryAfterMs: null },
+  409: { detail: "WhatsApp refused this kind of client.", retryAfterMs: HOUR_MS },
+  516: {
+    detail: "WhatsApp does not accept this link any more: the account has to be linked again.",
+    retryAfterMs: null,
+  },
+};
+/** The code of a version that is too old. */
+export const VERSION_REFUSED = 405;
+const TOO_MANY_CODES = 429;
+
 const DETAILS: Readonly<Record<CloseReason["kind"], string>> = {
   asked: "The connection was closed on request.",
   restart: "The network asked to connect again.",
   replaced: "Another client took over this link.",
   logged_out: "The network says that the link is gone.",
   link_expired: "Nobody scanned the QR in time.",
+  refused: "WhatsApp refused the connection.",
   lost: "The connection to the network was lost.",
   unavailable: "The network is not available now.",
   untrusted: "The server did not prove that it is the network's: its certificates do not hold.",
@@ -47,6 +69,14 @@ export function closeReason(kind: CloseReason["kind"], code: number | null = nul
   return { kind, code, detail: DETAILS[kind] };
 }
 
+/** A link by code that the network does not give. */
+export function codeRefused(code: number): CloseReason {
+  const detail = code === TOO_MANY_CODES
+    ? `WhatsApp gives this number no more codes for now (error ${code}): link by QR, or wait some hours.`
+    : `WhatsApp gives no code for this number (error ${code}).`;
+  return { kind: "refused", code, detail, retryAfterMs: null };
+}
+
 /** The reason in an error that says that the other end did not prove who it is; null in any other. */
 export function distrustOf(error: unknown): CloseReason | null {
   const { message = "" } = (error ?? {}) as Partial<Error>;
@@ -59,10 +89,18 @@ export function distrustOf(error: unknown): CloseReason | null {
  * one), so a code counts only when the network sent it: in a stream error or a connection failure.
  */
 export function reasonOf(error: unknown): CloseReason {
-  const { message = "", output } = (error ?? {}) as Partial<CodedError>;
+  const { message = "", output, data } = (error ?? {}) as Partial<CodedError>;
   const code = output?.statusCode;
   const distrust = distrustOf(error);
   if (distrust) return distrust;
   if (code === undefined || !/^(Stream Errored|Connection Failure)/.test(message)) return closeReason("lost");
-  return closeReason(KINDS[code] ?? "unavailable", code);
+  const refusal = REFUSALS[code];
+  if (!refusal) return closeReason(KINDS[code] ?? "unavailable", code);
+  const banEndsMs = Number(data?.expire ?? 0) * 1000;
+  return {
+    kind: "refused",
+    code,
+    detail: `${refusal.detail.slice(0, -1)} (error ${code}).`,
+    retryAfterMs: refusal.retryAfterMs === null ? null : Math.max(refusal.retryAfterMs, banEndsMs),
+  };
 }

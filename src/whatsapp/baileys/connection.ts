@@ -25,11 +25,12 @@ import {
   type OpenOptions,
   type Outgoing,
   type OwnIdentity,
+  PasskeyNotRequested,
   type Prepared,
 } from "../connection.ts";
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
 import { makeCause } from "./incoming/cause.ts";
-import { closeReason, distrustOf, reasonOf } from "./close_reason.ts";
+import { closeReason, codeRefused, distrustOf, reasonOf } from "./close_reason.ts";
 import { within } from "../../base/within.ts";
 import { digitsOf } from "./incoming/decode.ts";
 import { takeFramesInTurn } from "./incoming/frames.ts";
@@ -40,7 +41,8 @@ import { type Journal, makeJournal } from "./incoming/journal.ts";
 import type { MediaHost } from "./media_host.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makePhoneOf } from "./incoming/numbers.ts";
-import { takeOverPairing } from "./linking/pairing.ts";
+import { CodeRefused } from "./linking/code.ts";
+import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
 import { quietLogger } from "./repairs/quiet_logger.ts";
 import { type OwnJids, receiptsOf } from "./incoming/receipts.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
@@ -89,7 +91,7 @@ interface Live {
   sender: Sender;
   recipients: Recipients;
   groups: Groups;
-  stopPairing: () => void;
+  pairing: Pairing;
 }
 
 /** Begins to connect as soon as `previous` (the line's last connection) has let go of the keys. */
@@ -118,7 +120,7 @@ export function connectLine(
     over = true;
     loggedIn = false;
     cancelWatch();
-    live?.stopPairing();
+    live?.pairing.stop();
     live?.sender.abandon();
     const handedOver = inbox?.close() ?? Promise.resolve();
     // Not within the call that found the end: the caller of `open` has its connection by then.
@@ -179,8 +181,8 @@ export function connectLine(
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
-    const stopPairing = pair(socket, auth);
-    live = { socket, auth, sender, recipients, groups, stopPairing };
+    const pairing = pair(socket, auth);
+    live = { socket, auth, sender, recipients, groups, pairing };
     listen(live, journal);
     // A login that does not come to its end; whoever still has to link takes the time that the refs give.
     if (isLinked(auth.creds)) cancelWatch = clock.after(LOGIN_MS, () => finish(closeReason("unavailable")));
@@ -204,7 +206,7 @@ export function connectLine(
     });
   }
 
-  function pair(socket: WASocket, auth: AuthState): () => void {
+  function pair(socket: WASocket, auth: AuthState): Pairing {
     const { creds, saveCreds } = auth;
     const { refreshHandled } = shared;
     const { pairingPhone } = options;
@@ -220,11 +222,14 @@ export function connectLine(
     return takeOverPairing(link, {
       qr: (text) => over || events.qr(text),
       code: (code) => over || events.pairingCode(code),
+      passkey: (request) => over || events.passkey(request),
       linked: () => over || events.linked(identityOf(auth.creds)),
-      expired: () => finish(closeReason("link_expired")),
+      expired: (detail) => finish({ ...closeReason("link_expired"), ...(detail ? { detail } : {}) }),
       failed: (error) => {
         log.warn({ error: error instanceof Error ? error.name : "unknown" }, "linking failed");
-        finish(distrustOf(error) ?? closeReason("unavailable"));
+        finish(
+          error instanceof CodeRefused ? codeRefused(error.code) : distrustOf(error) ?? closeReason("unavailable"),
+        );
       },
     });
   }
@@ -293,6 +298,11 @@ export function connectLine(
     return live;
   }
 
+  function linking(): Pairing {
+    if (!live || over) throw new PasskeyNotRequested();
+    return live.pairing;
+  }
+
   async function prepare({ sender }: Live, message: Outgoing, signal: AbortSignal): Promise<Prepared> {
     const prepared = await cause.own(() => sender.prepare(message, signal));
     return prepared.kind === "ready" ? { ...prepared, send: () => cause.own(prepared.send) } : prepared;
@@ -309,6 +319,12 @@ export function connectLine(
       live && loggedIn
         ? prepare(live, message, signal)
         : Promise.resolve({ kind: "hold", detail: "The line is not connected." }),
+    async signPasskey(assertion) {
+      await linking().sign(assertion);
+    },
+    async confirmPasskey() {
+      await linking().confirm();
+    },
     checkNumber: async (number) => await cause.own(() => open().recipients.check(number)),
     groups: async () => {
       const { groups, auth } = open();

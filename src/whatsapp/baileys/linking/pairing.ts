@@ -8,6 +8,8 @@
  * companion_reg_refresh (2026-07-28, Baileys issue 2737): after the scan the network makes the companion take a new ADV
  * secret. It must acknowledge, which the library can't before it has an identity, and show the current ref again with
  * the new secret; the phone then reads that QR, and pair-success follows.
+ *
+ * An account with a passkey is asked for it instead (`passkey.ts`): nobody scans or types from then on.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -21,8 +23,12 @@ import {
   type WABrowserDescription,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import type { Runtime } from "../../../runtime.ts";
 import { within } from "../../../base/within.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { PasskeyRequest } from "../../connection.ts";
+import { withhold } from "../repairs/withhold.ts";
+import { askForCode } from "./code.ts";
+import { makePasskey, type Passkey } from "./passkey.ts";
 
 /** How long the network honours the first ref of a connection, and each later one. */
 const FIRST_REF_MS = 60_000;
@@ -33,10 +39,12 @@ const PING_MS = 3_000;
 export interface PairingEvents {
   qr(text: string): void;
   code(code: string): void;
+  /** A person has to do something with the account's passkey; null when that is no longer so. */
+  passkey(request: PasskeyRequest | null): void;
   /** The phone accepted; the credentials are on disk. */
   linked(): void;
-  /** All refs were shown and nobody scanned. */
-  expired(): void;
+  /** All refs were shown and nobody scanned, or a passkey came to nothing; `reason` in one sentence, where it is known. */
+  expired(reason?: string): void;
   failed(error: unknown): void;
 }
 
@@ -52,10 +60,20 @@ export interface PairingOptions {
   refreshHandled: boolean;
 }
 
-/** Takes over linking on the socket. Returns a function that stops the rotation of QRs. */
-export function takeOverPairing(options: PairingOptions, events: PairingEvents): () => void {
+export interface Pairing extends Pick<Passkey, "sign" | "confirm"> {
+  /** Stops what runs by itself: the rotation of QRs, the time of a passkey. */
+  stop(): void;
+}
+
+/** Takes over linking on the socket. */
+export function takeOverPairing(options: PairingOptions, events: PairingEvents): Pairing {
   const { socket, creds, saveCreds, browser, runtime, pairingPhone } = options;
   const { ws } = socket;
+  const query = (node: BinaryNode) => socket.query(node);
+  const passkey = makePasskey({ query, creds, saveCreds, runtime }, {
+    asked: (request) => events.passkey(request),
+    failed: (reason) => events.expired(reason),
+  });
   let refs: string[] = [];
   let current: string | null = null;
   let cancelRotation = () => {};
@@ -74,10 +92,13 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
     cancelRotation = runtime.clock.after(lifetimeMs, () => rotate(NEXT_REF_MS));
   }
 
-  async function askForCode(phone: string): Promise<void> {
-    const code = await socket.requestPairingCode(phone);
-    await taken();
-    events.code(code);
+  async function showCode(phone: string): Promise<void> {
+    events.code(await askForCode(phone, { query, creds, saveCreds, browser, random: runtime.random }));
+  }
+
+  function stopRotation(): void {
+    cancelRotation();
+    current = null;
   }
 
   /** The network works through frames in order: when it answered a ping, it took what was sent before. */
@@ -92,18 +113,21 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
 
   async function pairDevice(stanza: BinaryNode): Promise<void> {
     await socket.sendNode({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "result", id: stanza.attrs.id! } });
-    if (pairingPhone !== null) return await askForCode(pairingPhone);
+    if (pairingPhone !== null) return await showCode(pairingPhone);
     refs = getBinaryNodeChildren(getBinaryNodeChild(stanza, "pair-device"), "ref").map(textOf);
     cancelRotation();
     rotate(FIRST_REF_MS);
   }
 
+  /** By ourselves and first of all: the library can't before there is an identity, and is in no hurry afterwards. */
+  async function acknowledge({ attrs: { id, from, type } }: BinaryNode): Promise<void> {
+    await socket.sendNode({ tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } });
+  }
+
   async function refresh(stanza: BinaryNode): Promise<void> {
     const asked = ["companion_reg_refresh", "pair-device-rotate-qr"].some((tag) => getBinaryNodeChild(stanza, tag));
-    // By code, `me` is set before the link, and the library acknowledges by itself.
+    await acknowledge(stanza);
     if (!asked || creds.account || creds.me) return;
-    const { id, from, type } = stanza.attrs;
-    await socket.sendNode({ tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } });
     creds.advSecretKey = Buffer.from(runtime.random.bytes(ADV_SECRET_BYTES)).toString("base64");
     await Promise.all([saveCreds(), taken()]);
     runtime.log.debug("the network refreshed the link's secret; showing the QR again");
@@ -113,14 +137,26 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
   async function linkCode(stanza: BinaryNode): Promise<void> {
     const step = getBinaryNodeChild(stanza, "link_code_companion_reg");
     if (step?.attrs.stage === "refresh_code" && pairingPhone !== null && !creds.account) {
-      await askForCode(pairingPhone);
+      await showCode(pairingPhone);
     }
+  }
+
+  async function passkeyRequested(stanza: BinaryNode): Promise<void> {
+    await acknowledge(stanza);
+    if (creds.account || !isFromServer(stanza)) return;
+    stopRotation();
+    await passkey.requested(stanza);
+  }
+
+  async function passkeyContinued(stanza: BinaryNode): Promise<void> {
+    await acknowledge(stanza);
+    if (!creds.account && isFromServer(stanza)) await passkey.continued(stanza);
   }
 
   async function pairSuccess(stanza: BinaryNode): Promise<void> {
     const { reply, creds: identity } = configureSuccessfulPairing(stanza, creds);
-    cancelRotation();
-    current = null;
+    stopRotation();
+    passkey.end();
     socket.ev.emit("creds.update", identity);
     // The phone shows the link as soon as it is answered: not before a restart would still know it.
     await saveCreds();
@@ -135,11 +171,29 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
   ws.on("CB:iq,type:set,pair-device", guarded(pairDevice));
   ws.on("CB:iq,,pair-success", guarded(pairSuccess));
   ws.on("CB:notification,type:link_code_companion_reg", guarded(linkCode));
-  if (options.refreshHandled) ws.on("CB:notification,type:companion_reg_refresh", guarded(refresh));
+  const notifications: Record<string, (stanza: BinaryNode) => Promise<void>> = {
+    ...(options.refreshHandled ? { companion_reg_refresh: refresh } : {}),
+    passkey_prologue_request: passkeyRequested,
+    crsc_continuation: passkeyContinued,
+  };
+  withhold(ws, "CB:notification", ({ attrs }) => attrs.type !== undefined && attrs.type in notifications);
+  for (const [type, handle] of Object.entries(notifications)) ws.on(`CB:notification,type:${type}`, guarded(handle));
 
-  return () => cancelRotation();
+  return {
+    sign: (assertion) => passkey.sign(assertion),
+    confirm: () => passkey.confirm(),
+    stop() {
+      stopRotation();
+      passkey.end();
+    },
+  };
 }
 
 function textOf(node: BinaryNode): string {
   return typeof node.content === "string" ? node.content : Buffer.from(node.content as Uint8Array).toString("utf8");
+}
+
+/** What the network itself says, as against what somebody sent through it. */
+function isFromServer({ attrs }: BinaryNode): boolean {
+  return attrs.from === S_WHATSAPP_NET || attrs.from === S_WHATSAPP_NET.slice(1);
 }

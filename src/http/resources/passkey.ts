@@ -1,0 +1,123 @@
+/** The passkey of an account that is being linked: what is to be signed, and the signature. */
+import { z } from "@hono/zod-openapi";
+import type { Lines } from "../../line/lines.ts";
+import type { PasskeyRequest } from "../../whatsapp/connection.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { idParams, isoTime, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+import { Session, sessionOf } from "./sessions.ts";
+
+/** As WebAuthn's JSON forms write bytes. */
+const Base64Url = z.string().max(16_384).regex(/^[A-Za-z0-9_-]+$/, "must be base64url");
+
+const Request = z.object({
+  stage: z.enum(["required", "confirm"]).openapi({
+    description: "`required`: sign the challenge. `confirm`: compare the code with the one on the phone",
+  }),
+  options: z.record(z.string(), z.unknown()).nullable().openapi({
+    description: "The network's WebAuthn request options (`challenge`, `rpId`, `allowCredentials`, …), for " +
+      "`navigator.credentials.get({ publicKey })` on https://web.whatsapp.com; null in stage `confirm`",
+    example: { challenge: "3q2-7w…", rpId: "whatsapp.com", userVerification: "required" },
+  }),
+  code: z.string().nullable().openapi({ description: "`XXXX-XXXX` in stage `confirm`, else null", example: null }),
+  expiresAt: Timestamp.openapi({ description: "Then there is a new challenge, or a new QR" }),
+}).openapi("PasskeyRequest");
+
+/** What a browser adds beside these is dropped: the network is given what is known of. */
+const Assertion = z.looseObject({
+  id: Base64Url,
+  rawId: Base64Url,
+  type: z.literal("public-key"),
+  authenticatorAttachment: z.string().max(100).nullish(),
+  response: z.looseObject({
+    clientDataJSON: Base64Url.refine(isClientData, "must be the client data of a signature"),
+    authenticatorData: Base64Url,
+    signature: Base64Url,
+    userHandle: Base64Url.nullish(),
+  }),
+  clientExtensionResults: z.record(z.string(), z.unknown()).nullish(),
+}).openapi("PasskeyAssertion", { description: "A WebAuthn credential as `PublicKeyCredential.toJSON()` gives it" });
+
+const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
+const answers = { 200: { description: "The session after the action", schema: z.object({ data: Session }) } };
+
+const getPasskey = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/sessions/{id}/passkey",
+  operationId: "getSessionPasskey",
+  summary: "Read what the account's passkey is asked for",
+  description:
+    "Some accounts are linked only with their passkey. While it is asked for, the session's `passkey` is not " +
+    "null. A person signs on https://web.whatsapp.com, where the passkey is bound; the gateway never holds it.",
+  answers: { 200: { description: "What is asked for", schema: z.object({ data: Request }) } },
+  problems: ["not_found"],
+});
+
+const signPasskey = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/passkey",
+  operationId: "signSessionPasskey",
+  summary: "Give the signed challenge",
+  description: "A refused signature is followed by a new challenge, or by a new QR.",
+  body: z.object({ assertion: Assertion }).openapi("PasskeySignature"),
+  answers,
+  problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
+});
+
+const confirmPasskey = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/passkey/confirm",
+  operationId: "confirmSessionPasskey",
+  summary: "Confirm that the phone shows the same code",
+  answers,
+  problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
+});
+
+export const passkeyRoutes = [getPasskey, signPasskey, confirmPasskey];
+
+export function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" | "signPasskey" | "confirmPasskey"> }) {
+  api.on(getPasskey, async ({ caller, params }) => {
+    return ok({ data: requestOf(await lines.passkey(caller.account.id, params.id)) });
+  });
+
+  api.on(signPasskey, async ({ caller, params, body: { assertion } }) => {
+    const { id, rawId, type, authenticatorAttachment, response, clientExtensionResults } = assertion;
+    const { clientDataJSON, authenticatorData, signature, userHandle } = response;
+    const signed = {
+      id,
+      rawId,
+      type,
+      ...(authenticatorAttachment ? { authenticatorAttachment } : {}),
+      response: { clientDataJSON, authenticatorData, signature, ...(userHandle ? { userHandle } : {}) },
+      clientExtensionResults: clientExtensionResults ?? {},
+    };
+    return ok({ data: sessionOf(await lines.signPasskey(caller.account.id, params.id, signed)) });
+  });
+
+  api.on(confirmPasskey, async ({ caller, params }) => {
+    return ok({ data: sessionOf(await lines.confirmPasskey(caller.account.id, params.id)) });
+  });
+}
+
+function requestOf(request: PasskeyRequest): z.infer<typeof Request> {
+  const { stage, expiresAt } = request;
+  return {
+    stage,
+    options: request.stage === "required" ? request.options : null,
+    code: request.stage === "confirm" ? request.code : null,
+    expiresAt: isoTime(expiresAt),
+  };
+}
+
+/** Whether the text is what a browser makes of a signature by a passkey; which one it is, the network says. */
+function isClientData(text: string): boolean {
+  try {
+    const { type, challenge } = JSON.parse(atob(text.replaceAll("-", "+").replaceAll("_", "/")));
+    return type === "webauthn.get" && typeof challenge === "string";
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Asking the network for a link by code. The library shows its code whatever the network answers, so that a refused one
+ * looks valid; here the code is the network's to accept first.
+ */
+import { Buffer } from "node:buffer";
+import {
+  aesEncryptCTR,
+  type AuthenticationCreds,
+  type BinaryNode,
+  bytesToCrockford,
+  derivePairingCodeKey,
+  getCompanionPlatformId,
+  jidEncode,
+  S_WHATSAPP_NET,
+  type WABrowserDescription,
+} from "@whiskeysockets/baileys";
+import type { Random } from "../../../runtime.ts";
+
+const CODE_BYTES = 5;
+const SALT_BYTES = 32;
+const IV_BYTES = 16;
+
+/** The network does not let this number be linked by code, now or at all. */
+export class CodeRefused extends Error {
+  override name = "CodeRefused";
+  /** The network's: 400 no such request or number, 429 too many. */
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`the network refused a code (error ${code})`);
+    this.code = code;
+  }
+}
+
+export interface CodeOptions {
+  query(node: BinaryNode): Promise<BinaryNode>;
+  creds: AuthenticationCreds;
+  saveCreds(): Promise<void>;
+  browser: WABrowserDescription;
+  random: Random;
+}
+
+/** A code to type on the phone of this number, once the network took it. Throws CodeRefused. */
+export async function askForCode(phone: string, options: CodeOptions): Promise<string> {
+  const { query, creds, saveCreds, browser, random } = options;
+  const code = bytesToCrockford(Buffer.from(random.bytes(CODE_BYTES)));
+  creds.pairingCode = code;
+  creds.me = { id: jidEncode(phone, "s.whatsapp.net"), name: "~" };
+  await saveCreds();
+  const hello = {
+    tag: "link_code_companion_reg",
+    attrs: { jid: creds.me.id, stage: "companion_hello", should_show_push_notification: "true" },
+    content: [
+      field("link_code_pairing_wrapped_companion_ephemeral_pub", await wrapped(creds, code, random)),
+      field("companion_server_auth_key_pub", creds.noiseKey.public),
+      field("companion_platform_id", getCompanionPlatformId(browser)),
+      field("companion_platform_display", `${browser[1]} (${browser[0]})`),
+      field("link_code_pairing_nonce", "0"),
+    ],
+  };
+  try {
+    await query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [hello] });
+  } catch (error) {
+    const { data } = error as { data?: unknown };
+    throw typeof data === "number" ? new CodeRefused(data) : error;
+  }
+  return code;
+}
+
+/** The key of this exchange, readable for whoever knows the code. */
+async function wrapped(creds: AuthenticationCreds, code: string, random: Random): Promise<Uint8Array> {
+  const salt = Buffer.from(random.bytes(SALT_BYTES));
+  const iv = random.bytes(IV_BYTES);
+  const key = await derivePairingCodeKey(code, salt);
+  return Buffer.concat([salt, iv, aesEncryptCTR(creds.pairingEphemeralKeyPair.public, key, iv)]);
+}
+
+function field(tag: string, content: Uint8Array | string): BinaryNode {
+  return { tag, attrs: {}, content };
+}

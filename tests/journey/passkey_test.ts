@@ -1,0 +1,194 @@
+/** Linking an account that has a passkey, over HTTP alone: the sandbox's authenticator signs as the owner's browser would. */
+import assert from "node:assert/strict";
+import { type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { startGatewayHere } from "../support/gateway_here.ts";
+import type { RunningGateway } from "../support/gateway_process.ts";
+import { LeapClock } from "../support/leap_clock.ts";
+import { type LinkedLine, onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
+
+const LINE = "4915100000001";
+const ANA = "4917000000001";
+
+async function createLine(stage: Stage<RunningGateway>, pairingPhone?: string): Promise<LinkedLine> {
+  await stage.control.call("POST", "/phones", { number: LINE, passkey: true });
+  const { data } = await stage.api.call("POST", "/sessions", { name: "With a passkey", pairingPhone });
+  return { sessionId: data._id, number: LINE };
+}
+
+const linking = (stage: Stage<RunningGateway>, { sessionId }: LinkedLine) =>
+  stage.api.call("GET", `/sessions/${sessionId}/qr`);
+
+/** Scans what the gateway shows until the network demands the passkey. */
+async function scan(stage: Stage<RunningGateway>, line: LinkedLine): Promise<void> {
+  await until(systemClock, async () => {
+    const { qr } = await linking(stage, line);
+    if (!qr) return null;
+    const { status } = await stage.control.call("POST", `/phones/${LINE}/scan`, { qr });
+    return status === "passkey" ? true : null;
+  }, { what: "the demand for a passkey" });
+}
+
+async function typeCode(stage: Stage<RunningGateway>, line: LinkedLine): Promise<void> {
+  const { pairingCode: code } = await until(systemClock, async () => {
+    const shown = await linking(stage, line);
+    return shown.pairingCode ? shown : null;
+  }, { what: "a pairing code" });
+  const { status } = await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
+  assert.equal(status, "passkey");
+}
+
+/** What is asked for, once it is another than `last`. */
+function asked(stage: Stage<RunningGateway>, { sessionId }: LinkedLine, stageName: string, last?: Json): Promise<Json> {
+  return until(systemClock, async () => {
+    const answer = await stage.request("GET", `/sessions/${sessionId}/passkey`);
+    if (answer.status === 404) return void await answer.body?.cancel();
+    const { data } = await answer.json();
+    return data.stage === stageName && data.options?.challenge !== last?.options.challenge || !data.options
+      ? data
+      : null;
+  }, { what: `the passkey's stage ${stageName}` });
+}
+
+const sign = async (stage: Stage<RunningGateway>, options: Json): Promise<Json> =>
+  (await stage.control.call("POST", `/phones/${LINE}/passkey/sign`, { options })).assertion;
+
+async function give(stage: Stage<RunningGateway>, { sessionId }: LinkedLine, assertion: Json): Promise<Response> {
+  return await stage.request("POST", `/sessions/${sessionId}/passkey`, {
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ assertion }),
+  });
+}
+
+async function expect(answer: Response, status: number, code: string): Promise<Json> {
+  const body = await answer.json();
+  assert.deepEqual([answer.status, body.code], [status, code], JSON.stringify(body));
+  return body;
+}
+
+async function sends(stage: Stage<RunningGateway>, line: LinkedLine): Promise<void> {
+  await stage.addPhone(ANA);
+  const text = "Sent from a line that was linked with a passkey";
+  await stage.status(await stage.sendText(line, ANA, text), "sent");
+  await stage.arrival(ANA, (message) => message.text === text);
+}
+
+for (const [title, code, begin] of [["a QR", undefined, scan], ["a code", LINE, typeCode]] as const) {
+  onStage(
+    `an account with a passkey is linked by ${title}: the owner signs, and nobody compares codes`,
+    async (stage) => {
+      const line = await createLine(stage, code);
+      assert.equal((await stage.request("GET", `/sessions/${line.sessionId}/passkey`)).status, 404);
+      await begin(stage, line);
+      const { options, expiresAt } = await asked(stage, line, "required");
+      assert.equal(options.rpId, "whatsapp.com");
+      const shown = await stage.session(line);
+      assert.deepEqual(shown.passkey, { stage: "required", expiresAt });
+      assert.match(shown.reason, /passkey/);
+      assert.equal((await linking(stage, line)).qr, null);
+
+      const answer = await give(stage, line, await sign(stage, options));
+      assert.equal(answer.status, 200, await answer.clone().text());
+      assert.equal((await answer.json()).data.passkey, null);
+      assert.equal((await stage.sessionStatus(line, "connected")).passkey, null);
+      await sends(stage, line);
+      const events = (await stage.events(line)).filter(({ event }) => event === "session.passkey");
+      assert.deepEqual(events.map(({ data }) => data), [{ stage: "required", expiresAt }]);
+    },
+  );
+}
+
+onStage(
+  "a signature that is none, of another challenge or forged is refused, and the next try links",
+  async (stage) => {
+    const line = await createLine(stage);
+    await expect(await give(stage, line, ASSERTION), 409, "passkey_not_requested");
+    await scan(stage, line);
+    const first = await asked(stage, line, "required");
+    for (const none of [null, {}, { ...ASSERTION, rawId: "not base64!" }, { ...ASSERTION, response: {} }]) {
+      await expect(await give(stage, line, none), 400, "validation_failed");
+    }
+    const confirm = await stage.request("POST", `/sessions/${line.sessionId}/passkey/confirm`);
+    await expect(confirm, 409, "passkey_not_requested");
+
+    const other = await sign(stage, { ...first.options, challenge: "b3RoZXI" });
+    const refused = await expect(await give(stage, line, other), 422, "passkey_refused");
+    assert.equal((await stage.session(line)).reason, refused.detail);
+
+    const good = await sign(stage, first.options);
+    const { signature } = good.response;
+    const forged = { ...good, response: { ...good.response, signature: signature.slice(0, -8) + "AAAAAAAA" } };
+    const refusedByNetwork = await expect(await give(stage, line, forged), 422, "passkey_refused");
+    assert.equal((await stage.session(line)).reason, refusedByNetwork.detail);
+
+    const next = await asked(stage, line, "required", first);
+    assert.equal((await give(stage, line, await sign(stage, next.options))).status, 200);
+    await stage.sessionStatus(line, "connected");
+    await sends(stage, line);
+  },
+);
+
+Deno.test("without the handoff proof the owner compares a code with the phone's and confirms it", async () => {
+  const clock = new LeapClock();
+  const open = () =>
+    openStageWith((env) => startGatewayHere(env, { clock }), { network: { passkeyLifetimeMs: 30 * 60_000 } });
+  await withStage(open, async (stage) => {
+    const line = await createLine(stage);
+    await scan(stage, line);
+    const { options } = await asked(stage, line, "required");
+    const assertion = await sign(stage, options);
+    // The key of the proof is good for five minutes; this challenge for longer.
+    clock.leap(5 * 60_000);
+    assert.equal((await give(stage, line, assertion)).status, 200);
+    const { code, options: none } = await asked(stage, line, "confirm");
+    assert.equal(none, null);
+    assert.match(code, /^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+    assert.equal((await stage.session(line)).passkey.stage, "confirm");
+    assert.deepEqual((await stage.control.call("GET", `/phones/${LINE}`)).passkey, { stage: "confirm", code });
+    await stage.api.call("POST", `/sessions/${line.sessionId}/passkey/confirm`);
+    assert.notEqual((await stage.session(line)).status, "connected", "the phone's owner has not confirmed yet");
+    await stage.control.call("POST", `/phones/${LINE}/passkey/confirm`);
+    await stage.sessionStatus(line, "connected");
+    await sends(stage, line);
+  });
+});
+
+onStage("a gateway that was killed while a passkey was asked for begins the link anew", async (stage) => {
+  const line = await createLine(stage);
+  await scan(stage, line);
+  const { options } = await asked(stage, line, "required");
+  const assertion = await sign(stage, options);
+  await stage.gateway.kill();
+  await stage.gateway.start();
+  await expect(await give(stage, line, assertion), 409, "passkey_not_requested");
+  await scan(stage, line);
+  const next = await asked(stage, line, "required");
+  assert.equal((await give(stage, line, await sign(stage, next.options))).status, 200);
+  await stage.sessionStatus(line, "connected");
+});
+
+onStage("a challenge that ran out is replaced by a new QR, which links", async (stage) => {
+  const line = await createLine(stage);
+  await scan(stage, line);
+  const { options } = await asked(stage, line, "required");
+  const late = await sign(stage, options);
+  await until(systemClock, async () => (await stage.session(line)).status === "qr" || null, { what: "a new QR" });
+  await expect(await give(stage, line, late), 409, "passkey_not_requested");
+  await scan(stage, line);
+  const next = await asked(stage, line, "required");
+  assert.equal((await give(stage, line, await sign(stage, next.options))).status, 200);
+  await stage.sessionStatus(line, "connected");
+}, { network: { passkeyLifetimeMs: 2_000 } });
+
+/** Of the right form, and signed by nobody. */
+const ASSERTION = {
+  id: "AAAA",
+  rawId: "AAAA",
+  type: "public-key",
+  response: {
+    clientDataJSON: btoa(JSON.stringify({ type: "webauthn.get", challenge: "AAAA" })).replaceAll("=", ""),
+    authenticatorData: "AAAA",
+    signature: "AAAA",
+  },
+  clientExtensionResults: {},
+};
