@@ -34,6 +34,7 @@ import { closeReason, codeRefused, distrustOf, reasonOf } from "./close_reason.t
 import { within } from "../../base/within.ts";
 import { digitsOf } from "./incoming/decode.ts";
 import { takeFramesInTurn } from "./incoming/frames.ts";
+import { makeDevices } from "./outgoing/devices.ts";
 import { type Groups, makeGroups } from "./outgoing/groups.ts";
 import { type Inbox, makeInbox } from "./incoming/inbox.ts";
 import { incomingMedia } from "./incoming/media.ts";
@@ -45,6 +46,7 @@ import { CodeRefused } from "./linking/code.ts";
 import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
 import { quietLogger } from "./repairs/quiet_logger.ts";
 import { type OwnJids, receiptsOf } from "./incoming/receipts.ts";
+import { type CountStray, takeStrays } from "./incoming/strays.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
 import { reportRefusals } from "./incoming/refusals.ts";
 import { makeSender, type Sender } from "./outgoing/sender.ts";
@@ -77,6 +79,7 @@ export interface Shared {
   version: () => Promise<WAVersion>;
   mediaHost: MediaHost;
   refreshHandled: boolean;
+  countStray: CountStray;
 }
 
 export interface LineConnection extends Connection {
@@ -159,6 +162,11 @@ export function connectLine(
       broken,
     });
     const groups = makeGroups(() => live!.socket, runtime);
+    const devices = makeDevices({
+      creds: auth.creds,
+      clock,
+      lidMapping: () => live!.socket.signalRepository.lidMapping,
+    });
     const sent = makeSentStore({ kv, seal, lineId, runtime });
     const logger = quietLogger(log);
     const left = isLinked(auth.creds) ? await journal.leftovers() : { decrypted: [], undecrypted: [] };
@@ -172,11 +180,23 @@ export function connectLine(
       makeSignalRepository: (...args) => reportRefusals(journal.makeSignalRepository(...args), cause, broken),
       getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
       cachedGroupMetadata: groups.cached,
+      userDevicesCache: devices.cache,
     });
     const recipients = makeRecipients({ socket, kv, lineId, runtime });
     const upload = uploadTo(shared.mediaHost, socket);
     const isOpen = () => loggedIn;
-    const sender = makeSender({ socket, recipients, groups, sent, upload, runtime: { ...runtime, log }, isOpen });
+    const sender = makeSender({
+      socket,
+      recipients,
+      groups,
+      devices,
+      sent,
+      upload,
+      runtime: { ...runtime, log },
+      isOpen,
+    });
+    takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
+    socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
     inbox = openInbox({ socket, auth, groups }, journal);
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
@@ -247,7 +267,9 @@ export function connectLine(
     });
     ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(live, stanza));
     ws.on("CB:notification,type:w:gp2", ({ attrs }: BinaryNode) => attrs.from && groups.forget(attrs.from));
-    ev.on("creds.update", () => {
+    ev.on("creds.update", ({ me }) => {
+      // The library tells a new name by a presence that also says "available".
+      if (loggedIn && me?.name) stayUnavailable(live);
       auth.saveCreds().catch((error) => over || log.error({ error: error.name }, "credentials could not be saved"));
     });
     ev.on("connection.update", ({ connection, lastDisconnect }) => {
@@ -258,6 +280,7 @@ export function connectLine(
         cancelWatch();
         watchSilence();
         events.open(identityOf(auth.creds));
+        stayUnavailable(live);
         inbox?.open();
       }
       if (connection === "close") finish(unlinking ? closeReason("asked") : reasonOf(lastDisconnect?.error));
@@ -273,6 +296,13 @@ export function connectLine(
       const kept = Promise.all(receipts.map((receipt) => events.receipt(receipt)));
       if (await within(clock, RECEIPT_MS, kept) === "late") log.warn("a receipt was not kept in time");
     }).catch((error) => log.warn({ error: error.name }, "a receipt could not be kept"));
+  }
+
+  /** Whoever is available keeps the owner's phone from ringing; the library leaves it at that until it knows a name. */
+  function stayUnavailable({ socket }: Live): void {
+    socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } }).catch((error) => {
+      log.debug({ error: error.name }, "the line's presence could not be told");
+    });
   }
 
   /** Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. */

@@ -11,6 +11,7 @@ import { connectLine } from "./connection.ts";
 import { sweepExpired } from "./expiry.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
+import { type CountStray, makeCountStray } from "./incoming/strays.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
 import { repairCurve } from "./repairs/curve.ts";
@@ -27,6 +28,8 @@ export interface BaileysNetworkOptions {
   kv: Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
+  /** Counts a stanza that nobody handles, by tag and type. */
+  countStray?: CountStray;
   /** False leaves the refresh stage of linking to the library, which fails there: for the test that shows it. */
   refreshHandled?: boolean;
 }
@@ -37,7 +40,7 @@ export interface BaileysNetworkOptions {
  * can't be read.
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
-  const { runtime, kv, seal, whatsapp, refreshHandled = true } = options;
+  const { runtime, kv, seal, whatsapp, countStray = () => {}, refreshHandled = true } = options;
   silenceLibsignal();
   repairLibsignal();
   repairCurve();
@@ -52,6 +55,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     version: webVersion(whatsapp, runtime),
     mediaHost: makeMediaHost(whatsapp, runtime.clock),
     refreshHandled,
+    countStray: makeCountStray(countStray, runtime.log),
   };
   /** When each line's last connection let go of the keys; a new one waits for it. */
   const ends = new Map<string, Promise<void>>();

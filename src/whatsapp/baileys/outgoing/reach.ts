@@ -3,25 +3,38 @@
  * the network for both when it relays a message, some round trips and a commit a session, and has them at hand then.
  */
 import {
+  areJidsSameUser,
   type GroupMetadata,
   isHostedLidUser,
   isHostedPnUser,
   isLidUser,
+  jidDecode,
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import type { Devices } from "./devices.ts";
 
 /** What a business keeps at its provider is no device that takes part in groups. */
 const HOSTED_DEVICE = 99;
 
 export type ReachSocket = Pick<WASocket, "authState" | "getUSyncDevices" | "assertSessions">;
 
-/** Of a person: theirs and our own other devices, as the library addresses them. Throws what the library throws. */
-export async function reachPerson(socket: ReachSocket, jid: string): Promise<void> {
+/** None of a person's devices has keys now: there is nothing to encrypt a message with. */
+export class NoDevice extends Error {
+  override name = "NoDevice";
+}
+
+/**
+ * Of a person: theirs and our own other devices, as the library addresses them. Throws NoDevice, and what the library
+ * throws.
+ */
+export async function reachPerson(socket: ReachSocket, jid: string, known: Pick<Devices, "isKeyless">): Promise<void> {
   const { id, lid } = socket.authState.creds.me!;
   const own = isLidUser(jid) && lid ? lid : id;
   const devices = await socket.getUSyncDevices([jidNormalizedUser(own), jid], true, false);
   await socket.assertSessions(devices.map((device) => device.jid).filter((device) => device !== id && device !== lid));
+  const theirs = devices.filter((device) => areJidsSameUser(device.jid, jid));
+  if (theirs.length > 0 && theirs.every((device) => known.isKeyless(device.jid))) throw new NoDevice();
 }
 
 /** Of a group: those that do not have our sender key yet. Throws what the library throws. */
@@ -32,4 +45,32 @@ export async function reachGroup(socket: ReachSocket, { id, participants }: Grou
     !told[jid] && device !== HOSTED_DEVICE && !isHostedLidUser(jid) && !isHostedPnUser(jid)
   );
   if (untold.length > 0) await socket.assertSessions(untold.map(({ jid }) => jid));
+}
+
+/**
+ * Makes the next message to the group bring a new sender key when somebody who has the present one is not in it any more:
+ * the library never changes it, and who was removed could read on. Throws StoreError.
+ */
+export async function rotateSenderKey(socket: Pick<WASocket, "authState">, group: GroupMetadata): Promise<void> {
+  const { keys, creds } = socket.authState;
+  const { [group.id]: told = {} } = await keys.get("sender-key-memory", [group.id]);
+  const members = group.participants.flatMap(({ id, lid, phoneNumber }) => [id, lid, phoneNumber]);
+  const own = [creds.me?.id, creds.me?.lid];
+  const users = new Set([...members, ...own].flatMap((jid) => jid ? userOf(jid) : []));
+  if (Object.keys(told).every((device) => users.has(userOf(device)))) return;
+  const names = own.flatMap((jid) => jid ? senderKeyName(group.id, jid) : []);
+  await keys.set({
+    "sender-key": Object.fromEntries(names.map((name) => [name, null])),
+    "sender-key-memory": { [group.id]: null },
+  });
+}
+
+function userOf(jid: string): string {
+  return jidDecode(jid)?.user ?? jid;
+}
+
+/** As the library names the row of a sender key. */
+function senderKeyName(group: string, jid: string): string {
+  const { user, device = 0 } = jidDecode(jid)!;
+  return `${group}::${isLidUser(jid) ? `${user}_1` : user}::${device}`;
 }

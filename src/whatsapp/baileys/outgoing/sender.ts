@@ -4,7 +4,14 @@
  * What takes long is done ahead of the departure (promise 2), and may fail without harm: the message surely did not
  * leave. Once the library was told to relay it, only the network's ack counts.
  */
-import { type BinaryNode, isJidGroup, jidNormalizedUser, type proto, type WASocket } from "@whiskeysockets/baileys";
+import {
+  type BinaryNode,
+  isJidGroup,
+  isPnUser,
+  jidNormalizedUser,
+  type proto,
+  type WASocket,
+} from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import {
@@ -19,7 +26,8 @@ import { within } from "../../../base/within.ts";
 import { encode } from "./encode.ts";
 import type { Groups } from "./groups.ts";
 import { type Upload, UploadFailed } from "./media_upload.ts";
-import { reachGroup, reachPerson } from "./reach.ts";
+import type { Devices } from "./devices.ts";
+import { NoDevice, reachGroup, reachPerson, rotateSenderKey } from "./reach.ts";
 import type { Recipients } from "./recipients.ts";
 import type { SentStore } from "./sent_store.ts";
 
@@ -34,6 +42,7 @@ export interface SenderOptions {
   socket: WASocket;
   recipients: Recipients;
   groups: Groups;
+  devices: Pick<Devices, "forget" | "isKeyless">;
   sent: SentStore;
   upload: Upload;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
@@ -47,14 +56,18 @@ export interface Sender {
   abandon(): void;
 }
 
-type Ack = { error: number | null } | "lost";
+/** With `isPartial` the network knows of devices that the message was not encrypted for. */
+type Ack = { error: number | null; isPartial: boolean } | "lost";
 
 export function makeSender(options: SenderOptions): Sender {
-  const { socket, recipients, groups, sent, upload, runtime, isOpen } = options;
+  const { socket, recipients, groups, devices, sent, upload, runtime, isOpen } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
-    waiting.get(attrs.id ?? "")?.({ error: attrs.error ? Number(attrs.error) : null });
+    waiting.get(attrs.id ?? "")?.({
+      error: attrs.error ? Number(attrs.error) : null,
+      isPartial: attrs.phash !== undefined,
+    });
   });
 
   /** Listens for the ack from now on; `within` gives it a deadline once the frame is written. */
@@ -66,15 +79,20 @@ export function makeSender(options: SenderOptions): Sender {
   }
 
   async function recipientOf(to: string): Promise<string | null> {
-    return /^\d+$/.test(to) ? await recipients.jidOf(to) : isJidGroup(to) ? to : jidNormalizedUser(to);
+    if (isJidGroup(to)) return to;
+    const jid = /^\d+$/.test(to) ? await recipients.jidOf(to) : jidNormalizedUser(to);
+    if (!isPnUser(jid ?? undefined)) return jid;
+    // People are addressed by LID wherever it is known, as WhatsApp's own clients do.
+    return await socket.signalRepository.lidMapping.getLIDForPN(jid!).catch(() => null) ?? jid;
   }
 
   /** Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. */
   async function reach(jid: string): Promise<void> {
     try {
       if (isJidGroup(jid)) await reachGroup(socket, await groups.metadata(jid));
-      else await reachPerson(socket, jid);
+      else await reachPerson(socket, jid, devices);
     } catch (error) {
+      if (error instanceof NoDevice) throw error;
       runtime.log.debug({ error: nameOf(error) }, "the devices of a chat could not be reached ahead");
     }
   }
@@ -95,9 +113,10 @@ export function makeSender(options: SenderOptions): Sender {
   function outcomeOf(ack: Ack | "late", jid: string): SendOutcome {
     if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
     if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
-    const { error } = ack;
+    const { error, isPartial } = ack;
+    if (error !== null || isPartial) groups.forget(jid);
+    if (isPartial) void devices.forget(jid);
     if (error === null) return { kind: "sent", chat: jid };
-    groups.forget(jid);
     if (PASSING.has(error)) return { kind: "retry", detail: `The network answered with error ${error}.` };
     return {
       kind: "refused",
@@ -112,6 +131,7 @@ export function makeSender(options: SenderOptions): Sender {
   async function depart(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
     if (!isOpen()) return offline();
     try {
+      if (isJidGroup(jid)) await rotateSenderKey(socket, await groups.metadata(jid));
       await sent.keep(message.networkId, content);
     } catch (error) {
       return unsent(message, error);
@@ -182,6 +202,7 @@ function describe(error: unknown): string {
   if (error instanceof StoreError) return "The storage could not be used.";
   const code = queryError(error);
   if (code !== null) return `The network answered a query with error ${code}.`;
+  if (error instanceof NoDevice) return "The recipient has no device with keys now.";
   if (error instanceof UploadFailed) return "The file could not be uploaded.";
   return "The message could not be prepared.";
 }

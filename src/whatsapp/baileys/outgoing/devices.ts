@@ -1,0 +1,129 @@
+/**
+ * The devices of people, as the library keeps them for five minutes, with what it does not heed:
+ *
+ * - One device without keys fails the whole key query, and with it the message to that person or group. It is taken out of
+ *   the answer, and left out until its user's list is asked for anew.
+ * - A change is told by LID where the list was kept by number, or the other way round: both go.
+ * - In a group addressed by LIDs the sender's own device is taken for another.
+ */
+import {
+  type AuthenticationCreds,
+  type BinaryNode,
+  type CacheStore,
+  getBinaryNodeChild,
+  getBinaryNodeChildren,
+  jidDecode,
+  type WASocket,
+} from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../../runtime.ts";
+
+const KEPT_MS = 5 * 60_000;
+const USERS_KEPT = 5_000;
+
+/** As the library lists a device. */
+export interface Device {
+  user: string;
+  device?: number;
+  server?: string;
+}
+
+type LidMapping = Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN" | "getPNForLID">;
+
+export interface DevicesOptions {
+  creds: AuthenticationCreds;
+  clock: Clock;
+  lidMapping: () => LidMapping;
+}
+
+export interface Devices {
+  /** What the library keeps its lists in. */
+  readonly cache: CacheStore & { mget<T>(users: string[]): Promise<Record<string, T | undefined>> };
+  /** Reads, and mends, what comes in. To be called before the library does. */
+  watch(stanza: BinaryNode): void;
+  /** The user's list is not as it was, under whichever address it was kept. */
+  forget(jid: string): Promise<void>;
+  /** Whether the network had no keys for the device lately. */
+  isKeyless(jid: string): boolean;
+}
+
+export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devices {
+  const perf = { now: () => clock.now() };
+  const lists = new LRUCache<string, Device[]>({ max: USERS_KEPT, ttl: KEPT_MS, ttlResolution: 0, perf });
+  const keyless = new LRUCache<string, true>({ max: USERS_KEPT, ttl: KEPT_MS, ttlResolution: 0, perf });
+
+  const isOwn = ({ user, device }: Device) =>
+    [creds.me?.id, creds.me?.lid].some((jid) => {
+      const own = jid ? jidDecode(jid) : undefined;
+      return own?.user === user && (own.device ?? 0) === (device ?? 0);
+    });
+
+  async function get(user: string): Promise<Device[] | undefined> {
+    const list = lists.get(user);
+    return list?.filter((device) => !isOwn(device) && !keyless.has(nameOf(device)));
+  }
+
+  /** The other address of the same person. */
+  async function aliasOf(jid: string): Promise<string | null> {
+    const { user, server } = jidDecode(jid)!;
+    const bare = `${user}@${server}`;
+    const known = server === "lid" ? lidMapping().getPNForLID(bare) : lidMapping().getLIDForPN(bare);
+    return await known.catch(() => null);
+  }
+
+  async function forget(jid: string): Promise<void> {
+    lists.delete(jidDecode(jid)?.user ?? "");
+    const alias = await aliasOf(jid);
+    if (alias) lists.delete(jidDecode(alias)?.user ?? "");
+  }
+
+  /** Takes users without keys out of the answer to a key query. */
+  function dropKeyless(stanza: BinaryNode): void {
+    const list = getBinaryNodeChild(stanza, "list");
+    const refused = getBinaryNodeChildren(list, "user").filter((user) => getBinaryNodeChild(user, "error"));
+    if (!list || refused.length === 0) return;
+    list.content = (list.content as BinaryNode[]).filter((user) => !refused.includes(user));
+    for (const { attrs: { jid } } of refused) {
+      if (!jid) continue;
+      keyless.set(nameOfJid(jid), true);
+      void aliasOf(jid).then((alias) => {
+        if (alias) keyless.set(nameOf({ user: jidDecode(alias)!.user, device: jidDecode(jid)!.device ?? 0 }), true);
+      });
+    }
+  }
+
+  return {
+    cache: {
+      get: <T>(user: string) => get(user) as Promise<T>,
+      async mget<T>(users: string[]) {
+        const found = await Promise.all(users.map(async (user) => [user, await get(user)] as const));
+        return Object.fromEntries(found) as Record<string, T | undefined>;
+      },
+      set: (user, value) => void lists.set(user, value as Device[]),
+      del: (user) => void lists.delete(user),
+      flushAll: () => lists.clear(),
+    },
+
+    watch(stanza) {
+      const { tag, attrs } = stanza;
+      if (tag === "iq" && attrs.type === "result") return dropKeyless(stanza);
+      if (tag !== "notification" || attrs.type !== "devices") return;
+      const children = Array.isArray(stanza.content) ? stanza.content : [];
+      const devices = children.flatMap((child) => getBinaryNodeChildren(child, "device"));
+      const jids = [stanza, ...devices].flatMap(({ attrs }) => [attrs.from, attrs.jid, attrs.lid]);
+      for (const jid of jids) if (jid && jidDecode(jid)) void forget(jid);
+    },
+
+    forget,
+    isKeyless: (jid) => keyless.has(nameOfJid(jid)),
+  };
+}
+
+function nameOf({ user, device }: Device): string {
+  return `${user}:${device ?? 0}`;
+}
+
+function nameOfJid(jid: string): string {
+  const { user, device } = jidDecode(jid)!;
+  return nameOf({ user, device: device ?? 0 });
+}
