@@ -74,6 +74,8 @@ export interface NetworkOptions {
   kv: Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
+  /** Counts a stanza of the network that nobody handles. */
+  countStray?: (stanza: { tag: string; type: string }) => void;
 }
 
 export interface GatewayOptions {
@@ -143,7 +145,14 @@ async function gatewayRole(
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
-  const network = openNetwork({ runtime, kv, seal, whatsapp: config.whatsapp });
+  const metrics = makeMetrics();
+  const network = openNetwork({
+    runtime,
+    kv,
+    seal,
+    whatsapp: config.whatsapp,
+    countStray: (stanza) => metrics.strays.inc(stanza),
+  });
   const supervisor = new Supervisor({
     kv,
     runtime,
@@ -160,7 +169,6 @@ async function gatewayRole(
   const lines = makeLines({ kv, runtime, accounts, supervisor });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
 
-  const metrics = makeMetrics();
   addGauges(metrics, { kv, lines: supervisor, queuedCount: makeQueuedCount(kv) });
 
   const api = createApi({

@@ -8,6 +8,8 @@ export interface Metrics {
   requests: Counter<"method" | "route" | "status">;
   requestSeconds: Histogram;
   accepted: Counter<"kind">;
+  /** Labels as many as the adapter tells apart. */
+  strays: Counter<"tag" | "type">;
   /** A value that is read when somebody asks; one that cannot be read then is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The same with a value for each value of a label. */
@@ -39,6 +41,12 @@ export function makeMetrics(): Metrics {
       name: "paloma_messages_accepted_total",
       help: "Messages accepted for sending",
       labelNames: ["kind"],
+      registers,
+    }),
+    strays: new Counter({
+      name: "paloma_network_stanzas_unhandled_total",
+      help: "Stanzas of the messaging network that are acknowledged and not handled",
+      labelNames: ["tag", "type"],
       registers,
     }),
     gauge(name, help, read) {

@@ -23,19 +23,18 @@ const Request = z.object({
   expiresAt: Timestamp.openapi({ description: "Then there is a new challenge, or a new QR" }),
 }).openapi("PasskeyRequest");
 
-/** What a browser adds beside these is dropped: the network is given what is known of. */
-const Assertion = z.looseObject({
+const Assertion = z.strictObject({
   id: Base64Url,
   rawId: Base64Url,
   type: z.literal("public-key"),
   authenticatorAttachment: z.string().max(100).nullish(),
-  response: z.looseObject({
+  response: z.strictObject({
     clientDataJSON: Base64Url.refine(isClientData, "must be the client data of a signature"),
     authenticatorData: Base64Url,
     signature: Base64Url,
     userHandle: Base64Url.nullish(),
   }),
-  clientExtensionResults: z.record(z.string(), z.unknown()).nullish(),
+  clientExtensionResults: z.unknown().optional().openapi({ description: "Whatever the browser's extensions say" }),
 }).openapi("PasskeyAssertion", { description: "A WebAuthn credential as `PublicKeyCredential.toJSON()` gives it" });
 
 const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
@@ -61,7 +60,7 @@ const signPasskey = route({
   operationId: "signSessionPasskey",
   summary: "Give the signed challenge",
   description: "A refused signature is followed by a new challenge, or by a new QR.",
-  body: z.object({ assertion: Assertion }).openapi("PasskeySignature"),
+  body: z.strictObject({ assertion: Assertion }).openapi("PasskeySignature"),
   answers,
   problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
 });
@@ -92,7 +91,7 @@ export function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" |
       type,
       ...(authenticatorAttachment ? { authenticatorAttachment } : {}),
       response: { clientDataJSON, authenticatorData, signature, ...(userHandle ? { userHandle } : {}) },
-      clientExtensionResults: clientExtensionResults ?? {},
+      clientExtensionResults: (clientExtensionResults ?? {}) as Record<string, unknown>,
     };
     return ok({ data: sessionOf(await lines.signPasskey(caller.account.id, params.id, signed)) });
   });

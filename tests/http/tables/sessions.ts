@@ -94,6 +94,32 @@ export const sessionCases: readonly Case[] = [
     contains: wrong("to"),
   },
   {
+    name: "no passkey is asked for as a rule",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/passkey`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "a signature that nobody asked for is refused",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/passkey`, { json: { assertion: ASSERTION } }],
+    status: 409,
+    contains: problem("passkey_not_requested"),
+  },
+  {
+    name: "an assertion that no browser makes is none",
+    ask: (
+      { session },
+    ) => ["POST", `/v1/sessions/${session}/passkey`, { json: { assertion: { ...ASSERTION, id: "?" } } }],
+    status: 400,
+    contains: wrong("assertion.id"),
+  },
+  {
+    name: "there is no code to confirm",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/passkey/confirm`],
+    status: 409,
+    contains: problem("passkey_not_requested"),
+  },
+  {
     name: "groups are a list",
     ask: ({ session }) => ["GET", `/v1/sessions/${session}/groups`],
     status: 200,
@@ -210,3 +236,15 @@ export const sessionCases: readonly Case[] = [
     contains: problem("not_found"),
   },
 ];
+
+/** Of the right form, and signed by nobody. */
+const ASSERTION = {
+  id: "AAAA",
+  rawId: "AAAA",
+  type: "public-key",
+  response: {
+    clientDataJSON: btoa(JSON.stringify({ type: "webauthn.get", challenge: "AAAA" })).replaceAll("=", ""),
+    authenticatorData: "AAAA",
+    signature: "AAAA",
+  },
+};

@@ -18,7 +18,10 @@ disconnected booted disconnected | disconnected linking initializing | disconnec
 disconnected opened connected | disconnected dropped disconnected | disconnected reopening disconnected
 disconnected replaced disconnected | disconnected paused disconnected | disconnected logged_out logged_out
 logged_out booted logged_out | logged_out linking initializing | logged_out paused logged_out
-logged_out logged_out logged_out`;
+logged_out logged_out logged_out
+initializing passkey initializing | qr passkey initializing | pairing passkey initializing
+initializing refused disconnected | qr refused disconnected | pairing refused disconnected
+connected refused disconnected | disconnected refused disconnected`;
 
 Deno.test("the table of line states holds exactly the transitions that are meant", () => {
   const actual = LINE_STATUSES.flatMap((from) =>
