@@ -4,7 +4,6 @@ import type { Lines } from "../../line/lines.ts";
 import type { PasskeyRequest } from "../../whatsapp/connection.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idParams, isoTime, Timestamp } from "../api/schemas.ts";
-import type { Services } from "../api/services.ts";
 import { Session, sessionOf } from "./sessions.ts";
 
 /** As WebAuthn's JSON forms write bytes. */

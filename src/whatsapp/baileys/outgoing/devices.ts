@@ -58,10 +58,8 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
       return own?.user === user && (own.device ?? 0) === (device ?? 0);
     });
 
-  async function get(user: string): Promise<Device[] | undefined> {
-    const list = lists.get(user);
-    return list?.filter((device) => !isOwn(device) && !keyless.has(nameOf(device)));
-  }
+  const get = (user: string): Device[] | undefined =>
+    lists.get(user)?.filter((device) => !isOwn(device) && !keyless.has(nameOf(device)));
 
   /** The other address of the same person. */
   async function aliasOf(jid: string): Promise<string | null> {
@@ -94,11 +92,9 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
 
   return {
     cache: {
-      get: <T>(user: string) => get(user) as Promise<T>,
-      async mget<T>(users: string[]) {
-        const found = await Promise.all(users.map(async (user) => [user, await get(user)] as const));
-        return Object.fromEntries(found) as Record<string, T | undefined>;
-      },
+      get: <T>(user: string) => get(user) as T | undefined,
+      mget: <T>(users: string[]) =>
+        Promise.resolve(Object.fromEntries(users.map((user) => [user, get(user)])) as Record<string, T | undefined>),
       set: (user, value) => void lists.set(user, value as Device[]),
       del: (user) => void lists.delete(user),
       flushAll: () => lists.clear(),
