@@ -1,6 +1,7 @@
 /** Settings: flag, else environment, else default; every problem reported together. */
 import { join } from "node:path";
 import { z } from "zod";
+import { OperatorError } from "./errors.ts";
 import { isAddress, isNetwork } from "./base/ip_networks.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
@@ -150,7 +151,8 @@ export interface WhatsAppConfig {
 }
 
 /** Settings that cannot be used; each problem begins with the name of its setting. */
-export class SettingsError extends Error {
+export class SettingsError extends OperatorError {
+  readonly code = "settings_invalid";
   override name = "SettingsError";
   readonly problems: readonly string[];
 

@@ -65,6 +65,12 @@ export class Problem extends Error {
   }
 }
 
+/** What whoever runs the gateway can mend: its message says in a sentence what is wrong, and what to do about it. */
+export abstract class OperatorError extends Error {
+  /** For scripts, like the `code` of a problem: `already_running`. */
+  abstract readonly code: string;
+}
+
 /** The 404 that is also the answer for another account's ids, so that ids cannot be probed. */
 export function notFound(what: string): Problem {
   return new Problem("not_found", `There is no such ${what}.`);

@@ -1,6 +1,5 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
 import type { Command } from "commander";
-import { dataFolder } from "../app.ts";
 import type { BackupSummary } from "../data/backup.ts";
 import { printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
@@ -13,6 +12,7 @@ export function addBackupCommands(root: Command): void {
   withSettings(root.command("backup <file>").description("copy everything into one file, also while the gateway runs"))
     .option("--json", "print JSON")
     .action(async (file: string, options) => {
+      const { dataFolder } = await import("../app.ts");
       const summary = await dataFolder.backup(configOf(options).dataDir, file);
       printResult(options, { file, ...summary }, () => `${file}: ${describe(summary)}.\n${KEEP_THE_KEY}`);
     });
@@ -22,6 +22,7 @@ export function addBackupCommands(root: Command): void {
   )
     .option("--json", "print JSON")
     .action(async (file: string, options) => {
+      const { dataFolder } = await import("../app.ts");
       const summary = await dataFolder.restore(file, configOf(options).dataDir);
       printResult(options, { file, ...summary }, () => `Restored ${describe(summary)}. It needs the same secret key.`);
     });

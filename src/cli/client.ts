@@ -31,14 +31,14 @@ export function httpClient(base: string, headers: Record<string, string> = {}): 
 export async function until<T>(
   clock: Clock,
   ask: () => Promise<T | null | undefined>,
-  { what, timeoutMs = 30_000 }: { what: string; timeoutMs?: number },
+  { what, timeoutMs = 30_000, pauseMs = POLL_MS }: { what: string; timeoutMs?: number; pauseMs?: number },
 ): Promise<T> {
   const end = clock.now() + timeoutMs;
   for (;;) {
     const answer = await ask();
     if (answer !== null && answer !== undefined) return answer;
     if (clock.now() > end) throw new Exit(1, `Waited ${timeoutMs / 1000} s in vain for ${what}.`);
-    await sleep(clock, POLL_MS);
+    await sleep(clock, pauseMs);
   }
 }
 

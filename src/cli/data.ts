@@ -1,6 +1,5 @@
 /** Commands that read or change the data folder, also while a gateway runs on it. */
 import pino from "pino";
-import { dataFolder } from "../app.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { configOf } from "./settings.ts";
@@ -12,6 +11,7 @@ export async function withData(
   options: Record<string, unknown>,
   use: (data: Data) => Promise<void>,
 ): Promise<void> {
+  const { dataFolder } = await import("../app.ts");
   const runtime = systemRuntime(pino({ level: "silent" }));
   const data = await dataFolder.open(configOf(options), runtime);
   try {

@@ -4,7 +4,6 @@ import { connect } from "node:net";
 import type { Command } from "commander";
 import pino from "pino";
 import type { Config } from "../config.ts";
-import { dataFolder } from "../app.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { systemRuntime } from "../runtime.ts";
 import { Exit, print, printResult, table } from "./output.ts";
@@ -36,6 +35,7 @@ async function examine(config: Config): Promise<Finding[]> {
   const findings: Finding[] = [{ check: "settings", ok: true, detail: "all can be used" }];
   findings.push(
     await finding("data folder", async () => {
+      const { dataFolder } = await import("../app.ts");
       const data = await dataFolder.open(config, systemRuntime(pino({ level: "silent" })));
       try {
         return await describeData(data, config.dataDir);

@@ -1,7 +1,7 @@
 /** `paloma healthcheck`: asks a running gateway whether it is ready; for containers and service managers. */
 import type { Command } from "commander";
 import { Exit, printResult } from "./output.ts";
-import { configOf, withSettings } from "./settings.ts";
+import { configOf, localUrl, withSettings } from "./settings.ts";
 
 const TIMEOUT_MS = 5_000;
 
@@ -9,9 +9,7 @@ export function addHealthcheckCommand(root: Command): void {
   withSettings(root.command("healthcheck").description("exit 0 when the gateway on this host and port is ready"))
     .option("--json", "print JSON")
     .action(async (options) => {
-      const config = configOf(options);
-      const host = config.host === "0.0.0.0" || config.host === "::" ? "127.0.0.1" : config.host;
-      const url = `http://${host.includes(":") ? `[${host}]` : host}:${config.port}/readyz`;
+      const url = `${localUrl(configOf(options))}/readyz`;
       const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch((error: Error) => error);
       if (answer instanceof Error) throw new Exit(1, `${url} does not answer: ${answer.message}`);
       const body = await answer.text();

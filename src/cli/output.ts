@@ -7,7 +7,7 @@ function writeAll(stream: { writeSync(bytes: Uint8Array): number }, text: string
   while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
 }
 
-/** Writes a line to stdout. */
+/** Writes a line to stdout. Throws Deno.errors.BrokenPipe when nobody reads on, as behind `| head`. */
 export function print(line = ""): void {
   writeAll(Deno.stdout, line + "\n");
 }

@@ -1,79 +1,90 @@
 /** The command line: which commands there are, and how their outcomes become exit codes (0 done, 1 failed, 2 usage). */
 import { Command, CommanderError } from "commander";
 import { SettingsError } from "../config.ts";
-import { Problem } from "../errors.ts";
-import { AlreadyRunning } from "../data/gateway_lock.ts";
-import { CannotListen } from "../http/listen/listen.ts";
-import { SecretKeyError } from "../data/secret_key.ts";
-import { BackupError } from "../data/backup.ts";
+import { OperatorError, Problem } from "../errors.ts";
 import { StoreError } from "../store/kv.ts";
-import { SchemaTooNew } from "../data/migrate.ts";
-import { SealError } from "../store/seal.ts";
 import { VERSION } from "../version.ts";
 import { addAccountCommand } from "./account.ts";
 import { addBackupCommands } from "./backup.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
+import { addLinkCommand } from "./link.ts";
 import { addListenCommand } from "./listen.ts";
 import { addOpenapiCommand } from "./openapi.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
 import { addPlanCommand } from "./plan.ts";
 import { addSandboxCommand } from "./sandbox.ts";
 import { addServeCommand } from "./serve.ts";
-
-/** What an operator can mend: told in a sentence. Anything else is a fault of ours, and told with its stack. */
-const EXPECTED = [
-  AlreadyRunning,
-  BackupError,
-  CannotListen,
-  SchemaTooNew,
-  SecretKeyError,
-  SealError,
-  // A folder that is not there, not ours, or no folder; the message names it.
-  Deno.errors.NotADirectory,
-  Deno.errors.NotFound,
-  Deno.errors.PermissionDenied,
-];
+import { addSettings } from "./settings.ts";
 
 /** Runs the command line; resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
+  const json = args.includes("--json");
   try {
-    await program().parseAsync([...args], { from: "user" });
+    await program(args, json).parseAsync([...args], { from: "user" });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (error instanceof Exit) {
-      printError(error.message);
-      return error.code;
-    }
-    if (error instanceof Problem) {
-      printError(error.message);
-      return error.code === "validation_failed" ? 2 : 1;
-    }
-    if (error instanceof SettingsError) {
-      printError(error.message);
-      return 2;
-    }
-    if (error instanceof StoreError) {
-      printError(`The data folder cannot be used (${error.code}): ${error.message}`);
-      return 1;
-    }
-    if (EXPECTED.some((kind) => error instanceof kind)) printError((error as Error).message);
-    else printError(error instanceof Error ? error.stack ?? error.message : String(error));
-    return 1;
+    // Whoever read along has seen enough.
+    if (error instanceof Deno.errors.BrokenPipe) return 0;
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    const { exitCode, code, message } = failureOf(error);
+    if (json) printError(JSON.stringify({ error: { code, message } }));
+    // The parser has said what is wrong, and how to get help.
+    else if (!(error instanceof CommanderError)) printError(message);
+    return exitCode;
   }
 }
 
-function program(): Command {
+interface Failure {
+  exitCode: 1 | 2;
+  /** For scripts; the same words as in the API where the failure is the same. */
+  code: string;
+  message: string;
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof CommanderError) {
+    return { exitCode: 2, code: "usage", message: error.message.replace(/^error: /, "") };
+  }
+  if (error instanceof Exit) {
+    return { exitCode: error.code, code: error.code === 2 ? "usage" : "failed", message: error.message };
+  }
+  if (error instanceof Problem) {
+    return { exitCode: error.code === "validation_failed" ? 2 : 1, code: error.code, message: error.message };
+  }
+  if (error instanceof OperatorError) {
+    return { exitCode: error instanceof SettingsError ? 2 : 1, code: error.code, message: error.message };
+  }
+  if (error instanceof StoreError) {
+    const message = `The data folder cannot be used (${error.code}): ${error.message}`;
+    return { exitCode: 1, code: "storage_unavailable", message };
+  }
+  // A folder that is not there, not ours, or no folder; the message names it.
+  const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
+  if (error instanceof NotADirectory || error instanceof NotFound || error instanceof PermissionDenied) {
+    return { exitCode: 1, code: "file_unusable", message: error.message };
+  }
+  // Anything else is a fault of ours.
+  const message = error instanceof Error ? error.stack ?? error.message : String(error);
+  return { exitCode: 1, code: "internal_error", message };
+}
+
+function program(args: readonly string[], json: boolean): Command {
   const root = new Command("paloma")
     .description(
       "A self-hosted messaging gateway: link WhatsApp lines, send with plain HTTP, hear back by signed webhooks.",
     )
     .version(VERSION, "-V, --version", "print the version")
-    .showHelpAfterError("Run it with --help to see what it takes.")
     .exitOverride()
-    .configureOutput({ writeOut: (text) => print(text.trimEnd()), writeErr: (text) => printError(text.trimEnd()) });
-  addServeCommand(root);
+    .configureOutput({
+      writeOut: (text) => print(text.trimEnd()),
+      writeErr: (text) => printError(text.trimEnd()),
+      outputError: (text, write) => json || write(text),
+    });
+  if (!json) root.showHelpAfterError("Run it with --help to see what it takes.");
+  // A word that is no command is a typo, and answered with the nearest one.
+  addServeCommand(root, { isDefault: args[0] === undefined || args[0].startsWith("-") });
+  addLinkCommand(root);
   addSandboxCommand(root);
   addAccountCommand(root);
   addPlanCommand(root);
@@ -82,7 +93,16 @@ function program(): Command {
   addDoctorCommand(root);
   addOpenapiCommand(root);
   addHealthcheckCommand(root);
-  root.command("version").description("print the version").option("--json", "print JSON")
-    .action((options) => printResult(options, { version: VERSION, deno: Deno.version.deno }, () => VERSION));
+  addVersionCommand(root);
+  addSettings(root);
   return root;
+}
+
+function addVersionCommand(root: Command): void {
+  root.command("version").description("print the version").option("--json", "print JSON")
+    .action((options) => {
+      const names = ["env", "ffi", "net", "read", "run", "sys", "write"] as const;
+      const permissions = names.filter((name) => Deno.permissions.querySync({ name }).state === "granted");
+      printResult(options, { version: VERSION, deno: Deno.version.deno, permissions }, () => VERSION);
+    });
 }

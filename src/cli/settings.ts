@@ -1,13 +1,24 @@
 /** Settings as options of a command: the flag wins over the environment, the environment over the default. */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { type Config, readConfig, SETTINGS, type SettingValues } from "../config.ts";
 
-/** Adds every setting as an option, and `--json`. */
+const HEADING = "Settings (also from the environment, under the name in brackets):";
+
+const taking = new WeakSet<Command>();
+
+/** The command takes every setting as an option. */
 export function withSettings(command: Command): Command {
-  for (const setting of SETTINGS) {
-    command.option(`${setting.flag} ${setting.argument}`, `${setting.about} [${setting.env}]`);
-  }
+  taking.add(command);
   return command;
+}
+
+/** Adds the settings to the commands that take them, behind the options of their own. */
+export function addSettings(command: Command): void {
+  for (const below of command.commands) addSettings(below);
+  if (!taking.has(command)) return;
+  for (const { env, flag, argument, about } of SETTINGS) {
+    command.addOption(new Option(`${flag} ${argument}`, `${about} [${env}]`).helpGroup(HEADING));
+  }
 }
 
 /** The settings of a parsed command. Throws SettingsError. */
@@ -19,4 +30,10 @@ export function configOf(options: Record<string, unknown>): Config {
     values[env] = typeof given === "string" ? given : Deno.env.get(env);
   }
   return readConfig(values);
+}
+
+/** `http://HOST:PORT` of the gateway with these settings, as a program on the same machine reaches it. */
+export function localUrl({ host, port }: Config): string {
+  const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${local.includes(":") ? `[${local}]` : local}:${port}`;
 }

@@ -7,6 +7,7 @@
  * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
  */
 import { dirname, join, posix, relative, sep } from "node:path";
+import { OperatorError } from "../errors.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
 import type { DataPaths } from "./data_folder.ts";
 import { lockGateway } from "./gateway_lock.ts";
@@ -20,7 +21,8 @@ export interface BackupSummary {
 }
 
 /** What was asked for cannot be done; the message says why and what to do. */
-export class BackupError extends Error {
+export class BackupError extends OperatorError {
+  readonly code = "backup_failed";
   override name = "BackupError";
 }
 

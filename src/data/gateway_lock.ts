@@ -1,11 +1,13 @@
 /** One gateway a data folder: two would both keep its lines connected, and throw each other out for ever (440). */
 import { join } from "node:path";
+import { OperatorError } from "../errors.ts";
 import type { FileEngine, FileLock } from "../store/file_engine.ts";
 
 const FILE = "gateway.lock";
 
 /** Another gateway runs on the data folder, or a restore does. */
-export class AlreadyRunning extends Error {
+export class AlreadyRunning extends OperatorError {
+  readonly code = "already_running";
   override name = "AlreadyRunning";
 
   constructor(dataDir: string) {

@@ -1,4 +1,5 @@
 /** The schema version of a data folder, and the steps that bring an older one up to date. */
+import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { dataKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
@@ -21,7 +22,8 @@ export interface MigrateOptions {
 }
 
 /** The data was written by a newer Paloma than this one. */
-export class SchemaTooNew extends Error {
+export class SchemaTooNew extends OperatorError {
+  readonly code = "data_too_new";
   override name = "SchemaTooNew";
 
   constructor(found: number, known: number) {

@@ -1,6 +1,7 @@
 /** The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
+import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 
 const FILE = "secret.key";
@@ -13,7 +14,8 @@ export interface SecretKeyOptions {
 }
 
 /** The secret key cannot be read, is gone while data needs it, or is not the data's. The message says what to do. */
-export class SecretKeyError extends Error {
+export class SecretKeyError extends OperatorError {
+  readonly code = "secret_key_wrong";
   override name = "SecretKeyError";
 }
 

@@ -82,7 +82,10 @@ export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts =
     const allowed = allow.allowsHost(host) || addresses.every((address) => allow.allowsAddress(address));
     if (allowed) return addresses;
     if (!addresses.every((address) => allow.allowsAddress(address) || isPublicAddress(address))) {
-      throw new EgressError("forbidden_address", "the host is not on the public internet");
+      throw new EgressError(
+        "forbidden_address",
+        "the host is not on the public internet; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW",
+      );
     }
     checkUrl(url, schemes);
     return addresses;

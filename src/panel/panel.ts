@@ -9,4 +9,6 @@ import { addPage } from "../http/api/page.ts";
 export function addPanel(app: Hono<ApiEnv>): void {
   const files = ["panel.css", "panel.js", "account.js", "sessions.js", "call.js", "dom.js"];
   addPage(app, { path: "/panel", folder: import.meta.dirname!, files });
+  // Relative, so that it holds below a proxy's path too.
+  app.get("/", (c) => c.req.header("accept")?.includes("text/html") ? c.redirect("panel") : c.notFound());
 }

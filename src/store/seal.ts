@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 
 export interface Seal {
@@ -13,7 +14,8 @@ export interface Seal {
 }
 
 /** A sealed value does not fit the key: usually PALOMA_SECRET_KEY is not the one that the data was written with. */
-export class SealError extends Error {
+export class SealError extends OperatorError {
+  readonly code = "seal_broken";
   override name = "SealError";
 }
 

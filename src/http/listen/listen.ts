@@ -3,7 +3,7 @@
  * waits for ever. Where `node:http` is no more than that, on connections that are served one by one (docs/decisions/0011).
  */
 import type { Hono } from "@hono/hono";
-import { Problem } from "../../errors.ts";
+import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
 import { problemDocument, problemOf } from "../api/answer.ts";
@@ -42,7 +42,8 @@ export interface Listening {
 }
 
 /** The address cannot be had: something else listens there, it is not this machine's, or the port needs more rights. */
-export class CannotListen extends Error {
+export class CannotListen extends OperatorError {
+  readonly code = "cannot_listen";
   override name = "CannotListen";
 
   constructor(address: string, cause: Error & { code?: string }) {

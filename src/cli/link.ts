@@ -1,0 +1,107 @@
+/** `paloma link`: a line, linked from a terminal. The QR stands there until a phone has scanned it. */
+import { Buffer } from "node:buffer";
+import type { Command } from "commander";
+import { systemClock } from "../runtime.ts";
+import { type Client, httpClient, type Json, until } from "./client.ts";
+import { withData } from "./data.ts";
+import { Exit, print, printError, printResult } from "./output.ts";
+import { configOf, localUrl, withSettings } from "./settings.ts";
+
+/** A person has to find the phone first. */
+const LINK_WITHIN_MS = 10 * 60_000;
+const POLL_MS = 1_000;
+/** Clears a terminal and goes to its upper left corner. */
+const CLEAR = "\x1b[2J\x1b[H";
+
+interface LinkOptions extends Record<string, unknown> {
+  url?: string;
+  key?: string;
+  number?: string;
+  json?: boolean;
+}
+
+export function addLinkCommand(root: Command): void {
+  withSettings(root.command("link <name>").description("link a line: shows the QR here, and waits for the phone"))
+    .option("--number <digits>", "link by a pairing code for this phone number instead")
+    .option("--url <url>", "base address of the API (of the gateway on this machine)")
+    .option("--key <key>", "API key [PALOMA_API_KEY] (of the only account in the data folder)")
+    .option("--json", "one line of JSON for each state")
+    .action(async (name: string, options: LinkOptions) => {
+      const url = options.url?.replace(/\/+$/, "") ?? `${localUrl(configOf(options))}/v1`;
+      const api = httpClient(url, {
+        "x-api-key": options.key ?? Deno.env.get("PALOMA_API_KEY") ?? await onlyKey(options),
+      });
+      const session = await sessionNamed(api, { name, pairingPhone: options.number });
+      const connected = await untilLinked(api, session._id, options);
+      printResult(
+        options,
+        { status: "connected", sessionId: connected._id, name, phone: connected.phone },
+        () => `Linked: ${name} is ${connected.phone ?? "connected"}   session ${connected._id}`,
+      );
+    });
+}
+
+/** The key of the only account there is. Throws Exit where there are none, or several. */
+async function onlyKey(options: LinkOptions): Promise<string> {
+  let found: string | null = null;
+  await withData(options, async ({ accounts }) => {
+    const [account, another] = await accounts.list();
+    if (!account) throw new Exit(1, "There is no account yet: paloma account create --name NAME");
+    if (another) throw new Exit(2, "There are several accounts: say whose line it is with --key, or PALOMA_API_KEY.");
+    found = await accounts.apiKey(account.id);
+  });
+  return found!;
+}
+
+/** A session of that name that can be linked: the one that waits for it, else a new one. */
+async function sessionNamed(api: Client, body: { name: string; pairingPhone?: string }): Promise<Json> {
+  const { data: sessions } = await api.call("GET", "/sessions");
+  const known = sessions.find(({ name }: Json) => name === body.name);
+  if (known?.status === "connected") throw new Exit(1, `${body.name} is linked already: session ${known._id}`);
+  if (!known || body.pairingPhone !== undefined) return (await api.call("POST", "/sessions", body)).data;
+  if (["disconnected", "logged_out"].includes(known.status)) await api.call("POST", `/sessions/${known._id}/reconnect`);
+  return known;
+}
+
+/** Shows each new QR or pairing code, and resolves to the session when it is connected. */
+async function untilLinked(api: Client, sessionId: string, options: LinkOptions): Promise<Json> {
+  let shown = "";
+  return await until(systemClock, async () => {
+    const { status, qr, pairingCode } = await api.call("GET", `/sessions/${sessionId}/qr`);
+    if (status === "connected") {
+      const { data: sessions } = await api.call("GET", "/sessions");
+      return sessions.find(({ _id }: Json) => _id === sessionId);
+    }
+    const code = pairingCode ?? qr;
+    if (code === null || code === shown) return null;
+    shown = code;
+    await show({ sessionId, status, qr, pairingCode }, options);
+    return null;
+  }, { what: "a phone to scan the code", timeoutMs: LINK_WITHIN_MS, pauseMs: POLL_MS });
+}
+
+async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkOptions): Promise<void> {
+  const text = qr === null ? null : await textOf(qr);
+  if (json) return print(JSON.stringify({ ...state, qr: text, pairingCode }));
+  if (Deno.stdout.isTerminal()) print(CLEAR);
+  if (pairingCode === null) print(await drawing(text!));
+  printError(
+    pairingCode === null
+      ? "On the phone: WhatsApp › Linked devices › Link a device, and point the camera here. Ctrl-C ends it."
+      : `On the phone ${number}: WhatsApp › Linked devices › Link with phone number, and type  ${pairingCode}`,
+  );
+}
+
+/** What the QR of the API's PNG says. */
+async function textOf(dataUrl: string): Promise<string> {
+  const [{ PNG }, { default: jsqr }] = await Promise.all([import("pngjs"), import("jsqr")]);
+  const image = PNG.sync.read(Buffer.from(dataUrl.slice(dataUrl.indexOf(",") + 1), "base64"));
+  // The library is CommonJS with a default export of its own.
+  const read = jsqr as unknown as typeof jsqr.default;
+  return read(new Uint8ClampedArray(image.data), image.width, image.height)!.data;
+}
+
+async function drawing(text: string): Promise<string> {
+  const { default: QRCode } = await import("qrcode");
+  return await QRCode.toString(text, { type: "terminal", small: true, errorCorrectionLevel: "L" });
+}

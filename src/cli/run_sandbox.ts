@@ -1,0 +1,183 @@
+/** What `paloma sandbox` runs: it is read in only then, as no gateway needs it. */
+import { type Gateway, startGateway } from "../app.ts";
+import type { Config, WhatsAppConfig } from "../config.ts";
+import { makeLog, quietConsole } from "../ops/log.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
+import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
+import { httpClient, linkByQr } from "./client.ts";
+import { runDemo } from "./demo.ts";
+import { Exit, print, printResult } from "./output.ts";
+import { configOf } from "./settings.ts";
+import { untilAsked } from "./signals.ts";
+
+/** The phones that are there from the start: the one that owns the line, and one to write to. */
+const LINE = "4915550100001";
+const CUSTOMER = "4915550100002";
+
+export interface SandboxOptions {
+  demo?: boolean;
+  json?: boolean;
+  dataDir?: string;
+  logLevel?: string;
+}
+
+/** The simulated network alone, until asked to end. */
+export async function runNetwork(options: SandboxOptions): Promise<void> {
+  const config = configOf(options as Record<string, unknown>);
+  const runtime = systemRuntime(makeLog(quieter(config, options)));
+  quietConsole(runtime.log);
+  await withNetwork(config, runtime, async (network, caFile) => {
+    const settings = environmentOf(network, caFile);
+    const asked = untilAsked();
+    printResult(options, { controlUrl: network.controlUrl, settings }, () =>
+      [
+        "A simulated WhatsApp network is running. For a gateway of your own:",
+        "",
+        ...Object.entries(settings).map(([name, value]) => `  export ${name}=${value}`),
+        "",
+        `Control API: ${network.controlUrl}      Ctrl-C ends it.`,
+      ].join("\n"));
+    await asked;
+  });
+}
+
+/** The network, the gateway on it, an account and a linked line; then the demo, or staying up until asked to end. */
+export async function runSandbox(options: SandboxOptions): Promise<void> {
+  const base = configOf(options as Record<string, unknown>);
+  const runtime = systemRuntime(makeLog(quieter(base, options)));
+  quietConsole(runtime.log);
+  const started = runtime.clock.now();
+  const given = options.dataDir ?? Deno.env.get("PALOMA_DATA_DIR");
+  await withNetwork(base, runtime, async (network, caFile) => {
+    const dataDir = given ?? await Deno.makeTempDir({ prefix: "paloma-sandbox-" });
+    const config: Config = {
+      ...base,
+      dataDir,
+      outboundAllow: [...base.outboundAllow, "127.0.0.0/8", "::1", "localhost"],
+      whatsapp: whatsappOf(network, caFile),
+    };
+    try {
+      const gateway = await startGateway({ config, runtime });
+      try {
+        await show(options, { gateway, network, runtime, started });
+      } finally {
+        await gateway.stop();
+      }
+    } finally {
+      if (!given) await Deno.remove(dataDir, { recursive: true });
+    }
+  });
+}
+
+/** Runs on a network of its own, which is gone afterwards with its CA file. */
+async function withNetwork(
+  { sandboxPort }: Config,
+  runtime: Runtime,
+  run: (network: SandboxNetwork, caFile: string) => Promise<void>,
+): Promise<void> {
+  const network = await startNetwork({ runtime, controlPort: sandboxPort }).catch((error) => {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    throw new Exit(1, `127.0.0.1:${sandboxPort} is in use: choose another with PALOMA_SANDBOX_PORT`);
+  });
+  const caFile = await writeCa(network.caPem);
+  try {
+    await run(network, caFile);
+  } finally {
+    await network.close();
+    await Deno.remove(caFile);
+  }
+}
+
+interface Running {
+  gateway: Gateway;
+  network: SandboxNetwork;
+  runtime: Runtime;
+  /** Unix ms. */
+  started: number;
+}
+
+/** Links the line; then the demo, or staying up until asked to end. */
+async function show(options: SandboxOptions, { gateway, network, runtime, started }: Running): Promise<void> {
+  const { clock } = runtime;
+  const ready = await prepare(gateway, network);
+  const { sessionId } = ready;
+  const api = httpClient(gateway.baseUrl, { "x-api-key": ready.apiKey });
+  const control = httpClient(network.controlUrl);
+  const { scans } = await linkByQr(clock, { api, control, sessionId, phone: LINE });
+  const tookMs = clock.now() - started;
+  if (options.demo) {
+    print(`Paloma sandbox: line ${LINE} linked by QR (${scans} scans) in ${tookMs} ms, over the real protocol`);
+    await runDemo({ clock, api, control, sessionId, line: LINE, customer: CUSTOMER });
+    print(`All of it in ${((clock.now() - started) / 1000).toFixed(1)} s, without a phone.`);
+    return;
+  }
+  const { baseUrl, panelUrl } = gateway;
+  const result = { baseUrl, controlUrl: network.controlUrl, panelUrl, ...ready, line: LINE };
+  const asked = untilAsked();
+  printResult(options, result, () => welcome(result, tookMs));
+  await asked;
+}
+
+/** On a terminal the sandbox speaks for itself; its log starts at warnings unless a level was asked for. */
+function quieter(config: Config, options: SandboxOptions): Config["logLevel"] {
+  return options.logLevel || Deno.env.get("PALOMA_LOG_LEVEL") ? config.logLevel : "warn";
+}
+
+async function writeCa(pem: string): Promise<string> {
+  const path = await Deno.makeTempFile({ prefix: "paloma-sandbox-", suffix: ".pem" });
+  await Deno.writeTextFile(path, pem);
+  return path;
+}
+
+function whatsappOf(network: SandboxNetwork, caFile: string): WhatsAppConfig {
+  return { url: network.url, rootKey: network.rootKey, mediaUrl: network.mediaUrl, ca: caFile, version: null };
+}
+
+function environmentOf(network: SandboxNetwork, caFile: string): Record<string, string> {
+  return {
+    PALOMA_WHATSAPP_URL: network.url,
+    PALOMA_WHATSAPP_ROOT_KEY: network.rootKey,
+    PALOMA_WHATSAPP_MEDIA_URL: network.mediaUrl,
+    PALOMA_WHATSAPP_CA: caFile,
+  };
+}
+
+/** An account, the phones, and a session that waits for its QR to be scanned. */
+async function prepare(
+  gateway: Gateway,
+  network: SandboxNetwork,
+): Promise<{ apiKey: string; accountId: string; sessionId: string }> {
+  const { account, apiKey } = await gateway.accounts.create({ name: "sandbox", plan: "sandbox" });
+  network.addPhone(LINE, { name: "Sandbox Shop" });
+  network.addPhone(CUSTOMER, { name: "Ana Customer" });
+  const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
+  const { data } = await api.call("POST", "/sessions", { name: "sandbox line" });
+  return { apiKey, accountId: account.id, sessionId: data._id };
+}
+
+function welcome(
+  { baseUrl, controlUrl, panelUrl, apiKey, sessionId }: Record<string, string>,
+  tookMs: number,
+): string {
+  return `
+  Paloma sandbox — ready in ${(tookMs / 1000).toFixed(1)} s
+
+  API           ${baseUrl}
+  API key       ${apiKey}
+  Session       ${sessionId}   (line ${LINE}, linked by QR)
+  Panel         ${panelUrl}
+  Reference     ${baseUrl!.replace(/\/v1$/, "/docs")}
+  Control API   ${controlUrl}   (phones, groups, faults)
+
+  Send a message to the customer's phone:
+
+    curl -s ${baseUrl}/messages/send/text -H 'x-api-key: ${apiKey}' \\
+      -H 'content-type: application/json' -d '{"to":"${CUSTOMER}","text":"Hello from Paloma"}'
+
+  and look at what that phone received:
+
+    curl -s ${controlUrl}/phones/${CUSTOMER}/messages
+
+  Ctrl-C ends it.
+`;
+}

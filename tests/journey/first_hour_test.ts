@@ -1,0 +1,101 @@
+/** What somebody meets who has just got the executable: help, typos, the way to the panel, a line from the terminal. */
+import assert from "node:assert/strict";
+import type { Json } from "../../src/cli/client.ts";
+import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
+import { onStage } from "../support/stage.ts";
+
+const LINE = "4915200000011";
+
+onStage("`paloma link` shows QRs until the phone has scanned one, and finds the key by itself", async (stage) => {
+  await stage.addPhone(LINE);
+  const port = new URL(stage.gateway.baseUrl).port;
+  const child = palomaCommand(["link", "Office", "--json"], { ...stage.env, PALOMA_PORT: port }).spawn();
+  const states: Json[] = [];
+  let rest = "";
+  for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + part).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) {
+      const state = JSON.parse(line);
+      states.push(state);
+      if (state.qr) await stage.control.call("POST", `/phones/${LINE}/scan`, { qr: state.qr });
+    }
+  }
+  const stderr = await new Response(child.stderr).text();
+  assert.equal((await child.status).code, 0, stderr);
+  assert.deepEqual({ ...states.at(-1), sessionId: null }, {
+    status: "connected",
+    sessionId: null,
+    name: "Office",
+    phone: LINE,
+  });
+  await stage.secrets.readFolder(stage.dataDir);
+
+  const again = await tryCommand(["link", "Office"], { ...stage.env, PALOMA_PORT: port });
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /Office is linked already/);
+});
+
+onStage("`/` leads a browser to the panel, and a program to a 404", async (stage) => {
+  const root = new URL("/", stage.gateway.baseUrl);
+  const browser = await fetch(root, { headers: { accept: "text/html,*/*;q=0.8" }, redirect: "manual" });
+  await browser.body?.cancel();
+  assert.deepEqual([browser.status, browser.headers.get("location")], [302, "panel"]);
+  const script = await fetch(root, { headers: { accept: "application/json" } });
+  assert.equal(script.status, 404);
+  assert.equal((await script.json()).code, "not_found");
+});
+
+onStage("a webhook target that is refused as private names the setting that allows it", async (stage) => {
+  const response = await stage.request("POST", "/webhooks", {
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ url: "https://10.1.2.3/hook", events: ["message.received"] }),
+  });
+  assert.equal(response.status, 400);
+  assert.match((await response.json()).detail, /not on the public internet.*PALOMA_OUTBOUND_ALLOW/);
+});
+
+Deno.test("a typo is answered with the nearest command, and with --json as JSON", async () => {
+  for (
+    const [args, says] of [
+      [["srve"], "unknown command 'srve'\n(Did you mean serve?)"],
+      [["account", "creat"], "unknown command 'creat'\n(Did you mean create?)"],
+      [["doctor", "--jsno"], "unknown option '--jsno'\n(Did you mean --json?)"],
+    ] as const
+  ) {
+    const { code, stdout, stderr } = await tryCommand(args, {});
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.ok(stderr.startsWith(`error: ${says}\n`), stderr);
+    const json = await tryCommand([...args, "--json"], {});
+    assert.equal(json.code, 2);
+    assert.deepEqual(JSON.parse(json.stderr), { error: { code: "usage", message: says } });
+  }
+});
+
+Deno.test("a failure with --json is one line of JSON with a code for scripts", async () => {
+  const settings = await tryCommand(["doctor", "--json"], { PALOMA_PORT: "http" });
+  assert.equal(settings.code, 2);
+  const { error } = JSON.parse(settings.stderr);
+  assert.equal(error.code, "settings_invalid");
+  assert.match(error.message, /PALOMA_PORT: "http" is not a port number/);
+  const missing = await tryCommand(["restore", "/no/such/file", "--json"], { PALOMA_DATA_DIR: "/no/such/folder" });
+  assert.equal(missing.code, 1);
+  assert.equal(JSON.parse(missing.stderr).error.code, "backup_failed");
+});
+
+Deno.test("help begins with a command's own options", async () => {
+  const { stdout } = await tryCommand(["sandbox", "--help"], {});
+  const places = ["--demo", "--network-only", "--json", "Settings", "--host", "--sandbox-port"].map((word) =>
+    stdout.indexOf(word)
+  );
+  assert.ok(places.every((place, i) => place > (places[i - 1] ?? 0)), stdout);
+});
+
+Deno.test("a reader that has seen enough ends a command without a word", async () => {
+  const child = palomaCommand(["openapi"], {}).spawn();
+  const reader = child.stdout.getReader();
+  await reader.read();
+  await reader.cancel();
+  assert.equal(await new Response(child.stderr).text(), "");
+  assert.equal((await child.status).code, 0);
+});
