@@ -1,15 +1,18 @@
 /** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
 import type { OutgoingBody } from "../whatsapp/connection.ts";
+import { contact, type ContactContent } from "./kinds/contact.ts";
 import { file, type FileContent } from "./kinds/file.ts";
 import type { Attachment, Kind, KindRequest, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
+import { location, type LocationContent } from "./kinds/location.ts";
+import { poll, type PollContent } from "./kinds/poll.ts";
 import { text, type TextContent } from "./kinds/text.ts";
 
-export type OutgoingContent = TextContent | FileContent;
+export type OutgoingContent = TextContent | FileContent | LocationContent | ContactContent | PollContent;
 
 export type MessageKind = OutgoingContent["kind"];
 
 /** A new kind is one file in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/`. */
-const KINDS = { text, image: file, video: file, audio: file, document: file };
+const KINDS = { text, image: file, video: file, audio: file, document: file, location, contact, poll };
 
 export const MESSAGE_KINDS = Object.keys(KINDS) as MessageKind[];
 

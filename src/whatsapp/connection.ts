@@ -138,7 +138,13 @@ export type OutgoingBody =
     filename: string;
     mimetype: string;
     caption: string | null;
-  };
+  }
+  | { kind: "location"; latitude: number; longitude: number; name: string | null; address: string | null }
+  /** Phones are digits. */
+  | { kind: "contact"; contacts: { name: string; phone: string; organization: string | null }[] }
+  | { kind: "poll"; question: string; options: string[]; multiple: boolean };
+
+export type FileBody = Extract<OutgoingBody, { kind: FileKind }>;
 
 export interface Outgoing {
   networkId: string;

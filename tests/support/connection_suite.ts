@@ -11,6 +11,7 @@ import type { InboxItem, Phone } from "../../src/sandbox/world/device.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import {
   type Connection,
+  type FileBody,
   type Network,
   NetworkRefusal,
   type Outgoing,
@@ -155,7 +156,7 @@ async function fileBody(
     bytes: Uint8Array;
     caption?: string;
   },
-): Promise<Exclude<OutgoingBody, { kind: "text" }>> {
+): Promise<FileBody> {
   const { kind, filename, mimetype, bytes, caption = null } = file;
   const path = `${folder}/${filename}`;
   await Deno.writeFile(path, bytes);

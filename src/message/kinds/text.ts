@@ -27,10 +27,15 @@ export const text: Kind<TextContent> = {
   body: (content) => content,
 };
 
-function textOf(minimum: number) {
+/** A short text with something to be seen: a name, a question. */
+export function label(maxLength: number) {
+  return textOf(1, maxLength).refine((text) => text.trim() !== "", "is blank").meta({ minLength: 1, maxLength });
+}
+
+function textOf(minimum: number, maximum = MAX_TEXT) {
   return z.string()
     .refine((text) => text.length >= minimum, "is empty")
-    .refine((text) => !isLonger(text, MAX_TEXT), `has more than ${MAX_TEXT.toLocaleString("en")} characters`)
+    .refine((text) => !isLonger(text, maximum), `has more than ${maximum.toLocaleString("en")} characters`)
     .refine((text) => text.isWellFormed(), "holds half of a surrogate pair, which is no character");
 }
 

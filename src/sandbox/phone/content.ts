@@ -2,6 +2,7 @@
 import type { proto } from "@whiskeysockets/baileys";
 import type { MessageContent, PhoneFileKind } from "../world/device.ts";
 import type { Attachment } from "./attachment.ts";
+import { detailsOf } from "./details.ts";
 
 export interface Content extends MessageContent {
   file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> } | null;
@@ -29,12 +30,13 @@ const FILE_FIELDS = [
 
 /** What the message holds; null when it only carries keys. */
 export function readContent(message: proto.IMessage): Content | null {
-  const inner = unwrap(message);
-  const type = Object.entries(inner).find(([field, value]) => value != null && !ENVELOPE_FIELDS.has(field))?.[0];
-  if (!type) return null;
+  const { inner, viewOnce } = unwrap(message);
+  const field = Object.entries(inner).find(([field, value]) => value != null && !ENVELOPE_FIELDS.has(field))?.[0];
+  if (!field) return null;
   const { width, height } = inner.imageMessage ?? {};
   const content: Content = {
-    type,
+    ...detailsOf(inner, { viewOnce }),
+    type: field === "reactionMessage" ? "reaction" : field,
     text: textOf(inner),
     caption: null,
     filename: null,
@@ -60,10 +62,11 @@ export function readContent(message: proto.IMessage): Content | null {
   return content;
 }
 
-function unwrap(message: proto.IMessage): proto.IMessage {
+/** The message without its envelopes. */
+export function unwrap(message: proto.IMessage, viewOnce = false): { inner: proto.IMessage; viewOnce: boolean } {
   const wrapper = WRAPPERS.find((field) => message[field]?.message);
   const inner = wrapper && message[wrapper]?.message;
-  return inner ? unwrap(inner) : message;
+  return inner ? unwrap(inner, viewOnce || wrapper.startsWith("viewOnce")) : { inner: message, viewOnce };
 }
 
 function textOf(message: proto.IMessage): string | null {

@@ -4,7 +4,8 @@ import { invalid, notFound } from "../../errors.ts";
 import type { InboxItem } from "../world/device.ts";
 import type { BinaryNode } from "../world/stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
-import type { Content } from "./content.ts";
+import { type Content, readContent } from "./content.ts";
+import type { Amendment } from "./details.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 
 /** Encrypted files are kept for re-uploading until together they exceed this. */
@@ -39,7 +40,9 @@ export class Inbox {
   }): void {
     const fromMe = isOwn(this.#phone, authorOf(stanza));
     const from = this.#shown(stanza);
+    const { file: _, ...shown } = content;
     const item: InboxItem = {
+      ...shown,
       id: stanza.attrs.id ?? "",
       from,
       chat: stanza.attrs.participant
@@ -48,22 +51,30 @@ export class Inbox {
         ? this.#known(destination)
         : from,
       fromMe,
-      type: content.type,
-      text: content.text,
-      caption: content.caption,
-      filename: content.filename,
-      mimetype: content.mimetype,
-      voiceNote: content.voiceNote,
-      imageSize: content.imageSize,
-      hasPreview: content.hasPreview,
       sha256: file?.sha256 ?? null,
       size: file?.size ?? null,
       mediaError,
       timestamp: Number(stanza.attrs.t ?? 0) * 1000,
       copies: 1,
+      edited: false,
+      revoked: false,
     };
     this.#received.set(this.#keyOf(stanza, destination), { item, stanza, content, file });
     this.#keepWithinBounds(file);
+  }
+
+  /** Changes or deletes the message that the amendment names, if its sender wrote it or it stands in a group. */
+  amend(stanza: BinaryNode, { target, edited }: Amendment): void {
+    const original = [...this.#received.values()].find((other) =>
+      other.item.id === target.id &&
+      (edited === null && stanza.attrs.participant ||
+        jidNormalizedUser(authorOf(other.stanza)) === jidNormalizedUser(authorOf(stanza))) &&
+      (stanza.attrs.participant ? other.stanza.attrs.from === stanza.attrs.from : true)
+    );
+    if (!original) return;
+    const content = edited && readContent(edited);
+    if (!content) original.item.revoked = true;
+    else Object.assign(original.item, { text: content.text, caption: content.caption, edited: true });
   }
 
   items(): InboxItem[] {

@@ -20,9 +20,10 @@ import type { BinaryNode } from "../world/stanza.ts";
 import { AttachmentError, receiveFile } from "./attachment.ts";
 import { Passkey } from "./authenticator.ts";
 import { compose } from "./compose.ts";
-import { type Content, readContent } from "./content.ts";
+import { type Content, readContent, unwrap } from "./content.ts";
 import { isOwn, type PhoneContext } from "./context.ts";
 import { decryptStanza } from "./decrypt.ts";
+import { amendmentOf } from "./details.ts";
 import { Inbox } from "./inbox.ts";
 import { addPreKeys, bundleOf, makeKeys, refill } from "./keys.ts";
 import { type Companion, readQr, signIdentity } from "./linking.ts";
@@ -222,7 +223,9 @@ class SimulatedPhone implements Phone {
     } else if (decrypted.kind === "failed") {
       return this.#askAgain(stanza, decrypted.error);
     } else if (decrypted.kind === "message") {
-      const content = readContent(decrypted.message);
+      const amendment = amendmentOf(unwrap(decrypted.message).inner);
+      const content = amendment ? null : readContent(decrypted.message);
+      if (amendment) this.#inbox.amend(stanza, amendment);
       // A peer message is talk between a companion and its own phone.
       if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
     }

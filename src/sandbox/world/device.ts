@@ -210,9 +210,27 @@ export type PhoneMessage =
     | { message: Record<string, unknown> }
   );
 
+/** What a message holds beside its text and file; null, false or empty for what it has not. */
+export interface MessageDetails {
+  /** The message that this one answers, and what is shown of it. */
+  quoted: { id: string; text: string | null } | null;
+  /** JIDs. */
+  mentions: readonly string[];
+  forwarded: boolean;
+  viewOnce: boolean;
+  location: { latitude: number; longitude: number; name: string | null; address: string | null } | null;
+  contacts: { name: string; vcard: string }[] | null;
+  poll: { question: string; options: string[]; multiple: boolean } | null;
+  /** On which message; an empty emoji takes it back. */
+  reaction: { id: string; emoji: string } | null;
+  linkPreview: { url: string; title: string | null; description: string | null; hasPicture: boolean } | null;
+  /** Of a voice note: its length, and the heights that the app draws. */
+  voice: { seconds: number; waveform: number[] } | null;
+}
+
 /** What is in a message, apart from its file. */
-export interface MessageContent {
-  /** Name of the protobuf field: `conversation`, `documentMessage`, … */
+export interface MessageContent extends MessageDetails {
+  /** Name of the protobuf field: `conversation`, `documentMessage`, …; `reaction` for a reaction. */
   type: string;
   text: string | null;
   caption: string | null;
@@ -242,6 +260,10 @@ export interface InboxItem extends MessageContent {
   timestamp: number;
   /** How many times a message with this chat, sender and id arrived; asking for a retry is not counted. */
   copies: number;
+  /** Its sender has changed its text since; `text` is the new one. */
+  edited: boolean;
+  /** Its sender has deleted it for everyone. */
+  revoked: boolean;
 }
 
 /**

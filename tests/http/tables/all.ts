@@ -2,6 +2,7 @@
 import type { Case } from "../../support/api_table.ts";
 import { accountCases, eventCases, messageCases, webhookCases } from "./records.ts";
 import { keyCases, routingCases } from "./routing.ts";
+import { kindCases } from "./kinds.ts";
 import { bulkCases, documentCases, fileCases, textCases } from "./sends.ts";
 import { sessionCases } from "./sessions.ts";
 
@@ -9,6 +10,7 @@ export const TABLES: Readonly<Record<string, readonly Case[]>> = {
   keys: keyCases,
   routing: [{ name: "a session is listed", ask: () => ["GET", "/v1/sessions"], status: 200 }, ...routingCases],
   text: textCases,
+  kinds: kindCases,
   documents: documentCases,
   files: fileCases,
   bulk: bulkCases,

@@ -1,52 +1,61 @@
 /**
- * An outgoing body as the network's message. Built here and not by the library, whose own way reads files by address,
- * fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder when it is killed.
+ * An outgoing body as the network's message, one encoder a kind. Built here and not by the library, whose own way reads
+ * files by address, fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder.
  */
 import { proto } from "@whiskeysockets/baileys";
-import type { Runtime } from "../../../runtime.ts";
 import type { OutgoingBody } from "../../connection.ts";
-import { fileFacts } from "./file_facts.ts";
-import { encryptFile } from "./media_encrypt.ts";
-import type { Upload } from "./media_upload.ts";
+import { encodeFile, type FileTools } from "./encode_file.ts";
+import { vcardOf } from "./vcard.ts";
 
-/** What phones play as a voice note; any other audio arrives as a file to play. */
-const VOICE = /^(audio|application)\/ogg\b/;
-const VOICE_MIMETYPE = "audio/ogg; codecs=opus";
-/** Receivers derive what goes with a message (a report, a reaction) from its secret, as all clients of today send it. */
+/**
+ * Receivers derive what goes with a message (a report, a reaction, a vote) from its secret, as all clients of today send
+ * it. It is kept with the sent message, so that votes can be read after a restart.
+ */
 const SECRET_BYTES = 32;
 
-export interface EncodeTools {
-  upload: Upload;
-  runtime: Pick<Runtime, "clock" | "random">;
-  /** Ends the upload. */
-  signal: AbortSignal;
-}
+export type EncodeTools = FileTools;
+
+type Encoders = {
+  [K in OutgoingBody["kind"]]: (
+    body: Extract<OutgoingBody, { kind: K }>,
+    tools: EncodeTools,
+  ) => proto.IMessage | Promise<proto.IMessage>;
+};
+
+const ENCODERS: Encoders = {
+  text: ({ text }) => ({ extendedTextMessage: { text } }),
+  image: async (body, tools) => ({ imageMessage: { ...await encodeFile(body, tools), ...captionOf(body) } }),
+  video: async (body, tools) => ({ videoMessage: { ...await encodeFile(body, tools), ...captionOf(body) } }),
+  audio: async (body, tools) => ({ audioMessage: await encodeFile(body, tools) }),
+  document: async (body, tools) => {
+    const { filename } = body;
+    const file = { ...await encodeFile(body, tools), fileName: filename, title: filename };
+    return { documentMessage: { ...file, ...captionOf(body) } };
+  },
+  location: ({ latitude, longitude, name, address }) => ({
+    locationMessage: { degreesLatitude: latitude, degreesLongitude: longitude, name, address },
+  }),
+  contact: ({ contacts }) => {
+    const cards = contacts.map((card) => ({ displayName: card.name, vcard: vcardOf(card) }));
+    if (cards.length === 1) return { contactMessage: cards[0] };
+    return { contactsArrayMessage: { displayName: `${cards.length} contacts`, contacts: cards } };
+  },
+  poll: ({ question, options, multiple }) => {
+    const poll = { name: question, options: options.map((optionName) => ({ optionName })) };
+    // The third version is the one of a single choice; 0 stands for any number.
+    return multiple
+      ? { pollCreationMessage: { ...poll, selectableOptionsCount: 0 } }
+      : { pollCreationMessageV3: { ...poll, selectableOptionsCount: 1 } };
+  },
+};
 
 /** Encrypts and uploads the body's file. Throws when it can't be read, UploadFailed, and when the signal aborts. */
 export async function encode(body: OutgoingBody, tools: EncodeTools): Promise<proto.IMessage> {
+  const encoder = ENCODERS[body.kind] as (body: OutgoingBody, tools: EncodeTools) => Promise<proto.IMessage>;
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
-  return proto.Message.fromObject({ ...await contentOf(body, tools), messageContextInfo });
+  return proto.Message.fromObject({ ...await encoder(body, tools), messageContextInfo });
 }
 
-async function contentOf(body: OutgoingBody, { upload, runtime, signal }: EncodeTools): Promise<proto.IMessage> {
-  if (body.kind === "text") return { extendedTextMessage: { text: body.text } };
-  const { kind, path, filename, mimetype } = body;
-  signal.throwIfAborted();
-  const facts = await fileFacts(body);
-  const encrypted = await encryptFile(path, kind, runtime.random);
-  const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
-  const place = await upload(encrypted, { kind, signal });
-  const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
-  const file = { ...place, mediaKey, fileSha256, fileEncSha256, fileLength, mediaKeyTimestamp, mimetype, ...facts };
-  const caption = body.caption || undefined;
-  switch (kind) {
-    case "image":
-      return { imageMessage: { ...file, caption } };
-    case "video":
-      return { videoMessage: { ...file, caption } };
-    case "audio":
-      return { audioMessage: VOICE.test(mimetype) ? { ...file, ptt: true, mimetype: VOICE_MIMETYPE } : file };
-    case "document":
-      return { documentMessage: { ...file, fileName: filename, title: filename, caption } };
-  }
+function captionOf({ caption }: { caption: string | null }): { caption?: string } {
+  return caption ? { caption } : {};
 }

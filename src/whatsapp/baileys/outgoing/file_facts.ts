@@ -1,11 +1,9 @@
 /** What a receiver's phone shows of a file before it downloads it: an image's size and preview, seconds, pages. */
 import { open, readFile } from "node:fs/promises";
 import { getAudioDuration } from "@whiskeysockets/baileys";
-import type { OutgoingBody } from "../../connection.ts";
+import type { FileBody } from "../../connection.ts";
 import { imageSize } from "./image_size.ts";
 import { thumbnail } from "./thumbnail.ts";
-
-type FileBody = Exclude<OutgoingBody, { kind: "text" }>;
 
 /** Images up to this size are read whole, for a preview; of others only the beginning. */
 const WHOLE_IMAGE_BYTES = 4 * 1024 * 1024;

@@ -100,7 +100,7 @@ export function makeSender(options: SenderOptions): Sender {
   async function relay(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
     const ack = ackOf(message.networkId);
     try {
-      await socket.relayMessage(jid, content, { messageId: message.networkId });
+      await socket.relayMessage(jid, content, { messageId: message.networkId, ...stanzaOf(content) });
     } catch (error) {
       if (surelyUnsent(error)) {
         ack.settle("lost");
@@ -169,6 +169,12 @@ export function makeSender(options: SenderOptions): Sender {
       for (const settle of waiting.values()) settle("lost");
     },
   };
+}
+
+/** What the network wants to see of a message that it cannot read. */
+function stanzaOf(content: proto.IMessage): { additionalNodes?: BinaryNode[] } {
+  const isPoll = content.pollCreationMessage || content.pollCreationMessageV3;
+  return isPoll ? { additionalNodes: [{ tag: "meta", attrs: { polltype: "creation" } }] } : {};
 }
 
 function offline(): Unsent {

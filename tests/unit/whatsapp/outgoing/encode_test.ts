@@ -5,10 +5,8 @@ import { createDecipheriv, createHash, createHmac } from "node:crypto";
 import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
 import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
 import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
-import type { OutgoingBody } from "../../../../src/whatsapp/connection.ts";
+import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/connection.ts";
 import { testRuntime } from "../../../support/runtime.ts";
-
-type FileBody = Exclude<OutgoingBody, { kind: "text" }>;
 
 /** Encodes, with an upload that keeps what it was given. */
 async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; uploads: EncryptedFile[] }> {

@@ -1,0 +1,40 @@
+/** A file as the network's messages name it: where it lies encrypted, by which key, and what is shown of it. */
+import type { Runtime } from "../../../runtime.ts";
+import type { FileBody } from "../../connection.ts";
+import { fileFacts } from "./file_facts.ts";
+import { encryptFile } from "./media_encrypt.ts";
+import type { Upload } from "./media_upload.ts";
+
+/** What phones play as a voice note; any other audio arrives as a file to play. */
+const VOICE = /^(audio|application)\/ogg\b/;
+const VOICE_MIMETYPE = "audio/ogg; codecs=opus";
+
+export interface FileTools {
+  upload: Upload;
+  runtime: Pick<Runtime, "clock" | "random">;
+  /** Ends the upload. */
+  signal: AbortSignal;
+}
+
+/** Encrypts and uploads the file. Throws when it can't be read, UploadFailed, and when the signal aborts. */
+export async function encodeFile(body: FileBody, { upload, runtime, signal }: FileTools) {
+  const { kind, path, mimetype } = body;
+  signal.throwIfAborted();
+  const facts = await fileFacts(body);
+  const encrypted = await encryptFile(path, kind, runtime.random);
+  const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
+  const place = await upload(encrypted, { kind, signal });
+  const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
+  const voice = kind === "audio" && VOICE.test(mimetype) ? { ptt: true, mimetype: VOICE_MIMETYPE } : {};
+  return {
+    ...place,
+    mediaKey,
+    fileSha256,
+    fileEncSha256,
+    fileLength,
+    mediaKeyTimestamp,
+    mimetype,
+    ...facts,
+    ...voice,
+  };
+}

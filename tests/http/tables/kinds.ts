@@ -1,0 +1,64 @@
+/** Kinds of message beside texts and files: what each takes, and what each refuses. */
+import { type Case, wrong } from "../../support/api_table.ts";
+
+const TO = "34600111222";
+const ACK = /^\{"messageId":"msg_[0-9a-z]{26}","status":"queued","jobId":"job_[0-9a-z]{26}"\}$/;
+
+function send(kind: string, sample: Record<string, unknown>) {
+  const ask = (json: unknown): Case["ask"] => () => ["POST", `/v1/messages/send/${kind}`, { json }];
+  return {
+    takes: (name: string, change: Record<string, unknown> = {}): Case => ({
+      name: `a ${kind} ${name}`,
+      ask: ask({ to: TO, ...sample, ...change }),
+      status: 202,
+      contains: [ACK],
+    }),
+    /** The path of what is wrong, and the change that makes it so. */
+    refuses: (path: string, change: Record<string, unknown>, message?: RegExp): Case => ({
+      name: `a ${kind} with ${JSON.stringify(change).slice(0, 60)} is refused at ${path}`,
+      ask: ask({ to: TO, ...sample, ...change }),
+      status: 400,
+      contains: wrong(path, message),
+    }),
+  };
+}
+
+const location = send("location", { latitude: 41.3851, longitude: 2.1734 });
+const contact = send("contact", { contacts: [{ name: "Anna", phone: "34600111223" }] });
+const poll = send("poll", { question: "When?", options: ["Today", "Tomorrow"] });
+
+export const kindCases: readonly Case[] = [
+  location.takes("needs degrees alone"),
+  location.takes("may have a name and an address", { name: "Shop", address: "Plaça 1" }),
+  location.takes("takes null as left out", { name: null, address: null }),
+  location.takes("may lie at the edge of the map", { latitude: -90, longitude: 180 }),
+  location.refuses("latitude", { latitude: 90.1 }),
+  location.refuses("latitude", { latitude: "41" }),
+  location.refuses("latitude", { latitude: undefined }, /is required/),
+  location.refuses("longitude", { longitude: -180.5 }),
+  location.refuses("name", { name: "x".repeat(1_001) }, /more than 1,000/),
+  location.refuses("name", { name: " " }, /is blank/),
+  location.refuses("text", { text: "here" }, /not a known field/),
+  location.refuses("to", { to: "+34" }),
+
+  contact.takes("may be one card"),
+  contact.takes("may be several, with organizations", {
+    contacts: [{ name: "A", phone: "34600111223", organization: "Acme" }, { name: "B", phone: "34600111224" }],
+  }),
+  contact.refuses("contacts", { contacts: [] }),
+  contact.refuses("contacts", { contacts: Array(51).fill({ name: "A", phone: "34600111223" }) }),
+  contact.refuses("contacts.0.phone", { contacts: [{ name: "A", phone: "+34600111223" }] }, /without \+/),
+  contact.refuses("contacts.0.name", { contacts: [{ phone: "34600111223" }] }, /is required/),
+  contact.refuses("contacts.0.email", { contacts: [{ name: "A", phone: "34600111223", email: "a@b.c" }] }),
+
+  poll.takes("needs a question and two options"),
+  poll.takes("may take several answers", { multiple: true }),
+  poll.takes("may have twelve options", { options: Array.from({ length: 12 }, (_, i) => `option ${i}`) }),
+  poll.refuses("options", { options: ["one"] }),
+  poll.refuses("options", { options: Array.from({ length: 13 }, (_, i) => `option ${i}`) }),
+  poll.refuses("options", { options: ["same", "same"] }, /twice/),
+  poll.refuses("options.1", { options: ["a", "x".repeat(101)] }, /more than 100/),
+  poll.refuses("question", { question: "" }, /is empty/),
+  poll.refuses("question", { question: "x".repeat(256) }, /more than 255/),
+  poll.refuses("multiple", { multiple: "yes" }),
+];
