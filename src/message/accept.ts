@@ -28,18 +28,33 @@ export type Accept = (command: SendCommand) => Promise<Accepted>;
 
 export function makeAccept(options: AcceptOptions): Accept {
   const accounts = new Map<string, AccountSends>();
+  const flushes = new Flushes();
   return (command) => {
     const accountId = command.caller.account.id;
     let sends = accounts.get(accountId);
-    if (!sends) accounts.set(accountId, sends = new AccountSends(accountId, options));
+    if (!sends) accounts.set(accountId, sends = new AccountSends(accountId, { ...options, flushes }));
     return sends.accept(command);
   };
+}
+
+/**
+ * Lets the commits of several accounts begin together, so that the store's group commit writes them in one flush. An
+ * account that began while another's was written would go alone, with the little that it had gathered.
+ */
+class Flushes {
+  /** Resolves when what is being written has been. */
+  ended: Promise<void> = Promise.resolve();
+
+  joinedBy<T>(commit: Promise<T>): Promise<T> {
+    this.ended = Promise.allSettled([this.ended, commit]).then(() => {});
+    return commit;
+  }
 }
 
 /** The sends of one account: one commit at a time. */
 class AccountSends {
   readonly #accountId: string;
-  readonly #options: AcceptOptions;
+  readonly #options: AcceptOptions & { flushes: Flushes };
   readonly #batcher: Batcher<SendCommand, Accepted>;
   #lastTookMs = 0;
   /** The ledger as the last commit left it; null when it must be read. */
@@ -47,10 +62,11 @@ class AccountSends {
   /** A bulk that was staged and then not accepted: its rows are removed before the next commit. */
   #staged: string | null = null;
 
-  constructor(accountId: string, options: AcceptOptions) {
+  constructor(accountId: string, options: AcceptOptions & { flushes: Flushes }) {
     this.#accountId = accountId;
     this.#options = options;
     this.#batcher = new Batcher((commands) => this.#commit(commands), {
+      turn: () => options.flushes.ended,
       take: (waiting) => Math.min(howManyFit(waiting), SENDS_A_MS * Math.max(1, this.#lastTookMs)),
     });
   }
@@ -78,7 +94,7 @@ class AccountSends {
     commands: readonly SendCommand[],
     changed: ReadonlySet<Precondition>,
   ): Promise<Settled<Accepted>[]> {
-    const { kv, runtime: { clock } } = this.#options;
+    const { kv, flushes, runtime: { clock } } = this.#options;
     if (this.#staged !== null) await removeStaged(kv, this.#staged);
     this.#staged = null;
     const ledger = this.#ledger ?? await kv.get(messageKeys.ledger(this.#accountId));
@@ -87,7 +103,7 @@ class AccountSends {
     try {
       const outcomes = await addAll(commit, commands, changed);
       const begun = clock.now();
-      this.#ledger = await commit.write();
+      this.#ledger = await flushes.joinedBy(commit.write());
       this.#lastTookMs = clock.now() - begun;
       return outcomes;
     } finally {

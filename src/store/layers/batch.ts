@@ -12,6 +12,8 @@ export type Settled<Out> = PromiseSettledResult<Out>;
 export interface BatcherOptions<In> {
   /** How many of the waiting items, oldest first, the next flush takes; all of them when left out. At least 1. */
   take?: (waiting: readonly In[]) => number;
+  /** Awaited before each flush takes its items: what gathers meanwhile joins it. At once when left out. */
+  turn?: () => Promise<void>;
 }
 
 interface Waiting<In, Out> {
@@ -23,6 +25,7 @@ interface Waiting<In, Out> {
 export class Batcher<In, Out> {
   readonly #flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>;
   readonly #take: (waiting: readonly In[]) => number;
+  readonly #turn: () => Promise<void>;
   #waiting: Waiting<In, Out>[] = [];
   #running = false;
 
@@ -30,6 +33,8 @@ export class Batcher<In, Out> {
   constructor(flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>, options: BatcherOptions<In> = {}) {
     this.#flush = flush;
     this.#take = options.take ?? ((waiting) => waiting.length);
+    // What is added in the same turn of the event loop joins the flush in any case.
+    this.#turn = options.turn ?? (() => Promise.resolve());
   }
 
   /** Resolves or rejects with what the flush says of this item. */
@@ -42,9 +47,8 @@ export class Batcher<In, Out> {
 
   async #run(): Promise<void> {
     this.#running = true;
-    // What was added in the same turn of the event loop joins the first flush.
-    await Promise.resolve();
     while (this.#waiting.length > 0) {
+      await this.#turn();
       const batch = this.#waiting.splice(0, Math.max(1, this.#take(this.#waiting.map((entry) => entry.item))));
       try {
         const results = await this.#flush(batch.map((entry) => entry.item));
