@@ -16,6 +16,7 @@ import { makeEventLog } from "./event/log.ts";
 import { splitEventOrder } from "./event/order_migration.ts";
 import { addGauges } from "./ops/gauges.ts";
 import { listen, type Listening } from "./http/listen/listen.ts";
+import type { Services } from "./http/api/services.ts";
 import { createApi } from "./http/server.ts";
 import { nameGenerations } from "./line/generation_migration.ts";
 import { makeSessionName } from "./line/line_row.ts";
@@ -69,6 +70,8 @@ export const dataFolder = {
   restore: (file: string, dataDir: string) => restore(file, pathsOf(dataDir), engine),
 };
 
+const SWEEP_PANEL_MS = 60 * 60_000;
+
 export interface NetworkOptions {
   runtime: Runtime;
   kv: Kv;
@@ -89,6 +92,8 @@ export interface Gateway {
   /** `http://HOST:PORT/v1`. */
   baseUrl: string;
   panelUrl: string;
+  /** While the panel has no operator: a new one-time link that makes one. */
+  firstRunLink(): Promise<string | null>;
   accounts: Accounts;
   /** Stops taking requests, lets what is on its way come to its end, closes the lines and the store. Idempotent. */
   stop(): Promise<void>;
@@ -106,7 +111,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const bell = starting.adopt(await openDenoKvBell({ runtime }), (bell) => bell.close());
   // What a crash left of a bulk that nobody was told of.
   await removeAllStaged(data.kv);
-  const { services, url } = await gatewayRole(options, { data, bell });
+  const { services, url, firstRunLink } = await gatewayRole(options, { data, bell });
   await startServices(starting, services);
   runtime.log.info({ url: url(), dataDir: config.dataDir }, "the gateway is up");
 
@@ -115,6 +120,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     baseUrl: `${url()}/v1`,
     panelUrl: `${url()}/panel`,
+    firstRunLink,
     accounts: data.accounts,
     stop: () => stopped ??= running.disposeAsync().then(() => runtime.log.info("the gateway has stopped")),
   };
@@ -125,6 +131,7 @@ interface Role {
   services: readonly Service[];
   /** `http://HOST:PORT`, once the services have started. */
   url(): string;
+  firstRunLink(): Promise<string | null>;
 }
 
 /** The whole gateway in one process: `paloma serve`. */
@@ -169,9 +176,10 @@ async function gatewayRole(
   const lines = makeLines({ kv, runtime, accounts, supervisor });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
 
-  addGauges(metrics, { kv, lines: supervisor, queuedCount: makeQueuedCount(kv) });
+  const queuedCount = makeQueuedCount(kv);
+  addGauges(metrics, { kv, lines: supervisor, queuedCount });
 
-  const api = createApi({
+  const apiServices: Services = {
     runtime,
     metrics,
     accounts,
@@ -190,21 +198,37 @@ async function gatewayRole(
     trustedProxies: config.trustedProxies,
     probe: async () => void await kv.get(dataKeys.schemaVersion()),
     stopping: stopping.signal,
+  };
+  const app = createApi(apiServices);
+  const panel = addPanel(app, {
+    ...apiServices,
+    kv,
+    seal,
+    plans: data.plans,
+    queuedCount,
+    watchLine: (lineId, look) => supervisor.watch(lineId, look),
+    publicUrl: config.publicUrl,
+    dataDir: config.dataDir,
+    webVersion: config.whatsapp.version,
+    panelUrl: () => `${config.publicUrl ?? url()}/panel`,
   });
-  addPanel(api);
 
   const requests: Service = {
     async start() {
-      server ??= await listen(api, { ...config, runtime });
+      server ??= await listen(app, { ...config, runtime });
     },
     async stop() {
       stopping.abort();
       await server?.stop();
     },
   };
-  const maintenance = makeMaintenance(sweeps({ kv, runtime, media, network }), { runtime });
+  const maintenance = makeMaintenance([
+    ...sweeps({ kv, runtime, media, network }),
+    { name: "logins, links and the audit log", everyMs: SWEEP_PANEL_MS, run: panel.sweep },
+  ], { runtime });
   return {
     url,
+    firstRunLink: panel.firstRunLink,
     services: [
       // Before the lines, whose media links carry the port.
       requests,

@@ -12,6 +12,7 @@ import { addLinkCommand } from "./link.ts";
 import { addListenCommand } from "./listen.ts";
 import { addOpenapiCommand } from "./openapi.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
+import { addOperatorCommand } from "./operator.ts";
 import { addPlanCommand } from "./plan.ts";
 import { addSandboxCommand } from "./sandbox.ts";
 import { addServeCommand } from "./serve.ts";
@@ -88,6 +89,7 @@ function program(args: readonly string[], json: boolean): Command {
   addSandboxCommand(root);
   addAccountCommand(root);
   addPlanCommand(root);
+  addOperatorCommand(root);
   addBackupCommands(root);
   addListenCommand(root);
   addDoctorCommand(root);

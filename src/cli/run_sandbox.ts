@@ -112,7 +112,8 @@ async function show(options: SandboxOptions, { gateway, network, runtime, starte
     return;
   }
   const { baseUrl, panelUrl } = gateway;
-  const result = { baseUrl, controlUrl: network.controlUrl, panelUrl, ...ready, line: LINE };
+  const panelLink = await gateway.firstRunLink() ?? panelUrl;
+  const result = { baseUrl, controlUrl: network.controlUrl, panelUrl, ...ready, line: LINE, panelLink };
   const asked = untilAsked();
   printResult(options, result, () => welcome(result, tookMs));
   await asked;
@@ -156,7 +157,7 @@ async function prepare(
 }
 
 function welcome(
-  { baseUrl, controlUrl, panelUrl, apiKey, sessionId }: Record<string, string>,
+  { baseUrl, controlUrl, panelLink, apiKey, sessionId }: Record<string, string>,
   tookMs: number,
 ): string {
   return `
@@ -165,7 +166,7 @@ function welcome(
   API           ${baseUrl}
   API key       ${apiKey}
   Session       ${sessionId}   (line ${LINE}, linked by QR)
-  Panel         ${panelUrl}
+  Panel         ${panelLink}
   Reference     ${baseUrl!.replace(/\/v1$/, "/docs")}
   Control API   ${controlUrl}   (phones, groups, faults)
 

@@ -19,22 +19,45 @@ export function addServeCommand(root: Command, { isDefault }: { isDefault: boole
       // From now on, so that a signal during the start ends it in order too.
       const asked = untilAsked();
       const gateway = await startGateway({ config, runtime });
+      const { baseUrl, panelUrl } = gateway;
+      const operatorLink = await gateway.firstRunLink();
+      const accounts = await gateway.accounts.list();
       printResult(
         options,
-        { baseUrl: gateway.baseUrl, panelUrl: gateway.panelUrl },
-        () => welcome(gateway),
+        { baseUrl, panelUrl, ...(operatorLink && { operatorLink }) },
+        () => welcome({ baseUrl, panelUrl, operatorLink, accounts: accounts.map(({ name }) => name) }),
       );
       await asked;
       await gateway.stop();
     });
 }
 
-function welcome({ baseUrl, panelUrl }: { baseUrl: string; panelUrl: string }): string {
-  return [
+interface Running {
+  baseUrl: string;
+  panelUrl: string;
+  /** Null: the panel has its operator. */
+  operatorLink: string | null;
+  /** Names. */
+  accounts: readonly string[];
+}
+
+function welcome({ baseUrl, panelUrl, operatorLink, accounts }: Running): string {
+  const lines = [
     `Paloma listens on ${baseUrl}`,
     `  panel      ${panelUrl}`,
     `  reference  ${baseUrl.replace(/\/v1$/, "/docs")}`,
-    "",
-    "New here? In another terminal: paloma account create --name NAME, then paloma link NAME",
-  ].join("\n");
+  ];
+  if (operatorLink !== null) {
+    lines.push(
+      "",
+      "The panel has no operator yet. Open this within an hour, once, to make the login:",
+      `  ${operatorLink}`,
+    );
+  }
+  if (accounts.length === 0) {
+    lines.push("", "New here? In another terminal: paloma account create --name NAME, then paloma link NAME");
+  } else if (operatorLink !== null) {
+    lines.push("", `Accounts here: ${accounts.join(", ")}`);
+  }
+  return lines.join("\n");
 }

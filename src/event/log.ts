@@ -37,6 +37,8 @@ export interface EventLog {
   committed(accountId: string): void;
   /** Events after the cursor, oldest first. Throws Problem validation_failed for a cursor that is no event id. */
   read(accountId: string, query: EventQuery): Promise<EventPage>;
+  /** The newest events that fit, newest first; looks at a bounded number of events. */
+  recent(accountId: string, query: Omit<EventQuery, "after">): Promise<LoggedEvent[]>;
   /** Id of the newest event; null when there is none. */
   newest(accountId: string): Promise<string | null>;
   /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
@@ -89,6 +91,13 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
 
+    async recent(accountId, query) {
+      const found: LoggedEvent[] = [];
+      const rows = kv.list({ prefix: eventKeys.events(accountId) }, { limit: SCAN_LIMIT, reverse: true });
+      for await (const { value } of rows) if (fits(value, query) && found.push(value) === query.limit) break;
+      return found;
+    },
+
     async newest(accountId) {
       for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: 1, reverse: true })) {
         return value.id;
@@ -129,10 +138,13 @@ async function scan(
   let next: string | null = null;
   for await (const row of eventsAfter(kv, accountId, { after, limit: filtered ? SCAN_LIMIT : limit })) {
     next = row.value.id;
-    if (types !== null && !types.includes(row.value.event)) continue;
-    if (sessionId !== null && row.value.sessionId !== sessionId) continue;
+    if (!fits(row.value, query)) continue;
     events.push(row.value);
     if (events.length === limit) break;
   }
   return { events, next };
+}
+
+function fits(event: LoggedEvent, { types, sessionId }: Pick<EventQuery, "types" | "sessionId">): boolean {
+  return (types === null || types.includes(event.event)) && (sessionId === null || sessionId === event.sessionId);
 }

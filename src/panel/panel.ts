@@ -1,14 +1,84 @@
 /**
- * The web panel: static files that use the public API, and the routes of `http/resources/account.ts` that manage a key, with the
- * key that the owner signs in with.
+ * The web panel: `/panel` serves the pages, `/panel/api` what they ask. The pages of an account use the public API in
+ * the name of whoever is signed in (`api/act.ts`).
  */
 import type { Hono } from "@hono/hono";
+import type { Plans } from "../account/plan.ts";
 import type { ApiEnv } from "../http/api/context.ts";
-import { addPage } from "../http/api/page.ts";
+import type { Services } from "../http/api/services.ts";
+import type { QueuedCount } from "../message/history/counts.ts";
+import type { Kv } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
+import { addAccountPages } from "./api/account.ts";
+import { addAct } from "./api/act.ts";
+import { addChats } from "./api/chats.ts";
+import { addCustomerLink } from "./api/customer_link.ts";
+import { addEntry } from "./api/entry.ts";
+import { makeGuard } from "./api/guard.ts";
+import { addLive, type LiveDeps } from "./api/live.ts";
+import { addOperatorPages } from "./api/operator.ts";
+import { addSecondFactors } from "./api/second_factors.ts";
+import { makeAudit } from "./audit.ts";
+import { linkUrl, makeLinks } from "./logins/links.ts";
+import { makePasskeys } from "./logins/passkeys.ts";
+import { makePasswords } from "./logins/password.ts";
+import { makePeople } from "./logins/people.ts";
+import { makeSignIns } from "./logins/sign_ins.ts";
+import { sweepPanel } from "./sweep.ts";
+import { makeUsage } from "./usage.ts";
+import { addPages } from "./web.ts";
 
-export function addPanel(app: Hono<ApiEnv>): void {
-  const files = ["panel.css", "panel.js", "account.js", "sessions.js", "call.js", "dom.js"];
-  addPage(app, { path: "/panel", folder: import.meta.dirname!, files });
+export interface PanelDeps extends Services, Pick<LiveDeps, "watchLine"> {
+  kv: Kv;
+  seal: Seal;
+  plans: Plans;
+  queuedCount: QueuedCount;
+  publicUrl: string | null;
+  dataDir: string;
+  /** The version of WhatsApp Web that is set; null: the latest. */
+  webVersion: string | null;
+  /** `http://HOST:PORT/panel`, as links name it. */
+  panelUrl(): string;
+}
+
+export interface Panel {
+  /** Removes what is over; answers how many rows. */
+  sweep(signal: AbortSignal): Promise<number>;
+  /** A new one-time link that makes the operator's login; null when there is an operator. */
+  firstRunLink(): Promise<string | null>;
+}
+
+export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): Panel {
+  const { kv, seal, runtime } = deps;
+  const { clock } = runtime;
+  const people = makePeople({ kv, seal, runtime });
+  const signIns = makeSignIns({ kv, people, runtime });
+  const passwords = makePasswords(runtime.random);
+  const passkeys = makePasskeys({ people, runtime });
+  const links = makeLinks({ kv, runtime });
+  const audit = makeAudit({ kv, runtime });
+  const guard = makeGuard({ ...deps, app, people, signIns, audit });
+
+  const operations = () =>
+    app.routes.filter(({ path, method }) => path.startsWith("/v1/") && method !== "ALL")
+      .map(({ path, method }) => `${method} ${path}`);
+  addEntry({ ...deps, guard, operations, people, passwords, passkeys, signIns, links, audit });
+  addSecondFactors({ guard, people, passwords, passkeys, runtime });
+  const act = addAct({ ...deps, app, guard, clock });
+  addAccountPages({ ...deps, guard, act, people, links, audit, clock, usage: makeUsage(deps) });
+  addChats({ ...deps, guard, act });
+  addCustomerLink({ ...deps, guard, links });
+  addLive({ ...deps, guard });
+  addOperatorPages({ ...deps, guard, people, links, audit, clock });
+  addPages(app);
   // Relative, so that it holds below a proxy's path too.
   app.get("/", (c) => c.req.header("accept")?.includes("text/html") ? c.redirect("panel") : c.notFound());
+
+  return {
+    sweep: (signal) => sweepPanel(kv, clock.now(), signal),
+    async firstRunLink() {
+      if (await people.hasOperator()) return null;
+      return linkUrl(deps.panelUrl(), { kind: "operator" }, (await links.make({ kind: "operator" })).token);
+    },
+  };
 }

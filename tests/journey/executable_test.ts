@@ -40,9 +40,13 @@ withExecutable("the executable carries panel and reference with all that they lo
     const loaded = new Set<string>();
     for (const page of ["/panel", "/docs"]) await load(new URL(page, baseUrl), loaded);
     const files = [...loaded].map((url) => new URL(url).pathname);
-    for (const file of ["/docs/theme.css", "/docs/samples.js", "/panel/panel.js", "/panel/account.js"]) {
+    for (
+      const file of ["/docs/theme.css", "/docs/samples.js", "/panel/assets/main.js", "/panel/assets/lib/preact.js"]
+    ) {
       assert.ok(files.includes(file), `${file} is not among ${files}`);
     }
+    // A page and a language are imported when they are wanted.
+    for (const file of ["pages/lines.js", "lang/es.js"]) await load(new URL(`/panel/assets/${file}`, baseUrl), loaded);
     assert.equal((await (await fetch(new URL("/openapi.json", baseUrl))).json()).openapi, "3.1.0");
   } finally {
     assert.equal(await sandbox.end("SIGTERM"), 0);

@@ -86,10 +86,10 @@ Deno.test("without a flag or PALOMA_PORT the gateway listens on PORT", () =>
     const port = freePort();
     const gateway = await startCommand(["--json"], { PALOMA_DATA_DIR: dataDir, PORT: String(port) });
     try {
-      assert.deepEqual(JSON.parse(gateway.line), {
-        baseUrl: `http://127.0.0.1:${port}/v1`,
-        panelUrl: `http://127.0.0.1:${port}/panel`,
-      });
+      const { operatorLink, ...urls } = JSON.parse(gateway.line);
+      const panelUrl = `http://127.0.0.1:${port}/panel`;
+      assert.deepEqual(urls, { baseUrl: `http://127.0.0.1:${port}/v1`, panelUrl });
+      assert.match(operatorLink, new RegExp(`^${panelUrl}/welcome#[\\w-]{43}$`));
       const health = await tryCommand(["healthcheck"], { PALOMA_DATA_DIR: dataDir, PORT: String(port) });
       assert.equal(health.code, 0, health.stderr);
       const taken = await tryCommand(["serve"], { PALOMA_DATA_DIR: `${dataDir}/other`, PORT: String(port) });

@@ -26,6 +26,7 @@ Deno.test("sandbox --json prints one line with the keys that scripts rely on, st
       "accountId",
       "sessionId",
       "line",
+      "panelLink",
     ]);
     secrets.read(ready);
     const api = secrets.watch(httpClient(ready.baseUrl, { "x-api-key": ready.apiKey }));

@@ -28,9 +28,10 @@ import { makeCancel } from "../../src/message/cancel.ts";
 import { makeReplay } from "../../src/message/replay.ts";
 import { makeHistory, recordStatus } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
-import { makeQuotaView } from "../../src/message/history/counts.ts";
+import { makeQueuedCount, makeQuotaView } from "../../src/message/history/counts.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
+import { addPanel, type Panel } from "../../src/panel/panel.ts";
 import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
@@ -83,6 +84,7 @@ export class ApiWorld implements ApiStage {
   links!: MediaLinks;
   app!: Hono<ApiEnv>;
   services!: Services;
+  panel!: Panel;
   /** The accounts as a command in another process sees them. */
   otherProcess!: () => Accounts;
   #folder!: string;
@@ -160,6 +162,18 @@ export class ApiWorld implements ApiStage {
       ...services,
     };
     this.app = createApi(this.services);
+    this.panel = addPanel(this.app, {
+      ...this.services,
+      kv,
+      seal,
+      plans,
+      queuedCount: makeQueuedCount(kv),
+      watchLine: (lineId, look) => supervisor.watch(lineId, look),
+      publicUrl: null,
+      dataDir: this.#folder,
+      webVersion: null,
+      panelUrl: () => "http://gateway.test/panel",
+    });
     const { account, apiKey } = await this.accounts.create({ name: "acme", plan: "tested" });
     this.account = account;
     this.apiKey = apiKey;

@@ -1,6 +1,6 @@
-/** Debian's Chromium, headless, with a profile of its own: what a person sees of the gateway, and what the page asks for. */
+/** Debian's Chromium, headless: what a person sees of the gateway, and what the page asks for. */
 import assert from "node:assert/strict";
-import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 /** No sandbox, for tests may run as root; no traffic of the browser's own. */
@@ -14,8 +14,13 @@ const FLAGS = [
   "--disable-sync",
 ];
 
+/** What a page has not shown by then, it will not. */
+const MOST_MS = 15_000;
+
 export interface Visit {
   readonly page: Page;
+  /** The page of a browser with cookies of its own: of somebody else, or of another size. */
+  another(options?: BrowserContextOptions): Promise<Page>;
   /** Fails if a page logged an error, threw, or asked another host for anything. */
   assertQuiet(): void;
 }
@@ -32,33 +37,35 @@ export function inBrowser(name: string, run: (visit: Visit) => Promise<void>): v
   Deno.test({
     ...test,
     async fn() {
-      const profile = await Deno.makeTempDir({ prefix: "paloma-browser-" });
-      let context: BrowserContext | null = null;
+      const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS });
       try {
-        context = await chromium.launchPersistentContext(profile, { executablePath, headless: true, args: FLAGS });
-        await run(await visit(context));
+        await run(await visit(browser));
       } finally {
-        await context?.close();
-        await Deno.remove(profile, { recursive: true });
+        await browser.close();
       }
     },
   });
 }
 
-async function visit(context: BrowserContext): Promise<Visit> {
-  const page = context.pages()[0] ?? await context.newPage();
+async function visit(browser: Browser): Promise<Visit> {
   const trouble: string[] = [];
-  page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") trouble.push(message.text());
-  });
-  page.on("pageerror", (error) => trouble.push(String(error)));
-  context.on("request", (request) => {
-    const { protocol, hostname } = new URL(request.url());
-    if (protocol !== "data:" && protocol !== "blob:" && hostname !== "127.0.0.1") {
-      trouble.push(`asked ${request.url()}`);
-    }
-  });
-  return { page, assertQuiet: () => assert.deepEqual(trouble, []) };
+  async function another(options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await browser.newContext({ locale: "en-US", ...options });
+    context.setDefaultTimeout(MOST_MS);
+    const page = await context.newPage();
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") trouble.push(message.text());
+    });
+    page.on("pageerror", (error) => trouble.push(String(error)));
+    context.on("request", (request) => {
+      const { protocol, hostname } = new URL(request.url());
+      if (protocol !== "data:" && protocol !== "blob:" && hostname !== "127.0.0.1") {
+        trouble.push(`asked ${request.url()}`);
+      }
+    });
+    return page;
+  }
+  return { page: await another(), another, assertQuiet: () => assert.deepEqual(trouble, []) };
 }
 
 function exists(path: string): boolean {

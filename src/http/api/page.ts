@@ -1,4 +1,4 @@
-/** Pages of static files that load nothing from anywhere else: the reference, and the panel. */
+/** Pages of static files that load nothing from anywhere else: the reference. */
 import { join } from "node:path";
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "./context.ts";

@@ -1,21 +1,10 @@
-/**
- * The caller's own account (spec, "Authentication" 1, 4 and 6). Reading it is part of the interface. Managing its key is
- * for the panel, a person's tool: those routes stand under `/panel`, outside the reference, where no page of another
- * origin can read an answer.
- */
+/** The caller's own account, to read. Its key is managed in the panel, by people (spec, "Authentication" 1, 4 and 6). */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
-import { parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
-import { invalid, Problem } from "../../errors.ts";
 import type { QuotaState } from "../../message/history/counts.ts";
-import { makeCheckPlace, readKey } from "../edge/auth.ts";
-import { makeClientAddress } from "../edge/client_address.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-
-/** Each request with the key goes through them. */
-const MAX_RESTRICTIONS = 100;
 
 const limit = (what: string) => z.int().nullable().openapi({ description: `${what}; null: no limit` });
 
@@ -57,54 +46,10 @@ const getAccount = route({
   answers: { 200: { description: "The account", schema: one } },
 });
 
-const restrictions = z.array(z.string().max(255)).max(MAX_RESTRICTIONS).optional();
-
-const restrictKey = route({
-  ...base,
-  method: "put",
-  path: "/panel/account",
-  operationId: "restrictKey",
-  summary: "Set where the key may be used",
-  body: z.strictObject({ allowedIps: restrictions, allowedDomains: restrictions }),
-  answers: { 200: { description: "The account after the change", schema: one } },
-});
-
-const regenerateKey = route({
-  ...base,
-  method: "post",
-  path: "/panel/account/regenerate-key",
-  operationId: "regenerateKey",
-  summary: "Make a new key; this one stops working at once",
-  // Nothing is kept for a repetition: it would come with a key that is no more.
-  repeats: "handler",
-  answers: { 200: { description: "The new key", schema: z.object({ data: z.object({ apiKey: z.string() }) }) } },
-});
-
 export const accountRoutes = [getAccount];
 
-export function addAccount(
-  api: Api,
-  { accounts, quotaView, trustedProxies }: Pick<Services, "accounts" | "quotaView" | "trustedProxies">,
-): void {
-  const checkPlace = makeCheckPlace(makeClientAddress(trustedProxies));
-
+export function addAccount(api: Api, { quotaView }: Pick<Services, "quotaView">): void {
   api.on(getAccount, async ({ caller }) => ok({ data: recordOf(caller, await quotaView(caller)) }));
-
-  api.on(restrictKey, async ({ c, caller, body }) => {
-    const allowedIps = parseAllowedIps(body.allowedIps ?? caller.account.allowedIps);
-    const allowedDomains = parseAllowedDomains(body.allowedDomains ?? caller.account.allowedDomains);
-    try {
-      checkPlace(c, { allowedIps, allowedDomains });
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      const path = error.code === "ip_not_allowed" ? "allowedIps" : "allowedDomains";
-      throw invalid(path, `This would lock you out, from here. ${error.message}`);
-    }
-    const account = await accounts.update(caller.account.id, body);
-    return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });
-  });
-
-  api.on(regenerateKey, async ({ c }) => ok({ data: { apiKey: await accounts.replaceKey(readKey(c, "header")) } }));
 }
 
 function recordOf({ account, plan }: Caller, { used, remaining }: QuotaState): z.infer<typeof AccountRecord> {

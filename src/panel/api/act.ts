@@ -1,0 +1,66 @@
+/**
+ * `/panel/api/accounts/{id}/v1/…`: the public API, for whoever is signed in. Every page of an account uses it, so what
+ * a person may do is what a key may do, and whose data it is, is asked in one place. It costs the customer's rate
+ * limit nothing.
+ */
+import type { Hono } from "@hono/hono";
+import type { Accounts, Caller } from "../../account/account.ts";
+import { Problem } from "../../errors.ts";
+import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
+import type { Clock } from "../../runtime.ts";
+import { API, type AskedOfAccount, type Guard } from "./guard.ts";
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+/** What a browser adds, and what would speak for somebody else. */
+const DROPPED = ["cookie", "authorization", "x-api-key", "origin", "referer"];
+
+export interface Act {
+  /** Asks the API in the person's name. */
+  fetch(asked: Pick<AskedOfAccount, "c" | "account">, path: string, init?: RequestInit): Promise<Response>;
+}
+
+export interface ActDeps {
+  app: Hono<ApiEnv>;
+  guard: Guard;
+  accounts: Pick<Accounts, "caller">;
+  clock: Clock;
+}
+
+export function addAct({ app, guard, accounts, clock }: ActDeps): Act {
+  /** Who calls, as long as the person is signed in and the account may do it. */
+  async function callerOf(c: ApiContext, accountId: string, method: string): Promise<Caller> {
+    const visitor = await guard.visitorOf(c);
+    if (visitor) await guard.accountOf(visitor, accountId);
+    const caller = visitor && await accounts.caller(accountId);
+    if (!caller) throw new Problem("api_key_invalid", "You are not signed in any more.");
+    const { active, expiresAt } = caller.account;
+    if (!active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
+    if (method !== "GET" && expiresAt !== null && clock.now() >= expiresAt) {
+      throw new Problem("subscription_expired", `It ended on ${new Date(expiresAt).toISOString()}.`);
+    }
+    return caller;
+  }
+
+  const act: Act = {
+    async fetch({ c, account }, path, init = {}) {
+      const person = { caller: () => callerOf(c, account.id, init.method ?? "GET") };
+      return await app.fetch(new Request(new URL(path, "http://panel"), init), { incoming: c.env?.incoming, person });
+    },
+  };
+
+  const path = "/accounts/:accountId/v1/*";
+  for (const method of METHODS) {
+    guard.account({ method, path }, async (asked) => {
+      const { c, account } = asked;
+      const { pathname, search } = new URL(c.req.url);
+      const inner = pathname.slice(`${API}/accounts/${account.id}`.length) + search;
+      const headers = new Headers(c.req.raw.headers);
+      for (const name of DROPPED) headers.delete(name);
+      const body = method === "GET" ? {} : { body: c.req.raw.body, duplex: "half" };
+      const response = await act.fetch(asked, inner, { method, headers, ...body });
+      if (method !== "GET" && response.ok) await asked.did(`${method} ${inner.split("?")[0]}`);
+      return response;
+    });
+  }
+  return act;
+}

@@ -1,0 +1,120 @@
+/** The chats of a line, and one of them: what was sent and received, in the order of time, from what is kept of both. */
+import type { LoggedEvent, MessageReceivedData } from "../../event/event.ts";
+import type { EventLog } from "../../event/log.ts";
+import type { Act } from "./act.ts";
+import type { AskedOfAccount, Guard } from "./guard.ts";
+
+const LINE = "/accounts/:accountId/lines/:sessionId";
+/** Of each side, newest first. */
+const MOST_EVENTS = 2_000;
+const MOST_PAGES = 10;
+const PAGE = 100;
+const MOST_SHOWN = 200;
+const JUST_NOW_MS = 5_000;
+
+interface Turn {
+  id: string;
+  chat: string;
+  at: string;
+  mine: boolean;
+  /** Of a received message, who wrote. */
+  name: string | null;
+  type: string;
+  text: string | null;
+  filename: string | null;
+  url: string | null;
+  /** Of a sent one. */
+  status: string | null;
+  error: { code: string; message: string } | null;
+}
+
+export function addChats({ guard, act, events }: { guard: Guard; act: Act; events: EventLog }): void {
+  async function turnsOf(asked: AskedOfAccount): Promise<Turn[] | Response> {
+    const sessionId = asked.param("sessionId");
+    // Another account's line is refused here.
+    const known = await act.fetch(asked, `/v1/sessions/${encodeURIComponent(sessionId)}/status`);
+    if (!known.ok) return known;
+    const received = await events.recent(asked.account.id, {
+      types: ["message.received", "message.echo"],
+      sessionId,
+      limit: MOST_EVENTS,
+    });
+    return [...received.map(turnOfEvent), ...await sent(asked, sessionId)].sort((a, b) => a.at < b.at ? -1 : 1);
+  }
+
+  async function sent(asked: AskedOfAccount, sessionId: string): Promise<Turn[]> {
+    const turns: Turn[] = [];
+    for (let page = 1; page <= MOST_PAGES; page++) {
+      const response = await act.fetch(asked, `/v1/messages/history?page=${page}&limit=${PAGE}`);
+      if (!response.ok) break;
+      const { data } = await response.json();
+      for (const item of data) if (item.sessionId === sessionId) turns.push(turnOfItem(item));
+      if (data.length < PAGE) break;
+    }
+    return turns;
+  }
+
+  guard.account({ method: "GET", path: `${LINE}/chats` }, async (asked) => {
+    const turns = await turnsOf(asked);
+    if (turns instanceof Response) return turns;
+    const chats = new Map<string, { chat: string; name: string | null; last: Turn }>();
+    for (const turn of turns) {
+      const name = turn.name ?? chats.get(turn.chat)?.name ?? null;
+      chats.set(turn.chat, { chat: turn.chat, name, last: turn });
+    }
+    return { data: [...chats.values()].sort((a, b) => a.last.at < b.last.at ? 1 : -1).slice(0, MOST_SHOWN) };
+  });
+
+  guard.account({ method: "GET", path: `${LINE}/chats/:chat` }, async (asked) => {
+    const turns = await turnsOf(asked);
+    if (turns instanceof Response) return turns;
+    const chat = asked.param("chat");
+    return { data: turns.filter((turn) => turn.chat === chat).slice(-MOST_SHOWN) };
+  });
+}
+
+/** A person by their number where it is known; a group, and who hides the number, by the JID. */
+function chatOf(jid: string, number: string | null = null): string {
+  if (jid.endsWith("@g.us")) return jid;
+  return number ?? jid.replace(/@s\.whatsapp\.net$/, "");
+}
+
+function turnOfEvent({ id, event, data, createdAt }: LoggedEvent): Turn {
+  const { from, number, pushName, timestamp, type, text, media } = data as MessageReceivedData;
+  // The network counts seconds: what came just now, in the order in which it came.
+  const at = createdAt - timestamp * 1000 < JUST_NOW_MS ? createdAt : timestamp * 1000;
+  const mine = event === "message.echo";
+  return {
+    id,
+    chat: chatOf(from, mine ? null : number),
+    at: new Date(at).toISOString(),
+    mine,
+    name: mine ? null : pushName,
+    type,
+    text,
+    filename: media?.filename ?? null,
+    url: media?.url ?? null,
+    status: null,
+    error: null,
+  };
+}
+
+/** Of an item of the history. */
+// deno-lint-ignore no-explicit-any
+function turnOfItem(item: any): Turn {
+  const { messageId: id, to, type, text, caption, filename, status, error, createdAt, sentAt } = item;
+  const seen = item.readAt ? "read" : item.deliveredAt ? "delivered" : status;
+  return {
+    id,
+    chat: chatOf(to),
+    at: sentAt ?? createdAt,
+    mine: true,
+    name: null,
+    type,
+    text: text ?? caption,
+    filename,
+    url: null,
+    status: seen,
+    error,
+  };
+}

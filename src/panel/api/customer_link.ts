@@ -1,0 +1,36 @@
+/** A page on which somebody else links one line, without a login: they see that line's QR and name, nothing more. */
+import { z } from "zod";
+import { invalid } from "../../errors.ts";
+import type { Lines } from "../../line/lines.ts";
+import { type Links, linkUrl } from "../logins/links.ts";
+import type { Guard } from "./guard.ts";
+
+export interface CustomerLinkDeps {
+  guard: Guard;
+  lines: Lines;
+  links: Links;
+  panelUrl(): string;
+}
+
+export function addCustomerLink({ guard, lines, links, panelUrl }: CustomerLinkDeps): void {
+  guard.account({ method: "POST", path: "/accounts/:accountId/lines/:sessionId/customer-link" }, async (asked) => {
+    const { account, param, did } = asked;
+    const sessionId = param("sessionId");
+    const line = await lines.get(account.id, sessionId);
+    if (line.linked) throw invalid("sessionId", "This line is linked already: log it out first.");
+    if (line.wanted !== "connected") await lines.want(account.id, sessionId, "connected");
+    const link = { kind: "line", accountId: account.id, sessionId } as const;
+    const { token, expiresAt } = await links.make(link);
+    await did("customer_link_made");
+    return { data: { url: linkUrl(panelUrl(), link, token), token, expiresAt } };
+  });
+
+  const Body = z.strictObject({ token: z.string().min(1).max(200) });
+  guard.open({ method: "POST", path: "/link-line", body: Body }, async ({ body: { token } }) => {
+    const { accountId, sessionId } = (await links.find(token, "line")).value;
+    const { name } = await lines.get(accountId, sessionId);
+    const { status, qr, pairingCode } = await lines.linking(accountId, sessionId);
+    if (status === "connected") await links.use(token);
+    return { data: { name, status, qr, pairingCode } };
+  });
+}

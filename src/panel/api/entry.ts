@@ -1,0 +1,176 @@
+/** Coming in: the first operator, invitations, signing in by password, one-time code or passkey, and out again. */
+import { z } from "zod";
+import { invalid } from "../../errors.ts";
+import type { Accounts } from "../../account/account.ts";
+import type { Runtime } from "../../runtime.ts";
+import { Change, type Kv } from "../../store/kv.ts";
+import type { Audit } from "../audit.ts";
+import type { Links } from "../logins/links.ts";
+import type { Passkeys } from "../logins/passkeys.ts";
+import type { Passwords } from "../logins/password.ts";
+import type { People } from "../logins/people.ts";
+import type { SignIns } from "../logins/sign_ins.ts";
+import { makeThrottle } from "../logins/throttle.ts";
+import { totpStep } from "../logins/totp.ts";
+import { Refusal } from "../refusal.ts";
+import type { Person } from "../rows.ts";
+import type { Asked, Guard } from "./guard.ts";
+
+export const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
+  /^[^\s\p{C}]+$/u,
+  "must have no spaces: a name or an e-mail address",
+);
+const Password = z.string().max(1000);
+const Token = z.string().min(1).max(200);
+
+export interface EntryDeps {
+  guard: Guard;
+  /** What the API can do, as `GET /v1/sessions/:id`: pages show nothing else. */
+  operations(): string[];
+  kv: Kv;
+  people: People;
+  passwords: Passwords;
+  passkeys: Passkeys;
+  signIns: SignIns;
+  links: Links;
+  audit: Audit;
+  accounts: Pick<Accounts, "get">;
+  runtime: Runtime;
+}
+
+export function addEntry(deps: EntryDeps): void {
+  const { guard, operations, kv, people, passwords, passkeys, signIns, links, audit, accounts, runtime } = deps;
+  const throttle = makeThrottle(runtime.clock);
+
+  async function letIn({ c, address }: Asked, person: Person, how: string) {
+    guard.setToken(c, await signIns.begin(person, { address, userAgent: c.req.header("user-agent") ?? "" }));
+    const { id: personId, login, accountId } = person;
+    await audit.write({ personId, login, address, accountId, action: how });
+    return { data: { login, accountId } };
+  }
+
+  async function failed({ address }: Asked, login: string): Promise<never> {
+    throttle.failed(address, login);
+    await audit.write({ personId: null, login, address, accountId: null, action: "sign_in_failed" });
+    throw new Refusal("sign_in_failed", "The login or the password is wrong.");
+  }
+
+  /** Takes the code, so that nobody who saw it can use it again. */
+  async function takeCode(person: Person, code: string): Promise<boolean> {
+    const secret = people.seal.open(person.totp!.secret);
+    const taken = { step: null as number | null };
+    await people.update(person.id, (now) => {
+      if (now.totp === null) return now;
+      taken.step = totpStep(secret, code, { now: runtime.clock.now(), lastStep: now.totp.lastStep });
+      return taken.step === null ? now : { ...now, totp: { ...now.totp, lastStep: taken.step } };
+    });
+    return taken.step !== null;
+  }
+
+  guard.open({ method: "GET", path: "/state" }, async ({ c }) => {
+    const visitor = await guard.visitorOf(c);
+    const account = visitor?.person.accountId ? await accounts.get(visitor.person.accountId) : null;
+    return {
+      data: {
+        hasOperator: await people.hasOperator(),
+        operations: visitor ? operations() : [],
+        person: visitor && {
+          login: visitor.person.login,
+          operator: visitor.person.accountId === null,
+          accountId: visitor.person.accountId,
+          accountName: account?.name ?? null,
+        },
+      },
+    };
+  });
+
+  guard.open({ method: "POST", path: "/welcome", body: z.strictObject({ token: Token }) }, async ({ body }) => {
+    const { value } = await links.find(body.token, "operator").catch(() => links.find(body.token, "member"));
+    const account = value.kind === "member" ? await accounts.get(value.accountId) : null;
+    return { data: { kind: value.kind, accountName: account?.name ?? null } };
+  });
+
+  const Join = z.strictObject({ token: Token, login: Login, password: Password });
+  guard.open({ method: "POST", path: "/join", body: Join }, async (asked) => {
+    const { token, login, password } = asked.body;
+    await links.find(token, "operator").catch(() => links.find(token, "member"));
+    const passwordHash = await passwords.hash(password);
+    // Again, for the hash took its time; the commit checks that nobody used the link meanwhile.
+    const link = await links.find(token, "operator").catch(() => links.find(token, "member"));
+    const accountId = link.value.kind === "member" ? link.value.accountId : null;
+    const change = new Change().check(link).delete(link.key);
+    const person = await people.create(change, { login, accountId, passwordHash });
+    if (!await kv.commit(change)) throw new Refusal("link_dead", "This link was used a moment ago.");
+    return await letIn(asked, person, "joined");
+  });
+
+  const SignIn = z.strictObject({ login: Login, password: Password, code: z.string().trim().max(20).optional() });
+  guard.open({ method: "POST", path: "/sign-in", body: SignIn }, async (asked) => {
+    const { login, password, code } = asked.body;
+    throttle.check(asked.address, login);
+    const person = await people.byLogin(login);
+    if (!await passwords.verify(password, person?.passwordHash ?? null) || person === null) {
+      return await failed(asked, login);
+    }
+    if (person.totp?.confirmed) {
+      if (!code) throw new Refusal("second_factor_required", "Give the code of your authenticator app too.");
+      if (!await takeCode(person, code.replaceAll(/\s/g, ""))) {
+        throttle.failed(asked.address, login);
+        throw new Refusal("sign_in_failed", "The code is wrong, or was used already.");
+      }
+    }
+    throttle.succeeded(asked.address, login);
+    return await letIn(asked, person, "signed_in");
+  });
+
+  guard.open({ method: "POST", path: "/sign-in/passkey/options" }, async ({ c }) => ({
+    data: await passkeys.signInOptions(guard.origin(c)),
+  }));
+
+  const PasskeySignIn = z.strictObject({ response: z.looseObject({ id: z.string().max(2000) }) });
+  guard.open({ method: "POST", path: "/sign-in/passkey", body: PasskeySignIn }, async (asked) => {
+    throttle.check(asked.address, "(passkey)");
+    const person = await passkeys.signIn(guard.origin(asked.c), asked.body.response);
+    if (person === null) return await failed(asked, "(passkey)");
+    return await letIn(asked, person, "signed_in_by_passkey");
+  });
+
+  guard.person({ method: "POST", path: "/sign-out" }, async ({ c, visitor, did }) => {
+    await signIns.end(visitor.person.id, visitor.signInId);
+    guard.setToken(c, null);
+    await did("signed_out");
+    return { data: {} };
+  });
+
+  guard.person({ method: "GET", path: "/me" }, async ({ visitor: { person, signInId } }) => ({
+    data: {
+      login: person.login,
+      operator: person.accountId === null,
+      hasPassword: person.passwordHash !== null,
+      totp: person.totp?.confirmed ?? false,
+      passkeys: person.passkeys.map(({ id, name, createdAt, lastUsedAt }) => ({ id, name, createdAt, lastUsedAt })),
+      signIns: (await signIns.list(person.id)).map((row) => ({ ...row, current: row.id === signInId })),
+    },
+  }));
+
+  const NewPassword = z.strictObject({ present: Password, password: Password });
+  guard.person({ method: "PUT", path: "/me/password", body: NewPassword }, async ({ visitor, body, address, did }) => {
+    const { person, signInId } = visitor;
+    throttle.check(address, person.login);
+    if (person.passwordHash !== null && !await passwords.verify(body.present, person.passwordHash)) {
+      throttle.failed(address, person.login);
+      throw invalid("present", "This is not your password.");
+    }
+    const passwordHash = await passwords.hash(body.password);
+    await people.update(person.id, (person) => ({ ...person, passwordHash }));
+    await signIns.endOthers(person.id, signInId);
+    await did("password_changed");
+    return { data: {} };
+  });
+
+  guard.person({ method: "DELETE", path: "/me/sign-ins/:id" }, async ({ visitor, param, did }) => {
+    await signIns.end(visitor.person.id, param("id"));
+    await did("sign_in_ended");
+    return { data: {} };
+  });
+}

@@ -1,0 +1,209 @@
+/**
+ * The door of `/panel/api`: who may come in, from where, and that it is our own page that asks. Handlers behind it are
+ * given everything checked.
+ *
+ * Against forged requests: the cookie is `SameSite=Strict`; a change needs a header that no form can send, and where
+ * the browser says which site asks (`Sec-Fetch-Site`) it has to be this one. No CORS here.
+ */
+import type { Hono } from "@hono/hono";
+import { getCookie } from "@hono/hono/cookie";
+import { serialize } from "@hono/hono/utils/cookie";
+import type { z } from "zod";
+import type { Account, Accounts } from "../../account/account.ts";
+import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
+import { notFound } from "../../errors.ts";
+import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
+import { answerJson, problemOf, renderProblem } from "../../http/api/answer.ts";
+import { validate } from "../../http/api/validation.ts";
+import { MIB, parseJson, readBytes } from "../../http/body/body.ts";
+import { makeClientAddress } from "../../http/edge/client_address.ts";
+import type { Audit } from "../audit.ts";
+import type { People } from "../logins/people.ts";
+import type { SignIns, Visitor } from "../logins/sign_ins.ts";
+import { Refusal } from "../refusal.ts";
+
+export const API = "/panel/api";
+/** No form of another site can send it. */
+const OWN_HEADER = "x-paloma-panel";
+const MAX_BODY = MIB;
+const LOOPBACK = ["127.0.0.0/8", "::1"].map(parseNetwork);
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+const MONTH_SECONDS = 30 * 24 * 60 * 60;
+
+export interface Asked<Body = unknown> {
+  c: ApiContext;
+  body: Body;
+  /** Of the path. */
+  param(name: string): string;
+  query(name: string): string | null;
+  /** The browser's, proxies looked through. */
+  address: string;
+}
+
+export interface AskedByPerson<Body = unknown> extends Asked<Body> {
+  visitor: Visitor;
+  /** Tells the audit log that the person has done this. */
+  did(action: string, accountId?: string | null): Promise<void>;
+}
+
+export interface AskedOfAccount<Body = unknown> extends AskedByPerson<Body> {
+  account: Account;
+}
+
+type Handle<Request> = (request: Request) => Promise<unknown>;
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export interface PanelRoute<Body> {
+  method: Method;
+  /** Below `/panel/api`. */
+  path: string;
+  body?: z.ZodType<Body>;
+}
+
+/** What a handler gives back is the JSON of the answer; a Response is passed on. */
+export interface Guard {
+  open<Body = undefined>(route: PanelRoute<Body>, handle: Handle<Asked<Body>>): void;
+  /** For whoever is signed in. */
+  person<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
+  operator<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
+  /** For members of the account `:accountId`, and operators; for anybody else there is no such account. */
+  account<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedOfAccount<Body>>): void;
+  /** Who asks; null when nobody is signed in. */
+  visitorOf(c: ApiContext): Promise<Visitor | null>;
+  /** The account, for whoever may act for it. Throws Problem not_found. */
+  accountOf(visitor: Visitor, accountId: string): Promise<Account>;
+  /** Gives the browser its cookie; null takes it away. */
+  setToken(c: ApiContext, token: string | null): void;
+  /** Where the browser sees the gateway: scheme and host. */
+  origin(c: ApiContext): URL;
+}
+
+export interface GuardDeps {
+  app: Hono<ApiEnv>;
+  people: People;
+  signIns: SignIns;
+  accounts: Pick<Accounts, "get">;
+  audit: Audit;
+  trustedProxies: readonly string[];
+  publicUrl: string | null;
+}
+
+export function makeGuard(deps: GuardDeps): Guard {
+  const { app, people, signIns, accounts, audit, publicUrl } = deps;
+  const clientAddress = makeClientAddress(deps.trustedProxies);
+  const proxies = deps.trustedProxies.map(parseNetwork);
+  const peerOf = (c: ApiContext) => c.env?.incoming?.socket.remoteAddress ?? "";
+  const addressOf = (c: ApiContext) => clientAddress(peerOf(c), c.req.header("x-forwarded-for") ?? null);
+
+  function origin(c: ApiContext): URL {
+    const forwarded = (name: string) => isInNetworks(proxies, peerOf(c)) ? c.req.header(name) : undefined;
+    const host = forwarded("x-forwarded-host") ?? c.req.header("host") ?? "localhost";
+    const known = publicUrl === null ? null : new URL(publicUrl);
+    if (known?.host === host) return new URL(known.origin);
+    const scheme = forwarded("x-forwarded-proto") === "https" ? "https" : "http";
+    return new URL(URL.canParse(`http://${host}`) ? `${scheme}://${host}` : "http://localhost");
+  }
+
+  const isSecure = (c: ApiContext) => origin(c).protocol === "https:";
+  const cookieName = (c: ApiContext) => isSecure(c) ? "__Host-paloma" : "paloma";
+
+  async function visitorOf(c: ApiContext): Promise<Visitor | null> {
+    const token = getCookie(c, cookieName(c));
+    return token ? await signIns.visitor(token) : null;
+  }
+
+  async function accountOf({ person }: Visitor, accountId: string): Promise<Account> {
+    const mayAct = person.accountId === null || person.accountId === accountId;
+    const account = mayAct ? await accounts.get(accountId) : null;
+    if (account === null) throw notFound("account");
+    return account;
+  }
+
+  async function checkPlace(c: ApiContext): Promise<void> {
+    if (!isInNetworks(LOOPBACK, addressOf(c)) && !await people.hasOperator()) {
+      throw new Refusal(
+        "not_permitted",
+        "Until there is an operator, the panel opens on the gateway's own machine only, or through a tunnel to it.",
+      );
+    }
+    if (c.req.method === "GET" || c.req.method === "HEAD") return;
+    const site = c.req.header("sec-fetch-site");
+    if (c.req.header(OWN_HEADER) === undefined || (site !== undefined && site !== "same-origin")) {
+      throw new Refusal("not_permitted", "Changes are taken from the panel's own pages only.");
+    }
+  }
+
+  /** `admit` says who may come in, and hands the handler what it found out. */
+  function register<Body, Found extends object>(
+    { method, path, body: schema }: PanelRoute<Body>,
+    admit: (c: ApiContext) => Promise<Found>,
+    handle: Handle<Asked<Body> & Found>,
+  ): void {
+    const full = API + path;
+    app.on(method, full, async (c: ApiContext) => {
+      c.set("route", full);
+      try {
+        await checkPlace(c);
+        const found = await admit(c);
+        const body = schema && validate(schema, parseJson(await readBytes(c.req.raw, MAX_BODY)));
+        const param = (name: string) => c.req.param(name as never) ?? "";
+        const query = (name: string) => c.req.query(name) || null;
+        const answer = await handle({ c, body: body as Body, param, query, address: addressOf(c), ...found });
+        return answer instanceof Response
+          ? answer
+          : answerJson(c, { status: 200, body: answer, headers: JSON_HEADERS });
+      } catch (error) {
+        return refuse(c, error);
+      }
+    });
+  }
+
+  async function admitPerson(c: ApiContext) {
+    const visitor = await visitorOf(c);
+    if (visitor === null) throw new Refusal("sign_in_required", "Sign in first.");
+    const { id: personId, login, accountId: own } = visitor.person;
+    const did = (action: string, accountId = own) =>
+      audit.write({ personId, login, address: addressOf(c), accountId, action });
+    return { visitor, did };
+  }
+
+  return {
+    open: (route, handle) => register(route, () => Promise.resolve({}), handle),
+    person: (route, handle) => register(route, admitPerson, handle),
+    operator: (route, handle) =>
+      register(route, async (c) => {
+        const found = await admitPerson(c);
+        if (found.visitor.person.accountId !== null) throw new Refusal("not_permitted", "This is for operators.");
+        return found;
+      }, handle),
+    account: (route, handle) =>
+      register(route, async (c) => {
+        const { visitor, did } = await admitPerson(c);
+        const account = await accountOf(visitor, c.req.param("accountId" as never) ?? "");
+        return { visitor, account, did: (action: string) => did(action, account.id) };
+      }, handle),
+    visitorOf,
+    accountOf,
+    origin,
+    setToken(c, token) {
+      const options = { path: "/", httpOnly: true, sameSite: "Strict", secure: isSecure(c) } as const;
+      // Not by Hono's own header, which an answer that is written straight to the connection does not see.
+      c.get("headers")["set-cookie"] = serialize(cookieName(c), token ?? "", {
+        ...options,
+        maxAge: token === null ? 0 : MONTH_SECONDS,
+      });
+    },
+  };
+}
+
+function refuse(c: ApiContext, error: unknown): Response {
+  if (!(error instanceof Refusal)) return renderProblem(c, problemOf(error));
+  const { code, status, message: detail, retryAfterSeconds } = error;
+  const headers: Record<string, string> = { "content-type": "application/problem+json", "cache-control": "no-store" };
+  if (retryAfterSeconds !== undefined) headers["retry-after"] = String(retryAfterSeconds);
+  return answerJson(c, {
+    status,
+    body: { type: "about:blank", title: detail, status, detail, code, requestId: c.get("requestId") },
+    headers,
+  });
+}

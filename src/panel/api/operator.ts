@@ -1,0 +1,184 @@
+/** What an operator sees and does: accounts, plans, every line, failed deliveries, store and disk, other operators. */
+import { statfsSync } from "node:fs";
+import { z } from "zod";
+import type { Account, Accounts } from "../../account/account.ts";
+import type { Plans } from "../../account/plan.ts";
+import { invalid, notFound } from "../../errors.ts";
+import type { Lines } from "../../line/lines.ts";
+import type { QueuedCount, QuotaView } from "../../message/history/counts.ts";
+import type { Clock } from "../../runtime.ts";
+import { VERSION } from "../../version.ts";
+import type { Webhooks } from "../../webhook/webhooks.ts";
+import type { Audit } from "../audit.ts";
+import { type Links, linkUrl } from "../logins/links.ts";
+import type { People } from "../logins/people.ts";
+import type { Guard } from "./guard.ts";
+
+const MOST_FAILED = 50;
+
+export interface OperatorDeps {
+  guard: Guard;
+  accounts: Accounts;
+  plans: Plans;
+  lines: Pick<Lines, "list">;
+  webhooks: Pick<Webhooks, "list" | "deliveries">;
+  quotaView: QuotaView;
+  queuedCount: QueuedCount;
+  people: People;
+  links: Links;
+  audit: Audit;
+  clock: Clock;
+  /** Where the store and the files lie. */
+  dataDir: string;
+  /** The version of WhatsApp Web that is announced; null: the latest. */
+  webVersion: string | null;
+  panelUrl(): string;
+}
+
+export function addOperatorPages(deps: OperatorDeps): void {
+  const { guard, accounts, plans, lines, webhooks, quotaView, queuedCount, people, links, audit, clock } = deps;
+  const startedAt = clock.now();
+
+  async function accountView(account: Account) {
+    const caller = await accounts.caller(account.id);
+    const found = await lines.list(account.id);
+    return {
+      id: account.id,
+      name: account.name,
+      plan: account.plan,
+      active: account.active,
+      expiresAt: account.expiresAt,
+      createdAt: account.createdAt,
+      lines: found.length,
+      connected: found.filter(({ status }) => status === "connected").length,
+      quota: caller && { ...await quotaView(caller), daily: caller.plan.daily, monthly: caller.plan.monthly },
+    };
+  }
+
+  guard.operator({ method: "GET", path: "/operator/overview" }, async () => {
+    const { bavail, blocks, bsize } = statfsSync(deps.dataDir);
+    return {
+      data: {
+        version: VERSION,
+        deno: Deno.version.deno,
+        webVersion: deps.webVersion,
+        startedAt,
+        memoryBytes: Deno.memoryUsage().rss,
+        queued: await queuedCount(),
+        accounts: await Promise.all((await accounts.list()).map(accountView)),
+        store: await bytesIn(deps.dataDir),
+        disk: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
+      },
+    };
+  });
+
+  const Name = z.string().max(100);
+  const NewAccount = z.strictObject({ name: Name, plan: z.string().max(40) });
+  guard.operator({ method: "POST", path: "/operator/accounts", body: NewAccount }, async ({ body, did }) => {
+    const { account } = await accounts.create(body);
+    await did("account_created", account.id);
+    return { data: await accountView(account) };
+  });
+
+  const AccountChange = z.strictObject({
+    name: Name.optional(),
+    plan: z.string().max(40).optional(),
+    active: z.boolean().optional(),
+    /** Unix ms. */
+    expiresAt: z.number().nullable().optional(),
+  });
+  guard.operator({ method: "PATCH", path: "/operator/accounts/:id", body: AccountChange }, async (asked) => {
+    const id = asked.param("id");
+    if (await accounts.get(id) === null) throw notFound("account");
+    const given = Object.entries(asked.body).filter(([, value]) => value !== undefined);
+    const account = await accounts.update(id, Object.fromEntries(given));
+    await asked.did(`account_changed: ${given.map(([name]) => name).join(", ")}`, id);
+    return { data: await accountView(account) };
+  });
+
+  guard.operator({ method: "GET", path: "/operator/plans" }, async () => {
+    const used = new Map<string, number>();
+    for (const { plan } of await accounts.list()) used.set(plan, (used.get(plan) ?? 0) + 1);
+    return { data: (await plans.list()).map((plan) => ({ ...plan, accounts: used.get(plan.name) ?? 0 })) };
+  });
+
+  const limit = z.number().nullable();
+  const Plan = z.strictObject({
+    sessions: z.number(),
+    daily: limit,
+    monthly: limit,
+    delayMinMs: z.number(),
+    delayMaxMs: z.number(),
+    requestsPerMinute: limit,
+  });
+  guard.operator({ method: "PUT", path: "/operator/plans/:name", body: Plan }, async ({ param, body, did }) => {
+    const plan = await plans.set({ ...body, name: param("name") });
+    await did(`plan_set: ${plan.name}`, null);
+    return { data: plan };
+  });
+
+  guard.operator({ method: "GET", path: "/operator/lines" }, async () => {
+    const all = await Promise.all(
+      (await accounts.list()).map(async ({ id, name }) =>
+        (await lines.list(id)).map((line) => ({
+          id: line.id,
+          name: line.name,
+          accountId: id,
+          accountName: name,
+          status: line.status,
+          phone: line.phone,
+          reason: line.reason,
+          lastUsed: line.lastUsed,
+        }))
+      ),
+    );
+    return { data: all.flat() };
+  });
+
+  guard.operator({ method: "GET", path: "/operator/deliveries" }, async () => {
+    const query = { status: "failed", before: null, limit: MOST_FAILED } as const;
+    const all = await Promise.all((await accounts.list()).map(async ({ id: accountId, name }) => {
+      const found = await webhooks.list(accountId);
+      const pages = await Promise.all(found.map(async ({ id, url }) => {
+        const { deliveries } = await webhooks.deliveries(accountId, id, query);
+        return deliveries.map((delivery) => ({ ...delivery, accountId, accountName: name, webhookId: id, url }));
+      }));
+      return pages.flat();
+    }));
+    return { data: all.flat().sort((a, b) => b.createdAt - a.createdAt).slice(0, MOST_FAILED) };
+  });
+
+  guard.operator({ method: "GET", path: "/operator/audit" }, async ({ query }) => ({
+    data: await audit.page({ accountId: query("accountId"), before: query("before"), limit: 50 }),
+  }));
+
+  guard.operator({ method: "GET", path: "/operator/people" }, async ({ visitor }) => ({
+    data: (await people.list(null)).map(({ id, login, createdAt, lastSignInAt }) => {
+      return { id, login, createdAt, lastSignInAt, you: id === visitor.person.id };
+    }),
+  }));
+
+  guard.operator({ method: "POST", path: "/operator/people" }, async ({ did }) => {
+    const { token, expiresAt } = await links.make({ kind: "operator" });
+    await did("operator_invited", null);
+    return { data: { url: linkUrl(deps.panelUrl(), { kind: "operator" }, token), token, expiresAt } };
+  });
+
+  guard.operator({ method: "DELETE", path: "/operator/people/:id" }, async ({ visitor, param, did }) => {
+    const person = await people.get(param("id"));
+    if (person === null || person.accountId !== null) throw notFound("person");
+    if (person.id === visitor.person.id) throw invalid("id", "This is you: somebody else has to do it.");
+    await people.remove(person.id);
+    await did("operator_removed", null);
+    return { data: {} };
+  });
+}
+
+/** Of the store's own files, and of media beside it. */
+async function bytesIn(folder: string): Promise<{ storeBytes: number }> {
+  let storeBytes = 0;
+  for await (const { name, isFile } of Deno.readDir(folder)) {
+    if (isFile) storeBytes += (await Deno.stat(`${folder}/${name}`).catch(() => ({ size: 0 }))).size;
+  }
+  return { storeBytes };
+}

@@ -1,0 +1,33 @@
+/** Who did what in the panel, newest first. A line says what was done, never what was shown or typed. */
+import type { Runtime } from "../runtime.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import { type AuditEntry, panelKeys } from "./rows.ts";
+
+export interface Audit {
+  write(entry: Omit<AuditEntry, "id" | "at">): Promise<void>;
+  /** Of one account, or of all; `before`: the id of the last one seen. */
+  page(query: { accountId: string | null; before: string | null; limit: number }): Promise<AuditEntry[]>;
+}
+
+/** Rows that one read looks at. */
+const SCAN_LIMIT = 5_000;
+
+export function makeAudit({ kv, runtime }: { kv: Kv; runtime: Runtime }): Audit {
+  return {
+    async write(entry) {
+      const id = runtime.ids.next("aud");
+      await kv.commit(new Change().set(panelKeys.audit(id), { ...entry, id, at: runtime.clock.now() }));
+    },
+
+    async page({ accountId, before, limit }) {
+      const found: AuditEntry[] = [];
+      const end = before === null ? {} : { end: panelKeys.audit(before) };
+      const rows = kv.list({ prefix: panelKeys.audits(), ...end }, { limit: SCAN_LIMIT, reverse: true });
+      for await (const { value } of rows) {
+        if (accountId !== null && value.accountId !== accountId) continue;
+        if (found.push(value) === limit) break;
+      }
+      return found;
+    },
+  };
+}

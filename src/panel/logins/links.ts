@@ -1,0 +1,51 @@
+/** One-time links: to make an operator's login, to join an account, to link one line. Dead once used, or over. */
+import type { Runtime } from "../../runtime.ts";
+import { Change, type Kv, type Row } from "../../store/kv.ts";
+import { Refusal } from "../refusal.ts";
+import { type Invitation, panelKeys, type Purpose } from "../rows.ts";
+import { hashToken, makeToken } from "./secrets.ts";
+
+const HOUR_MS = 60 * 60_000;
+
+const LASTS_MS: Readonly<Record<Purpose["kind"], number>> = {
+  operator: HOUR_MS,
+  member: 7 * 24 * HOUR_MS,
+  line: 24 * HOUR_MS,
+};
+
+export interface Links {
+  /** The token, which goes behind the `#` of the link: no server and no log sees it there. */
+  make(purpose: Purpose): Promise<{ token: string; expiresAt: number }>;
+  /** Throws Refusal link_dead, also for a link of another kind. */
+  find<K extends Purpose["kind"]>(token: string, kind: K): Promise<Row<Invitation & { kind: K }>>;
+  /** The link is used. */
+  use(token: string): Promise<void>;
+}
+
+export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "random"> }): Links {
+  return {
+    async make(purpose) {
+      const token = makeToken(runtime.random);
+      const createdAt = runtime.clock.now();
+      const expiresAt = createdAt + LASTS_MS[purpose.kind];
+      await kv.commit(new Change().set(panelKeys.link(hashToken(token)), { ...purpose, createdAt, expiresAt }));
+      return { token, expiresAt };
+    },
+
+    async find<K extends Purpose["kind"]>(token: string, kind: K) {
+      const slot = await kv.get(panelKeys.link(hashToken(token)));
+      const { value } = slot;
+      if (value === null || value.kind !== kind || runtime.clock.now() >= value.expiresAt) {
+        throw new Refusal("link_dead", "This link was used already, or its time is over. Ask for another.");
+      }
+      return slot as Row<Invitation & { kind: K }>;
+    },
+
+    use: async (token) => void await kv.commit(new Change().delete(panelKeys.link(hashToken(token)))),
+  };
+}
+
+/** The address to give out. */
+export function linkUrl(panelUrl: string, { kind }: Pick<Purpose, "kind">, token: string): string {
+  return `${panelUrl}/${kind === "line" ? "link-line" : "welcome"}#${token}`;
+}

@@ -1,0 +1,59 @@
+/**
+ * Passwords, kept as scrypt hashes by the runtime's own implementation (OpenSSL's parameters, off the event loop):
+ * 32 MiB and three passes, OWASP's equal of 128 MiB and one, which small machines can spare.
+ */
+import { Buffer } from "node:buffer";
+import { scrypt, timingSafeEqual } from "node:crypto";
+import PQueue from "p-queue";
+import { invalid } from "../../errors.ts";
+import type { Random } from "../../runtime.ts";
+
+const COST = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 ** 2 };
+const HASH_BYTES = 32;
+const SALT_BYTES = 16;
+const LEAST_CHARACTERS = 10;
+const MOST_CHARACTERS = 200;
+
+export interface Passwords {
+  /** `scrypt$N$r$p$salt$hash`. Throws Problem validation_failed for a password that is too short or too long. */
+  hash(password: string): Promise<string>;
+  /** Takes as long without a hash, so that the time tells nobody who has a login. */
+  verify(password: string, hash: string | null): Promise<boolean>;
+}
+
+export function makePasswords(random: Random): Passwords {
+  // One after another: a flood of tries costs time, and the memory of one.
+  const turns = new PQueue({ concurrency: 1 });
+  const nobody = encode(random.bytes(SALT_BYTES), random.bytes(HASH_BYTES));
+
+  return {
+    async hash(password) {
+      const characters = [...password].length;
+      if (characters < LEAST_CHARACTERS || characters > MOST_CHARACTERS) {
+        throw invalid("password", `must have ${LEAST_CHARACTERS} to ${MOST_CHARACTERS} characters`);
+      }
+      const salt = random.bytes(SALT_BYTES);
+      return encode(salt, await turns.add(() => derive(password, salt, COST)));
+    },
+
+    async verify(password, hash) {
+      const [, N, r, p, salt, expected] = (hash ?? nobody).split("$");
+      const cost = { ...COST, N: Number(N), r: Number(r), p: Number(p) };
+      const found = await turns.add(() => derive(password, Buffer.from(salt!, "base64url"), cost));
+      return timingSafeEqual(found, Buffer.from(expected!, "base64url")) && hash !== null;
+    },
+  };
+}
+
+function encode(salt: Uint8Array, hash: Uint8Array): string {
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
+  return ["scrypt", COST.N, COST.r, COST.p, text(salt), text(hash)].join("$");
+}
+
+/** Signs that look alike count as the same, however a keyboard composes them (NFKC). */
+function derive(password: string, salt: Uint8Array, cost: typeof COST): Promise<Buffer> {
+  const text = password.slice(0, 4 * MOST_CHARACTERS).normalize("NFKC");
+  return new Promise((resolve, reject) => {
+    scrypt(text, salt, HASH_BYTES, cost, (error, key) => error ? reject(error) : resolve(key));
+  });
+}

@@ -1,0 +1,89 @@
+/** Where people are signed in: one row a browser, found by the hash of the token that its cookie carries. */
+import { notFound } from "../../errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import { Change, type Kv } from "../../store/kv.ts";
+import { panelKeys, type Person, type SignIn } from "../rows.ts";
+import type { People } from "./people.ts";
+import { hashToken, makeToken } from "./secrets.ts";
+
+const LONGEST_MS = 30 * 24 * 60 * 60_000;
+const IDLE_MS = 24 * 60 * 60_000;
+/** A row is written once in this time, not at each request. */
+const SEEN_EVERY_MS = 5 * 60_000;
+
+/** Somebody who is signed in, in one browser. */
+export interface Visitor {
+  person: Person;
+  /** Hash of the browser's token: names the sign-in. */
+  signInId: string;
+}
+
+export interface SignIns {
+  /** The token for the browser's cookie. */
+  begin(person: Person, from: Pick<SignIn, "address" | "userAgent">): Promise<string>;
+  /** Who the token belongs to; null when it is none, or over. */
+  visitor(token: string): Promise<Visitor | null>;
+  list(personId: string): Promise<(SignIn & { id: string })[]>;
+  /** Throws Problem not_found. */
+  end(personId: string, signInId: string): Promise<void>;
+  /** Ends all but the one that is kept. */
+  endOthers(personId: string, keep: string | null): Promise<void>;
+}
+
+export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; runtime: Runtime }): SignIns {
+  const { clock } = runtime;
+
+  async function list(personId: string) {
+    const found: (SignIn & { id: string })[] = [];
+    for await (const { key, value } of kv.list({ prefix: panelKeys.signInsOf(personId) })) {
+      if (!isOver(value, clock.now())) found.push({ ...value, id: String(key.at(-1)) });
+    }
+    return found.sort((a, b) => b.seenAt - a.seenAt);
+  }
+
+  return {
+    list,
+
+    async begin(person, { address, userAgent }) {
+      const token = `${person.id}.${makeToken(runtime.random)}`;
+      const now = clock.now();
+      const row = { personId: person.id, address, userAgent: userAgent.slice(0, 200), createdAt: now, seenAt: now };
+      await kv.commit(new Change().set(panelKeys.signIn(person.id, hashToken(token)), row));
+      await people.update(person.id, (person) => ({ ...person, lastSignInAt: now }));
+      return token;
+    },
+
+    async visitor(token) {
+      const personId = token.split(".")[0]!;
+      if (personId.length > 40) return null;
+      const signInId = hashToken(token);
+      const slot = await kv.get(panelKeys.signIn(personId, signInId));
+      const now = clock.now();
+      if (slot.value === null || isOver(slot.value, now)) return null;
+      const person = await people.get(personId);
+      if (person === null) return null;
+      if (now - slot.value.seenAt >= SEEN_EVERY_MS) {
+        await kv.commit(
+          new Change().check(slot).set(panelKeys.signIn(personId, signInId), { ...slot.value, seenAt: now }),
+        );
+      }
+      return { person, signInId };
+    },
+
+    async end(personId, signInId) {
+      const slot = await kv.get(panelKeys.signIn(personId, signInId));
+      if (slot.value === null) throw notFound("sign-in");
+      await kv.commit(new Change().delete(slot.key));
+    },
+
+    async endOthers(personId, keep) {
+      for (const { id } of await list(personId)) {
+        if (id !== keep) await kv.commit(new Change().delete(panelKeys.signIn(personId, id)));
+      }
+    },
+  };
+}
+
+export function isOver({ createdAt, seenAt }: SignIn, now: number): boolean {
+  return now - createdAt >= LONGEST_MS || now - seenAt >= IDLE_MS;
+}

@@ -1,0 +1,29 @@
+/** What the panel answers when it will not: as the API's problems, with codes of its own, which are no part of the API. */
+
+const CODES = {
+  sign_in_required: 401,
+  sign_in_failed: 401,
+  second_factor_required: 401,
+  not_permitted: 403,
+  link_dead: 404,
+  login_taken: 409,
+  too_many_attempts: 429,
+} as const;
+export type RefusalCode = keyof typeof CODES;
+
+export class Refusal extends Error {
+  override name = "Refusal";
+  readonly code: RefusalCode;
+  /** Seconds after which trying again makes sense. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: RefusalCode, detail: string, options: { retryAfterSeconds?: number } = {}) {
+    super(detail);
+    this.code = code;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+
+  get status(): number {
+    return CODES[this.code];
+  }
+}

@@ -1,0 +1,22 @@
+/** What of the panel is over: sign-ins, links nobody used, old lines of the audit log. */
+import { deleteKeys } from "../store/delete_range.ts";
+import type { Key, Kv } from "../store/kv.ts";
+import { isOver } from "./logins/sign_ins.ts";
+import { panelKeys } from "./rows.ts";
+
+const AUDIT_MS = 365 * 24 * 60 * 60_000;
+
+/** Answers how many rows went. */
+export function sweepPanel(kv: Kv, now: number, signal: AbortSignal): Promise<number> {
+  return deleteKeys(kv, oldRows(kv, now), { signal });
+}
+
+async function* oldRows(kv: Kv, now: number): AsyncGenerator<Key> {
+  for await (const { key, value } of kv.list({ prefix: panelKeys.signIns() })) if (isOver(value, now)) yield key;
+  for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) if (now >= value.expiresAt) yield key;
+  for await (const { key, value } of kv.list({ prefix: panelKeys.audits() })) {
+    // They sort by time.
+    if (now - value.at < AUDIT_MS) break;
+    yield key;
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * What was sent, failed and received by day: folded out of the event log by a cursor when somebody looks, so that
+ * sending costs nothing for it. Days stay after their events have been removed.
+ */
+import type { EventLog } from "../event/log.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import { type DayCounts, panelKeys } from "./rows.ts";
+
+const COUNTED: Readonly<Record<string, keyof DayCounts>> = {
+  "message.sent": "sent",
+  "message.failed": "failed",
+  "message.received": "received",
+};
+const PAGE = 1_000;
+/** One look reads no more; the next goes on. */
+const MOST_PAGES = 20;
+
+export interface Usage {
+  /** Days since `from` (`YYYY-MM-DD`) on which anything happened, oldest first; `complete` when no event is uncounted. */
+  days(accountId: string, from: string): Promise<{ days: ({ day: string } & DayCounts)[]; complete: boolean }>;
+}
+
+export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read"> }): Usage {
+  /** Counts a page of events; false when none is left. */
+  async function fold(accountId: string): Promise<boolean> {
+    const cursor = await kv.get(panelKeys.usageCursor(accountId));
+    const page = await events.read(accountId, { after: cursor.value, types: null, sessionId: null, limit: PAGE });
+    if (page.next === null) return false;
+    const days = new Map<string, DayCounts>();
+    for (const { event, createdAt } of page.events) {
+      const kind = COUNTED[event];
+      if (!kind) continue;
+      const day = new Date(createdAt).toISOString().slice(0, 10);
+      const counts = days.get(day) ?? { sent: 0, failed: 0, received: 0 };
+      counts[kind]++;
+      days.set(day, counts);
+    }
+    const keys = [...days.keys()].map((day) => panelKeys.usage(accountId, day));
+    const before = await kv.getMany(keys);
+    const change = new Change().check(cursor).set(panelKeys.usageCursor(accountId), page.next);
+    [...days.values()].forEach((counts, i) => {
+      const { sent = 0, failed = 0, received = 0 } = before[i]!.value ?? {};
+      change.set(keys[i]!, {
+        sent: sent + counts.sent,
+        failed: failed + counts.failed,
+        received: received + counts.received,
+      });
+    });
+    // A check that fails means that another look has counted them.
+    await kv.commit(change);
+    return true;
+  }
+
+  return {
+    async days(accountId, from) {
+      let more = true;
+      for (let page = 0; more && page < MOST_PAGES; page++) more = await fold(accountId);
+      const days: ({ day: string } & DayCounts)[] = [];
+      const range = { prefix: panelKeys.usageOf(accountId), start: panelKeys.usage(accountId, from) };
+      for await (const { key, value } of kv.list(range)) days.push({ day: String(key.at(-1)), ...value });
+      return { days, complete: !more };
+    },
+  };
+}

@@ -1,0 +1,64 @@
+// Calls to the gateway. Addresses are relative to this file, so the panel works below any path of a proxy.
+import { t } from "./i18n.js";
+import { go, path } from "./router.js";
+import { makeStore } from "./store.js";
+
+const root = new URL("../", import.meta.url);
+/** True while the gateway does not answer. */
+export const offline = makeStore(false);
+/** Who is signed in, see `GET /panel/api/state`; null: not known yet. */
+export const session = makeStore(null);
+
+export const apiUrl = (below) => new URL(`api${below}`, root).href;
+
+/** What went wrong, in words; `code`, and for a form `fields`. */
+export class CallError extends Error {
+  constructor(problem, status) {
+    super(problem.detail ?? problem.title ?? t("Something went wrong."));
+    this.code = problem.code;
+    this.status = status;
+    this.fields = Object.fromEntries((problem.errors ?? []).map(({ path, message }) => [path.split(".")[0], message]));
+  }
+}
+
+/** Calls `/panel/api…`; answers the JSON. `once` makes a repetition harmless. */
+export async function call(method, below, { body, once, form } = {}) {
+  let response;
+  try {
+    response = await fetch(apiUrl(below), {
+      method,
+      headers: {
+        "x-paloma-panel": "1",
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(once && { "idempotency-key": once }),
+      },
+      body: form ?? (body === undefined ? undefined : JSON.stringify(body)),
+    });
+  } catch {
+    offline.set(true);
+    throw new CallError({ code: "offline", detail: t("The gateway does not answer.") }, 0);
+  }
+  const answer = await response.json().catch(() => ({}));
+  // A proxy answers for a gateway that is gone.
+  const gone = [502, 503, 504].includes(response.status) && !answer.code;
+  offline.set(gone);
+  if (response.ok) return answer;
+  if (answer.code === "sign_in_required") {
+    session.set({ ...session.get(), person: null });
+    go(`/sign-in?next=${encodeURIComponent(path())}`, { replace: true });
+  }
+  throw new CallError(gone ? { code: "offline", detail: t("The gateway does not answer.") } : answer, response.status);
+}
+
+export async function loadSession() {
+  session.set((await call("GET", "/state")).data);
+  return session.get();
+}
+
+/** The public API in the name of whoever is signed in. */
+export const api = (account, method, below, options) => call(method, `/accounts/${account}/v1${below}`, options);
+
+/** Whether the gateway's API has the operation: `GET /v1/sessions/:id/health`. */
+export const can = (operation) => session.get().operations.includes(operation);
+
+export const newKey = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2) + Date.now();

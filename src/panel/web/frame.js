@@ -1,0 +1,123 @@
+// What stands around every page: where one can go, and whether the gateway answers.
+import { call, can, offline, session } from "./api.js";
+import { html, useEffect, useState } from "./html.js";
+import { t } from "./i18n.js";
+import { go, href } from "./router.js";
+import { useStore } from "./store.js";
+
+const ICONS = {
+  home: "M3 9.5 10 4l7 5.5V16a1 1 0 0 1-1 1h-4v-5H8v5H4a1 1 0 0 1-1-1z",
+  line:
+    "M6 2.5h8a1.5 1.5 0 0 1 1.5 1.5v12a1.5 1.5 0 0 1-1.5 1.5H6A1.5 1.5 0 0 1 4.5 16V4A1.5 1.5 0 0 1 6 2.5zM8.5 15h3",
+  message: "M3 5h14v10H3zM3 5.5l7 5 7-5",
+  chat: "M3 4.5h14v9H9l-4 3.5v-3.5H3z",
+  send: "M3 10 17 3.5 13 16.5l-3.5-5zM9.5 11.5 17 3.5",
+  hook: "M10 3.5a3 3 0 0 1 1.5 5.5l2.5 4.5M8.5 9 6 13.5M14 13.5a2.5 2.5 0 1 1-2 3.5H7.5a2.5 2.5 0 1 1-1.5-3.5",
+  event: "M2.5 10h4l2-5.5 3.5 11 2-5.5h3.5",
+  key: "M12.5 3a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM9 10.5 3 16.5M5 14.5l2 2",
+  people:
+    "M7.5 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2 17c0-3 2.5-5 5.5-5s5.5 2 5.5 5M13 4a3 3 0 0 1 0 5.5M15 12.5c2 .7 3 2.5 3 4.5",
+  stop: "M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15zM5 5l10 10",
+  gauge: "M3 14a7 7 0 1 1 14 0M10 14l3.5-5",
+  list: "M3 5h14M3 10h14M3 15h9",
+  plan: "M3 4h14v4H3zM3 12h14v4H3z",
+  person: "M10 10a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3.5 17.5c0-3.5 3-5.5 6.5-5.5s6.5 2 6.5 5.5",
+};
+
+function Icon({ name }) {
+  return html`
+    <svg width="18" height="18" viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6"
+      stroke-linejoin="round" stroke-linecap="round" aria-hidden="true">
+      <path d=${ICONS[name]} />
+    </svg>
+  `;
+}
+
+const accountPages = (account) => [
+  ["home", t("Overview"), `/accounts/${account}`, true],
+  ["line", t("Lines"), `/accounts/${account}/lines`],
+  ["message", t("Messages"), `/accounts/${account}/messages`],
+  ["chat", t("Chats"), `/accounts/${account}/chats`],
+  ["send", t("Try a send"), `/accounts/${account}/send`],
+  ["hook", t("Webhooks"), `/accounts/${account}/webhooks`],
+  ["event", t("Events"), `/accounts/${account}/events`],
+  ...(can("GET /v1/optouts") ? [["stop", t("Opt-outs"), `/accounts/${account}/opt-outs`]] : []),
+  ["key", t("API key"), `/accounts/${account}/key`],
+  ["people", t("People"), `/accounts/${account}/people`],
+];
+
+const gatewayPages = () => [
+  ["gauge", t("Gateway"), "/gateway", true],
+  ["people", t("Accounts"), "/gateway/accounts"],
+  ["plan", t("Plans"), "/gateway/plans"],
+  ["line", t("All lines"), "/gateway/lines"],
+  ["hook", t("Failed deliveries"), "/gateway/deliveries"],
+  ["key", t("Operators"), "/gateway/people"],
+  ["list", t("Audit log"), "/gateway/audit"],
+];
+
+function Pages({ pages, pathname }) {
+  return html`<ul>${
+    pages.map(([icon, name, to, exact]) => {
+      const here = pathname === to || (!exact && pathname.startsWith(`${to}/`));
+      return html`<li key=${to}><a href=${href(to)} aria-current=${
+        here ? "page" : undefined
+      }><${Icon} name=${icon} />${name}</a></li>`;
+    })
+  }</ul>`;
+}
+
+export function Frame({ account, person, pathname, children }) {
+  const gone = useStore(offline);
+  const [open, setOpen] = useState(false);
+  const [name, setName] = useState(person.accountName);
+  useEffect(() => setOpen(false), [pathname]);
+  useEffect(() => {
+    if (!account) return;
+    setName(person.accountName);
+    if (person.operator) call("GET", `/accounts/${account}`).then(({ data }) => setName(data.name), () => {});
+  }, [account]);
+  const signOut = async () => {
+    await call("POST", "/sign-out").catch(() => {});
+    session.set({ ...session.get(), person: null });
+    go("/sign-in", { replace: true });
+  };
+  const brand = html`<a class="brand" href=${href("/")}><img src=${
+    new URL("icon.svg", import.meta.url).href
+  } width="26" height="26" alt="" />Paloma</a>`;
+  return html`
+    <div class="frame">
+      <a class="skip" href="#main">${t("To the content")}</a>
+      <div class="bar">${brand}
+        <button type="button" aria-expanded=${open} aria-controls="side" onClick=${() => setOpen(!open)}>${t(
+          "Menu",
+        )}</button></div>
+      <nav class=${`side ${open ? "open" : ""}`} id="side" aria-label=${t("Pages")}>
+        ${brand}
+        <div class="places">${account && html`
+          <div class="who">${t("Account")}<strong>${name ?? "…"}</strong></div>
+          <${Pages} pages=${accountPages(account)} pathname=${pathname} />
+        `}
+        ${person.operator && html`
+          <h2>${t("Operator")}</h2>
+          <${Pages} pages=${gatewayPages()} pathname=${pathname} />
+        `}</div>
+        <div class="foot">
+          <ul>
+            <li><a href=${href("/me")} aria-current=${pathname === "/me"
+              ? "page"
+              : undefined}><${Icon} name="person" />${person.login}</a></li>
+            <li><a href=${new URL("../../docs", import.meta.url)
+              .href} target="_blank" rel="noopener"><${Icon} name="list" />${t("Reference")}</a></li>
+          </ul>
+          <button type="button" class="plain small" onClick=${signOut}>${t("Sign out")}</button>
+        </div>
+      </nav>
+      <div>
+        ${gone &&
+          html`<div class="offline" role="alert">${t("Offline: the gateway does not answer. Trying again…")}</div>`}
+        <main id="main">${children}</main>
+      </div>
+    </div>
+  `;
+}

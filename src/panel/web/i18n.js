@@ -1,0 +1,63 @@
+// Words in the reader's language. The English sentence is the key; a language is one file that maps it.
+import { makeStore } from "./store.js";
+
+export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
+const KEY = "paloma.language";
+/** Its change draws everything anew. */
+export const language = makeStore("en");
+let words = {};
+
+const saved = () => {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+};
+
+export async function setLanguage(code, remember = false) {
+  words = code === "en" ? {} : (await import(`./lang/${code}.js`)).default;
+  document.documentElement.lang = code;
+  if (remember) localStorage.setItem(KEY, code);
+  language.set(code);
+}
+
+/** The one that was chosen, else the browser's first that there is. */
+export function startLanguage() {
+  const wanted = [saved(), ...navigator.languages.map((tag) => tag.slice(0, 2))];
+  return setLanguage(wanted.find((code) => code in LANGUAGES) ?? "en");
+}
+
+/** The sentence, with `{name}` filled in. */
+export function t(sentence, values = {}) {
+  return (words[sentence] ?? sentence).replaceAll(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+/** One of two sentences by the number, which is `{n}`. */
+export function tn(one, many, n) {
+  return t(n === 1 ? one : many, { n: number(n) });
+}
+
+export function number(n) {
+  return new Intl.NumberFormat(language.get()).format(n);
+}
+
+/** Day and time as people write it here; a time of today without its day. */
+export function when(at) {
+  const date = new Date(at);
+  const today = date.toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(language.get(), {
+    ...(today ? {} : { dateStyle: "medium" }),
+    timeStyle: "short",
+  }).format(date);
+}
+
+export function exactly(at) {
+  return new Intl.DateTimeFormat(language.get(), { dateStyle: "full", timeStyle: "medium" }).format(new Date(at));
+}
+
+export function bytes(n) {
+  const step = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, n)) / 10)));
+  const digits = step > 1 ? 1 : 0;
+  return `${(n / 1024 ** step).toFixed(digits)} ${["B", "KB", "MB", "GB", "TB"][step]}`;
+}

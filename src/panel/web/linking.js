@@ -1,0 +1,33 @@
+// How a line is linked: the QR as it rotates, or the code. Shown to its owner, and on a customer's page.
+import { html } from "./html.js";
+import { t } from "./i18n.js";
+
+/** `XXXX-XXXX`, as the phone shows its boxes. */
+export const dashed = (code) => code.includes("-") ? code : `${code.slice(0, 4)}-${code.slice(4)}`;
+
+export function Linking({ status, qr, pairingCode }) {
+  const open = t("On the phone, open WhatsApp › Linked devices.");
+  if (pairingCode) {
+    return html`
+      <div class="linking">
+        <p class="code" data-code>${dashed(pairingCode)}</p>
+        <ol>
+          <li>${open}</li>
+          <li>${t("Tap “Link a device”, then “Link with phone number instead”.")}</li>
+          <li>${t("Type this code.")}</li>
+        </ol>
+      </div>
+    `;
+  }
+  return html`<div class="linking">
+    ${
+    qr
+      ? html`<img class="qr" src=${qr} alt=${t("QR code to scan")} width="264" height="264" />`
+      : html`<div class="hold" role="status">${
+        status === "disconnected" ? t("Nobody scanned it in time.") : t("Asking the network…")
+      }</div>`
+  }
+    <ol><li>${open}</li><li>${t("Tap “Link a device” and point the camera here.")}</li>
+      <li>${t("Keep it there until the line is connected: the picture may change in between.")}</li></ol>
+  </div>`;
+}

@@ -1,0 +1,109 @@
+// One stream a tab, of the account on screen. It is closed while nobody looks at the tab, and everything is asked anew
+// when somebody does: what a stream says is only that there is something to ask.
+import { apiUrl, call, offline } from "./api.js";
+import { useCallback, useEffect, useRef, useState } from "./html.js";
+
+const AGAIN_MS = 2_000;
+/** Questions that the same burst of events would ask are asked once. */
+const GATHER_MS = 300;
+
+const listeners = new Map();
+let account = null;
+let source = null;
+let retry = 0;
+
+function tell(topic, detail) {
+  for (const listen of [...listeners.get(topic) ?? []]) listen(detail);
+}
+
+function close() {
+  clearTimeout(retry);
+  source?.close();
+  source = null;
+}
+
+function open() {
+  close();
+  if (!account || document.hidden) return;
+  source = new EventSource(apiUrl(`/accounts/${account}/live`));
+  source.addEventListener("ready", () => {
+    offline.set(false);
+    for (const topic of listeners.keys()) if (topic !== "happened") tell(topic);
+  });
+  source.addEventListener("lines", () => tell("lines"));
+  source.addEventListener("happened", ({ data }) => {
+    const event = JSON.parse(data);
+    tell("happened", event);
+    tell(event.event.startsWith("session.") ? "lines" : event.event.startsWith("webhook.") ? "webhooks" : "messages");
+    if (event.event !== "session.qr") tell("deliveries");
+  });
+  source.addEventListener("error", () => {
+    close();
+    retry = setTimeout(async () => {
+      // Says whether it is the gateway that is gone, or the sign-in.
+      await call("GET", `/accounts/${account}`).then(open, (error) => error.code === "offline" && again());
+    }, AGAIN_MS);
+  });
+}
+
+function again() {
+  retry = setTimeout(() => call("GET", "/state").then(open, again), AGAIN_MS);
+}
+
+document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
+
+export function follow(nextAccount) {
+  if (nextAccount === account) return;
+  account = nextAccount;
+  open();
+}
+
+export function listen(topic, heard) {
+  const heardBy = listeners.get(topic) ?? new Set();
+  listeners.set(topic, heardBy.add(heard));
+  return () => heardBy.delete(heard);
+}
+
+/** Loads, and again when one of the topics says so: `{ data, error, loading, reload }`. What was there stays meanwhile. */
+export function useLoad(load, deps, topics = []) {
+  const [state, setState] = useState({ data: null, error: null, loading: true });
+  const turn = useRef(0);
+  const reload = useCallback(async () => {
+    const mine = ++turn.current;
+    try {
+      const data = await load();
+      if (mine === turn.current) setState({ data, error: null, loading: false });
+    } catch (error) {
+      if (mine === turn.current) setState(({ data }) => ({ data, error, loading: false }));
+    }
+  }, deps);
+  useEffect(() => {
+    setState({ data: null, error: null, loading: true });
+    reload();
+    let waiting = 0;
+    const soon = () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(reload, GATHER_MS);
+    };
+    const ends = topics.map((topic) => listen(topic, soon));
+    // Whatever was missed while the gateway was gone.
+    ends.push(offline.subscribe((gone) => gone || soon()));
+    return () => {
+      turn.current++;
+      clearTimeout(waiting);
+      for (const end of ends) end();
+    };
+  }, [reload]);
+  return { ...state, reload };
+}
+
+/** Calls `work` every so often while the tab is seen. */
+export function useEvery(ms, work, on = true) {
+  const latest = useRef(work);
+  latest.current = work;
+  useEffect(() => {
+    if (!on) return;
+    const timer = setInterval(() => document.hidden || latest.current(), ms);
+    return () => clearInterval(timer);
+  }, [ms, on]);
+}

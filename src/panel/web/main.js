@@ -1,0 +1,130 @@
+// The start: language, who is signed in, then the page that the address names.
+import { loadSession, offline, session } from "./api.js";
+import { Frame } from "./frame.js";
+import { html, render, useEffect, useState } from "./html.js";
+import { language, startLanguage, t } from "./i18n.js";
+import { follow } from "./live.js";
+import { go, href, match, place } from "./router.js";
+import { useStore } from "./store.js";
+import { startTheme } from "./theme.js";
+import { Toasts } from "./ui.js";
+
+/** `[path, module, export]`; a page is fetched when it is first opened. */
+const OPEN = [
+  ["/sign-in", "sign_in", "SignIn"],
+  ["/welcome", "welcome", "Welcome"],
+  ["/link-line", "link_line", "LinkLine"],
+];
+const INSIDE = [
+  ["/me", "me", "Me"],
+  ["/accounts/:account", "overview", "Overview"],
+  ["/accounts/:account/lines", "lines", "Lines"],
+  ["/accounts/:account/lines/:line", "line", "Line"],
+  ["/accounts/:account/messages", "messages", "Messages"],
+  ["/accounts/:account/messages/:message", "message", "Message"],
+  ["/accounts/:account/bulks/:bulk", "bulk", "Bulk"],
+  ["/accounts/:account/chats", "chats", "Chats"],
+  ["/accounts/:account/chats/:line", "chats", "Chats"],
+  ["/accounts/:account/chats/:line/:chat", "chats", "Chats"],
+  ["/accounts/:account/send", "send", "Send"],
+  ["/accounts/:account/webhooks", "webhooks", "Webhooks"],
+  ["/accounts/:account/webhooks/:webhook", "webhook", "Webhook"],
+  ["/accounts/:account/events", "events", "Events"],
+  ["/accounts/:account/opt-outs", "opt_outs", "OptOuts"],
+  ["/accounts/:account/key", "key", "Key"],
+  ["/accounts/:account/people", "people", "People"],
+  ["/gateway", "gateway", "Gateway"],
+  ["/gateway/accounts", "gateway_accounts", "Accounts"],
+  ["/gateway/plans", "gateway_plans", "Plans"],
+  ["/gateway/lines", "gateway_lines", "AllLines"],
+  ["/gateway/deliveries", "gateway_deliveries", "Deliveries"],
+  ["/gateway/people", "gateway_people", "Operators"],
+  ["/gateway/audit", "gateway_audit", "AuditLog"],
+];
+
+function find(routes, pathname) {
+  for (const [pattern, module, name] of routes) {
+    const params = match(pattern, pathname);
+    if (params) return { module, name, params, pattern };
+  }
+  return null;
+}
+
+/** The component of a page, once its module is there. */
+function usePage(route) {
+  const [page, setPage] = useState(null);
+  const key = route && `${route.module}.${route.name}`;
+  useEffect(() => {
+    let wanted = true;
+    setPage(null);
+    if (route) {
+      import(`./pages/${route.module}.js`).then(
+        (module) => wanted && setPage({ key, component: module[route.name] }),
+        () => wanted && offline.set(true),
+      );
+    }
+    return () => wanted = false;
+  }, [key]);
+  return page?.key === key ? page.component : null;
+}
+
+const home = ({ operator, accountId }) => operator ? "/gateway" : `/accounts/${accountId}`;
+
+function App() {
+  const at = useStore(place);
+  const who = useStore(session);
+  useStore(language);
+  const [pathname, search] = at.split("?");
+  const open = find(OPEN, pathname);
+  const inside = open ? null : find(INSIDE, pathname);
+  const Page = usePage(open ?? inside);
+  const person = who?.person ?? null;
+  const away = !open && !person;
+  useEffect(() => {
+    if (!who) return;
+    if (away) go(`/sign-in?next=${encodeURIComponent(at)}`, { replace: true });
+    else if (pathname === "/" || pathname === "") go(home(person), { replace: true });
+    else if (pathname === "/sign-in" && person) {
+      const next = new URLSearchParams(search).get("next");
+      go(next?.startsWith("/") && next !== "/" ? next : home(person), { replace: true });
+    }
+  }, [who, at]);
+  const account = inside?.params.account ?? null;
+  useEffect(() => follow(person ? account : null), [account, person]);
+  useEffect(() => {
+    if (Page) document.querySelector("main h1")?.focus({ preventScroll: true });
+  }, [Page]);
+  if (!who || away) return html`<${Toasts} />`;
+  const query = Object.fromEntries(new URLSearchParams(search));
+  const content = Page
+    ? html`<${Page} ...${(open ?? inside).params} query=${query} key=${JSON.stringify((open ?? inside).params)} />`
+    : open || inside || pathname === "/"
+    ? null
+    : html`<div class="empty"><h1 tabindex="-1">${t("There is no such page")}</h1><a href=${href("/")}>${
+      t("To the start")
+    }</a></div>`;
+  if (open) {
+    return html`
+      <div class="alone">
+        <a class="brand" href=${href("/")}><img src=${icon} width="28" height="28" alt="" />Paloma</a>
+        <main>${content}</main>
+        <${Toasts} />
+      </div>
+    `;
+  }
+  return html`<${Frame} account=${account} person=${person} pathname=${pathname}>${content}</${Frame}><${Toasts} />`;
+}
+
+const icon = new URL("icon.svg", import.meta.url).href;
+
+startTheme();
+await startLanguage();
+const start = () =>
+  loadSession().catch((error) => {
+    document.getElementById("app").textContent = error.message;
+    setTimeout(start, 2_000);
+  });
+await start();
+while (!session.get()) await new Promise((resolve) => setTimeout(resolve, 500));
+document.getElementById("app").textContent = "";
+render(html`<${App} />`, document.getElementById("app"));

@@ -1,0 +1,46 @@
+// One bulk: how far it is, and ending it.
+import { api } from "../api.js";
+import { html } from "../html.js";
+import { number, t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { href } from "../router.js";
+import { Ask, Card, Head, Loaded, Time, toast } from "../ui.js";
+
+export function Bulk({ account, bulk: id }) {
+  const bulk = useLoad(async () => (await api(account, "GET", `/bulks/${id}`)).data, [account, id], ["messages"]);
+  const cancel = async () => {
+    await api(account, "DELETE", `/bulks/${id}`);
+    toast(t("What waited is cancelled."));
+    await bulk.reload();
+  };
+  return html`<${Loaded} state=${bulk}>${({ total, queued, sent, failed, eta, sessionId }) =>
+    html`
+      <div class="stack">
+        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${t("Bulk of {n}", {
+          n: number(total),
+        })}>
+            ${queued > 0 && html`
+              <${Ask} title=${t("Cancel what waits?")} button=${t("Cancel what waits")} run=${cancel}
+                text=${html`<p>${
+                  t("{n} messages are not sent; their quota is given back.", { n: number(queued) })
+                }</p>`}>${t("Cancel what waits")}</${Ask}>
+            `}
+          </${Head}>
+          <${Card} pad title=${t("Progress")}><div class="stack">
+            <meter class="meter" aria-label=${t("Progress")} min="0" max=${Math.max(1, total)} value=${total -
+              queued}></meter>
+            <dl class="facts"><dt>${t("sent")}</dt><dd>${number(sent)}</dd><dt>${t("failed")}</dt><dd>${number(
+              failed,
+            )}</dd><dt>${t("waits")}</dt><dd>${number(queued)}</dd>
+              <dt>${t("Done about")}</dt><dd><${Time} at=${eta} /></dd><dt>${t(
+                "Id",
+              )}</dt><dd class="mono">${id}</dd></dl>
+            <div class="row"><a class="button" href=${href(`/accounts/${account}/messages?bulkId=${id}`)}>${t(
+              "Its messages",
+            )}</a>
+              <a class="button" href=${href(`/accounts/${account}/lines/${sessionId}`)}>${t(
+                "Its line",
+              )}</a></div></div></${Card}>
+        </div>
+    `}</${Loaded}>`;
+}

@@ -1,0 +1,57 @@
+// The gateway at a glance: what runs, what waits, how much room is left.
+import { call } from "../api.js";
+import { html } from "../html.js";
+import { bytes, number, t } from "../i18n.js";
+import { useEvery, useLoad } from "../live.js";
+import { href } from "../router.js";
+import { Card, Head, Loaded, Time } from "../ui.js";
+import { AccountTable, NewAccount } from "./gateway_accounts.js";
+
+const LOOK_MS = 15_000;
+const LITTLE_ROOM = 1024 ** 3;
+
+export function Gateway() {
+  const overview = useLoad(async () => (await call("GET", "/operator/overview")).data, []);
+  useEvery(LOOK_MS, overview.reload);
+  return html`<${Loaded} state=${overview}>${(data) => {
+    const lines = data.accounts.reduce((sum, account) => sum + account.lines, 0);
+    const connected = data.accounts.reduce((sum, account) => sum + account.connected, 0);
+    const figures = [
+      [t("Accounts"), number(data.accounts.length), ""],
+      [t("Lines connected"), number(connected), t("of {limit}", { limit: number(lines) })],
+      [t("Messages waiting"), number(data.queued), ""],
+      [t("Free disk"), bytes(data.disk.freeBytes), t("of {limit}", { limit: bytes(data.disk.totalBytes) })],
+    ];
+    return html`
+      <div class="stack">
+        <${Head} title=${t("Gateway")} text=${t("Paloma {version}, up since {time}", {
+          version: data.version,
+          time: new Date(data.startedAt).toLocaleString(),
+        })}>
+              <${NewAccount} reload=${overview.reload} /></${Head}>
+            ${data.disk.freeBytes < LITTLE_ROOM &&
+              html`<p class="note bad">${t("The disk is nearly full: when it is, sending stops.")}</p>`}
+            <div class="grid">${figures.map(([name, value, of]) =>
+              html`
+                <div class="card">
+                  <dl class="pad figure">
+                    <dt>${name}</dt>
+                    <dd>${value} <small>${of}</small></dd>
+                  </dl>
+                </div>
+              `
+            )}</div>
+            <${Card} title=${t("Accounts")} actions=${html`<a href=${href("/gateway/accounts")}>${
+              t("All")
+            }</a>`}><${AccountTable} rows=${data.accounts.slice(0, 8)} /></${Card}>
+            <${Card} title=${t("What runs here")} pad><dl class="facts">
+              <dt>${t("Version")}</dt><dd>${data.version}</dd><dt>Deno</dt><dd>${data.deno}</dd>
+              <dt>${t("WhatsApp Web version")}</dt><dd>${data.webVersion ?? t("the latest")}</dd>
+              <dt>${t("Memory")}</dt><dd>${bytes(data.memoryBytes)}</dd><dt>${t("Store")}</dt><dd>${bytes(
+                data.store.storeBytes,
+              )}</dd>
+              <dt>${t("Started")}</dt><dd><${Time} at=${data.startedAt} /></dd></dl></${Card}>
+          </div>
+    `;
+  }}</${Loaded}>`;
+}

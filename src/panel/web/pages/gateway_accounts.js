@@ -1,0 +1,134 @@
+// The accounts: plan, subscription, use.
+import { call } from "../api.js";
+import { html, useState } from "../html.js";
+import { number, t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { go, href } from "../router.js";
+import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time } from "../ui.js";
+
+export function Accounts() {
+  const overview = useLoad(async () => (await call("GET", "/operator/overview")).data, []);
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Accounts")} text=${t("Each with its own key, lines and quota; none sees another.")}>
+        <${NewAccount} reload=${overview.reload} />
+        </${Head}>
+        <${Loaded} state=${overview}>${({ accounts }) =>
+          html`
+            <${Card}>
+              <${AccountTable} rows=${accounts} reload=${overview.reload} />
+              </${Card}>
+          `}</${Loaded}>
+      </div>
+  `;
+}
+
+export function AccountTable({ rows, reload }) {
+  const now = Date.now();
+  if (rows.length === 0) {
+    return html`
+      <${Empty} title=${t("No account yet")}>
+        <p>${t("An account has an API key, lines and a plan. Make the first one.")}</p>
+        </${Empty}>
+    `;
+  }
+  const use = (used, limit) => limit === null ? number(used) : `${number(used)} / ${number(limit)}`;
+  return html`<${Table} caption=${t("Accounts")} rows=${rows} columns=${[
+    [t("Name"), (row) => html`<a class="main break" href=${href(`/accounts/${row.id}`)}>${row.name}</a>`],
+    [t("Plan"), (row) => row.plan],
+    [
+      t("State"),
+      (row) =>
+        !row.active
+          ? html`<${Badge} kind="bad">${t("deactivated")}</${Badge}>`
+          : row.expiresAt !== null && row.expiresAt <= now
+          ? html`<${Badge} kind="warn">${t("expired")}</${Badge}>`
+          : html`<${Badge} kind="good">${t("active")}</${Badge}>`,
+    ],
+    [t("Lines"), (row) => `${number(row.connected)} / ${number(row.lines)}`],
+    [t("Today"), (row) => row.quota ? use(row.quota.used.daily, row.quota.daily) : "–"],
+    [t("This month"), (row) => row.quota ? use(row.quota.used.monthly, row.quota.monthly) : "–"],
+    [
+      t("Ends"),
+      (row) =>
+        row.expiresAt === null ? html`<span class="soft">${t("never")}</span>` : html`<${Time} at=${row.expiresAt} />`,
+    ],
+    ...(reload ? [["", (row) => html`<${Change} row=${row} reload=${reload} />`, "end"]] : []),
+  ]} />`;
+}
+
+function usePlans() {
+  return useLoad(async () => (await call("GET", "/operator/plans")).data, []).data ?? [];
+}
+
+function PlanField({ wrong, value }) {
+  return html`<${Field} as="select" label=${t("Plan")} name="plan" wrong=${wrong}>${
+    usePlans().map(({ name }) => html`<option value=${name} selected=${name === value}>${name}</option>`)
+  }</${Field}>`;
+}
+
+export function NewAccount() {
+  const [open, setOpen] = useState(false);
+  const create = async ({ name, plan }) => {
+    const { data } = await call("POST", "/operator/accounts", { body: { name, plan } });
+    go(`/accounts/${data.id}`);
+  };
+  return html`<button type="button" class="primary" onClick=${() => setOpen(true)}>${t("New account")}</button>
+    ${
+    open && html`
+      <${Dialog} title=${t("New account")} close=${() => setOpen(false)}>
+        <${Form} submit=${create} button=${t("Make it")} cancel=${() => setOpen(false)}>${(wrong) =>
+          html`
+            <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
+            <${PlanField} wrong=${wrong("plan")} />
+          `}</${Form}></${Dialog}>
+    `
+  }`;
+}
+
+function Change({ row, reload }) {
+  const [open, setOpen] = useState(false);
+  const patch = async (body) => {
+    await call("PATCH", `/operator/accounts/${row.id}`, { body });
+    await reload();
+  };
+  const save = async ({ name, plan, ends }) => {
+    await patch({ name, plan, expiresAt: ends === "" ? null : Date.parse(`${ends}T00:00:00Z`) });
+    setOpen(false);
+  };
+  const ends = row.expiresAt === null ? "" : new Date(row.expiresAt).toISOString().slice(0, 10);
+  return html`<span class="row end"><button type="button" class="small" onClick=${() => setOpen(true)}>${
+    t("Change")
+  }</button>
+    ${
+    row.active
+      ? html`
+        <${Ask} kind="small danger" title=${t("Deactivate {name}?", { name: row.name })} button=${t(
+          "Deactivate",
+        )} run=${() => patch({ active: false })}
+          text=${html`<p>${
+            t("Its key stops working at once. Its lines stay linked, and what is queued goes out.")
+          }</p>`}>${t("Deactivate")}</${Ask}>
+      `
+      : html`
+        <${Ask} kind="small" title=${t("Activate {name}?", { name: row.name })} button=${t("Activate")} run=${() =>
+          patch({ active: true })}
+          text=${html`<p>${t("Its key works again at once.")}</p>`}>${t("Activate")}</${Ask}>
+      `
+  }
+    ${
+    open && html`
+      <${Dialog} title=${row.name} close=${() => setOpen(false)}>
+        <${Form} submit=${save} button=${t("Save")} cancel=${() => setOpen(false)}>${(wrong) =>
+          html`
+            <${Field} label=${t("Name")} name="name" required maxlength="100" defaultValue=${row.name} wrong=${wrong(
+              "name",
+            )} />
+            <${PlanField} value=${row.plan} wrong=${wrong("plan")} />
+            <${Field} label=${t("Subscription ends")} type="date" name="ends" defaultValue=${ends} hint=${t(
+              "Empty: never. At midnight UTC.",
+            )} wrong=${wrong("expiresAt")} />
+          `}</${Form}></${Dialog}>
+    `
+  }</span>`;
+}

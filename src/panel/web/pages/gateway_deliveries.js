@@ -1,0 +1,43 @@
+// Deliveries that ended as failed, of every account.
+import { call } from "../api.js";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { href } from "../router.js";
+import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
+
+export function Deliveries() {
+  const failed = useLoad(async () => (await call("GET", "/operator/deliveries")).data, []);
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Failed deliveries")} text=${t(
+        "Events that a webhook's target would not take, after every retry.",
+      )} />
+      <${Loaded} state=${failed}>${(rows) =>
+        html`<${Card}>${
+          rows.length === 0
+            ? html`
+              <${Empty} title=${t("None")}>
+                <p>${t("Every event reached its target.")}</p>
+                </${Empty}>
+            `
+            : html`<${Table} caption=${t("Failed deliveries")} rows=${rows} keyOf=${(row) =>
+              row.webhookId + row.id} columns=${[
+              [t("Event"), (row) =>
+                html`<a class="main mono" href=${
+                  href(`/accounts/${row.accountId}/webhooks/${row.webhookId}?status=failed`)
+                }>${row.event}</a>`],
+              [t("Account"), (row) => row.accountName],
+              [t("Address"), (row) =>
+                html`<span class="clip">${row.url}</span>`],
+              [t("Last answer"), (row) =>
+                html`<span class="small break">${
+                  row.attempts.at(-1)?.status ?? row.attempts.at(-1)?.error ?? "–"
+                }</span>`],
+              [t("When"), (row) =>
+                html`<${Time} at=${row.createdAt} />`],
+            ]} />`
+        }</${Card}>`}</${Loaded}>
+      </div>
+  `;
+}

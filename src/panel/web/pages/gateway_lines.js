@@ -1,0 +1,46 @@
+// Every line of every account, those in trouble first.
+import { call } from "../api.js";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+import { useEvery, useLoad } from "../live.js";
+import { href } from "../router.js";
+import { Badge, Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
+import { lineKind, lineWord, phone } from "../words.js";
+
+const LOOK_MS = 10_000;
+const ORDER = ["logged_out", "disconnected", "initializing", "qr", "pairing", "connected"];
+
+export function AllLines() {
+  const lines = useLoad(async () => (await call("GET", "/operator/lines")).data, []);
+  useEvery(LOOK_MS, lines.reload);
+  return html`
+    <div class="stack">
+      <${Head} title=${t("All lines")} text=${t("Of every account, those in trouble first.")} />
+      <${Loaded} state=${lines}>${(rows) =>
+        html`<${Card}>${
+          rows.length === 0
+            ? html`
+              <${Empty} title=${t("No line yet")}>
+                <p>${t("Lines are linked on an account's own pages.")}</p>
+                </${Empty}>
+            `
+            : html`<${Table} caption=${t("All lines")} rows=${
+              rows.toSorted((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status))
+            } columns=${[
+              [
+                t("Name"),
+                (row) =>
+                  html`<a class="main break" href=${
+                    href(`/accounts/${row.accountId}/lines/${row.id}`)
+                  }>${row.name}</a>`,
+              ],
+              [t("Account"), (row) => html`<a href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`],
+              [t("State"), (row) => html`<${Badge} kind=${lineKind(row.status)}>${lineWord(row.status)}</${Badge}>`],
+              [t("Number"), (row) => row.phone ? phone(row.phone) : "–"],
+              [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${row.reason}</span>` : ""],
+              [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
+            ]} />`
+        }</${Card}>`}</${Loaded}>
+      </div>
+  `;
+}

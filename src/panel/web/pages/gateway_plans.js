@@ -1,0 +1,99 @@
+// The plan catalogue.
+import { call } from "../api.js";
+import { html, useState } from "../html.js";
+import { number, t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { Card, Dialog, Field, Form, Head, Loaded, Table } from "../ui.js";
+
+const NEW = {
+  name: "",
+  sessions: 1,
+  daily: null,
+  monthly: null,
+  delayMinMs: 5_000,
+  delayMaxMs: 15_000,
+  requestsPerMinute: 600,
+};
+const limitOf = (text) => text.trim() === "" ? null : Number(text);
+
+export function Plans() {
+  const plans = useLoad(async () => (await call("GET", "/operator/plans")).data, []);
+  const [edited, setEdited] = useState(null);
+  const limit = (value) => value === null ? html`<span class="soft">${t("no limit")}</span>` : number(value);
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Plans")} text=${t(
+        "How many lines and messages an account may have, and the pauses between messages.",
+      )}>
+          <button type="button" class="primary" onClick=${() => setEdited(NEW)}>${t("New plan")}</button></${Head}>
+        <${Loaded} state=${plans}>${(rows) =>
+          html`
+            <${Card}>
+              <${Table} caption=${t("Plans")} rows=${rows} keyOf=${(row) => row.name} columns=${[
+                [t("Name"), (row) => html`<strong>${row.name}</strong>`],
+                [t("Accounts"), (row) => number(row.accounts)],
+                [t("Lines"), (row) => number(row.sessions)],
+                [t("A day"), (row) => limit(row.daily)],
+                [t("A month"), (row) => limit(row.monthly)],
+                [t("Pause, seconds"), (row) => `${row.delayMinMs / 1000} – ${row.delayMaxMs / 1000}`],
+                [t("Requests a minute"), (row) => limit(row.requestsPerMinute)],
+                ["", (row) =>
+                  html`<button type="button" class="small" onClick=${() =>
+                    setEdited(row)}>${t("Change")}</button>`, "end"],
+              ]} />
+              </${Card}>
+          `}</${Loaded}>
+        ${edited && html`<${Edit} plan=${edited} close=${() => setEdited(null)} reload=${plans.reload} />`}
+      </div>
+  `;
+}
+
+function Edit({ plan, close, reload }) {
+  const save = async (values) => {
+    await call("PUT", `/operator/plans/${encodeURIComponent(plan.name || values.name)}`, {
+      body: {
+        sessions: Number(values.sessions),
+        daily: limitOf(values.daily),
+        monthly: limitOf(values.monthly),
+        delayMinMs: Math.round(Number(values.delayMinMs) * 1000),
+        delayMaxMs: Math.round(Number(values.delayMaxMs) * 1000),
+        requestsPerMinute: limitOf(values.requestsPerMinute),
+      },
+    });
+    close();
+    await reload();
+  };
+  const count = (name, label, wrong, hint) =>
+    html`
+      <${Field} label=${label} name=${name} type="number" min="0" defaultValue=${plan[name] ?? ""} hint=${hint}
+        wrong=${wrong(name)} />
+    `;
+  return html`
+    <${Dialog} title=${plan.name || t("New plan")} close=${close}>
+      <${Form} submit=${save} button=${t("Save")} cancel=${close}>${(wrong) =>
+        html`
+          ${!plan.name &&
+            html`<${Field} label=${t("Name")} name="name" required pattern="[a-z0-9][a-z0-9_\\-]*" hint=${
+              t("Small letters, digits, - and _.")
+            } wrong=${wrong("name")} />`}
+          ${count("sessions", t("Lines"), wrong)}
+          <div class="grid">${count("daily", t("Messages a day"), wrong, t("Empty: no limit."))}${count(
+            "monthly",
+            t("Messages a month"),
+            wrong,
+            t("Empty: no limit."),
+          )}
+            <${Field} label=${t(
+              "Shortest pause, seconds",
+            )} name="delayMinMs" type="number" step="any" min="0" defaultValue=${plan.delayMinMs / 1000} wrong=${wrong(
+              "delayMinMs",
+            )} />
+            <${Field} label=${t(
+              "Longest pause, seconds",
+            )} name="delayMaxMs" type="number" step="any" min="0" defaultValue=${plan.delayMaxMs / 1000} wrong=${wrong(
+              "delayMaxMs",
+            )} /></div>
+          ${count("requestsPerMinute", t("Requests a minute"), wrong, t("Empty: no limit."))}
+        `}</${Form}></${Dialog}>
+  `;
+}

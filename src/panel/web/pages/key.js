@@ -1,0 +1,95 @@
+// The API key: shown on demand alone, regenerated with a warning, and where it may be used.
+import { call } from "../api.js";
+import { html, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { Ask, Card, Dialog, Field, Form, Head, Loaded, Secret, toast, Work } from "../ui.js";
+
+const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
+
+export function Key({ account }) {
+  const base = `/accounts/${account}`;
+  const about = useLoad(async () => (await call("GET", base)).data, [account]);
+  const [key, setKey] = useState(null);
+  const [fresh, setFresh] = useState(false);
+  const show = async () => setKey((await call("POST", `${base}/key/show`)).data.apiKey);
+  const regenerate = async () => {
+    setKey((await call("POST", `${base}/key/regenerate`)).data.apiKey);
+    setFresh(true);
+  };
+  const sample =
+    `curl -s ${new URL("../../../v1/messages/send/text", import.meta.url).href} -H 'x-api-key: ${key ?? "…"}' \\\n` +
+    `  -H 'content-type: application/json' -d '{"to":"34600111222","text":"Hello"}'`;
+  return html`
+    <div class="stack">
+      <${Head} title=${t("API key")} text=${t("Your systems send it in the header x-api-key.")} />
+      <${Card} title=${t("Key")} pad>
+        <div class="stack">
+          ${key ? html`<${Secret} text=${key} />` : html`
+            <div
+              class="secret"><code aria-label=${t(
+                "The key is hidden",
+              )}>pk_••••••••••••••••••••••••</code><${Work} kind="primary" run=${show}>${t(
+                "Show the key",
+              )}</${Work}></div>
+          `}
+          ${fresh &&
+            html`<p class="note good" role="status">${t("This key works now; the one before does not any more.")}</p>`}
+          <div class="row">${key && html`<button type="button" onClick=${() => setKey(null)}>${t("Hide")}</button>`}
+            <${Ask} title=${t("Make a new key?")} button=${t("Make a new key")} run=${regenerate}
+              text=${html`<p>${t("The present one stops working at once, everywhere it is used.")}</p>`}>${t(
+                "Regenerate",
+              )}</${Ask}></div>
+        </div></${Card}>
+        <${Card} title=${t("Use it")} pad><pre tabindex="0">${sample}</pre></${Card}>
+        <${Loaded} state=${about}>${(data) =>
+          html`<${Places} base=${base} data=${data} reload=${about.reload} />`}</${Loaded}>
+      </div>
+  `;
+}
+
+function Places({ base, data, reload }) {
+  const [left, setLeft] = useState(null);
+  const put = async (places, elsewhere) => {
+    await call("PUT", `${base}/key/places`, { body: { ...places, ...(elsewhere && { elsewhere }) } });
+    setLeft(null);
+    toast(t("Saved; in force now."));
+    await reload();
+  };
+  const save = async ({ allowedIps, allowedDomains }) => {
+    const places = { allowedIps: entries(allowedIps), allowedDomains: entries(allowedDomains) };
+    try {
+      await put(places, false);
+    } catch (error) {
+      if (/lock out/.test(error.fields?.allowedIps ?? "")) setLeft(places);
+      throw error;
+    }
+  };
+  return html`
+    <${Card} title=${t("Where the key works")} pad>
+      <${Form} submit=${save} button=${t("Save")}>${(wrong) =>
+        html`
+          <${Field} as="textarea" label=${t("Allowed addresses")} hint=${t(
+            "IPs or CIDRs, one a line; none is any.",
+          )} name="allowedIps" rows="3" spellcheck="false"
+            placeholder="203.0.113.0/24" defaultValue=${data.allowedIps.join("\n")} wrong=${wrong("allowedIps")} />
+          <${Field} as="textarea" label=${t("Allowed domains of calling pages")} hint=${t(
+            "One a line, subdomains count; none is any.",
+          )} name="allowedDomains" rows="3" spellcheck="false"
+            placeholder="shop.example.com" defaultValue=${data.allowedDomains.join("\n")} wrong=${wrong(
+              "allowedDomains",
+            )} />
+        `}</${Form}>
+        ${left && html`
+          <${Dialog} title=${t("Your own address is not on the list")} close=${() => setLeft(null)}>
+            <p>${t("Calls with the key from where you are now would be refused. Is it used elsewhere only?")}</p>
+            <div
+              class="row end"><button type="button" onClick=${() => setLeft(null)}>${t(
+                "Back to the list",
+              )}</button><${Work} kind="primary danger" run=${() => put(left, true)}>${t(
+                "Save anyway",
+              )}</${Work}></div></${Dialog}>
+        `}
+      </${Card}>
+  `;
+}

@@ -1,0 +1,293 @@
+// One line: linking it, how it fares, what waits on it, and what can be done to it.
+import { api, call, can } from "../api.js";
+import { html, useState } from "../html.js";
+import { number, t, tn, when } from "../i18n.js";
+import { Linking } from "../linking.js";
+import { useEvery, useLoad } from "../live.js";
+import { go, href } from "../router.js";
+import {
+  Ask,
+  Badge,
+  Card,
+  Dialog,
+  Empty,
+  Field,
+  Form,
+  Head,
+  Loaded,
+  OneTimeLink,
+  Table,
+  Time,
+  toast,
+  Work,
+} from "../ui.js";
+import { lineKind, lineWord, messageKind, messageWord, phone } from "../words.js";
+
+const LINKING = ["initializing", "qr", "pairing"];
+const LOOK_MS = 3_000;
+
+export function Line({ account, line: id }) {
+  const one = `/sessions/${id}`;
+  const line = useLoad(async () => (await api(account, "GET", `${one}/status`)).data, [account, id], ["lines"]);
+  const queue = useLoad(async () => (await api(account, "GET", `${one}/queue?limit=200`)).data, [account, id], [
+    "messages",
+    "lines",
+  ]);
+  return html`<${Loaded} state=${line}>${(data) => {
+    const waits = queue.data?.length ?? 0;
+    const unlinked = !data.phone || data.status === "logged_out";
+    return html`
+      <div class="stack">
+        <${Head} back=${[`/accounts/${account}/lines`, t("Lines")]} title=${data.name}
+          text=${data.phone ? phone(data.phone) : t("not linked yet")}>
+          <${Badge} kind=${lineKind(data.status)}>${lineWord(data.status)}</${Badge}>
+              <${Actions} account=${account} line=${data} waits=${waits} reload=${line.reload} />
+            </${Head}>
+            ${data.reason &&
+              html`<p class=${`note ${data.status === "logged_out" ? "bad" : "warn"}`}>${data.reason}</p>`}
+            ${data.restriction &&
+              html`<p class="note warn">${
+                data.restriction.until
+                  ? t(
+                    "WhatsApp restricts this number until {time}: messages to people who have not written first wait.",
+                    { time: when(data.restriction.until) },
+                  )
+                  : t("WhatsApp restricts this number: messages to people who have not written first wait.")
+              }</p>`}
+            ${unlinked && data.status !== "logged_out" && html`<${LinkNow} account=${account} line=${data} />`}
+            ${!unlinked && html`<${Health} account=${account} line=${data} />`}
+            <${Queue} account=${account} line=${data} queue=${queue} />
+          </div>
+    `;
+  }}</${Loaded}>`;
+}
+
+function LinkNow({ account, line }) {
+  const [link, setLink] = useState(null);
+  const linking = useLoad(async () => await api(account, "GET", `/sessions/${line._id}/qr`), [account, line._id], [
+    "lines",
+  ]);
+  // A picture rotates without an event when the round begins anew.
+  useEvery(LOOK_MS, linking.reload, LINKING.includes(line.status));
+  const give = async () => setLink((await call("POST", `/accounts/${account}/lines/${line._id}/customer-link`)).data);
+  const passkey = line.passkey;
+  return html`<${Card} title=${t("Link this line")} pad actions=${html`<${Work} kind="small" run=${give}>${
+    t("Let somebody else link it")
+  }</${Work}>`}>
+    ${
+    passkey
+      ? html`<${Passkey} account=${account} line=${line} />`
+      : html`<${Loaded} state=${linking}>${(data) =>
+        html`<div class="stack">
+      <${Linking} ...${data} />
+      ${
+          data.status === "disconnected" && html`<${Work} kind="primary" run=${() =>
+            api(account, "POST", `/sessions/${line._id}/reconnect`)}>${t("Begin again")}</${Work}>`
+        }
+    </div>`}</${Loaded}>`
+  }
+    ${
+    link && html`
+      <${Dialog} title=${t("A link for your customer")} close=${() => setLink(null)}>
+        <p>${t("Whoever opens it sees the QR of this line and nothing else. It is dead once the line is linked.")}</p>
+        <${OneTimeLink} token=${link.token} page="/link-line" until=${link.expiresAt} />
+        </${Dialog}>
+    `
+  }
+  </${Card}>`;
+}
+
+/** The account's passkey signs for web.whatsapp.com alone, so the signature comes from a tab there, by extension or hand. */
+function Passkey({ account, line }) {
+  const below = `/sessions/${line._id}/passkey`;
+  const asked = useLoad(async () => (await api(account, "GET", below)).data, [account, line._id, line.passkey.stage], [
+    "lines",
+  ]);
+  return html`<${Loaded} state=${asked}>${({ stage, options, code, expiresAt }) =>
+    stage === "confirm"
+      ? html`
+        <div class="stack">
+          <p>${t("Compare this code with the one on the phone.")}</p>
+          <p class="code">${code}</p>
+          <div>
+            <${Work} kind="primary" run=${() => api(account, "POST", `${below}/confirm`)}>${t(
+              "They are the same",
+            )}</${Work}></div></div>
+      `
+      : html`
+        <div class="stack">
+          <p>${t(
+            "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only:",
+            { time: when(expiresAt) },
+          )}</p>
+          <ol class="stack tight steps-text">
+            <li>${t("Open web.whatsapp.com in the browser that has the passkey, and its console (F12).")}</li>
+            <li>${t("Run this there, and use the passkey:")}</li>
+          </ol>
+          <pre class="note">${snippet(options)}</pre>
+          <${Form} submit=${async ({ assertion }) => {
+            await api(account, "POST", below, { body: { assertion: JSON.parse(assertion) } });
+            toast(t("Taken: the phone goes on."));
+          }} button=${t("Hand it in")}>${(wrong) =>
+            html`<${Field} as="textarea" label=${t("What it printed")} name="assertion" required wrong=${
+              wrong("assertion")
+            } />`}</${Form}></div>
+      `}</${Loaded}>`;
+}
+
+const snippet = (options) =>
+  `copy(JSON.stringify((await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(${
+    JSON.stringify(options)
+  }) })).toJSON()))`;
+
+function Actions({ account, line, waits, reload }) {
+  const [renaming, setRenaming] = useState(false);
+  const one = `/sessions/${line._id}`;
+  const wish = (verb) => async () => {
+    await api(account, "POST", `${one}/${verb}`);
+    await reload();
+  };
+  const lost = waits > 0 &&
+    html`<p class="note warn">${
+      tn("1 message waits on this line and will fail.", "{n} messages wait on this line and will fail.", waits)
+    }</p>`;
+  const rename = async ({ name }) => {
+    await api(account, "PATCH", one, { body: { name } });
+    await reload();
+    setRenaming(false);
+  };
+  return html`
+    ${line.status === "connected"
+      ? html`<${Work} run=${wish("disconnect")}>${t("Pause")}</${Work}>`
+      : ["disconnected", "logged_out"].includes(line.status) && html`
+        <${Work} kind="primary" run=${wish("reconnect")}>${line.status === "logged_out"
+          ? t("Link again")
+          : t("Reconnect")}</${Work}>
+      `}
+    ${can("PATCH /v1/sessions/:id") && html`
+      <button type="button" onClick=${() => setRenaming(true)}>${t("Rename")}</button>
+    `}
+    ${line.phone && line.status !== "logged_out" && html`
+      <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${wish("logout")}
+        text=${html`<p>${
+          t("The device is unlinked from the phone. A new QR is needed to link it again.")
+        }</p>${lost}`}>${t("Log out")}</${Ask}>
+    `}
+    <${Ask} title=${t("Delete “{name}”?", { name: line.name })} button=${t("Delete")} run=${async () => {
+      await api(account, "DELETE", one);
+      go(`/accounts/${account}/lines`);
+    }} text=${html`<p>${t("The line is unlinked and removed. Its messages stay in the history.")}</p>${lost}`}>${t(
+      "Delete",
+    )}</${Ask}>
+    ${renaming && html`
+      <${Dialog} title=${t("Rename")} close=${() => setRenaming(false)}>
+        <${Form} submit=${rename} button=${t("Save")} cancel=${() => setRenaming(false)}>${(wrong) =>
+          html`<${Field} label=${t("Name")} name="name" required maxlength="100" defaultValue=${line.name} wrong=${
+            wrong("name")
+          } />`}</${Form}></${Dialog}>
+    `}
+  `;
+}
+
+function Health({ account, line }) {
+  const health = useLoad(
+    async () =>
+      can("GET /v1/sessions/:id/health") ? (await api(account, "GET", `/sessions/${line._id}/health`)).data : null,
+    [account, line._id, line.status],
+    ["lines"],
+  );
+  const data = health.data;
+  return html`
+    <${Card} title=${t("Health")} pad actions=${html`
+      <a class="button small" href=${href(`/accounts/${account}/chats/${line._id}`)}>${t("Chats")}</a>
+      <a class="button small" href=${href(`/accounts/${account}/messages?sessionId=${line._id}`)}>${t("Messages")}</a>
+    `}>
+      <dl class="facts">
+          ${data?.connectedSince && html`
+            <dt>${t("Connected since")}</dt>
+            <dd>
+              <${Time} at=${data.connectedSince} />
+            </dd>
+          `}
+          ${data && html`
+            <dt>${t("Last sign of the network")}</dt><dd><${Time} at=${data.lastFrameAt} />${data.pingMs !== null &&
+              html`
+                <span class="soft">(${number(data.pingMs)} ms)</span>
+              `}</dd>
+            <dt>${t("Last sent")}</dt><dd>
+              <${Time} at=${data.lastSentAt} />
+            </dd>
+            <dt>${t("Last received")}</dt><dd>
+              <${Time} at=${data.lastReceivedAt} />
+            </dd>
+            ${data.newChats && html`
+              <dt>${t("New chats")}</dt>
+              <dd>${t("{used} of {limit}", {
+                used: number(data.newChats.used),
+                limit: number(data.newChats.limit),
+              })}${data.newChats.resetsAt &&
+                html`, ${t("anew from {time}", { time: when(data.newChats.resetsAt) })}`}</dd>
+            `}
+            ${data.undecryptable > 0 && html`
+              <dt>${t("Could not be decrypted")}</dt>
+              <dd>${number(data.undecryptable)}</dd>
+            `}
+            ${data.webVersion && html`
+              <dt>${t("WhatsApp Web version")}</dt>
+              <dd class="mono">${data.webVersion}</dd>
+            `}
+          `}
+          <dt>${t("Linked as")}</dt><dd>${line.phone ? phone(line.phone) : "–"}</dd>
+          <dt>${t("Last used")}</dt><dd><${Time} at=${line.lastUsed} /></dd>
+          <dt>${t("Made")}</dt><dd><${Time} at=${line.createdAt} /></dd>
+          <dt>${t("Id")}</dt><dd class="mono">${line._id}</dd>
+        </dl>
+      </${Card}>
+  `;
+}
+
+function Queue({ account, line, queue }) {
+  const cancel = async (id) => {
+    await api(account, "DELETE", `/messages/${id}`);
+    await queue.reload();
+  };
+  const hold = (verb) => async () => {
+    await api(account, "POST", `/sessions/${line._id}/queue/${verb}`);
+    toast(verb === "pause" ? t("Nothing leaves until you resume.") : t("Messages leave again."));
+    await queue.reload();
+  };
+  const actions = html`
+    <${Work} kind="small"
+      run=${hold("pause")}>${t("Hold the queue")}</${Work}><${Work} kind="small" run=${hold("resume")}>${t(
+        "Resume",
+      )}</${Work}>
+  `;
+  return html`
+    <${Card} title=${t("Queue")} actions=${actions}>
+      <${Loaded} state=${queue}>${(rows) =>
+        rows.length === 0
+          ? html`
+            <${Empty} title=${t("Nothing waits")}>
+              <p>${t("What is sent leaves one by one, with the pauses of the plan.")}</p>
+              </${Empty}>
+          `
+          : html`<${Table} caption=${t("Queue")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
+            ["#", (row) => `${row.position}. ${phone(row.to)}`],
+            [
+              t("State"),
+              (row) => html`<${Badge} kind=${messageKind(row.status)}>${messageWord(row.status)}</${Badge}>`,
+            ],
+            [t("Lane"), (row) => row.priority ?? ""],
+            [t("Leaves about"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
+            [
+              t("Message"),
+              (row) => html`<a href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${t("Look")}</a>`,
+            ],
+            ["", (row) =>
+              row.status === "queued"
+                ? html`<${Work} kind="small danger" run=${() =>
+                  cancel(row.messageId)}>${t("Cancel")}</${Work}>`
+                : "", "end"],
+          ]} />`}</${Loaded}></${Card}>
+  `;
+}

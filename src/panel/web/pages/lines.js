@@ -1,0 +1,88 @@
+// The lines of an account, live, and the dialog that links another.
+import { api, newKey } from "../api.js";
+import { html, useRef, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { go, href } from "../router.js";
+import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time } from "../ui.js";
+import { lineKind, lineWord, phone } from "../words.js";
+
+export function Lines({ account }) {
+  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const [adding, setAdding] = useState(false);
+  const add = html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${t("Link a line")}</button>`;
+  const to = ({ _id }) => `/accounts/${account}/lines/${_id}`;
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Lines")} text=${t(
+        "One phone number each. What is sent goes out on them, what comes in arrives on them.",
+      )}>${add}</${Head}>
+        <${Loaded} state=${lines}>${(rows) =>
+          html`<${Card}>${
+            rows.length === 0
+              ? html`<${Empty} title=${t("No line yet")}><p>${
+                t("Link a WhatsApp number by scanning a QR with its phone, as you would link WhatsApp Web.")
+              }</p>${add}</${Empty}>`
+              : html`<${Table} caption=${t("Lines")} rows=${rows} keyOf=${(row) => row._id} columns=${[
+                [t("Name"), (row) => html`<a class="main break" href=${href(to(row))}>${row.name}</a>`],
+                [t("State"), (row) =>
+                  html`<span class="row"><${Badge} kind=${lineKind(row.status)}>${lineWord(row.status)}</${Badge}>${
+                    row.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`
+                  }</span>`],
+                [t("Number"), (row) =>
+                  row.phone
+                    ? html`<span class="nowrap">${phone(row.phone)}</span>`
+                    : html`<span class="soft">–</span>`],
+                [t("Reason"), (row) =>
+                  row.reason ? html`<span class="soft small break">${row.reason}</span>` : ""],
+                [t("Last used"), (row) =>
+                  html`<${Time} at=${row.lastUsed} />`],
+              ]} />`
+          }</${Card}>`}</${Loaded}>
+        ${adding && html`<${NewLine} account=${account} close=${() => setAdding(false)} />`}
+      </div>
+  `;
+}
+
+function NewLine({ account, close }) {
+  // However often the button is pressed, it is one line.
+  const once = useRef(newKey());
+  const [how, setHow] = useState("qr");
+  const create = async ({ name, number }) => {
+    const body = { name, ...(how === "code" && { pairingPhone: number.replaceAll(/\D/g, "") }) };
+    const { data } = await api(account, "POST", "/sessions", { body, once: once.current });
+    go(`/accounts/${account}/lines/${data._id}`);
+  };
+  const submit = (values) =>
+    create(values).catch((error) => {
+      // A refused try was not made; another one is another.
+      if (error.status) once.current = newKey();
+      throw error;
+    });
+  return html`
+    <${Dialog} title=${t("Link a line")} close=${close}>
+      <${Form} submit=${submit} button=${t("Link")} cancel=${close}>${(wrong) =>
+        html`
+          <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Office")} hint=${t(
+            "For you: it stands in lists and in events.",
+          )}
+            wrong=${wrong("name")} />
+          <fieldset>
+            <legend>${t("How")}</legend>
+            <div class="choice">
+              <label><input type="radio" name="how" value="qr" checked=${how === "qr"} onChange=${() =>
+                setHow("qr")} />${t("QR code")}</label>
+              <label><input type="radio" name="how" value="code" checked=${how === "code"} onChange=${() =>
+                setHow("code")} />${t("Code typed on the phone")}</label>
+            </div>
+          </fieldset>
+          ${how === "code" && html`
+            <${Field} label=${t(
+              "The phone's number",
+            )} name="number" inputmode="tel" required placeholder="34600111222" hint=${t("With the country code.")}
+              wrong=${wrong("pairingPhone")} />
+          `}
+        `}</${Form}>
+      </${Dialog}>
+  `;
+}

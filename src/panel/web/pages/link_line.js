@@ -1,0 +1,52 @@
+// The customer's page: links one line, and is dead after.
+import { call } from "../api.js";
+import { html, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { Linking } from "../linking.js";
+import { useEvery, useLoad } from "../live.js";
+import { Loaded } from "../ui.js";
+
+const EVERY_MS = 2_000;
+
+export function LinkLine() {
+  const token = location.hash.slice(1);
+  const [done, setDone] = useState(false);
+  const line = useLoad(async () => {
+    const { data } = await call("POST", "/link-line", { body: { token } });
+    if (data.status === "connected") setDone(true);
+    return data;
+  }, []);
+  const dead = line.error?.code === "link_dead";
+  useEvery(EVERY_MS, line.reload, !done && !dead);
+  if (dead && !done) {
+    return html`
+      <div class="card">
+        <div class="empty" role="alert">
+          <h1 tabindex="-1">${t("This link is over")}</h1>
+          <p>${t("It was used already, or its time is over. Ask whoever sent it for another.")}</p>
+        </div>
+      </div>
+    `;
+  }
+  return html`<${Loaded} state=${line}>${(data) =>
+    html`
+      <div class="card">
+        <div class="pad stack">
+          ${done
+            ? html`
+              <h1 tabindex="-1">${t("Linked")}</h1>
+              <p class="note good" role="status">${t("“{name}” is connected. You can close this page.", {
+                name: data.name,
+              })}</p>
+            `
+            : html`
+              <h1 tabindex="-1">${t("Link “{name}”", { name: data.name })}</h1>
+              <p class="soft">${t(
+                "You link your WhatsApp number as a device of this service. You can unlink it on your phone at any time.",
+              )}</p>
+              <${Linking} ...${data} />
+            `}
+        </div>
+      </div>
+    `}</${Loaded}>`;
+}

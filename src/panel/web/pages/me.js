@@ -1,0 +1,215 @@
+// One's own login: password, one-time codes, passkeys, where one is signed in; language and colours.
+import { call } from "../api.js";
+import { html, useState } from "../html.js";
+import { language, LANGUAGES, setLanguage, t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { addPasskey, canPasskey } from "../passkeys.js";
+import { setTheme, theme, THEMES } from "../theme.js";
+import { Ask, Badge, Card, Dialog, Field, Form, Head, Loaded, Secret, Table, Time, toast } from "../ui.js";
+
+export function Me() {
+  const me = useLoad(async () => (await call("GET", "/me")).data, []);
+  return html`
+    <div class="stack">
+      <${Loaded} state=${me}>${(data) =>
+        html`
+          <${Head} title=${data.login} text=${data.operator
+            ? t("Operator of the gateway")
+            : t("Member of an account")} />
+          <div class="two">
+            <div class="stack">
+              <${Second} data=${data} reload=${me.reload} />
+              <${SignIns} data=${data} reload=${me.reload} />
+            </div>
+            <div class="stack">
+              <${Look} />
+              <${Password} />
+            </div>
+          </div>
+        `}</${Loaded}>
+      </div>
+  `;
+}
+
+function Look() {
+  const [chosen, setChosen] = useState(theme());
+  const names = { auto: t("As the system"), light: t("Light"), dark: t("Dark") };
+  return html`
+    <${Card} title=${t("This browser")} pad>
+      <div class="form">
+        <${Field} as="select" label=${t("Language")} onChange=${({ target }) => setLanguage(target.value, true)}>
+          ${Object.entries(LANGUAGES).map(([code, name]) =>
+            html`<option value=${code} lang=${code} selected=${code === language.get()}>${name}</option>`
+          )}</${Field}>
+        <${Field} as="select" label=${t("Colours")} onChange=${({ target }) => {
+          setTheme(target.value);
+          setChosen(target.value);
+        }}>${THEMES.map((name) =>
+          html`<option value=${name} selected=${name === chosen}>${names[name]}</option>`
+        )}</${Field}>
+      </div></${Card}>
+  `;
+}
+
+function Password() {
+  const change = async ({ present, password }, form) => {
+    await call("PUT", "/me/password", { body: { present, password } });
+    form.reset();
+    toast(t("Changed. Other browsers are signed out."));
+  };
+  return html`
+    <${Card} title=${t("Password")} pad>
+      <${Form} submit=${change} button=${t("Change")}>${(wrong) =>
+        html`
+          <${Field} label=${t(
+            "Present password",
+          )} name="present" type="password" autocomplete="current-password" required
+            wrong=${wrong("present")} />
+          <${Field} label=${t(
+            "New password",
+          )} name="password" type="password" autocomplete="new-password" minlength="10" required
+            wrong=${wrong("password")} />
+        `}</${Form}></${Card}>
+  `;
+}
+
+function Second({ data, reload }) {
+  const [open, setOpen] = useState(null);
+  const close = () => setOpen(null);
+  return html`<${Card} title=${t("Further proof")}>
+    <ul class="steps">
+      <li><div class="grow"><strong>${t("Authenticator app")}</strong><br /><span class="soft small">${
+    t("A code of six digits, asked for after the password.")
+  }</span></div>
+        ${
+    data.totp
+      ? html`
+        <${Badge}
+          kind="good">${t("on")}</${Badge}><button type="button" class="small danger" onClick=${() =>
+            setOpen("totp-off")}>${t("Remove")}</button>
+      `
+      : html`<button type="button" class="small" onClick=${() => setOpen("totp")}>${t("Set up")}</button>`
+  }</li>
+      ${
+    data.passkeys.map((key) =>
+      html`
+        <li key=${key.id}>
+          <div
+            class="grow"><strong class="break">${key.name}</strong><br /><span class="soft small">${t(
+              "Passkey, last used",
+            )} <${Time} at=${key.lastUsedAt} /></span></div>
+          <${Ask} kind="small danger" title=${t("Remove this passkey?")} button=${t("Remove")} text=${html`<p>${
+            t("It does not open the panel any more.")
+          }</p>`}
+            run=${async () => {
+              await call("DELETE", `/me/passkeys/${encodeURIComponent(key.id)}`);
+              await reload();
+            }}>${t("Remove")}</${Ask}></li>
+      `
+    )
+  }
+      <li><div class="grow"><strong>${t("Passkey")}</strong><br /><span class="soft small">${
+    canPasskey()
+      ? t("Signs you in by fingerprint, face or the device's PIN.")
+      : t("Needs https, or localhost, and a name in the address: browsers take none for numbers.")
+  }</span></div>
+        <button type="button" class="small" disabled=${!canPasskey()} onClick=${() => setOpen("passkey")}>${
+    t("Add a passkey")
+  }</button></li>
+    </ul>
+    ${open === "totp" && html`<${Totp} close=${close} reload=${reload} />`}
+    ${
+    open === "totp-off" && html`
+      <${Dialog} title=${t("Remove the authenticator app?")} close=${close}>
+        <${Form} danger button=${t("Remove")} cancel=${close} submit=${async ({ password }) => {
+          await call("POST", "/me/totp/remove", { body: { password } });
+          close();
+          await reload();
+        }}>${(wrong) => html`<${Proof} wrong=${wrong} />`}</${Form}></${Dialog}>
+    `
+  }
+    ${
+    open === "passkey" && html`
+      <${Dialog} title=${t("Add a passkey")} close=${close}>
+        <${Form} button=${t("Add")} cancel=${close} submit=${async ({ name, password }) => {
+          await addPasskey(name, password);
+          close();
+          await reload();
+        }}>${(wrong) =>
+          html`
+            <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Laptop")} wrong=${wrong(
+              "name",
+            )} />
+            <${Proof} wrong=${wrong} />
+          `}</${Form}></${Dialog}>
+    `
+  }
+  </${Card}>`;
+}
+
+const Proof = ({ wrong }) =>
+  html`
+    <${Field} label=${t("Your password")} name="password" type="password" autocomplete="current-password" required
+      wrong=${wrong("password")} />
+  `;
+
+function Totp({ close, reload }) {
+  const [made, setMade] = useState(null);
+  if (!made) {
+    return html`
+      <${Dialog} title=${t("Set up an authenticator app")} close=${close}>
+        <${Form} button=${t("Continue")} cancel=${close}
+          submit=${async ({ password }) => setMade((await call("POST", "/me/totp", { body: { password } })).data)}>${(
+            wrong,
+          ) => html`<${Proof} wrong=${wrong} />`}</${Form}></${Dialog}>
+    `;
+  }
+  return html`<${Dialog} title=${t("Set up an authenticator app")} close=${close}>
+    <p>${t("Scan this with the app, or type the secret, then give the code that it shows.")}</p>
+    <img class="qr" src=${made.qr} alt=${
+    t("QR code for the app")
+  } width="220" height="220" /><${Secret} text=${made.secret} />
+    <${Form} button=${t("Switch on")} cancel=${close} submit=${async ({ code }) => {
+    await call("POST", "/me/totp/confirm", { body: { code } });
+    close();
+    await reload();
+  }}>${(wrong) =>
+    html`
+      <${Field} label=${t("Code")} name="code" inputmode="numeric" autocomplete="one-time-code" required
+        wrong=${wrong("code")} />
+    `}</${Form}></${Dialog}>`;
+}
+
+function SignIns({ data, reload }) {
+  return html`
+    <${Card} title=${t("Where you are signed in")}>
+      <${Table} caption=${t("Where you are signed in")} rows=${data.signIns} columns=${[
+        [
+          t("Browser"),
+          (row) =>
+            html`<span>${browser(row.userAgent)} ${
+              row.current && html`<${Badge} kind="good">${t("this one")}</${Badge}>`
+            }</span>`,
+        ],
+        [t("Address"), (row) => html`<span class="mono">${row.address}</span>`],
+        [t("Seen"), (row) => html`<${Time} at=${row.seenAt} />`],
+        ["", (row) =>
+          !row.current && html`
+            <${Ask} kind="small danger" title=${t("Sign this browser out?")} button=${t("Sign out")} text=${html`<p>${
+              browser(row.userAgent)
+            }</p>`}
+              run=${async () => {
+                await call("DELETE", `/me/sign-ins/${row.id}`);
+                await reload();
+              }}>${t("Sign out")}</${Ask}>
+          `, "end"],
+      ]} />
+      </${Card}>
+  `;
+}
+
+function browser(agent) {
+  const name = /Edg|Firefox|Chrome|Safari/.exec(agent)?.[0] ?? agent.slice(0, 30);
+  const system = /Android|iPhone|iPad|Windows|Mac OS|Linux/.exec(agent)?.[0];
+  return [name === "Edg" ? "Edge" : name, system].filter(Boolean).join(", ") || "–";
+}

@@ -1,0 +1,91 @@
+// One message: its life with times, its error, cancelling it, sending it again.
+import { api, call, CallError, can, newKey } from "../api.js";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { go, href } from "../router.js";
+import { Badge, Card, Head, Loaded, Time, toast, Work } from "../ui.js";
+import { farthest, messageKind, messageWord, phone } from "../words.js";
+
+export function Message({ account, message: id }) {
+  const message = useLoad(() => find(account, id), [account, id], ["messages"]);
+  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account]);
+  const cancel = async () => {
+    await api(account, "DELETE", `/messages/${id}`);
+    await message.reload();
+  };
+  return html`<${Loaded} state=${message}>${(data) => {
+    const line = lines.data?.find(({ _id }) => _id === data.sessionId);
+    const again = async () => {
+      const body = { sessionId: data.sessionId, to: data.to, text: data.text };
+      const { messageId } = await api(account, "POST", "/messages/send/text", { body, once: newKey() });
+      toast(t("Queued once more."));
+      go(`/accounts/${account}/messages/${messageId}`);
+    };
+    return html`
+      <div class="stack">
+        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${phone(data.to)} text=${line?.name}>
+          <${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>
+              ${data.status === "queued" && html`<${Work} kind="danger" run=${cancel}>${t("Cancel")}</${Work}>`}
+              ${data.type === "text" && ["sent", "failed"].includes(data.status) &&
+                html`<${Work} run=${again}>${t("Send again")}</${Work}>`}
+            </${Head}>
+            ${data.error &&
+              html`<p class="note bad"><strong class="mono">${data.error.code}</strong> ${data.error.message}</p>`}
+            <div class="two">
+              <${Card} title=${t("Content")} pad>
+                <div class="stack tight">
+                  ${data.filename &&
+                    html`<p><strong>${data.filename}</strong> <span class="soft">${data.type}</span></p>`}
+                  ${(data.text ?? data.caption) && html`<p class="turn">${data.text ?? data.caption}</p>`}
+                  <dl class="facts">
+                    <dt>${t("Line")}</dt><dd>${line
+                      ? html`<a href=${href(`/accounts/${account}/lines/${line._id}`)}>${line.name}</a>`
+                      : data.sessionId}</dd>
+                    <dt>${t("Id")}</dt><dd class="mono">${data.messageId}</dd>
+                    <dt>${t("Job")}</dt><dd class="mono">${data.jobId}</dd>
+                    ${data.bulkId && html`
+                      <dt>${t("Bulk")}</dt>
+                      <dd class="mono"><a href=${href(`/accounts/${account}/bulks/${data.bulkId}`)}>${data
+                        .bulkId}</a></dd>
+                    `}
+                  </dl>
+                </div>
+              </${Card}>
+              <${Card} title=${t("Its life")} pad><ol class="life">${lifeOf(data).map(({ status, at }) =>
+                html`
+                  <li key=${status} class=${at === null ? "to-come" : status === "failed" ? "bad" : ""}><span></span>
+                    <span>${messageWord(status)}<br />${at
+                      ? html`<${Time} at=${at} />`
+                      : html`<span class="soft">–</span>`}</span></li>
+                `
+              )}</ol></${Card}>
+            </div>
+          </div>
+    `;
+  }}</${Loaded}>`;
+}
+
+/** By its id where the API can; else by the search, which looks at the newest. */
+async function find(account, id) {
+  if (can("GET /v1/messages/:id")) return (await api(account, "GET", `/messages/${id}`)).data;
+  const { data: [first] } = await call("GET", `/accounts/${account}/search?q=${id}`);
+  if (!first) throw new CallError({ code: "not_found", detail: t("There is no such message.") }, 404);
+  return first;
+}
+
+function lifeOf({ life, status, createdAt, sentAt, deliveredAt, readAt }) {
+  const known = life ?? [
+    { status: "queued", at: createdAt },
+    ...(status === "failed" ? [{ status: "failed", at: createdAt }] : []),
+    ...Object.entries({ sent: sentAt, delivered: deliveredAt, read: readAt }).flatMap(([status, at]) =>
+      at ? [{ status, at }] : []
+    ),
+  ];
+  if (status === "failed") return known;
+  const come = new Set(known.map(({ status }) => status));
+  return [
+    ...known,
+    ...["sent", "delivered", "read"].filter((status) => !come.has(status)).map((status) => ({ status, at: null })),
+  ];
+}

@@ -1,0 +1,112 @@
+// The history: filters in the address, a search over texts, a page at a time.
+import { api, call } from "../api.js";
+import { html, useState } from "../html.js";
+import { number, t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { href, setQuery } from "../router.js";
+import { Badge, Card, Empty, Field, Head, Loaded, Table, Time } from "../ui.js";
+import { farthest, messageKind, messageWord, phone } from "../words.js";
+
+const LIMIT = 25;
+const STATUSES = ["queued", "processing", "sent", "failed"];
+
+export function Messages({ account, query }) {
+  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const { q = "", page = "1", ...rest } = query;
+  const filters = new URLSearchParams(Object.entries(rest).filter(([, value]) => value));
+  const needsSearch = q !== "" || rest.sessionId;
+  const messages = useLoad(
+    async () => {
+      if (needsSearch) {
+        const { data, next } = await call(
+          "GET",
+          `/accounts/${account}/search?${new URLSearchParams({ ...Object.fromEntries(filters), q, page })}`,
+        );
+        return {
+          rows: rest.sessionId ? data.filter((row) => row.sessionId === rest.sessionId) : data,
+          next,
+          total: null,
+        };
+      }
+      const found = await api(account, "GET", `/messages/history?${filters}&page=${page}&limit=${LIMIT}`);
+      const { total } = found.pagination;
+      return { rows: found.data, next: Number(page) * LIMIT < total ? Number(page) + 1 : null, total };
+    },
+    [account, JSON.stringify(query)],
+    ["messages"],
+  );
+  const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
+  const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });
+  const filtered = q !== "" || filters.size > 0;
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Messages")} text=${t("What was sent, newest first, and what became of it.")}>
+          <a class="button primary" href=${href(`/accounts/${account}/send`)}>${t("Try a send")}</a></${Head}>
+        <${Card}>
+          <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
+            <${Search} value=${q} />
+            <${Field} as="select" label=${t("State")} onChange=${set("status")} value=${rest.status ?? ""}>
+              <option value="">${t("all")}</option>${STATUSES.map((status) =>
+                html`<option value=${status} selected=${status === rest.status}>${messageWord(status)}</option>`
+              )}</${Field}>
+            <${Field} as="select" label=${t("Line")} onChange=${set("sessionId")} value=${rest.sessionId ?? ""}>
+              <option value="">${t("all")}</option>${(lines.data ?? []).map(({ _id, name }) =>
+                html`<option value=${_id} selected=${_id === rest.sessionId}>${name}</option>`
+              )}</${Field}>
+            <${Field} label=${t("From")} type="date" value=${rest.from ?? ""} onChange=${set("from")} />
+            <${Field} label=${t("To")} type="date" value=${rest.to ?? ""} onChange=${set("to")} />
+          </form>
+          <${Loaded} state=${messages}>${({ rows, next, total }) =>
+            html`
+              ${rows.length === 0
+                ? html`<${Empty} title=${filtered ? t("Nothing fits") : t("No message yet")}>${
+                  filtered
+                    ? html`<p>${t("Try fewer words, or other days.")}</p>`
+                    : html`<a class="button" href=${href(`/accounts/${account}/send`)}>${t("Try a send")}</a>`
+                }</${Empty}>`
+                : html`<${Table} caption=${t("Messages")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
+                  [t("To"), (row) =>
+                    html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
+                      phone(row.to)
+                    }</a>`],
+                  [t("Content"), (row) =>
+                    html`<span class="clip">${contentOf(row)}</span>`],
+                  [t("State"), (row) =>
+                    html`<${Badge} kind=${messageKind(farthest(row))}>${messageWord(farthest(row))}</${Badge}>`],
+                  [t("Line"), (row) =>
+                    html`<span class="clip">${nameOf(row.sessionId)}</span>`],
+                  [t("Accepted"), (row) =>
+                    html`<${Time} at=${row.createdAt} />`],
+                ]} />`}
+              <footer class="filters">
+                <span class="soft grow">${total === null ? "" : t("{n} in all", { n: number(total) })}</span>
+                ${page !== "1" && html`<button type="button" onClick=${() =>
+                  setQuery({ page: Number(page) > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`}
+                ${next && html`<button type="button" onClick=${() =>
+                  setQuery({ page: String(next) })}>${t("Older")}</button>`}
+              </footer>
+            `}</${Loaded}>
+        </${Card}>
+      </div>
+  `;
+}
+
+function Search({ value }) {
+  const [text, setText] = useState(value);
+  const [timer, setTimer] = useState(0);
+  const onInput = ({ target }) => {
+    setText(target.value);
+    clearTimeout(timer);
+    setTimer(setTimeout(() => setQuery({ q: target.value, page: "" }), 350));
+  };
+  return html`
+    <div class="wide">
+      <${Field} label=${t("Search")} type="search" value=${text} onInput=${onInput} placeholder=${t(
+        "number, text, file, id",
+      )} />
+    </div>
+  `;
+}
+
+export const contentOf = ({ type, text, caption, filename }) =>
+  type === "text" ? text : [filename ?? type, caption].filter(Boolean).join(" · ");

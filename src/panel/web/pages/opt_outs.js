@@ -1,0 +1,87 @@
+// Who does not want to hear from this account, and the words that say so.
+import { api, can } from "../api.js";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { setQuery } from "../router.js";
+import { Ask, Card, Empty, Field, Form, Head, Loaded, Table, Time, toast } from "../ui.js";
+
+const LIMIT = 50;
+
+export function OptOuts({ account, query }) {
+  const page = Number(query.page ?? 1);
+  const outs = useLoad(() => api(account, "GET", `/optouts?page=${page}&limit=${LIMIT}`), [account, page], [
+    "messages",
+  ]);
+  const add = async ({ number }, form) => {
+    await api(account, "PUT", `/optouts/${number.replaceAll(/\D/g, "")}`);
+    form.reset();
+    await outs.reload();
+  };
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Opt-outs")} text=${t("A send to one of these numbers is refused.")} />
+      <div class="two">
+        <${Card} title=${t("Numbers")}>
+          <${Loaded} state=${outs}>${({ data: rows, pagination }) =>
+            rows.length === 0
+              ? html`
+                <${Empty} title=${t("Nobody opted out")}>
+                  <p>${t("Whoever writes one of your words is added here by itself.")}</p>
+                  </${Empty}>
+              `
+              : html`
+                <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) => row.number} columns=${[
+                  [t("Number"), (row) => `+${row.number}`],
+                  [t("Word"), (row) => row.word ?? "–"],
+                  [t("When"), (row) => html`<${Time} at=${row.createdAt ?? row.at ?? null} />`],
+                  ["", (row) =>
+                    html`
+                      <${Ask} kind="small danger" title=${t("Remove {name}?", { name: `+${row.number}` })} button=${t(
+                        "Remove",
+                      )} text=${html`<p>${t("Messages can be sent to this number again.")}</p>`}
+                        run=${async () => {
+                          await api(account, "DELETE", `/optouts/${row.number}`);
+                          await outs.reload();
+                        }}>${t("Remove")}</${Ask}>
+                    `, "end"],
+                ]} />
+                <footer class="filters"><span class="grow"></span>
+                            ${page > 1 && html`<button type="button" onClick=${() =>
+                              setQuery({ page: page > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`}
+                            ${page * LIMIT < pagination.total && html`<button type="button" onClick=${() =>
+                              setQuery({ page: String(page + 1) })}>${t("Older")}</button>`}</footer>
+              `}</${Loaded}></${Card}>
+          <div class="stack">
+            <${Card} title=${t("Add a number")} pad><${Form} submit=${add} button=${t("Add")}>${(wrong) =>
+              html`
+                <${Field} label=${t(
+                  "Number",
+                )} name="number" inputmode="tel" required placeholder="34600111222" wrong=${wrong("number")} />
+              `}</${Form}></${Card}>
+            ${can("PATCH /v1/account") && html`<${Words} account=${account} />`}
+          </div>
+        </div>
+      </div>
+  `;
+}
+
+function Words({ account }) {
+  const about = useLoad(async () => (await api(account, "GET", "/account")).data, [account]);
+  const save = async ({ words }) => {
+    const optOutWords = words.split(/[\n,]+/).map((word) => word.trim()).filter(Boolean);
+    await api(account, "PATCH", "/account", { body: { optOutWords } });
+    toast(t("Saved; in force now."));
+  };
+  return html`
+    <${Card} title=${t("Words")} pad>
+      <${Loaded} state=${about}>${({ optOutWords = [] }) =>
+        html`<${Form} submit=${save} button=${t("Save")}>${(wrong) =>
+          html`
+            <${Field} as="textarea" label=${t("Words that opt a sender out")} name="words" rows="3" hint=${t(
+              "One a line.",
+            )} defaultValue=${optOutWords.join("\n")}
+              wrong=${wrong("optOutWords")} />
+          `}</${Form}>`}</${Loaded}></${Card}>
+  `;
+}

@@ -1,0 +1,99 @@
+// A send, tried: a text or a file, followed until it is read.
+import { api, newKey } from "../api.js";
+import { html, useRef, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { href } from "../router.js";
+import { Badge, Card, Empty, Field, Form, Head, Loaded } from "../ui.js";
+import { farthest, messageKind, messageWord, phone } from "../words.js";
+
+export function Send({ account }) {
+  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const [kind, setKind] = useState("text");
+  const [sent, setSent] = useState([]);
+  const once = useRef(newKey());
+  const send = async ({ sessionId, to, text, caption, file }, form) => {
+    const number = /@/.test(to) ? to.trim() : to.replaceAll(/[\s+()./-]/g, "");
+    const path = kind === "text" ? "/messages/send/text" : "/messages/send/file";
+    let options = { body: { sessionId, to: number, text }, once: once.current };
+    if (kind === "file") {
+      const data = new FormData();
+      for (const [name, value] of Object.entries({ sessionId, to: number, caption })) {
+        if (value) data.append(name, value);
+      }
+      data.append("file", file);
+      options = { form: data, once: once.current };
+    }
+    const { messageId } = await api(account, "POST", path, options).finally(() => once.current = newKey());
+    setSent([messageId, ...sent].slice(0, 5));
+    form.elements.text && (form.elements.text.value = "");
+  };
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Try a send")} text=${t("As your systems would, through the same queue.")} />
+      <${Loaded} state=${lines}>${(list) => {
+        const linked = list.filter(({ phone, status }) => phone && status !== "logged_out");
+        if (linked.length === 0) {
+          return html`
+            <${Card}>
+              <${Empty} title=${t("No line is linked yet")}><a class="button primary" href=${href(
+                `/accounts/${account}/lines`,
+              )}>${t("Link a line")}</a></${Empty}></${Card}>
+          `;
+        }
+        return html`
+          <div class="two">
+            <${Card} title=${t("Message")} pad>
+              <${Form} submit=${send} button=${t("Send")}>${(wrong) =>
+                html`
+                  <${Field} as="select" label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}>${linked.map((
+                    line,
+                  ) => html`<option value=${line._id}>${line.name} (${phone(line.phone)})</option>`)}</${Field}>
+                  <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="34600111222" hint=${t(
+                    "Number with country code, or the JID of a group.",
+                  )} wrong=${wrong("to") ?? wrong("number")} />
+                  <fieldset><legend>${t("Kind")}</legend><div class="choice">
+                    <label><input type="radio" name="kind" checked=${kind === "text"} onChange=${() =>
+                      setKind("text")} />${t("Text")}</label>
+                    <label><input type="radio" name="kind" checked=${kind === "file"} onChange=${() =>
+                      setKind("file")} />${t("File")}</label></div></fieldset>
+                  ${kind === "text"
+                    ? html`<${Field} as="textarea" key="text" label=${t("Text")} name="text" required wrong=${
+                      wrong("text")
+                    } />`
+                    : html`
+                      <${Field} label=${t("File")} key="file" type="file" name="file" required wrong=${wrong("file")} />
+                      <${Field} label=${t("Caption")} key="caption" name="caption" wrong=${wrong("caption")} />
+                    `}
+                `}</${Form}></${Card}>
+                  <${Card} title=${t("What became of it")}>${sent.length === 0
+                    ? html`
+                      <${Empty} title=${t("Nothing sent yet")}>
+                        <p>${t("The states of your message appear here as they come.")}</p>
+                        </${Empty}>
+                    `
+                    : html`<ul class="steps">${
+                      sent.map((id) => html`<${Sent} key=${id} account=${account} id=${id} />`)
+                    }</ul>`}</${Card}>
+                </div>
+        `;
+      }}</${Loaded}>
+      </div>
+  `;
+}
+
+function Sent({ account, id }) {
+  const message = useLoad(
+    async () => {
+      const { data } = await api(account, "GET", "/messages/history?limit=20");
+      return data.find(({ messageId }) => messageId === id) ?? null;
+    },
+    [account, id],
+    ["messages"],
+  );
+  const { data } = message;
+  return html`<li><a class="grow break" href=${href(`/accounts/${account}/messages/${id}`)}>${
+    data ? phone(data.to) : id
+  }</a>
+    ${data && html`<${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>`}</li>`;
+}

@@ -1,0 +1,62 @@
+// Signing in: password, then the code of an app where there is one; or a passkey.
+import { call, loadSession, session } from "../api.js";
+import { html, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { canPasskey, passkeySignIn } from "../passkeys.js";
+import { useStore } from "../store.js";
+import { Field, Form, Work } from "../ui.js";
+
+export function SignIn() {
+  const { hasOperator } = useStore(session);
+  const [second, setSecond] = useState(false);
+  if (!hasOperator) {
+    return html`
+      <div class="card">
+        <div class="pad stack">
+          <h1 tabindex="-1">${t("Welcome")}</h1>
+          <p>${t(
+            "Nobody can sign in yet. The gateway printed a one-time link when it started: open that link to make your login.",
+          )}</p>
+          <p class="soft">${t("It is gone? Make another on the gateway's machine:")}</p>
+          <pre class="note">paloma operator link</pre>
+        </div>
+      </div>
+    `;
+  }
+  const signIn = async ({ login, password, code }) => {
+    try {
+      await call("POST", "/sign-in", { body: { login, password, ...(code && { code }) } });
+    } catch (error) {
+      if (error.code !== "second_factor_required") throw error;
+      if (second) throw error;
+      return setSecond(true);
+    }
+    await loadSession();
+  };
+  const byPasskey = async () => {
+    await passkeySignIn();
+    await loadSession();
+  };
+  return html`
+    <div class="card">
+      <div class="pad stack">
+        <h1 tabindex="-1">${t("Sign in")}</h1>
+        <${Form} submit=${signIn} button=${t("Sign in")}>${(wrong) =>
+          html`
+            <${Field} label=${t(
+              "Login",
+            )} name="login" autocomplete="username" autocapitalize="none" required wrong=${wrong("login")} />
+            <${Field} label=${t("Password")} name="password" type="password" autocomplete="current-password" required
+              wrong=${wrong("password")} />
+            ${second && html`
+              <${Field} label=${t(
+                "Code of your authenticator app",
+              )} name="code" inputmode="numeric" autocomplete="one-time-code" required
+                wrong=${wrong("code")} />
+            `}
+          `}</${Form}>
+        ${canPasskey() && html`<${Work} run=${byPasskey}>${t("Sign in with a passkey")}</${Work}>`}
+        <p class="hint">${t("Forgotten? Whoever runs the gateway can make you a new link.")}</p>
+      </div></div>
+  `;
+}

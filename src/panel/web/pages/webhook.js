@@ -1,0 +1,174 @@
+// One webhook: its deliveries with every attempt, sending again, a test, another secret.
+import { api } from "../api.js";
+import { html, useState } from "../html.js";
+import { t, when } from "../i18n.js";
+import { useEvery, useLoad } from "../live.js";
+import { go, setQuery } from "../router.js";
+import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Time, toast, Work } from "../ui.js";
+import { deliveryKind, deliveryWord } from "../words.js";
+import { chosenEvents, EventChoice } from "./webhooks.js";
+
+const DELIVERY_STATES = ["pending", "delivered", "failed"];
+const LOOK_MS = 5_000;
+
+export function Webhook({ account, webhook: id, query }) {
+  const one = `/webhooks/${id}`;
+  const webhook = useLoad(
+    async () => {
+      const { data } = await api(account, "GET", "/webhooks");
+      return data.find((each) => each.id === id) ??
+        Promise.reject(Object.assign(new Error(t("There is no such webhook."))));
+    },
+    [account, id],
+    ["webhooks"],
+  );
+  const filters = new URLSearchParams(Object.entries({ limit: 20, ...query }));
+  const deliveries = useLoad(
+    () => api(account, "GET", `${one}/deliveries?${filters}`),
+    [account, id, String(filters)],
+    ["deliveries"],
+  );
+  useEvery(LOOK_MS, deliveries.reload, deliveries.data?.data.some(({ status }) => status === "pending") ?? false);
+  const [editing, setEditing] = useState(false);
+  const [secret, setSecret] = useState(null);
+  const change = async (body) => {
+    await api(account, "PUT", one, { body });
+    await webhook.reload();
+  };
+  const test = async () => {
+    await api(account, "POST", `${one}/test`);
+    toast(t("A test event is on its way."));
+    setTimeout(deliveries.reload, 1_000);
+  };
+  return html`<${Loaded} state=${webhook}>${(data) =>
+    html`
+      <div class="stack">
+        <${Head} back=${[`/accounts/${account}/webhooks`, t("Webhooks")]} title=${data.url}>
+          <${Badge} kind=${data.active ? "good" : "warn"}>${data.active ? t("active") : t("off")}</${Badge}>
+            <${Work} kind="primary" run=${test}>${t("Send a test")}</${Work}>
+            <${Work} run=${() => change({ active: !data.active })}>${data.active
+              ? t("Switch off")
+              : t("Switch on")}</${Work}>
+            <button type="button" onClick=${() => setEditing(true)}>${t("Change")}</button>
+            <${Ask} title=${t("Make a new secret?")} button=${t("Make a new secret")} kind="" text=${html`<p>${
+              t("The present one goes on signing beside it for a day, so that you can change over.")
+            }</p>`}
+              run=${async () => setSecret((await api(account, "POST", `${one}/rotate-secret`)).data.secret)}>${t(
+                "New secret",
+              )}</${Ask}>
+            <${Ask} title=${t("Delete this webhook?")} button=${t("Delete")} text=${html`<p>${
+              t("What waits for it is dropped, and its delivery log.")
+            }</p>`}
+              run=${async () => {
+                await api(account, "DELETE", one);
+                go(`/accounts/${account}/webhooks`);
+              }}>${t("Delete")}</${Ask}>
+          </${Head}>
+          ${data.switchedOff &&
+            html`<p class="note bad">${t("The gateway switched it off: {reason}", { reason: data.switchedOff })}</p>`}
+          ${data.previousSecretUntil &&
+            html`<p class="note">${t("Two secrets sign until {time}.", { time: when(data.previousSecretUntil) })}</p>`}
+          <${Card} title=${t(
+            "Deliveries",
+          )} actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
+            <div class="filters"><${Field} as="select" label=${t("State")} onChange=${({ target }) =>
+              setQuery({ status: target.value, before: "" })}>
+              <option value="">${t("all")}</option>${DELIVERY_STATES.map((status) =>
+                html`<option value=${status} selected=${status === query.status}>${deliveryWord(status)}</option>`
+              )}</${Field}></div>
+            <${Loaded} state=${deliveries}>${({ data: rows, next }) =>
+              rows.length === 0
+                ? html`
+                  <${Empty} title=${t("No delivery yet")}>
+                    <p>${t("Each event that is posted appears here with every attempt.")}</p>
+                    </${Empty}>
+                `
+                : html`<ul class="steps">${
+                  rows.map((row) =>
+                    html`<${Delivery} key=${row.id} row=${row} again=${async () => {
+                      await api(account, "POST", `${one}/deliveries/${row.id}/redeliver`);
+                      toast(t("It is delivered again."));
+                      await deliveries.reload();
+                    }} />`
+                  )
+                }</ul>
+          ${
+                  next && html`
+                    <footer
+                      class="filters"><span class="grow"></span><button type="button" onClick=${() =>
+                        setQuery({ before: next })}>${t("Older")}</button></footer>
+                  `
+                }`}</${Loaded}>
+          </${Card}>
+          ${editing && html`
+            <${Dialog} title=${t("Change")} close=${() => setEditing(false)}>
+              <${Form} button=${t("Save")} cancel=${() => setEditing(false)} submit=${async (values) => {
+                const events = chosenEvents(values);
+                await change({ url: values.url, ...(events.length > 0 && { events }) });
+                setEditing(false);
+              }}>${(wrong) =>
+                html`
+                  <${Field} label=${t("Address")} name="url" type="url" required defaultValue=${data.url} wrong=${wrong(
+                    "url",
+                  )} />
+                  <${EventChoice} chosen=${data.events} wrong=${wrong("events")} />
+                `}</${Form}></${Dialog}>
+          `}
+          ${secret && html`
+            <${Dialog} title=${t("Keep this secret")} close=${() => setSecret(null)}>
+              <p>${t("It proves that a request comes from here, and is shown this once.")}</p>
+              <${Secret} text=${secret} />
+              </${Dialog}>
+          `}
+        </div>
+    `}</${Loaded}>`;
+}
+
+function Again({ account, id, reload }) {
+  const [open, setOpen] = useState(false);
+  const submit = async ({ since }) => {
+    const body = { since: new Date(since).toISOString() };
+    const { data } = await api(account, "POST", `/webhooks/${id}/redeliver`, { body });
+    toast(t("{n} deliveries were scheduled.", { n: data.scheduled }));
+    setOpen(false);
+    await reload();
+  };
+  return html`<button type="button" class="small" onClick=${() => setOpen(true)}>${t("Deliver again since…")}</button>
+    ${
+    open && html`
+      <${Dialog} title=${t("Deliver again")} close=${() => setOpen(false)}>
+        <${Form} submit=${submit} button=${t("Deliver again")} cancel=${() => setOpen(false)}>${(wrong) =>
+          html`
+            <${Field} label=${t("Everything since")} name="since" type="datetime-local" required wrong=${wrong(
+              "since",
+            )} />
+          `}</${Form}></${Dialog}>
+    `
+  }`;
+}
+
+function Delivery({ row, again }) {
+  const last = row.attempts.at(-1);
+  return html`
+    <li>
+      <div class="grow stack tight">
+        <div class="row"><strong class="mono">${row.event}</strong><${Badge} kind=${deliveryKind(
+          row.status,
+        )}>${deliveryWord(row.status)}</${Badge}>
+          <span class="soft small">${last
+            ? (last.status ?? last.error)
+            : ""}</span><span class="grow"></span><${Time} at=${row.createdAt} /></div>
+        <details><summary class="small soft">${t("Attempts")} (${row.attempts
+          .length})</summary><ul class="stack tight small">
+          ${row.attempts.map((attempt) =>
+            html`
+              <li
+                class="row"><${Time} at=${attempt.at} /><span class="mono">${attempt.status ?? "–"}</span><span>${Math
+                  .round(attempt.durationMs)} ms</span><span class="soft break">${attempt.error}</span></li>
+            `
+          )}
+          ${row.nextAttemptAt &&
+            html`<li>${t("Next attempt: {time}", { time: when(row.nextAttemptAt) })}</li>`}</ul></details>
+      </div><${Work} kind="small" run=${again}>${t("Deliver again")}</${Work}></li>
+  `;
+}

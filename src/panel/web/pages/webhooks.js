@@ -1,0 +1,93 @@
+// Where events are posted: the list, and the dialog for another.
+import { api, newKey } from "../api.js";
+import { html, useRef, useState } from "../html.js";
+import { t, tn } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { go, href } from "../router.js";
+import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time } from "../ui.js";
+import { EVENTS } from "../event_names.js";
+
+export function Webhooks({ account }) {
+  const webhooks = useLoad(async () => (await api(account, "GET", "/webhooks")).data, [account], ["webhooks"]);
+  const [adding, setAdding] = useState(false);
+  const add = html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${
+    t("Add a webhook")
+  }</button>`;
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Webhooks")} text=${t(
+        "Each event is posted to them, signed, and tried again when your side is down.",
+      )}>${add}</${Head}>
+        <${Loaded} state=${webhooks}>${(rows) =>
+          html`<${Card}>${
+            rows.length === 0
+              ? html`<${Empty} title=${t("No webhook yet")}><p>${
+                t("Register an address of yours, and hear of every message that is sent, delivered, read or received.")
+              }</p>${add}</${Empty}>`
+              : html`<${Table} caption=${t("Webhooks")} rows=${rows} columns=${[
+                [t("Address"), (row) =>
+                  html`<a class="main break" href=${href(`/accounts/${account}/webhooks/${row.id}`)}>${row.url}</a>`],
+                [t("State"), (row) =>
+                  html`<${Badge} kind=${row.active ? "good" : "warn"}>${
+                    row.active ? t("active") : t("off")
+                  }</${Badge}>`],
+                [t("Events"), (row) =>
+                  row.events.length >= EVENTS.length ? t("all") : tn("1 event", "{n} events", row.events.length)],
+                [t("Made"), (row) =>
+                  html`<${Time} at=${row.createdAt} />`],
+              ]} />`
+          }</${Card}>`}</${Loaded}>
+        ${adding && html`<${NewWebhook} account=${account} close=${() => setAdding(false)} />`}
+      </div>
+  `;
+}
+
+function NewWebhook({ account, close }) {
+  const once = useRef(newKey());
+  const [made, setMade] = useState(null);
+  const submit = async (values) => {
+    const events = chosenEvents(values);
+    const body = { url: values.url, ...(events.length > 0 && { events }) };
+    try {
+      setMade((await api(account, "POST", "/webhooks", { body, once: once.current })).data);
+    } catch (error) {
+      if (error.status) once.current = newKey();
+      throw error;
+    }
+  };
+  if (made) {
+    const leave = () => go(`/accounts/${account}/webhooks/${made.id}`);
+    return html`
+      <${Dialog} title=${t("Keep this secret")} close=${leave}>
+        <p>${t("It proves that a request comes from here, and is shown this once.")}</p>
+        <${Secret} text=${made.secret} />
+        <div class="row end"><button type="button" class="primary" onClick=${leave}>${t("I have it")}</button></div>
+        </${Dialog}>
+    `;
+  }
+  return html`
+    <${Dialog} title=${t("Add a webhook")} close=${close}>
+      <${Form} submit=${submit} button=${t("Add")} cancel=${close}>${(wrong) =>
+        html`
+          <${Field} label=${t("Address")} name="url" type="url" required placeholder="https://example.com/paloma"
+            wrong=${wrong("url")} />
+          <${EventChoice} wrong=${wrong("events")} />
+        `}</${Form}></${Dialog}>
+  `;
+}
+
+export const chosenEvents = (values) => EVENTS.filter((name) => values[name]);
+
+export function EventChoice({ chosen = [], wrong }) {
+  return html`<fieldset><legend>${t("Events (none marked: all)")}</legend><div class="grid">${
+    EVENTS.map((name) =>
+      html`
+        <label class="check"
+          key=${name}><input type="checkbox" name=${name} defaultChecked=${chosen.includes(
+            name,
+          )} /><span class="mono">${name}</span></label>
+      `
+    )
+  }</div>
+    ${wrong && html`<span class="wrong">${wrong}</span>`}</fieldset>`;
+}

@@ -1,0 +1,42 @@
+// A one-time link, opened: its owner chooses a login.
+import { call, loadSession } from "../api.js";
+import { html } from "../html.js";
+import { t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { go } from "../router.js";
+import { Field, Form, Loaded } from "../ui.js";
+
+export function Welcome() {
+  const token = location.hash.slice(1);
+  const link = useLoad(async () => (await call("POST", "/welcome", { body: { token } })).data, []);
+  const join = async ({ login, password, again }) => {
+    if (password !== again) throw Object.assign(new Error(), { fields: { again: t("The two passwords differ.") } });
+    const { data } = await call("POST", "/join", { body: { token, login, password } });
+    await loadSession();
+    go(data.accountId ? `/accounts/${data.accountId}` : "/gateway", { replace: true });
+  };
+  return html`<${Loaded} state=${link}>${({ kind, accountName }) =>
+    html`
+      <div class="card">
+        <div class="pad stack">
+          <h1 tabindex="-1">${kind === "operator"
+            ? t("Make the operator's login")
+            : t("Join {name}", { name: accountName })}</h1>
+          <p class="soft">${kind === "operator"
+            ? t("An operator runs the gateway: accounts, plans, and every line.")
+            : t("You will see this account's lines and messages, and nothing of any other.")}</p>
+          <${Form} submit=${join} button=${t("Make the login")}>${(wrong) =>
+            html`
+              <${Field} label=${t("Login")} name="login" autocomplete="username" autocapitalize="none" required
+                hint=${t("A name or an e-mail address.")} wrong=${wrong("login")} />
+              <${Field} label=${t(
+                "Password",
+              )} name="password" type="password" autocomplete="new-password" required minlength="10"
+                hint=${t("At least 10 characters; a sentence is easy to keep in mind.")} wrong=${wrong("password")} />
+              <${Field} label=${t(
+                "The same again",
+              )} name="again" type="password" autocomplete="new-password" required wrong=${wrong("again")} />
+            `}</${Form}>
+        </div></div>
+    `}</${Loaded}>`;
+}

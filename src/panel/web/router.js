@@ -1,0 +1,44 @@
+// Real addresses without page loads. Paths are below `/panel`, wherever that stands.
+import { makeStore } from "./store.js";
+
+const base = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
+
+export const path = () => location.pathname.slice(base.length).replace(/\/$/, "") + location.search || "/";
+/** The address now: path and query. */
+export const place = makeStore(path());
+export const href = (to) => base + to;
+
+export function go(to, { replace = false } = {}) {
+  if (to === place.get()) return;
+  history[replace ? "replaceState" : "pushState"](null, "", href(to));
+  place.set(path());
+  if (!replace) scrollTo(0, 0);
+}
+
+/** A change of the query alone: filters, pages. */
+export function setQuery(changes) {
+  const [pathname, search] = place.get().split("?");
+  const query = new URLSearchParams(search);
+  for (const [name, value] of Object.entries(changes)) value ? query.set(name, value) : query.delete(name);
+  go(pathname + (query.size ? `?${query}` : ""), { replace: true });
+}
+
+addEventListener("popstate", () => place.set(path()));
+
+/** Links of ours change the page; with a key held, or to elsewhere, the browser does as it does. */
+addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  if (link.target || link.origin !== location.origin || !link.pathname.startsWith(base)) return;
+  if (link.hash && link.pathname === location.pathname) return;
+  event.preventDefault();
+  go(link.pathname.slice(base.length).replace(/\/$/, "") + link.search || "/");
+});
+
+/** The values of `/accounts/:account/lines/:id` in the path, or null where it does not fit. */
+export function match(pattern, pathname) {
+  const names = [];
+  const source = pattern.replaceAll(/:(\w+)/g, (_, name) => names.push(name) && "([^/]+)");
+  const found = new RegExp(`^${source}/?$`).exec(pathname);
+  return found && Object.fromEntries(names.map((name, i) => [name, decodeURIComponent(found[i + 1])]));
+}

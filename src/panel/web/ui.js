@@ -1,0 +1,254 @@
+// The pieces that pages are made of.
+import { CallError } from "./api.js";
+import { html, useEffect, useRef, useState } from "./html.js";
+import { exactly, t, when } from "./i18n.js";
+import { href } from "./router.js";
+import { makeStore, useStore } from "./store.js";
+
+const TOAST_MS = 6_000;
+const toasts = makeStore([]);
+let lastToast = 0;
+
+/** Says something in a corner, for some seconds. */
+export function toast(text, kind = "") {
+  const id = ++lastToast;
+  toasts.set([...toasts.get(), { id, text, kind }]);
+  setTimeout(() => toasts.set(toasts.get().filter((other) => other.id !== id)), TOAST_MS);
+}
+
+export function Toasts() {
+  return html`
+    <div class="toasts" role="status" aria-live="polite">
+      ${useStore(toasts).map(({ id, text, kind }) => html`<div key=${id} class=${`toast ${kind}`}>${text}</div>`)}
+    </div>
+  `;
+}
+
+/** Runs work of a button or a form, once at a time: `[run, busy, error]`. Without a form, errors become toasts. */
+export function useWork({ quiet = false } = {}) {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(null);
+  const running = useRef(false);
+  const run = async (work) => {
+    if (running.current) return;
+    running.current = true;
+    setBusy(true);
+    setError(null);
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof CallError)) console.error(error);
+      if (quiet) setError(error);
+      else toast(error.message, "bad");
+    } finally {
+      running.current = false;
+      setBusy(false);
+    }
+  };
+  return [run, busy, error];
+}
+
+export function Work({ run, kind = "", disabled = false, children, ...rest }) {
+  const [work, busy] = useWork();
+  return html`<button type="button" class=${kind} disabled=${busy || disabled} onClick=${() =>
+    work(run)} ...${rest}>${children}</button>`;
+}
+
+/** A form whose errors stand below its fields, or above its button. `submit(values)`; `children(errorsOf)`. */
+export function Form({ submit, children, button, danger = false, cancel }) {
+  const [run, busy, error] = useWork({ quiet: true });
+  const onSubmit = (event) => {
+    event.preventDefault();
+    run(() => submit(Object.fromEntries(new FormData(event.target)), event.target));
+  };
+  const wrong = error?.fields ?? {};
+  const shown = new Set();
+  const of = (name) => {
+    shown.add(name);
+    return wrong[name] ?? null;
+  };
+  const inside = children(of);
+  const above = error && ![...shown].some((name) => wrong[name]) ? error.message : null;
+  return html`
+    <form class="form" onSubmit=${onSubmit}>
+      ${inside}
+      <div role="alert">${above && html`<p class="note bad">${above}</p>`}</div>
+      <div class="row">
+        <button class=${`primary ${danger ? "danger" : ""}`} disabled=${busy}>${button}</button>
+        ${cancel && html`<button type="button" onClick=${cancel}>${t("Cancel")}</button>`}
+      </div>
+    </form>
+  `;
+}
+
+let fieldCount = 0;
+
+export function Field({ label, hint, wrong, as = "input", children, ...rest }) {
+  const id = useRef(null);
+  id.current ??= `f${++fieldCount}`;
+  const described = [hint && `${id.current}h`, wrong && `${id.current}w`].filter(Boolean).join(" ") || undefined;
+  const invalid = wrong ? "true" : undefined;
+  return html`
+    <div class="label">
+      <label for=${id.current}>${label}</label>
+      <${as} id=${id.current} aria-describedby=${described} aria-invalid=${invalid}
+        ...${rest}>${children}</${as}>
+      ${hint && html`<small id=${`${id.current}h`}>${hint}</small>`}
+      ${wrong && html`<span class="wrong" id=${`${id.current}w`}>${wrong}</span>`}
+    </div>
+  `;
+}
+
+export function Dialog({ title, close, children }) {
+  const ref = useRef(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    ref.current.showModal();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  const onCancel = (event) => {
+    event.preventDefault();
+    close();
+  };
+  return html`
+    <dialog ref=${ref} onCancel=${onCancel} aria-labelledby="dialog-title">
+      <div class="inside">
+        <div class="head"><h2 id="dialog-title">${title}</h2>
+          <button type="button" class="plain small" aria-label=${t("Close")} onClick=${close}>✕</button></div>
+        ${children}
+      </div>
+    </dialog>
+  `;
+}
+
+/** A button that first says what is lost. */
+export function Ask({ title, text, button, run, kind = "danger", children, disabled }) {
+  const [open, setOpen] = useState(false);
+  const [work, busy, error] = useWork({ quiet: true });
+  const go = () =>
+    work(async () => {
+      await run();
+      setOpen(false);
+    });
+  return html`
+    <button type="button" class=${kind} disabled=${disabled} onClick=${() => setOpen(true)}>${children}</button>
+    ${open && html`
+      <${Dialog} title=${title} close=${() => setOpen(false)}>
+        <div class="stack tight">${text}</div>
+        <div role="alert">${error && html`<p class="note bad">${error.message}</p>`}</div>
+        <div class="row end">
+          <button type="button" onClick=${() => setOpen(false)}>${t("Cancel")}</button>
+          <button type="button" class="primary danger" disabled=${busy} onClick=${go}>${button}</button>
+        </div>
+        </${Dialog}>
+    `}
+  `;
+}
+
+export function Card({ title, actions, pad = false, kind = "", children }) {
+  return html`
+    <section class=${`card ${kind}`}>
+      ${title && html`<header><h2>${title}</h2>${actions && html`<div class="row">${actions}</div>`}</header>`}
+      ${pad ? html`<div class="pad">${children}</div>` : children}
+    </section>
+  `;
+}
+
+export function Head({ title, text, back, children }) {
+  return html`
+    <div class="head">
+      <div class="grow">
+        ${back && html`<div class="crumbs"><a href=${href(back[0])}>← ${back[1]}</a></div>`}
+        <h1 tabindex="-1">${title}</h1>
+        ${text && html`<p>${text}</p>`}
+      </div>
+      <div class="row">${children}</div>
+    </div>
+  `;
+}
+
+/** Says what there is to do where there is nothing to see. */
+export function Empty({ title, children }) {
+  return html`<div class="empty"><strong>${title}</strong>${children}</div>`;
+}
+
+export function Badge({ kind = "", children }) {
+  return html`<span class=${`badge ${kind}`}>${children}</span>`;
+}
+
+export function Time({ at }) {
+  if (at === null || at === undefined) return html`<span class="soft">–</span>`;
+  return html`<time class="nowrap" dateTime=${new Date(at).toISOString()} title=${exactly(at)}>${when(at)}</time>`;
+}
+
+/** Rows of a table that become cards on a phone. `columns`: `[name, cell(row), class?]`. */
+export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+      <table class="cards">
+        <thead>
+          <tr>${columns.map(([name, , kind]) =>
+            html`<th class=${kind ?? ""} scope="col">${
+              name || html`<span class="soft" aria-hidden="true"></span>`
+            }</th>`
+          )}</tr>
+        </thead>
+        <tbody>${rows.map((row) =>
+          html`
+            <tr key=${keyOf(row)}>${columns.map(([name, cell, kind]) =>
+              html`<td class=${kind ?? ""} data-name=${name}>${cell(row)}</td>`
+            )}</tr>
+          `
+        )}</tbody>
+      </table>
+    </div>
+  `;
+}
+
+/** Whatever was loaded, or why not. */
+export function Loaded({ state, children }) {
+  if (state.data !== null) return children(state.data);
+  if (state.error) {
+    return html`
+      <div class="card">
+        <div class="empty" role="alert"><strong>${t("This could not be loaded")}</strong>
+            <p>${state.error.message}</p><button type="button" onClick=${state.reload}>${t("Try again")}</button></div>
+      </div>
+    `;
+  }
+  return html`<p class="soft" role="status">${t("Loading…")}</p>`;
+}
+
+export function Copy({ text, label }) {
+  const [done, setDone] = useState(false);
+  const copy = async ({ target }) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setDone(true);
+      setTimeout(() => setDone(false), 2_000);
+    } catch {
+      // Over plain http browsers offer no clipboard: it is marked, to be copied by hand.
+      const code = target.parentElement.querySelector("code, pre");
+      if (code) getSelection().selectAllChildren(code);
+    }
+  };
+  return html`<button type="button" class="small" onClick=${copy}>${done ? t("Copied") : label ?? t("Copy")}</button>`;
+}
+
+/** A secret or a link, with a button to copy it. */
+export function Secret({ text }) {
+  return html`<div class="secret"><code>${text}</code><${Copy} text=${text} /></div>`;
+}
+
+/** What opens somebody's way in, once. The address is that of this page, as the person here sees the gateway. */
+export function OneTimeLink({ token, page, until }) {
+  const url = `${location.origin}${href(page)}#${token}`;
+  return html`
+    <div class="stack tight">
+      <${Secret} text=${url} />
+      <p class="hint">${t("Good once, until {time}. Whoever has it can use it: send it to that person alone.", {
+        time: when(until),
+      })}</p>
+    </div>
+  `;
+}

@@ -1,0 +1,49 @@
+// The words and colours of states, the same on every page.
+import { t } from "./i18n.js";
+
+export const lineWord = (status) =>
+  ({
+    initializing: t("starting"),
+    qr: t("waits for a scan"),
+    pairing: t("waits for the code"),
+    connected: t("connected"),
+    disconnected: t("disconnected"),
+    logged_out: t("logged out"),
+  })[status] ?? status;
+export const lineKind = (status) =>
+  ({
+    connected: "good",
+    qr: "info",
+    pairing: "info",
+    disconnected: "warn",
+    logged_out: "bad",
+  })[status] ?? "";
+
+export const messageWord = (status) =>
+  ({
+    queued: t("queued"),
+    processing: t("on its way"),
+    sent: t("sent"),
+    failed: t("failed"),
+    delivered: t("delivered"),
+    read: t("read"),
+    edited: t("edited"),
+    revoked: t("deleted"),
+  })[status] ?? status;
+export const messageKind = (status) =>
+  ({ sent: "good", delivered: "good", read: "good", failed: "bad", processing: "info" })[status] ?? "";
+
+/** What became of a message as far as is known: read and delivered lie behind `sent`. */
+export const farthest = ({ status, deliveredAt, readAt }) => readAt ? "read" : deliveredAt ? "delivered" : status;
+
+export const deliveryWord = (status) =>
+  ({
+    pending: t("waits"),
+    delivered: t("delivered"),
+    succeeded: t("delivered"),
+    failed: t("failed"),
+  })[status] ?? status;
+export const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
+
+/** A number as people read it; a JID as it is. */
+export const phone = (to) => /^\d+$/.test(to) ? `+${to}` : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");

@@ -1,0 +1,226 @@
+/** What people of an account see and do in the panel, and that it is never another's. */
+import assert from "node:assert/strict";
+import { type ApiWorld, withApi } from "../../support/api_world.ts";
+import { joined, PanelVisit } from "../../support/panel_visit.ts";
+
+const below = ({ account }: ApiWorld, path = "") => `/accounts/${account.id}${path}`;
+
+/** Every route of `/panel/api` that names an account or an operator's matter, read from the app itself. */
+function routesOf(world: ApiWorld): { method: string; path: string }[] {
+  return world.app.routes.filter(({ path, method }) => path.startsWith("/panel/api") && method !== "ALL");
+}
+
+Deno.test("the API answers whoever is signed in as it answers the key, at no cost to its rate limit", () =>
+  withApi(async (world) => {
+    const sessionId = await world.linkedSession();
+    const ana = await joined(world, "ana", world.account.id);
+    for (let i = 0; i < 5; i++) {
+      const { status, headers, body } = await ana.ask("GET", below(world, "/v1/sessions"));
+      assert.equal(status, 200);
+      assert.equal(headers.get("ratelimit-limit"), null);
+      assert.equal(body.data[0]._id, sessionId);
+    }
+    const key = () => world.call("GET", "/v1/account");
+    for (const expected of [200, 200, 429]) {
+      const response = await key();
+      await response.body?.cancel();
+      assert.equal(response.status, expected);
+    }
+    const message = { sessionId, to: "34600111222", text: "hello" };
+    const headers = { "idempotency-key": "one" };
+    const send = () => ana.ask("POST", below(world, "/v1/messages/send/text"), message, { headers });
+    const [first, second] = [await send(), await send()];
+    assert.deepEqual([first.status, second.body.messageId], [202, first.body.messageId]);
+    const wrong = await ana.ask("POST", below(world, "/v1/messages/send/text"), { ...message, to: "nobody" });
+    assert.deepEqual([wrong.status, wrong.body.code], [400, "validation_failed"]);
+    const log = await ana.get(below(world, "/audit"));
+    assert.equal(log[0].action, "POST /v1/messages/send/text");
+    assert.equal(log[0].login, "ana");
+  }, { plan: { requestsPerMinute: 2 } }));
+
+Deno.test("no route lets a member near another account, or an operator's matters, and none answers a stranger", () =>
+  withApi(async (world) => {
+    const { account: other } = await world.accounts.create({ name: "other", plan: "tested" });
+    await joined(world, "root", null);
+    const ana = await joined(world, "ana", world.account.id);
+    const own = await world.linkedSession();
+    let checked = 0;
+    for (const { method, path } of routesOf(world)) {
+      const isAccount = path.includes(":accountId");
+      const isOperator = path.startsWith("/panel/api/operator/");
+      if (!isAccount && !isOperator) continue;
+      checked++;
+      const real = path.replace("/panel/api", "").replace(":accountId", other.id).replace(":sessionId", own)
+        .replace("/*", "/sessions").replace(/:\w+(\{[^}]*\})?/g, "x");
+      const stranger = await new PanelVisit(world).ask(method, real, method === "GET" ? undefined : {});
+      assert.deepEqual([stranger.status, stranger.body.code], [401, "sign_in_required"], `${method} ${path}`);
+      const { status, body } = await ana.ask(method, real, method === "GET" ? undefined : {});
+      const expected = isOperator ? [403, "not_permitted"] : [404, "not_found"];
+      assert.deepEqual([status, body.code], expected, `${method} ${path}`);
+      assert.ok(!JSON.stringify(body).includes("other"), "the other's name");
+    }
+    assert.ok(checked > 25, `only ${checked} routes were checked`);
+    const list = await ana.ask("GET", `/accounts/${other.id}/v1/sessions`);
+    assert.equal(list.status, 404);
+    const line = await ana.ask("GET", `/accounts/${other.id}/lines/${own}/chats`);
+    assert.equal(line.status, 404);
+  }));
+
+Deno.test("a member's own account never shows another's line, webhook or message by its id", () =>
+  withApi(async (world) => {
+    const { account: other } = await world.accounts.create({ name: "other", plan: "tested" });
+    const bob = await joined(world, "bob", other.id);
+    const line = await world.linkedSession();
+    const send = await world.call("POST", "/v1/messages/send/text", {
+      json: { sessionId: line, to: "34600111222", text: "secret" },
+    });
+    const { messageId } = await send.json();
+    const base = `/accounts/${other.id}`;
+    for (
+      const path of [
+        `/v1/sessions/${line}/status`,
+        `/v1/sessions/${line}/qr`,
+        `/v1/messages/${messageId}/status`,
+        `/lines/${line}/chats`,
+        `/lines/${line}/chats/34600111222`,
+      ]
+    ) {
+      assert.equal((await bob.ask("GET", base + path)).status, 404, path);
+    }
+    assert.equal((await bob.ask("POST", `${base}/lines/${line}/customer-link`)).status, 404);
+    assert.deepEqual((await bob.ask("GET", `${base}/search?q=secret`)).body.data, []);
+  }));
+
+Deno.test("an expired or deactivated account can be looked at, or not, but not sent from", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    await world.accounts.update(world.account.id, { expiresAt: world.runtime.clock.now() });
+    assert.equal((await ana.ask("GET", below(world, "/v1/sessions"))).status, 200);
+    const send = await ana.ask("POST", below(world, "/v1/sessions"), { name: "late" });
+    assert.deepEqual([send.status, send.body.code], [403, "subscription_expired"]);
+    await world.accounts.update(world.account.id, { active: false });
+    assert.equal((await ana.ask("GET", below(world, "/v1/sessions"))).body.code, "account_deactivated");
+  }));
+
+Deno.test("the key is shown on demand, regenerated at once, and one of many regenerations counts", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const pages = await Promise.all([ana.get(below(world)), ana.get("/me"), ana.get("/state")]);
+    assert.ok(!JSON.stringify(pages).includes(world.apiKey));
+    const shown = await ana.ask("POST", below(world, "/key/show"));
+    assert.equal(shown.body.data.apiKey, world.apiKey);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => ana.ask("POST", below(world, "/key/regenerate"))),
+    );
+    const keys = answers.flatMap(({ status, body }) => status === 200 ? [body.data.apiKey] : []);
+    const valid = await Promise.all(keys.map(async (key) => (await world.accounts.authenticate(key)) !== null));
+    assert.equal(valid.filter(Boolean).length, 1);
+    const old = await world.call("GET", "/v1/account");
+    assert.equal((await old.json()).code, "api_key_invalid");
+    assert.deepEqual((await ana.get(below(world, "/audit"))).map((row: { action: string }) => row.action).slice(-2), [
+      "key_shown",
+      "joined",
+    ]);
+  }));
+
+Deno.test("an address limit that leaves out where the person is, is refused until they say that it is meant", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const put = (body: object) => ana.ask("PUT", below(world, "/key/places"), { allowedDomains: [], ...body });
+    const refused = await put({ allowedIps: ["192.0.2.0/24"] });
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.detail, /lock out 127\.0\.0\.1/);
+    const bad = await put({ allowedIps: ["127.0.0.1", "10.0.0.0/33"], allowedDomains: ["example.com"] });
+    assert.equal(bad.body.errors[0].path, "allowedIps.1");
+    assert.deepEqual((await ana.get(below(world))).allowedIps, []);
+    assert.equal((await put({ allowedIps: ["192.0.2.0/24"], elsewhere: true })).status, 200);
+    const denied = await world.call("GET", "/v1/account");
+    assert.equal((await denied.json()).code, "ip_not_allowed");
+    assert.equal((await put({ allowedIps: [] })).status, 200);
+  }));
+
+Deno.test("a person is invited, comes in, and is shown the door", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const { body: { data: { token, url } } } = await ana.ask("POST", below(world, "/people"));
+    assert.equal(url, `http://gateway.test/panel/welcome#${token}`);
+    const bob = new PanelVisit(world);
+    assert.deepEqual((await bob.ask("POST", "/welcome", { token })).body.data, { kind: "member", accountName: "acme" });
+    const join = (login: string) => bob.ask("POST", "/join", { token, login, password: "a stork on the chimney" });
+    assert.equal((await join("ana")).body.code, "login_taken");
+    assert.equal((await join("bob")).status, 200);
+    const [, row] = await ana.get(below(world, "/people"));
+    assert.equal(row.login, "bob");
+    assert.equal((await ana.ask("DELETE", below(world, `/people/${row.id}`))).status, 200);
+    assert.equal((await bob.ask("GET", below(world))).body.code, "sign_in_required");
+  }));
+
+Deno.test("a customer's link links its line, shows nothing else, and is dead after", () =>
+  withApi(async (world) => {
+    await joined(world, "root", null);
+    const ana = await joined(world, "ana", world.account.id);
+    const { body: { data: session } } = await ana.ask("POST", below(world, "/v1/sessions"), { name: "Their line" });
+    await world.runtime.clock.advance(10);
+    const { body: { data: { token } } } = await ana.ask("POST", below(world, `/lines/${session._id}/customer-link`));
+    const customer = new PanelVisit(world);
+    const look = () => customer.ask("POST", "/link-line", { token });
+    const shown = await look();
+    assert.deepEqual(Object.keys(shown.body.data).sort(), ["name", "pairingCode", "qr", "status"]);
+    assert.equal(shown.body.data.name, "Their line");
+    assert.equal((await customer.ask("GET", below(world))).status, 401);
+    world.network.of(session._id).links();
+    await world.runtime.clock.advance(10);
+    assert.equal((await look()).body.data.status, "connected");
+    assert.equal((await look()).body.code, "link_dead");
+    const again = await ana.ask("POST", below(world, `/lines/${session._id}/customer-link`));
+    assert.equal(again.status, 400, "a line that is linked has nothing to link");
+  }));
+
+Deno.test("what was sent, failed and received is counted by day, once, whoever looks", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const event = (name: string) => ({ event: name, sessionId: "ses_x", sessionName: "x", data: {} }) as never;
+    await world.log(event("message.sent"), event("message.sent"), event("message.failed"), event("message.received"));
+    const look = () => ana.get(below(world, "/usage?days=7"));
+    const [first] = await Promise.all([look(), look()]);
+    assert.deepEqual(first.days.map(({ sent, failed, received }: Record<string, number>) => [sent, failed, received]), [
+      [2, 1, 1],
+    ]);
+    await world.runtime.clock.advance(24 * 60 * 60_000);
+    await ana.ask("POST", "/sign-in", { login: "ana", password: "a dove on the roof" });
+    await world.log(event("message.received"));
+    assert.deepEqual(
+      (await look()).days.map(({ received }: { received: number }) => received),
+      [1, 1],
+    );
+  }));
+
+Deno.test("the live stream tells events and changes of lines, of this account alone, and ends with the sign-in", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const stream = await world.call("GET", `/panel/api${below(world, "/live")}`, {
+      key: null,
+      headers: { cookie: ana.cookie! },
+    });
+    assert.equal(stream.status, 200);
+    const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const told = async (piece: string) => {
+      for (let text = ""; !text.includes(piece);) {
+        const read = reader.read();
+        await world.runtime.clock.advance(300);
+        const { value, done } = await read;
+        assert.ok(!done, `the stream ended before ${piece}`);
+        text += value;
+      }
+    };
+    await told("event: ready");
+    await world.linkedSession();
+    await told("event: lines");
+    await world.log({ event: "message.sent", sessionId: "ses_x", sessionName: "x", data: {} } as never);
+    await told('"event":"message.sent"');
+    await ana.ask("POST", "/sign-out");
+    await world.log({ event: "message.sent", sessionId: "ses_x", sessionName: "x", data: {} } as never);
+    const read = reader.read();
+    await world.runtime.clock.advance(300);
+    assert.equal((await read).done, true);
+  }));

@@ -1,0 +1,156 @@
+/** Who comes into the panel, and how. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { totpCode } from "../../../src/panel/logins/totp.ts";
+import { panelKeys } from "../../../src/panel/rows.ts";
+import { withApi } from "../../support/api_world.ts";
+import { joined, linkFor, PanelVisit, PASSWORD } from "../../support/panel_visit.ts";
+
+const MINUTE_MS = 60_000;
+
+Deno.test("until there is an operator the panel opens on the gateway's own machine only", () =>
+  withApi(async (world) => {
+    const visit = new PanelVisit(world);
+    const from = "198.51.100.7";
+    const refused = await visit.ask("GET", "/state", undefined, { from });
+    assert.deepEqual([refused.status, refused.body.code], [403, "not_permitted"]);
+    const token = await linkFor(world, { kind: "operator" });
+    const join = { token, login: "ana", password: PASSWORD };
+    assert.equal((await visit.ask("POST", "/join", join, { from })).status, 403);
+    assert.deepEqual(await visit.get("/state"), { hasOperator: false, operations: [], person: null });
+    assert.equal((await visit.ask("POST", "/join", join)).status, 200);
+    assert.equal((await visit.ask("GET", "/state", undefined, { from })).status, 200);
+  }));
+
+Deno.test("a link makes one login, and is dead after", () =>
+  withApi(async (world) => {
+    const link = await world.panel.firstRunLink();
+    const token = link!.split("#")[1]!;
+    const visit = new PanelVisit(world);
+    const join = (login: string) => visit.ask("POST", "/join", { token, login, password: PASSWORD });
+    const answers = await Promise.all(Array.from({ length: 4 }, (_, i) => join(`ana${i}`)));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404]);
+    assert.equal((await visit.ask("POST", "/welcome", { token })).body.code, "link_dead");
+    assert.equal(await world.panel.firstRunLink(), null);
+    const late = await linkFor(world, { kind: "operator" });
+    await world.runtime.clock.advance(61 * MINUTE_MS);
+    assert.equal((await visit.ask("POST", "/welcome", { token: late })).body.code, "link_dead");
+  }));
+
+Deno.test("a password is right or wrong, whoever asks, and six wrong ones make whoever asks wait", () =>
+  withApi(async (world) => {
+    await joined(world, "ana", null);
+    const visit = new PanelVisit(world);
+    const signIn = (login: string, password: string, from = "127.0.0.1") =>
+      visit.ask("POST", "/sign-in", { login, password }, { from });
+    for (let i = 0; i < 5; i++) {
+      const { status, body } = await signIn("ana", "wrong password");
+      assert.deepEqual([status, body.code], [401, "sign_in_failed"]);
+    }
+    const sixth = await signIn("ana", PASSWORD);
+    assert.deepEqual([sixth.status, sixth.body.code], [429, "too_many_attempts"]);
+    assert.ok(Number(sixth.headers.get("retry-after")) > 0);
+    assert.equal((await signIn("nobody", "wrong password")).body.code, "sign_in_failed", "a name is not given away");
+    assert.equal((await signIn("ana", PASSWORD, "198.51.100.7")).status, 200, "she is not locked out elsewhere");
+    await world.runtime.clock.advance(15 * MINUTE_MS);
+    assert.equal((await signIn("ANA ", PASSWORD)).status, 200);
+  }));
+
+Deno.test("a code of the authenticator app is asked for, and counts once", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    assert.equal((await ana.ask("POST", "/me/totp", { password: "not hers at all" })).status, 400);
+    const made = await ana.ask("POST", "/me/totp", { password: PASSWORD });
+    const secret = fromBase32(made.body.data.secret);
+    const code = () => totpCode(secret, Math.floor(world.runtime.clock.now() / 30_000));
+    assert.equal((await ana.ask("POST", "/me/totp/confirm", { code: "000000" })).status, 400);
+    assert.equal((await ana.ask("POST", "/me/totp/confirm", { code: code() })).status, 200);
+    await world.runtime.clock.advance(MINUTE_MS);
+
+    const visit = new PanelVisit(world);
+    const signIn = (more: object) => visit.ask("POST", "/sign-in", { login: "ana", password: PASSWORD, ...more });
+    assert.equal((await signIn({})).body.code, "second_factor_required");
+    assert.equal((await signIn({ code: "000000" })).body.code, "sign_in_failed");
+    assert.equal((await signIn({ code: code() })).status, 200);
+    assert.equal((await signIn({ code: code() })).body.code, "sign_in_failed", "a code that was used");
+  }));
+
+Deno.test("a sign-in is ended from another browser, by a new password, and by time", () =>
+  withApi(async (world) => {
+    const first = await joined(world, "ana", null);
+    const second = new PanelVisit(world);
+    const signIn = () => second.ask("POST", "/sign-in", { login: "ana", password: PASSWORD });
+    await signIn();
+    const { signIns } = await first.get("/me");
+    assert.equal(signIns.length, 2);
+    const other = signIns.find((row: { current: boolean }) => !row.current);
+    assert.equal((await first.ask("DELETE", `/me/sign-ins/${other.id}`)).status, 200);
+    assert.equal((await second.ask("GET", "/me")).body.code, "sign_in_required");
+
+    await signIn();
+    const change = { present: PASSWORD, password: "another dove on the roof" };
+    assert.equal((await first.ask("PUT", "/me/password", { ...change, present: "wrong" })).status, 400);
+    assert.equal((await first.ask("PUT", "/me/password", change)).status, 200);
+    assert.equal((await second.ask("GET", "/me")).status, 401);
+    assert.equal((await first.ask("GET", "/me")).status, 200);
+    await world.runtime.clock.advance(25 * 60 * MINUTE_MS);
+    assert.equal((await first.ask("GET", "/me")).status, 401);
+    assert.ok(await world.panel.sweep(new AbortController().signal) > 0);
+  }));
+
+Deno.test("nothing that a copied store could be used for stands in it readable", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    const { body } = await ana.ask("POST", "/me/totp", { password: PASSWORD });
+    const token = ana.cookie!.split("=")[1]!;
+    for await (const { key, value } of world.kv.list({ prefix: panelKeys.people() })) {
+      const text = JSON.stringify([key, value], (_, v) => v instanceof Uint8Array ? Buffer.from(v).toString("hex") : v);
+      for (const secret of [PASSWORD, body.data.secret, Buffer.from(fromBase32(body.data.secret)).toString("hex")]) {
+        assert.ok(!text.includes(secret));
+      }
+    }
+    for await (const { key } of world.kv.list({ prefix: panelKeys.signIns() })) assert.ok(!key.includes(token));
+  }));
+
+Deno.test("a cookie is for this site alone, and for TLS alone where there is TLS", () =>
+  withApi(async (world) => {
+    await joined(world, "ana", null);
+    const signIn = async (headers: Record<string, string>) => {
+      const visit = new PanelVisit(world);
+      const answer = await visit.ask("POST", "/sign-in", { login: "ana", password: PASSWORD }, { headers });
+      return [answer.headers.get("set-cookie")!, await visit.ask("GET", "/me", undefined, { headers })] as const;
+    };
+    const [plain] = await signIn({});
+    assert.match(plain, /^paloma=.*Path=\/; HttpOnly; SameSite=Strict$/);
+    const [secure, answer] = await signIn({ "x-forwarded-proto": "https", "x-forwarded-host": "wa.example.com" });
+    assert.match(secure, /^__Host-paloma=.*Path=\/; HttpOnly; Secure; SameSite=Strict$/);
+    assert.equal(answer.status, 200);
+  }, { trustedProxies: ["127.0.0.1"] }));
+
+Deno.test("a change that another site's page could send is refused", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    const refused = async (headers: Record<string, string>) => {
+      const { status, body } = await ana.ask("POST", "/sign-out", undefined, { headers });
+      assert.deepEqual([status, body.code], [403, "not_permitted"]);
+    };
+    await refused({ "sec-fetch-site": "same-site" });
+    await refused({ "sec-fetch-site": "cross-site" });
+    const bare = await world.call("POST", "/panel/api/sign-out", { key: null, headers: { cookie: ana.cookie! } });
+    assert.equal(bare.status, 403);
+    await bare.body?.cancel();
+    assert.equal(bare.headers.get("access-control-allow-origin"), null);
+    assert.equal((await ana.ask("GET", "/me")).status, 200);
+    assert.equal(
+      (await ana.ask("POST", "/sign-out", undefined, { headers: { "sec-fetch-site": "same-origin" } })).status,
+      200,
+    );
+    assert.equal((await ana.ask("GET", "/me")).status, 401);
+  }));
+
+function fromBase32(text: string): Uint8Array<ArrayBuffer> {
+  const bits = [...text].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join(
+    "",
+  );
+  return Uint8Array.from(bits.match(/.{8}/g)!, (byte) => parseInt(byte, 2));
+}

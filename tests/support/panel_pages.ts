@@ -1,0 +1,62 @@
+/** The panel in a browser, as people go through it. */
+import type { Locator, Page } from "playwright-core";
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { runCommand } from "./gateway_process.ts";
+import type { Stage } from "./stage.ts";
+
+export const PASSWORD = "a dove on the roof";
+
+export const panelOf = ({ gateway }: Stage) => gateway.baseUrl.replace(/\/v1$/, "/panel");
+
+/** The address of a page of the stage's account. */
+export const accountPage = (stage: Stage, below = "") => `${panelOf(stage)}/accounts/${stage.accountId}${below}`;
+
+/** A one-time link for an operator, as the command prints it, at the address where the stage's gateway is. */
+export async function operatorLink(stage: Stage): Promise<string> {
+  const { url } = JSON.parse(await runCommand(["operator", "link", "--json"], stage.env));
+  stage.secrets.add(url.split("#")[1]);
+  return `${panelOf(stage)}/welcome${new URL(url).hash}`;
+}
+
+/** Opens a one-time link and makes a login of it. */
+export async function join(page: Page, link: string, login: string): Promise<void> {
+  await page.goto(link);
+  await page.getByLabel("Login").fill(login);
+  await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
+  await page.getByLabel("The same again").fill(PASSWORD);
+  await page.getByRole("button", { name: "Make the login" }).click();
+  await page.getByRole("navigation", { name: "Pages" }).waitFor();
+}
+
+export async function signIn(page: Page, login: string, password = PASSWORD): Promise<void> {
+  await page.getByLabel("Login").fill(login);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+}
+
+/** An operator, signed in. */
+export async function asOperator(page: Page, stage: Stage): Promise<void> {
+  await join(page, await operatorLink(stage), "root@example.com");
+}
+
+/** Has the phone read what the page shows, as a camera would, again for each new picture, until `done` is to be seen. */
+export async function scanFrom(
+  page: Page,
+  stage: Stage,
+  { number, done }: { number: string; done: Locator },
+): Promise<void> {
+  const picture = page.getByAltText("QR code to scan");
+  let shown: string | null = null;
+  await until(systemClock, async () => {
+    if (await done.isVisible()) return true;
+    const source = await picture.getAttribute("src", { timeout: 1_000 }).catch(() => null);
+    if (!source || source === shown) return null;
+    const pixels = await picture.screenshot({ timeout: 2_000 }).catch(() => null);
+    if (!pixels) return null;
+    shown = source;
+    const qr = `data:image/png;base64,${pixels.toString("base64")}`;
+    await stage.control.call("POST", `/phones/${number}/scan`, { qr });
+    return null;
+  }, { what: "the page to show the line connected" });
+}
