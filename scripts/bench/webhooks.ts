@@ -225,6 +225,8 @@ function textEvent(number: number): NewEvent {
       timestamp: 1_768_478_400 + number,
       type: "conversation",
       text: "When does my parcel arrive?",
+      chat: `${4915550000000 + number}@s.whatsapp.net`,
+      isForwarded: false,
     },
   };
 }

@@ -23,6 +23,16 @@ function summary(event: string, data: Json): string {
       return `${data.messageId} ${data.status}${data.participant ? ` by ${data.participant}` : ""}`;
     case "message.failed":
       return `${data.messageId} to ${data.to}: ${data.error.code}, ${data.error.message}`;
+    case "message.edited":
+      return `${data.messageId} in ${data.chat} by ${data.number ?? "somebody"}${
+        data.text === null ? "" : `: ${data.text}`
+      }`;
+    case "message.deleted":
+      return `${data.messageId} in ${data.chat} by ${data.number ?? "somebody"}`;
+    case "poll.vote":
+      return `${data.number ?? "somebody"} in ${data.chat}, ${data.messageId ?? data.networkId}: ${
+        data.options.join(", ") || "nothing any more"
+      }`;
     case "session.connected":
       return `as ${data.phone}`;
     case "session.disconnected":

@@ -1,5 +1,5 @@
-/** The events of the specification, three beyond it, and the record that the log keeps of each. */
-import type { IncomingType } from "../whatsapp/connection.ts";
+/** The events of the specification, those beyond it, and the record that the log keeps of each. */
+import type { IncomingType, Quoted } from "../whatsapp/connection.ts";
 
 /** Pattern of an event's id. Another text is no cursor: it might lie behind every event to come. */
 export const EVENT_ID = "evt_[0-9]{10,20}";
@@ -14,6 +14,9 @@ export const EVENT_NAMES = [
   "session.qr",
   "session.passkey",
   "message.echo",
+  "message.edited",
+  "message.deleted",
+  "poll.vote",
   "webhook.failing",
   "webhook.test",
 ] as const;
@@ -63,9 +66,49 @@ export interface MessageReceivedData {
   text: string | null;
   /** Present only when the message carries a file. */
   media?: ReceivedMedia;
-  /** Beyond the specification: sender inside a group, and content of the type that has no field. */
+  /** Beyond the specification: the chat, as in `from`, under the name that every other event has for it. */
+  chat: string;
+  /** The sender inside a group. */
   participant?: string;
+  /** The message that it answers. */
+  quoted?: Quoted;
+  /** JIDs of those whom it mentions, where it mentions somebody. */
+  mentions?: readonly string[];
+  isForwarded: boolean;
+  /** Present only where it is to be seen once. */
+  viewOnce?: true;
+  /** Where the chat came from, as far as the network tells. */
+  ad?: Record<string, string>;
+  /** Content of the type that has no field. */
   details?: Record<string, unknown>;
+}
+
+/** An earlier message says something else now. Not a `message.received`: a corrected order is no second order. */
+export interface MessageEditedData {
+  /** The network's id of the message that was edited. */
+  messageId: string;
+  chat: string;
+  /** Who did it, digits; null where the network never told. */
+  number: string | null;
+  text: string | null;
+}
+
+/** An earlier message was deleted for everyone. */
+export interface MessageDeletedData {
+  messageId: string;
+  chat: string;
+  number: string | null;
+}
+
+/** What somebody chooses in a poll, now; empty when the vote was taken back. */
+export interface PollVoteData {
+  /** The gateway's id of the poll; null for one that the gateway did not send. */
+  messageId: string | null;
+  /** The network's. */
+  networkId: string;
+  chat: string;
+  number: string | null;
+  options: readonly string[];
 }
 
 /**
@@ -126,6 +169,9 @@ export type EventBody =
   | { event: "session.qr"; data: SessionQrData }
   | { event: "session.passkey"; data: SessionPasskeyData }
   | { event: "message.echo"; data: MessageEchoData }
+  | { event: "message.edited"; data: MessageEditedData }
+  | { event: "message.deleted"; data: MessageDeletedData }
+  | { event: "poll.vote"; data: PollVoteData }
   | { event: "webhook.failing"; data: WebhookFailingData }
   | { event: "webhook.test"; data: WebhookTestData };
 

@@ -7,11 +7,14 @@ import { INCOMING_TYPES } from "../whatsapp/connection.ts";
 import type {
   EventBody,
   EventName,
+  MessageDeletedData,
   MessageEchoData,
+  MessageEditedData,
   MessageFailedData,
   MessageReceivedData,
   MessageSentData,
   MessageStatusData,
+  PollVoteData,
   SessionConnectedData,
   SessionDisconnectedData,
   SessionPasskeyData,
@@ -61,6 +64,16 @@ const Media = z.object({
   reason: z.string().optional().describe("Why `url` is null"),
 });
 
+const Chat = z.string().describe("JID of the chat: the other person's, or the group's");
+const Number = z.string().nullable().describe("Whose doing it is, digits; null where the network never told");
+
+const Quoted = z.object({
+  messageId: NetworkId,
+  fromMe: z.boolean().describe("Whether the line sent it"),
+  participant: z.string().nullable().describe("JID of its author, where the network names it"),
+  text: z.string().nullable().describe("What a person reads first of it"),
+}).describe("The message that it answers");
+
 const received = {
   from: z.string().describe("Chat JID; it may end in @lid when the sender hides the number"),
   number: z.string().nullable().describe("Real number of the sender, digits; null where the network never told it"),
@@ -70,7 +83,15 @@ const received = {
   type: z.enum([...INCOMING_TYPES, "unknown"]),
   text: z.string().nullable().describe("Body; caption of media; emoji of a reaction; null for media without caption"),
   media: Media.optional().describe("Present only when the message carries a file"),
+  chat: Chat,
   participant: z.string().optional().describe("Sender inside a group"),
+  quoted: Quoted.optional(),
+  mentions: z.array(z.string()).readonly().optional().describe("JIDs of those whom it mentions"),
+  isForwarded: z.boolean(),
+  viewOnce: z.literal(true).optional().describe("Present only where it is to be seen once"),
+  ad: z.record(z.string(), z.string()).optional().describe(
+    "Where the chat came from, as far as the network tells: title, body, sourceType, sourceId, sourceUrl, clickId, …",
+  ),
   details: z.record(z.string(), z.unknown()).optional().describe("Content of the type that has no field of its own"),
 };
 const MessageReceived: z.ZodType<MessageReceivedData> = z.object(received);
@@ -79,6 +100,21 @@ const MessageEcho: z.ZodType<MessageEchoData> = z.object({
   from: z.string().describe("JID of the chat in which the owner wrote"),
   number: z.string().nullable().describe("The line's own number"),
   fromMe: z.literal(true),
+});
+
+const changed = { messageId: NetworkId, chat: Chat, number: Number };
+const MessageEdited: z.ZodType<MessageEditedData> = z.object({
+  ...changed,
+  text: z.string().nullable().describe("What it says now: the new text or caption"),
+});
+const MessageDeleted: z.ZodType<MessageDeletedData> = z.object(changed);
+
+const PollVote: z.ZodType<PollVoteData> = z.object({
+  messageId: MessageId.nullable(),
+  networkId: NetworkId,
+  chat: Chat,
+  number: Number,
+  options: z.array(z.string()).readonly().describe("All that is chosen now; empty when the vote was taken back"),
 });
 
 const SessionConnected: z.ZodType<SessionConnectedData> = z.object({
@@ -134,6 +170,21 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     version: 1,
     summary: "Beyond the specification: the line's owner wrote a message on the phone or another device.",
     data: MessageEcho,
+  },
+  "message.edited": {
+    version: 1,
+    summary: "Beyond the specification: an earlier message of the chat says something else now.",
+    data: MessageEdited,
+  },
+  "message.deleted": {
+    version: 1,
+    summary: "Beyond the specification: an earlier message of the chat was deleted for everyone.",
+    data: MessageDeleted,
+  },
+  "poll.vote": {
+    version: 1,
+    summary: "Beyond the specification: somebody voted in a poll, or changed or took back the vote.",
+    data: PollVote,
   },
   "webhook.failing": {
     version: 1,

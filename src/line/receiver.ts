@@ -4,8 +4,8 @@
  * - Order is kept within a chat; chats do not wait for each other, so a slow download delays its own chat alone.
  * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id). What
  *   was only reported as unreadable is emitted a second time when it can be read after all (`seen.ts`).
- * - What the owner writes on the phone is an event of its own, `message.echo`; edits and deletes are of type `unknown`
- *   with what they change in `details`; what could not be decrypted is `unknown` with `undecryptable: true`.
+ * - What the owner writes on the phone is an event of its own, `message.echo`, and so are edits, deletions and votes,
+ *   whoever makes them; what could not be decrypted is `unknown` with `undecryptable: true`.
  * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
  */
 import PQueue from "p-queue";
@@ -15,11 +15,12 @@ import type { MediaIngest } from "../media/ingest.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { keepFile } from "../media/store.ts";
 import { keepReceipt, type SessionName } from "../message/receipts.ts";
+import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { untilStored } from "../store/retry.ts";
-import type { Incoming, Receipt } from "../whatsapp/connection.ts";
+import type { Incoming, IncomingChange, Receipt } from "../whatsapp/connection.ts";
 import { makeSessionName } from "./line_row.ts";
 import { isNews, MAX_MESSAGE_AGE_MS, seenRow } from "./seen.ts";
 
@@ -99,12 +100,24 @@ export class Receiver {
     const now = runtime.clock.now();
     const change = new Change().check(before).set(seen, seenRow(message, now)).set(lineKeys.lineUsed(lineId), now);
     if (taken?.file) keepFile(change, taken.file);
-    const data = dataOf(message, taken);
-    const body: EventBody = message.fromMe
-      ? { event: "message.echo", data: { ...data, fromMe: true } }
-      : { event: "message.received", data };
+    const body = message.change ? await this.#changeBody(message, message.change) : messageBody(message, taken);
     events.append(change, { accountId, sessionId: lineId, sessionName, ...body });
     if (await kv.commit(change)) events.committed(accountId);
+  }
+
+  async #changeBody({ chat, number }: Incoming, change: IncomingChange): Promise<EventBody> {
+    const { target } = change;
+    switch (change.kind) {
+      case "edited":
+        return { event: "message.edited", data: { messageId: target, chat, number, text: change.text } };
+      case "deleted":
+        return { event: "message.deleted", data: { messageId: target, chat, number } };
+      case "vote": {
+        const sent = await this.#deps.kv.get(messageKeys.messageOfNetworkId(this.#line.id, target));
+        const { options } = change;
+        return { event: "poll.vote", data: { messageId: sent.value, networkId: target, chat, number, options } };
+      }
+    }
   }
 
   /** Tries for as long as the store is in trouble; any other error is the message's own and goes to the caller. */
@@ -114,6 +127,12 @@ export class Receiver {
       log.warn({ lineId: this.#line.id, error: String(error) }, "what came in waits for the store");
     return untilStored(work, { clock, signal: this.#stopping.signal, onRetry });
   }
+}
+
+function messageBody(message: Incoming, taken: Taken): EventBody {
+  const data = dataOf(message, taken);
+  if (!message.fromMe) return { event: "message.received", data };
+  return { event: "message.echo", data: { ...data, fromMe: true } };
 }
 
 /** The event's data: the specification's fields, then what goes beyond it. */
@@ -128,7 +147,13 @@ function dataOf(message: Incoming, taken: Taken): MessageReceivedData {
     type: message.type,
     text: message.text,
     ...(taken ? { media: taken.media } : {}),
+    chat: message.chat,
     ...(message.participant === null ? {} : { participant: message.participant }),
+    ...(message.quoted === null ? {} : { quoted: message.quoted }),
+    ...(message.mentions.length === 0 ? {} : { mentions: message.mentions }),
+    isForwarded: message.isForwarded,
+    ...(message.viewOnce ? { viewOnce: true } : {}),
+    ...(message.ad === null ? {} : { ad: message.ad }),
     ...(Object.keys(details).length > 0 ? { details } : {}),
   };
 }

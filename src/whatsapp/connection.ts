@@ -238,11 +238,41 @@ export interface Incoming {
   type: IncomingType;
   text: string | null;
   media: IncomingMedia | null;
-  /** Type-specific content that the envelope has no field for (location, contacts, poll, reaction target, edit, …). */
+  /** The message that it answers. */
+  quoted: Quoted | null;
+  /** JIDs of those whom it mentions; the line itself by its number. */
+  mentions: readonly string[];
+  isForwarded: boolean;
+  /** To be seen once; its file may be withheld from linked devices. */
+  viewOnce: boolean;
+  /** Where the chat came from, as far as the network tells: an ad, a link. */
+  ad: Record<string, string> | null;
+  /** What it does to an earlier message in place of saying something itself; null as a rule. */
+  change: IncomingChange | null;
+  /** Type-specific content that the envelope has no field for (location, contacts, poll, reaction target, …). */
   details: Record<string, unknown> | null;
   /** True for a message that could not be decrypted and whose retry failed too. */
   undecryptable: boolean;
 }
+
+/** A message that another one answers. */
+export interface Quoted {
+  /** Its id on the network. */
+  messageId: string;
+  /** Whether the line sent it. */
+  fromMe: boolean;
+  /** JID of its author, where the network names it. */
+  participant: string | null;
+  /** What a person reads first of it. */
+  text: string | null;
+}
+
+/** An edit, a deletion or a vote; `target` is the network's id of the message that it is about. */
+export type IncomingChange =
+  | { kind: "edited"; target: string; text: string | null }
+  | { kind: "deleted"; target: string }
+  /** All that the voter chooses now; empty when the vote is taken back. */
+  | { kind: "vote"; target: string; options: readonly string[] };
 
 export interface IncomingMedia {
   mimetype: string;

@@ -196,7 +196,8 @@ onStage("each of the fifteen types, and any other, arrives as the specification 
     assert.equal(sessionId, line.sessionId);
     const { media, timestamp, ...fields } = data;
     const { file, ...wanted } = expected;
-    assert.deepEqual(fields, { from: ANA_JID, number: ANA, pushName: "Ana 🌻", messageId: id, ...wanted }, title);
+    const usual = { from: ANA_JID, chat: ANA_JID, number: ANA, pushName: "Ana 🌻", messageId: id, isForwarded: false };
+    assert.deepEqual(fields, { ...usual, ...wanted }, title);
     assert.ok(Number.isInteger(timestamp) && timestamp >= startedAt && timestamp <= Date.now() / 1000 + 1, title);
     assert.equal(media === undefined, file === undefined, `${title}: media is there only with a file`);
     if (!file) continue;
@@ -240,26 +241,62 @@ onStage("groups, the owner's own words, edits, deletions and reactions that are 
     pushName: `Phone ${LINE}`,
     type: "conversation",
     text: "written on the shop's phone",
+    chat: ANA_JID,
+    isForwarded: false,
     fromMe: true,
   });
 
   const first = await says(stage, ANA, { to: LINE, text: "two pizzas" });
   const key = { ...KEY, id: first, fromMe: true };
-  const about = { messageId: first, fromMe: false };
   const edit = { protocolMessage: { key, type: "MESSAGE_EDIT", editedMessage: { conversation: "three pizzas" } } };
-  const edited = await heard(client, await says(stage, ANA, { to: LINE, message: edit }));
-  assert.equal(edited.event, "message.received");
-  assert.deepEqual([edited.data.type, edited.data.text, edited.data.details], ["unknown", "three pizzas", {
-    kind: "conversation",
-    edited: about,
-  }]);
-  const deletion = { protocolMessage: { key, type: "REVOKE" } };
-  const deleted = await heard(client, await says(stage, ANA, { to: LINE, message: deletion }));
-  assert.deepEqual([deleted.data.type, deleted.data.text, deleted.data.details], ["unknown", null, { deleted: about }]);
+  await says(stage, ANA, { to: LINE, message: edit });
+  const edited = await client.event("an edit", ({ event }) => event === "message.edited");
+  assert.deepEqual(edited.data, { messageId: first, chat: ANA_JID, number: ANA, text: "three pizzas" });
+  await says(stage, ANA, { to: LINE, message: { protocolMessage: { key, type: "REVOKE" } } });
+  const deleted = await client.event("a deletion", ({ event }) => event === "message.deleted");
+  assert.deepEqual(deleted.data, { messageId: first, chat: ANA_JID, number: ANA });
   const takenBack = { reactionMessage: { key: { ...key, fromMe: false }, text: "" } };
   const removed = await heard(client, await says(stage, ANA, { to: LINE, message: takenBack }));
   assert.deepEqual([removed.data.type, removed.data.text], ["reactionMessage", null]);
   assert.equal(removed.data.details.removed, true);
+  assert.equal(client.delivered().filter(({ data }) => data.type === "unknown").length, 0, "no change is a message");
+  await client.end();
+});
+
+onStage("an answer, a mention, a forward, a view-once file and an ad say so", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  await stage.addPhone(BEN, "Ben");
+  const line = await stage.linkLine(LINE);
+  const { lid } = await stage.control.call("GET", `/phones/${LINE}`);
+  const participants = [BEN, ANA, LINE];
+  const { id: group } = await stage.control.call("POST", "/groups", { subject: "Team", participants });
+  const client = await subscribe(stage, { events: ["message.received"] });
+  await stage.sendText(line, group, "tea or coffee?");
+  const { id: asked } = await stage.arrival(ANA, ({ text }) => text === "tea or coffee?");
+  const contextInfo = {
+    stanzaId: asked,
+    participant: lid,
+    quotedMessage: { conversation: "tea or coffee?" },
+    mentionedJid: [lid, "77777@lid"],
+    isForwarded: true,
+  };
+  const answer = { extendedTextMessage: { text: "@shop tea", contextInfo } };
+  const { data } = await heard(client, await says(stage, ANA, { to: group, message: answer }));
+  assert.equal(data.chat, group);
+  assert.match(data.participant, /@lid$/);
+  assert.deepEqual(data.quoted, { messageId: asked, fromMe: true, participant: lid, text: "tea or coffee?" });
+  assert.deepEqual(data.mentions, [`${LINE}@s.whatsapp.net`, "77777@lid"]);
+  assert.equal(data.isForwarded, true);
+  assert.deepEqual(Object.keys(data).filter((name) => ["viewOnce", "ad", "details"].includes(name)), []);
+
+  const once = { viewOnceMessageV2: { message: { locationMessage: { degreesLatitude: 1, degreesLongitude: 2 } } } };
+  const seenOnce = await heard(client, await says(stage, ANA, { to: LINE, message: once }));
+  assert.deepEqual([seenOnce.data.type, seenOnce.data.viewOnce], ["locationMessage", true]);
+
+  const externalAdReply = { title: "Sale", sourceType: "ad", sourceId: "120", ctwaClid: "AbC" };
+  const fromAd = { extendedTextMessage: { text: "hello", contextInfo: { externalAdReply } } };
+  const led = await heard(client, await says(stage, BEN, { to: LINE, message: fromAd }));
+  assert.deepEqual(led.data.ad, { title: "Sale", sourceType: "ad", sourceId: "120", clickId: "AbC" });
   await client.end();
 });
 

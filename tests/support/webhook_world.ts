@@ -132,6 +132,8 @@ export function textEvent(number: number, { chat = "4915100@s.whatsapp.net", ses
       timestamp: 1_768_478_400 + number,
       type: "conversation",
       text: `text ${number}`,
+      chat,
+      isForwarded: false,
     },
   };
 }

@@ -42,6 +42,7 @@ import { type Journal, makeJournal } from "./incoming/journal.ts";
 import type { MediaHost } from "./media_host.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makePhoneOf } from "./incoming/numbers.ts";
+import { makePolls, type Polls } from "./incoming/polls.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
 import { quietLogger } from "./repairs/quiet_logger.ts";
@@ -197,7 +198,8 @@ export function connectLine(
     });
     takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
     socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
-    inbox = openInbox({ socket, auth, groups }, journal);
+    const polls = makePolls({ kv, seal, lineId, sent, runtime });
+    inbox = openInbox({ socket, auth, groups }, { journal, polls });
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
@@ -208,7 +210,10 @@ export function connectLine(
     if (isLinked(auth.creds)) cancelWatch = clock.after(LOGIN_MS, () => finish(closeReason("unavailable")));
   }
 
-  function openInbox({ socket, auth, groups }: Pick<Live, "socket" | "auth" | "groups">, journal: Journal): Inbox {
+  function openInbox(
+    { socket, auth, groups }: Pick<Live, "socket" | "auth" | "groups">,
+    { journal, polls }: { journal: Journal; polls: Polls },
+  ): Inbox {
     const source = { host: shared.mediaHost, runtime, socket: () => loggedIn ? socket : null };
     const phoneOf = makePhoneOf({ socket, groups, runtime: { clock, log } });
     return makeInbox({
@@ -219,6 +224,7 @@ export function connectLine(
         get me() {
           return ownJids(auth.creds);
         },
+        polls,
         // The message is in the journal by now.
         phoneOf: (lid, chat) => cause.own(() => phoneOf(lid, chat)),
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),

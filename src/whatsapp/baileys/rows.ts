@@ -12,6 +12,8 @@ export const networkKeys = {
   waSeen: (lineId: string, part: string) => key<number>("wa", lineId, "seen", part),
   /** A sent message, encoded, for receivers that ask for it again. */
   waSent: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "sent", networkId),
+  /** A poll that came in, encoded and sealed, for the votes on it. */
+  waPoll: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "poll", networkId),
   /** The JID that the network gave for a number (not sealed), and when. */
   waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),
   /** What the sweep may drop, by the UTC day (days since 1970) on which it ends; the value is the row's key. */

@@ -1,30 +1,26 @@
 import assert from "node:assert/strict";
 import { makeSweepSeen, MAX_MESSAGE_AGE_MS } from "../../../src/line/seen.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
+import type { EventName } from "../../../src/event/event.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import type { Incoming } from "../../../src/whatsapp/connection.ts";
+import { plainIncoming } from "../../support/incoming.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";
 
 let made = 0;
 
 function incoming(world: World, fields: Partial<Incoming> = {}): Incoming {
-  return {
+  return plainIncoming({
     networkId: `IN${++made}`,
     chat: "34600000009@s.whatsapp.net",
-    participant: null,
-    fromMe: false,
     number: "34600000009",
     pushName: "Ana",
     timestamp: Math.floor(world.clock.now() / 1000),
-    type: "conversation",
-    text: "hola",
-    media: null,
-    details: null,
-    undecryptable: false,
     ...fields,
-  };
+  });
 }
 
 const MEDIA = {
@@ -78,10 +74,42 @@ Deno.test("an incoming message becomes one event, as the specification has it", 
     timestamp: message.timestamp,
     type: "conversation",
     text: "hola",
+    chat: "34600000009@s.whatsapp.net",
+    isForwarded: false,
   });
   assert.deepEqual([event!.sessionId, event!.sessionName], ["ses_1", "line ses_1"]);
   await world.supervisor.stop();
 });
+
+const CHANGES: [change: Incoming["change"], event: EventName, data: Record<string, unknown>][] = [
+  [{ kind: "edited", target: "3A", text: "better" }, "message.edited", { messageId: "3A", text: "better" }],
+  [{ kind: "deleted", target: "3A" }, "message.deleted", { messageId: "3A" }],
+  [{ kind: "vote", target: "3A", options: ["tea"] }, "poll.vote", {
+    messageId: null,
+    networkId: "3A",
+    options: ["tea"],
+  }],
+  [{ kind: "vote", target: "3EB0", options: [] }, "poll.vote", {
+    messageId: "msg_7",
+    networkId: "3EB0",
+    options: [],
+  }],
+];
+
+for (const [change, event, data] of CHANGES) {
+  for (const fromMe of [false, true]) {
+    Deno.test(`${JSON.stringify(change)}${fromMe ? " of the owner" : ""} is ${event}, once, and no message`, async () => {
+      const world = await connectedWorld();
+      await world.kv.commit(new Change().set(messageKeys.messageOfNetworkId("ses_1", "3EB0"), "msg_7"));
+      const message = incoming(world, { change, fromMe });
+      for (let twice = 0; twice < 2; twice++) await world.network.of("ses_1").events.message(message);
+      const about = { chat: message.chat, number: message.number };
+      assert.deepEqual((await world.events(event)).map(({ data }) => data), [{ ...data, ...about }]);
+      for (const name of ["message.received", "message.echo"] as const) assert.deepEqual(await world.events(name), []);
+      await world.supervisor.stop();
+    });
+  }
+}
 
 Deno.test("what goes beyond the specification is there only when there is something to say", async () => {
   const world = await connectedWorld();
@@ -91,13 +119,29 @@ Deno.test("what goes beyond the specification is there only when there is someth
       participant: "3@lid",
       type: "unknown",
       text: null,
-      details: { edit: { messageId: "A" } },
+      details: { kind: "pinInChatMessage" },
+      quoted: { messageId: "Q", fromMe: true, participant: null, text: "Coffee?" },
+      mentions: ["4@lid"],
+      isForwarded: true,
+      viewOnce: true,
+      ad: { sourceId: "7" },
       undecryptable: true,
     }),
   );
   const [event] = await world.events("message.received");
-  const { participant, details } = event!.data as unknown as Record<string, unknown>;
-  assert.deepEqual([participant, details], ["3@lid", { edit: { messageId: "A" }, undecryptable: true }]);
+  const { from: _, number: __, pushName: ___, messageId: ____, timestamp: _____, type, text, ...beyond } = event!
+    .data as unknown as Record<string, unknown>;
+  assert.deepEqual([type, text], ["unknown", null]);
+  assert.deepEqual(beyond, {
+    chat: "1-2@g.us",
+    participant: "3@lid",
+    quoted: { messageId: "Q", fromMe: true, participant: null, text: "Coffee?" },
+    mentions: ["4@lid"],
+    isForwarded: true,
+    viewOnce: true,
+    ad: { sourceId: "7" },
+    details: { kind: "pinInChatMessage", undecryptable: true },
+  });
   await world.supervisor.stop();
 });
 
@@ -115,6 +159,8 @@ Deno.test("what the owner writes on the phone is an echo and not received", asyn
     timestamp: message.timestamp,
     type: "conversation",
     text: "hola",
+    chat: "34600000009@s.whatsapp.net",
+    isForwarded: false,
     fromMe: true,
   });
   await world.supervisor.stop();

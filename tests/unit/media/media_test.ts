@@ -19,6 +19,7 @@ import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../sr
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { answering, Receiver } from "../../support/receiver.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { plainIncoming } from "../../support/incoming.ts";
 
 const HOUR_MS = 3_600_000;
 const KEY = new Uint8Array(32).fill(7);
@@ -275,18 +276,9 @@ Deno.test("a name of any characters stays one header and comes back whole", asyn
 });
 
 function incoming(media: Partial<IncomingMedia>, change: Partial<Incoming> = {}): Incoming {
-  return {
-    networkId: "3A",
-    chat: "49@s.whatsapp.net",
-    participant: null,
-    fromMe: false,
-    number: "49",
-    pushName: null,
-    timestamp: Date.UTC(2026, 0, 15, 12) / 1000,
+  return plainIncoming({
     type: "imageMessage",
     text: null,
-    details: null,
-    undecryptable: false,
     ...change,
     media: {
       mimetype: "image/jpeg",
@@ -295,7 +287,7 @@ function incoming(media: Partial<IncomingMedia>, change: Partial<Incoming> = {})
       download: () => Promise.resolve(streamOf("bytes")),
       ...media,
     },
-  };
+  });
 }
 
 Deno.test("an incoming file is kept, named by kind and time, and its link serves it for 24 h", async () => {

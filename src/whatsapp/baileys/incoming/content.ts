@@ -5,7 +5,8 @@
  * the place's name, the contact's name, the poll's question, the label of the button or list row that was chosen.
  */
 import { proto } from "@whiskeysockets/baileys";
-import type { IncomingType } from "../../connection.ts";
+import type { IncomingChange, IncomingType } from "../../connection.ts";
+import { type Context, contextOf, fieldsOf, present } from "./context.ts";
 
 type Message = proto.IMessage;
 
@@ -25,8 +26,19 @@ export interface Content {
   details: Record<string, unknown> | null;
 }
 
+/** All that a message says, with what it refers to. */
+export interface FullContent extends Content, Context {
+  viewOnce: boolean;
+  change: IncomingChange | null;
+}
+
+interface Notes {
+  disappearing?: true;
+  viewOnce?: true;
+}
+
 /** Envelopes around a message: the field, and what it says about the message inside. */
-const ENVELOPES: Readonly<Record<string, Record<string, unknown>>> = {
+const ENVELOPES: Readonly<Record<string, Notes>> = {
   deviceSentMessage: {},
   ephemeralMessage: { disappearing: true },
   viewOnceMessage: { viewOnce: true },
@@ -51,20 +63,45 @@ const NO_CONTENT = new Set([
   "messageContextInfo",
 ]);
 
+/** What is no content of its own: an edit, a deletion, a vote. */
+export const NOTHING: Content = { type: "unknown", text: null, media: null, details: null };
+
 const ProtocolType = proto.Message.ProtocolMessage.Type;
 
 /** Reads a message; null when it holds nothing for people (key distribution, synchronisation between own devices). */
-export function contentOf(message: Message): Content | null {
+export function contentOf(message: Message): FullContent | null {
   const { inner, notes } = unwrap(message);
-  const content = inner.protocolMessage ? ofProtocol(inner.protocolMessage) : read(inner);
+  const change = inner.protocolMessage ? changeOf(inner.protocolMessage) : null;
+  const content = change ? { ...NOTHING, text: change.kind === "edited" ? change.text : null } : read(inner);
   if (!content) return null;
-  const details = { ...notes, ...contextOf(inner), ...content.details };
-  return { ...content, details: Object.keys(details).length ? details : null };
+  const { viewOnce = seenOnce(inner), ...beside } = notes;
+  const details = { ...beside, ...content.details };
+  const context = contextOf(inner, firstText);
+  return { ...content, details: Object.keys(details).length ? details : null, ...context, viewOnce, change };
 }
 
-function unwrap(message: Message): { inner: Message; notes: Record<string, unknown> } {
+/** What a person reads first of a message; null where there is nothing. */
+function firstText(message: Message): string | null {
+  return read(unwrap(message).inner)?.text ?? null;
+}
+
+/** An edit or a deletion names the message that it changes; nothing else of its kind is for people. */
+function changeOf({ type, key, editedMessage }: proto.Message.IProtocolMessage): IncomingChange | null {
+  if (!key?.id) return null;
+  if (type === ProtocolType.REVOKE) return { kind: "deleted", target: key.id };
+  if (type !== ProtocolType.MESSAGE_EDIT || !editedMessage) return null;
+  return { kind: "edited", target: key.id, text: firstText(editedMessage) };
+}
+
+/** Newer apps mark the file itself, without an envelope. */
+function seenOnce(m: Message): boolean {
+  return Boolean((m.imageMessage ?? m.videoMessage ?? m.audioMessage)?.viewOnce);
+}
+
+/** What was unwrapped, with what its envelopes say; `inner` of too many envelopes is an envelope still. */
+function unwrap(message: Message): { inner: Message; notes: Notes } {
   let inner = message;
-  const notes = {};
+  const notes: Notes = {};
   for (let depth = 0; depth < MAX_ENVELOPES; depth++) {
     const field = fieldsOf(inner).find((name) => name in ENVELOPES);
     const next = field && (inner as Record<string, { message?: Message | null }>)[field]?.message;
@@ -73,11 +110,6 @@ function unwrap(message: Message): { inner: Message; notes: Record<string, unkno
     inner = next;
   }
   return { inner, notes };
-}
-
-/** The fields that are set, in the message's own order. */
-function fieldsOf(message: Message): string[] {
-  return Object.keys(message).filter((name) => (message as Record<string, unknown>)[name] != null);
 }
 
 function read(m: Message): Content | null {
@@ -92,6 +124,7 @@ function read(m: Message): Content | null {
     media: { kind, file: from },
   });
 
+  if (m.protocolMessage) return null;
   if (m.conversation != null) return plain("conversation", m.conversation);
   if (m.extendedTextMessage) {
     const { text, matchedText, title, description } = m.extendedTextMessage;
@@ -167,44 +200,7 @@ function ofUnknown(
   });
 }
 
-/**
- * Edits and deletions name the message that they change. Both are `unknown`: who takes every text for an order must not
- * take a corrected one for a second order.
- */
-function ofProtocol(message: proto.Message.IProtocolMessage): Content | null {
-  if (message.type === ProtocolType.REVOKE) {
-    return { type: "unknown", text: null, media: null, details: { deleted: targetOf(message.key) } };
-  }
-  if (message.type === ProtocolType.MESSAGE_EDIT && message.editedMessage) {
-    const content = contentOf(message.editedMessage);
-    if (!content) return null;
-    const { type: kind, text, details } = content;
-    return { type: "unknown", text, media: null, details: { ...details, kind, edited: targetOf(message.key) } };
-  }
-  return null;
-}
-
-/** What the message refers to: the message that it answers, and who is mentioned. */
-function contextOf(message: Message): Record<string, unknown> {
-  for (const name of fieldsOf(message)) {
-    const context = (message as Record<string, { contextInfo?: proto.IContextInfo | null }>)[name]?.contextInfo;
-    if (!context) continue;
-    const { stanzaId, participant, mentionedJid, isForwarded } = context;
-    return present({
-      quoted: stanzaId ? present({ messageId: stanzaId, participant }) : null,
-      mentions: mentionedJid?.length ? mentionedJid : null,
-      forwarded: isForwarded || null,
-    });
-  }
-  return {};
-}
-
 function targetOf(key: proto.IMessageKey | null | undefined): Record<string, unknown> | null {
   if (!key?.id) return null;
   return present({ messageId: key.id, fromMe: key.fromMe ?? false, participant: key.participant });
-}
-
-/** Without the members that are null, undefined or empty texts. */
-function present(record: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value != null && value !== ""));
 }

@@ -14,15 +14,17 @@ import {
   unpadRandomMax16,
   type WAMessage,
 } from "@whiskeysockets/baileys";
-import type { Incoming, IncomingMedia } from "../../connection.ts";
+import type { Incoming, IncomingChange, IncomingMedia } from "../../connection.ts";
 import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
 import type { PhoneOf } from "./numbers.ts";
+import { type Polls, readVote } from "./polls.ts";
 import type { OwnJids } from "./receipts.ts";
 
 export interface DecodeContext {
   me: OwnJids;
   /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not tell. */
   phoneOf: PhoneOf;
+  polls: Polls;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
 }
 
@@ -45,35 +47,63 @@ export async function decode(
 /** A message whose content could not be had: the sender's device was asked again, and did not help. */
 export async function decodeUndecryptable(attrs: Record<string, string>, context: DecodeContext): Promise<Incoming> {
   const envelope = await envelopeOf(messageOf(attrs, context.me), context);
-  return { ...envelope, type: "unknown", text: null, media: null, details: null, undecryptable: true };
+  return {
+    ...envelope,
+    type: "unknown",
+    text: null,
+    media: null,
+    quoted: null,
+    mentions: [],
+    isForwarded: false,
+    viewOnce: false,
+    ad: null,
+    change: null,
+    details: null,
+    undecryptable: true,
+  };
 }
 
 /** Reads a message of the library's. Null when it holds nothing for people. */
 async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
   if (!message.message) return null;
   cleanMessage(message, context.me.id, context.me.lid ?? "");
-  turnTarget(message, context.me);
   const content = contentOf(message.message);
   if (!content) return null;
-  const { type, text, media, details } = content;
+  await context.polls.keep(message.key.id!, message.message, addressesOf(message, context.me));
+  const { quoted, mentions, media } = content;
   return {
     ...await envelopeOf(message, context),
-    type,
-    text,
+    ...content,
     media: media && context.media(message, media.kind, media.file),
-    details,
+    quoted: quoted && { ...quoted, fromMe: isOwn(quoted.participant ?? "", context.me) },
+    mentions: mentions.map((jid) => isOwn(jid, context.me) ? jidNormalizedUser(context.me.id) : jidNormalizedUser(jid)),
+    change: content.change ?? await voteOf(message, context),
     undecryptable: false,
   };
 }
 
-/** What an edit or a deletion is about, from the line's side; the library does it for reactions and votes. */
-function turnTarget({ key: { fromMe, participant }, message }: WAMessage, me: OwnJids): void {
-  const target = normalizeMessageContent(message)?.protocolMessage?.key;
-  if (!target || fromMe) return;
-  const isOurs = (jid: string) => areJidsSameUser(jid, me.id) || (me.lid !== undefined && areJidsSameUser(jid, me.lid));
-  // "Mine" is the sender's; else, as when an admin deletes, the author is named.
-  if (target.fromMe) target.participant ||= participant;
-  target.fromMe = !target.fromMe && isOurs(target.participant || target.remoteJid || "");
+/** A vote, read with the secret of its poll; null for what is none, or cannot be read. */
+async function voteOf({ key, message }: WAMessage, { me, polls }: DecodeContext): Promise<IncomingChange | null> {
+  const { vote, pollCreationMessageKey: target } = normalizeMessageContent(message)?.pollUpdateMessage ?? {};
+  const poll = vote && target?.id ? await polls.find(target.id) : null;
+  if (!poll) return null;
+  const options = readVote(vote!, poll, {
+    pollId: target!.id!,
+    creators: [target!.participant ?? "", ...poll.authors, me.id, me.lid ?? ""],
+    voters: addressesOf({ key }, me),
+  });
+  return options && { kind: "vote", target: target!.id!, options };
+}
+
+/** The addresses of whoever sent a message: by number and by LID, where both are known. */
+function addressesOf({ key }: Pick<WAMessage, "key">, { id, lid }: OwnJids): string[] {
+  const { fromMe, participant, participantAlt, remoteJid, remoteJidAlt } = key;
+  const jids = fromMe ? [id, lid] : participant ? [participant, participantAlt] : [remoteJid, remoteJidAlt];
+  return jids.filter((jid): jid is string => Boolean(jid));
+}
+
+function isOwn(jid: string, me: OwnJids): boolean {
+  return areJidsSameUser(jid, me.id) || (me.lid !== undefined && areJidsSameUser(jid, me.lid));
 }
 
 function messageOf(attrs: Record<string, string>, me: OwnJids): WAMessage {

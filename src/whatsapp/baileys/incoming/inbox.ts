@@ -6,6 +6,7 @@
  */
 import type { Runtime } from "../../../runtime.ts";
 import { sleep } from "../../../runtime.ts";
+import { StoreError } from "../../../store/kv.ts";
 import type { ConnectionEvents, Incoming } from "../../connection.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
@@ -68,6 +69,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     try {
       return await decode(entry, context);
     } catch (error) {
+      if (error instanceof StoreError) throw error;
       log.warn({ networkId: entry.attrs.id, error: nameOf(error) }, "an incoming message makes no sense");
       return [];
     }

@@ -12,6 +12,8 @@ import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import { incomingMedia } from "./media.ts";
 import { makeJournal } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
+import { makeSentStore } from "../outgoing/sent_store.ts";
+import { makePolls } from "./polls.ts";
 
 export interface LeftoversOptions {
   kv: Kv;
@@ -64,11 +66,13 @@ export async function handOver(messages: Incoming[], receive: ConnectionEvents["
 }
 
 /** Without a socket: what the network told before is all that is known, and a lost file is not uploaded again. */
-function contextOf({ creds, keys }: AuthState, { mediaHost, runtime }: LeftoversOptions): DecodeContext {
+function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): DecodeContext {
+  const { mediaHost, runtime } = options;
   const { id, lid } = creds.me!;
   const source = { host: mediaHost, runtime, socket: () => null };
   return {
     me: { id, ...(lid ? { lid } : {}) },
+    polls: makePolls({ ...options, sent: makeSentStore(options) }),
     async phoneOf(lid) {
       // Where the library keeps it.
       const row = `${jidDecode(lid)?.user}_reverse`;

@@ -1,7 +1,7 @@
 /** What each type of message says: type, text, file and details. */
 import assert from "node:assert/strict";
 import { proto } from "@whiskeysockets/baileys";
-import { contentOf } from "../../../../src/whatsapp/baileys/incoming/content.ts";
+import { contentOf, type FullContent } from "../../../../src/whatsapp/baileys/incoming/content.ts";
 
 /** A message as it comes out of the wire: encoded and decoded, so that unset fields are unset. */
 function received(message: proto.IMessage): proto.Message {
@@ -14,7 +14,7 @@ const named = { messageId: "3EB0", fromMe: true };
 const TABLE: [
   title: string,
   message: proto.IMessage,
-  expected: { type: string; text: string | null; details?: unknown; kind?: string },
+  expected: { type: string; text: string | null; details?: unknown; kind?: string } & Partial<FullContent>,
 ][] = [
   ["a plain text", { conversation: "hi 👋" }, { type: "conversation", text: "hi 👋" }],
   ["a formatted text with a link", {
@@ -32,7 +32,58 @@ const TABLE: [
   }, {
     type: "extendedTextMessage",
     text: "yes",
-    details: { quoted: { messageId: "Q1", participant: "552@lid" }, mentions: ["553@lid"] },
+    quoted: { messageId: "Q1", participant: "552@lid", text: null },
+    mentions: ["553@lid"],
+  }],
+  ["an answer to an image, forwarded", {
+    imageMessage: {
+      contextInfo: {
+        stanzaId: "Q1",
+        quotedMessage: { ephemeralMessage: { message: { imageMessage: { caption: "menu" } } } },
+        isForwarded: true,
+      },
+    },
+  }, {
+    type: "imageMessage",
+    text: null,
+    kind: "image",
+    quoted: { messageId: "Q1", participant: null, text: "menu" },
+    isForwarded: true,
+  }],
+  ["the first words of somebody who came by an ad", {
+    extendedTextMessage: {
+      text: "hi",
+      contextInfo: {
+        conversionSource: "FB_Ads",
+        externalAdReply: {
+          title: "Sale",
+          sourceType: "ad",
+          sourceId: "120",
+          sourceUrl: "https://fb.me/x",
+          ctwaClid: "c",
+        },
+      },
+    },
+  }, {
+    type: "extendedTextMessage",
+    text: "hi",
+    ad: {
+      title: "Sale",
+      sourceType: "ad",
+      sourceId: "120",
+      sourceUrl: "https://fb.me/x",
+      clickId: "c",
+      conversionSource: "FB_Ads",
+    },
+  }],
+  ["a preview of a link that names no source", {
+    extendedTextMessage: { text: "hi", contextInfo: { externalAdReply: { title: "A page" } } },
+  }, { type: "extendedTextMessage", text: "hi" }],
+  ["a view-once video as newer apps send it", { videoMessage: { viewOnce: true } }, {
+    type: "videoMessage",
+    text: null,
+    kind: "video",
+    viewOnce: true,
   }],
   ["an image with a caption", { imageMessage: { caption: "look" } }, {
     type: "imageMessage",
@@ -133,7 +184,7 @@ const TABLE: [
   }],
   ["a view-once image inside a disappearing chat", {
     ephemeralMessage: { message: { viewOnceMessageV2: { message: { imageMessage: { caption: "once" } } } } },
-  }, { type: "imageMessage", text: "once", kind: "image", details: { disappearing: true, viewOnce: true } }],
+  }, { type: "imageMessage", text: "once", kind: "image", details: { disappearing: true }, viewOnce: true }],
   ["an edit", {
     editedMessage: {
       message: {
@@ -144,26 +195,39 @@ const TABLE: [
         },
       },
     },
-  }, { type: "unknown", text: "corrected", details: { kind: "conversation", edited: named } }],
+  }, { type: "unknown", text: "corrected", change: { kind: "edited", target: "3EB0", text: "corrected" } }],
   ["an edit of an image's caption", {
     protocolMessage: {
       type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
       key: target,
       editedMessage: { imageMessage: { caption: "a better caption", mimetype: "image/png" } },
     },
-  }, { type: "unknown", text: "a better caption", details: { kind: "imageMessage", edited: named } }],
+  }, {
+    type: "unknown",
+    text: "a better caption",
+    change: { kind: "edited", target: "3EB0", text: "a better caption" },
+  }],
   ["a deletion", { protocolMessage: { type: proto.Message.ProtocolMessage.Type.REVOKE, key: target } }, {
     type: "unknown",
     text: null,
-    details: { deleted: named },
+    change: { kind: "deleted", target: "3EB0" },
   }],
 ];
 
-for (const [title, message, { type, text, details = null, kind }] of TABLE) {
-  Deno.test(`${title} reads as ${type}`, () => {
-    const content = contentOf(received(message));
-    assert.deepEqual({ type: content?.type, text: content?.text, details: content?.details }, { type, text, details });
-    assert.equal(content?.media?.kind, kind);
+for (const [title, message, { kind, ...expected }] of TABLE) {
+  Deno.test(`${title} reads as ${expected.type}`, () => {
+    const { media, ...content } = contentOf(received(message))!;
+    const usual = {
+      details: null,
+      quoted: null,
+      mentions: [],
+      isForwarded: false,
+      ad: null,
+      viewOnce: false,
+      change: null,
+    };
+    assert.deepEqual(content, { ...usual, ...expected });
+    assert.equal(media?.kind, kind);
   });
 }
 

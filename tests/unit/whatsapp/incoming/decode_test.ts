@@ -1,7 +1,7 @@
 /** Who sent a message, in which chat, and which number is behind a `@lid`. */
 import assert from "node:assert/strict";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
-import type { IncomingMedia } from "../../../../src/whatsapp/connection.ts";
+import type { Incoming, IncomingMedia } from "../../../../src/whatsapp/connection.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "../../../../src/whatsapp/baileys/incoming/decode.ts";
 
 const ME = { id: "5511900000001:3@s.whatsapp.net", lid: "900@lid" };
@@ -12,6 +12,7 @@ const context: DecodeContext = {
   me: ME,
   phoneOf: (lid) => Promise.resolve(lid.startsWith("777") ? "5511977777777:0@s.whatsapp.net" : null),
   media: () => media,
+  polls: { keep: () => Promise.resolve(), find: () => Promise.resolve(null) },
 };
 
 function part(attrs: Record<string, string>, message: proto.IMessage = { conversation: "hi" }) {
@@ -106,32 +107,27 @@ Deno.test("a reaction's target is told from the line's side", async () => {
   assert.deepEqual(incoming.details?.target, { messageId: "X", fromMe: true });
 });
 
-const TARGETS: [
-  title: string,
-  attrs: Record<string, string>,
-  key: proto.IMessageKey,
-  expected: Record<string, unknown>,
-][] = [
-  ["the sender's own message", FROM_FRIEND, { fromMe: true }, { fromMe: false }],
-  ["the sender's own message in a group", { from: "1@g.us", participant: "222:1@lid" }, { fromMe: true }, {
-    fromMe: false,
-    participant: "222@lid",
-  }],
-  ["the line's message in a group, by an admin", { from: "1@g.us", participant: "222:1@lid" }, {
-    fromMe: false,
-    participant: "900@lid",
-  }, { fromMe: true, participant: "900@lid" }],
-  ["another member's message, by an admin", { from: "1@g.us", participant: "222:1@lid" }, {
-    fromMe: false,
+const ABOUT: [title: string, attrs: Record<string, string>, info: proto.IContextInfo, expected: Partial<Incoming>][] = [
+  ["an answer to the line", FROM_FRIEND, {
+    stanzaId: "Q",
+    participant: "900:3@lid",
+    quotedMessage: { conversation: "Coffee?" },
+  }, { quoted: { messageId: "Q", fromMe: true, participant: "900:3@lid", text: "Coffee?" } }],
+  ["an answer to somebody else", { from: "1@g.us", participant: "222:1@lid" }, {
+    stanzaId: "Q",
     participant: "333@lid",
-  }, { fromMe: false, participant: "333@lid" }],
+  }, {
+    quoted: { messageId: "Q", fromMe: false, participant: "333@lid", text: null },
+  }],
+  ["a mention of the line", { from: "1@g.us", participant: "222:1@lid" }, { mentionedJid: ["900@lid", "333@lid"] }, {
+    mentions: ["5511900000001@s.whatsapp.net", "333@lid"],
+  }],
 ];
 
-for (const [title, attrs, key, expected] of TARGETS) {
-  Deno.test(`a deletion of ${title} is told from the line's side`, async () => {
-    const deletion = { type: proto.Message.ProtocolMessage.Type.REVOKE, key: { id: "X", remoteJid: "1@g.us", ...key } };
-    const incoming = await one(attrs, { protocolMessage: deletion });
-    assert.deepEqual(incoming.details?.deleted, { messageId: "X", ...expected });
+for (const [title, attrs, contextInfo, expected] of ABOUT) {
+  Deno.test(`${title} is told from the line's side`, async () => {
+    const incoming = await one(attrs, { extendedTextMessage: { text: "x", contextInfo } });
+    assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, incoming[name as "ad"]])), expected);
   });
 }
 
@@ -143,7 +139,7 @@ Deno.test("an edit of what the owner wrote is the owner's", async () => {
   };
   const incoming = await one({ from: "900@lid", recipient: "222@lid" }, { protocolMessage: edit });
   assert.equal(incoming.fromMe, true);
-  assert.deepEqual(incoming.details?.edited, { messageId: "X", fromMe: true });
+  assert.deepEqual(incoming.change, { kind: "edited", target: "X", text: "better" });
 });
 
 Deno.test("a part that holds nothing for people gives no message", async () => {

@@ -8,7 +8,6 @@ import { makeMediaIngest } from "../../../../src/media/ingest.ts";
 import type { Clock } from "../../../../src/runtime.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
-import type { Incoming } from "../../../../src/whatsapp/connection.ts";
 import {
   cutBetweenChunks,
   cutShort,
@@ -21,6 +20,7 @@ import {
   withoutLength,
 } from "../../../support/media_server.ts";
 import { testRuntime } from "../../../support/runtime.ts";
+import { plainIncoming } from "../../../support/incoming.ts";
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(5_000));
 const { file: FILE, bytes: BYTES } = await uploaded(PLAIN);
@@ -62,20 +62,11 @@ async function take(
   };
   const source = { host, runtime, socket: () => isOpen() ? { updateMediaMessage } : null };
   const message = { key: { id: "M1" }, message: { imageMessage: file } };
-  const incoming: Incoming = {
-    networkId: "M1",
-    chat: "49@s.whatsapp.net",
-    participant: null,
-    fromMe: false,
-    number: "49",
-    pushName: null,
-    timestamp: Date.UTC(2026, 0, 15, 12) / 1000,
+  const incoming = plainIncoming({
     type: "imageMessage",
     text: null,
-    details: null,
-    undecryptable: false,
     media: incomingMedia(source, message, { kind: "image", file }),
-  };
+  });
   try {
     const taken = await makeMediaIngest({ media: store, links, runtime }).take("acc_1", incoming, signal)
       .catch((error: unknown) => ({ error }));

@@ -1,0 +1,55 @@
+/** What a message refers to: the message that it answers, who is mentioned, whence it was forwarded or its chat came. */
+import type { proto } from "@whiskeysockets/baileys";
+import type { Incoming, Quoted } from "../../connection.ts";
+
+type Message = proto.IMessage;
+
+export interface Context extends Pick<Incoming, "mentions" | "isForwarded" | "ad"> {
+  /** Whose message it is, is for those to say who know the line. */
+  quoted: Omit<Quoted, "fromMe"> | null;
+}
+
+/** `firstText` reads what a person reads first of the quoted message. */
+export function contextOf(message: Message, firstText: (quoted: Message) => string | null): Context {
+  const info = fieldsOf(message).map((name) => (message as Record<string, WithContext>)[name]?.contextInfo).find(
+    Boolean,
+  );
+  const { stanzaId, participant, quotedMessage, mentionedJid, isForwarded } = info ?? {};
+  const text = quotedMessage ? firstText(quotedMessage) : null;
+  return {
+    quoted: stanzaId ? { messageId: stanzaId, participant: participant || null, text } : null,
+    mentions: mentionedJid ?? [],
+    isForwarded: isForwarded ?? false,
+    ad: info ? adOf(info) : null,
+  };
+}
+
+interface WithContext {
+  contextInfo?: proto.IContextInfo | null;
+}
+
+/** The ad or link by which somebody came to write; a preview that names no source is none. */
+function adOf(info: proto.IContextInfo): Incoming["ad"] {
+  const { title, body, sourceType, sourceId, sourceUrl, sourceApp, mediaUrl, ctwaClid } = info.externalAdReply ?? {};
+  const source = present({
+    sourceType,
+    sourceId,
+    sourceUrl,
+    sourceApp,
+    clickId: ctwaClid,
+    conversionSource: info.conversionSource,
+    entryPoint: info.entryPointConversionSource,
+  });
+  if (Object.keys(source).length === 0) return null;
+  return present({ title, body, mediaUrl, ...source }) as Record<string, string>;
+}
+
+/** The fields that are set, in the message's own order. */
+export function fieldsOf(message: Message): string[] {
+  return Object.keys(message).filter((name) => (message as Record<string, unknown>)[name] != null);
+}
+
+/** Without the members that are null, undefined or empty texts. */
+export function present(record: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value != null && value !== ""));
+}

@@ -1,0 +1,75 @@
+/** Votes are read with the secret of their poll, by whatever address the voter's app knew both sides. */
+import assert from "node:assert/strict";
+import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { proto } from "@whiskeysockets/baileys";
+import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
+import { makePolls, readVote } from "../../../../src/whatsapp/baileys/incoming/polls.ts";
+import { MemoryKv } from "../../../support/memory_kv.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+const SECRET = Buffer.alloc(32, 7);
+const POLL = { secret: SECRET, options: ["tea", "coffee", "Ünal 😀"], authors: [] };
+const PEOPLE = {
+  pollId: "P1",
+  creators: ["900@lid", "551:3@s.whatsapp.net"],
+  voters: ["222:1@lid", "552@s.whatsapp.net"],
+};
+
+/** As an app encrypts a vote. */
+function encrypted(
+  chosen: string[],
+  { creator, voter }: { creator: string; voter: string },
+): proto.Message.IPollEncValue {
+  const extracted = createHmac("sha256", Buffer.alloc(32)).update(SECRET).digest();
+  const info = Buffer.concat([Buffer.from(`P1${creator}${voter}Poll Vote`), Buffer.of(1)]);
+  const key = createHmac("sha256", extracted).update(info).digest();
+  const encIv = randomBytes(12);
+  const selectedOptions = chosen.map((option) => createHash("sha256").update(option).digest());
+  const cipher = createCipheriv("aes-256-gcm", key, encIv).setAAD(Buffer.from(`P1\u0000${voter}`));
+  const body = cipher.update(proto.Message.PollVoteMessage.encode({ selectedOptions }).finish());
+  return { encIv, encPayload: Buffer.concat([body, cipher.final(), cipher.getAuthTag()]) };
+}
+
+for (const creator of ["900@lid", "551@s.whatsapp.net"]) {
+  for (const voter of ["222@lid", "552@s.whatsapp.net"]) {
+    Deno.test(`a vote of ${voter} in the poll of ${creator} is read`, () => {
+      const vote = encrypted(["Ünal 😀", "tea", "of another poll"], { creator, voter });
+      assert.deepEqual(readVote(vote, POLL, PEOPLE), ["tea", "Ünal 😀"]);
+      assert.deepEqual(readVote(encrypted([], { creator, voter }), POLL, PEOPLE), []);
+    });
+  }
+}
+
+Deno.test("a vote that was encrypted for other people, or altered, is not guessed", () => {
+  assert.equal(readVote(encrypted(["tea"], { creator: "1@lid", voter: "222@lid" }), POLL, PEOPLE), null);
+  const vote = encrypted(["tea"], { creator: "900@lid", voter: "222@lid" });
+  vote.encPayload![0]! ^= 1;
+  assert.equal(readVote(vote, POLL, PEOPLE), null);
+});
+
+Deno.test("a poll that came in is found again, with its secret sealed; a message that is none is not kept", async () => {
+  const kv = new MemoryKv();
+  const runtime = testRuntime();
+  const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+  const sentPoll = {
+    pollCreationMessageV3: { options: [{ optionName: "a" }] },
+    messageContextInfo: { messageSecret: SECRET },
+  };
+  const sent = { find: (id: string) => Promise.resolve(id === "SENT" ? sentPoll : undefined) };
+  const polls = makePolls({ kv, seal, lineId: "ses_1", sent, runtime });
+  const poll = {
+    ephemeralMessage: {
+      message: { pollCreationMessage: { name: "?", options: [{ optionName: "tea" }, { optionName: "coffee" }] } },
+    },
+    messageContextInfo: { messageSecret: SECRET },
+  };
+  await polls.keep("P1", poll, ["222@lid"]);
+  await polls.keep("T1", { conversation: "hi" }, ["222@lid"]);
+  assert.deepEqual(await polls.find("P1"), { secret: SECRET, options: ["tea", "coffee"], authors: ["222@lid"] });
+  assert.deepEqual(await polls.find("SENT"), { secret: SECRET, options: ["a"], authors: [] });
+  assert.equal(await polls.find("T1"), null);
+  for await (const { value } of kv.list({ prefix: ["wa"] as never })) {
+    assert.ok(!Buffer.from(value as Uint8Array).includes(SECRET.toString("base64")));
+  }
+});
