@@ -18,6 +18,10 @@ const fileMessage = z.object({
 });
 const rawMessage = z.object({ ...addressed, message: z.record(z.string(), z.unknown()) });
 
+/** A message of the phone's inbox, or one that it sent. */
+const named = { id: z.string().min(1) };
+const typing = z.object({ to: z.string().min(1), state: z.enum(["typing", "recording", "paused"]).default("typing") });
+
 export function messageRoutes(network: ControlledNetwork): Hono {
   const app = new Hono();
 
@@ -32,9 +36,45 @@ export function messageRoutes(network: ControlledNetwork): Hono {
   });
   app.post("/:number/read", async (c) => {
     const phone = phoneOf(c, network);
-    const { id } = await body(c, z.object({ id: z.string().min(1) }));
+    const { id } = await body(c, z.object(named));
     phone.read(id);
     return c.json({ id });
+  });
+  app.post("/:number/vote", async (c) => {
+    const phone = phoneOf(c, network);
+    const { id, options } = await body(c, z.object({ ...named, options: z.array(z.string()) }));
+    return c.json(await phone.vote(id, options), 201);
+  });
+  app.post("/:number/react", async (c) => {
+    const phone = phoneOf(c, network);
+    const { id, emoji } = await body(c, z.object({ ...named, emoji: z.string() }));
+    return c.json(await phone.react(id, emoji), 201);
+  });
+  app.post("/:number/edit", async (c) => {
+    const phone = phoneOf(c, network);
+    const { id, text } = await body(c, z.object({ ...named, text: z.string().min(1) }));
+    return c.json(await phone.edit(id, text), 201);
+  });
+  app.post("/:number/revoke", async (c) => {
+    const phone = phoneOf(c, network);
+    const { id } = await body(c, z.object(named));
+    return c.json(await phone.revoke(id), 201);
+  });
+  app.post("/:number/typing", async (c) => {
+    const phone = phoneOf(c, network);
+    const { to, state } = await body(c, typing);
+    phone.setTyping(to, state);
+    return c.json({ to, state }, 201);
+  });
+  app.post("/:number/call", async (c) => {
+    const phone = phoneOf(c, network);
+    const { to, video } = await body(c, z.object({ to: z.string().min(1), video: z.boolean().default(false) }));
+    return c.json(phone.call(to, { video }), 201);
+  });
+  app.get("/:number/chat-states", async (c) => {
+    const phone = phoneOf(c, network);
+    await phone.idle();
+    return c.json(phone.chatStates());
   });
   return app;
 }

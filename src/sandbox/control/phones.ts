@@ -58,6 +58,11 @@ function describePhone({ directory }: Switchboard, phone: Phone) {
 }
 
 function describeAccount({ number, lid, name, companions }: Account) {
-  const devices = [...companions.values()].map(({ id, jid, linkedAt }) => ({ id, jid, linkedAt }));
+  const devices = [...companions.values()].map(({ id, jid, linkedAt, available }) => ({
+    id,
+    jid,
+    linkedAt,
+    available,
+  }));
   return { number, lid, name, devices };
 }

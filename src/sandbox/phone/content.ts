@@ -6,6 +6,8 @@ import { detailsOf } from "./details.ts";
 
 export interface Content extends MessageContent {
   file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> } | null;
+  /** What votes on a poll are encrypted with. */
+  secret: Uint8Array | null;
 }
 
 /** Fields of a message that are about it, not in it. */
@@ -45,6 +47,7 @@ export function readContent(message: proto.IMessage): Content | null {
     imageSize: width && height ? { width, height } : null,
     hasPreview: false,
     file: null,
+    secret: inner.messageContextInfo?.messageSecret ?? message.messageContextInfo?.messageSecret ?? null,
   };
   for (const [field, kind] of FILE_FIELDS) {
     const media = inner[field];

@@ -40,7 +40,7 @@ export class Inbox {
   }): void {
     const fromMe = isOwn(this.#phone, authorOf(stanza));
     const from = this.#shown(stanza);
-    const { file: _, ...shown } = content;
+    const { file: _file, secret: _secret, ...shown } = content;
     const item: InboxItem = {
       ...shown,
       id: stanza.attrs.id ?? "",
@@ -68,7 +68,7 @@ export class Inbox {
     const original = [...this.#received.values()].find((other) =>
       other.item.id === target.id &&
       (edited === null && stanza.attrs.participant ||
-        jidNormalizedUser(authorOf(other.stanza)) === jidNormalizedUser(authorOf(stanza))) &&
+        this.#authorKey(other.stanza) === this.#authorKey(stanza)) &&
       (stanza.attrs.participant ? other.stanza.attrs.from === stanza.attrs.from : true)
     );
     if (!original) return;
@@ -90,15 +90,26 @@ export class Inbox {
     return incoming;
   }
 
+  /** A received message, the owner's own too. Throws Problem not_found. */
+  message(messageId: string): Received {
+    const [found] = this.withId(messageId);
+    if (!found) throw notFound("message on this phone");
+    return found;
+  }
+
   /** Every message with this id, for instance of two senders who chose the same. */
   withId(messageId: string): Received[] {
     return [...this.#received.values()].filter(({ item }) => item.id === messageId);
   }
 
   #keyOf(stanza: BinaryNode, destination: string | null): string {
-    const author = jidNormalizedUser(lidForm(this.#phone.uplink, authorOf(stanza)));
+    const author = this.#authorKey(stanza);
     const chat = stanza.attrs.participant ? stanza.attrs.from : destination ?? stanza.attrs.from ?? "";
     return `${jidNormalizedUser(lidForm(this.#phone.uplink, chat ?? ""))} ${author} ${stanza.attrs.id}`;
+  }
+
+  #authorKey(stanza: BinaryNode): string {
+    return jidNormalizedUser(lidForm(this.#phone.uplink, authorOf(stanza)));
   }
 
   /** The sender as its owner lets others see it: by number, unless it hides that. */

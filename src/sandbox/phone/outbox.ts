@@ -18,6 +18,8 @@ interface Sent {
   /** Own jid, or lid when the number was hidden. */
   from: string;
   message: proto.IMessage;
+  /** What kind of change to an earlier message it is, as the stanza says. */
+  edit?: string;
 }
 
 export class Outbox {
@@ -32,14 +34,23 @@ export class Outbox {
   }
 
   /** Encrypts and sends. `to` is a user's or group's jid. Throws Problem validation_failed for one not on the network. */
-  async send(to: string, message: proto.IMessage, options: { hideNumber: boolean }): Promise<string> {
+  async send(
+    to: string,
+    message: proto.IMessage,
+    options: { hideNumber?: boolean; edit?: string } = {},
+  ): Promise<string> {
     const { runtime, uplink, self } = this.#phone;
     const id = Buffer.from(runtime.random.bytes(16)).toString("hex").toUpperCase();
-    const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message };
+    const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message, edit: options.edit };
     const content = to.endsWith("@g.us") ? await this.#forGroup(sent) : await this.#forUser(sent);
     this.#remember(id, sent);
     uplink.send(self, this.#stanza(id, sent, { to, content }));
     return id;
+  }
+
+  /** Chat of a message that this phone sent; null when it did not, or long ago. */
+  chatOf(id: string): string | null {
+    return this.#sent.get(id)?.chat ?? null;
   }
 
   /** Answers a retry receipt: encrypts the message for that device alone, in a new session. */
@@ -132,10 +143,11 @@ export class Outbox {
 
   #stanza(
     id: string,
-    { from, message }: Sent,
+    { from, message, edit }: Sent,
     { content, ...target }: { to: string; participant?: string; recipient?: string; content: BinaryNode[] },
   ): BinaryNode {
-    return element("message", { id, from, type: wireType(message).type, notify: this.#phone.name, ...target }, content);
+    const attributes = { id, from, type: wireType(message).type, notify: this.#phone.name, edit, ...target };
+    return element("message", attributes, content);
   }
 
   #remember(id: string, sent: Sent): void {

@@ -2,11 +2,13 @@
  * A simulated phone: the primary device of a WhatsApp account, inside this process. It links companions, encrypts and
  * decrypts with real Signal, and answers the network as an app does.
  */
-import { jidNormalizedUser } from "@whiskeysockets/baileys";
+import { jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type {
   AssertionJson,
+  ChatState,
   CodeAnswer,
   ExportedPasskey,
   InboxItem,
@@ -17,8 +19,10 @@ import type {
   PhoneUplink,
 } from "../world/device.ts";
 import type { BinaryNode } from "../world/stanza.ts";
+import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
 import { AttachmentError, receiveFile } from "./attachment.ts";
 import { Passkey } from "./authenticator.ts";
+import { callOffer, chatState, readChatState } from "./chat_state.ts";
 import { compose } from "./compose.ts";
 import { type Content, readContent, unwrap } from "./content.ts";
 import { isOwn, type PhoneContext } from "./context.ts";
@@ -37,6 +41,9 @@ import { ack, deliveryReceipt, readReceipt, retryReceipt } from "./stanzas.ts";
 
 /** A message that could not be decrypted after so many copies is given up. */
 const RETRY_RECEIPTS = 5;
+
+/** What it saw others do in chats, for whoever looks. */
+const STATES_KEPT = 1_000;
 
 export interface PhoneOptions {
   runtime: Runtime;
@@ -73,6 +80,7 @@ class SimulatedPhone implements Phone {
   /** Secrets of QRs that the network wants shown anew; each is good for one answer. */
   #spentSecrets = new Set<string>();
   #companions = 0;
+  #states: ChatState[] = [];
   #passkey: Passkey | null;
   #exchange: PasskeyExchange | null = null;
 
@@ -170,14 +178,66 @@ class SimulatedPhone implements Phone {
   }
 
   sendMessage(message: PhoneMessage): Promise<{ id: string }> {
-    const sending = this.#sending.then(async () => {
+    return this.#inTurn(async () => {
       const to = chatJid(message.to);
       const { runtime, uplink } = this.#context;
       const content = await compose(message, { runtime, media: uplink.media });
-      return { id: await this.#outbox.send(to, content, { hideNumber: message.hideNumber ?? false }) };
+      return await this.#outbox.send(to, content, { hideNumber: message.hideNumber });
     });
+  }
+
+  vote(messageId: string, options: readonly string[]): Promise<{ id: string }> {
+    return this.#inTurn(() => {
+      const received = this.#inbox.message(messageId);
+      const { message, to } = composeVote(received, options, this.#context);
+      return this.#outbox.send(to, message);
+    });
+  }
+
+  react(messageId: string, emoji: string): Promise<{ id: string }> {
+    return this.#inTurn(() => {
+      const { message, to } = composeReaction(this.#inbox.message(messageId), emoji, this.#context);
+      return this.#outbox.send(to, message);
+    });
+  }
+
+  edit(messageId: string, text: string): Promise<{ id: string }> {
+    return this.#changeOwn(messageId, (key) => composeEdit(key, text, this.#context));
+  }
+
+  revoke(messageId: string): Promise<{ id: string }> {
+    return this.#changeOwn(messageId, composeRevocation);
+  }
+
+  #changeOwn(id: string, make: (key: proto.IMessageKey) => ChangeMessage): Promise<{ id: string }> {
+    return this.#inTurn(() => {
+      const chat = this.#outbox.chatOf(id);
+      if (!chat) throw notFound("message that this phone sent");
+      const { message, edit } = make({ remoteJid: chat, fromMe: true, id });
+      return this.#outbox.send(chat, message, { edit });
+    });
+  }
+
+  /** One message after another leaves. */
+  #inTurn(send: () => Promise<string>): Promise<{ id: string }> {
+    const sending = this.#sending.then(async () => ({ id: await send() }));
     this.#sending = sending.catch(() => {});
     return sending;
+  }
+
+  setTyping(to: string, state: "typing" | "recording" | "paused"): void {
+    this.#context.uplink.send(this, chatState(chatJid(to), { self: this, state }));
+  }
+
+  call(to: string, { video }: { video: boolean }): { callId: string } {
+    const { random, clock } = this.#context.runtime;
+    const callId = Buffer.from(random.bytes(16)).toString("hex").toUpperCase();
+    this.#context.uplink.send(this, callOffer(chatJid(to), { self: this, callId, video, now: clock.now() }));
+    return { callId };
+  }
+
+  chatStates(): ChatState[] {
+    return this.#states.map((state) => ({ ...state }));
   }
 
   inbox(): InboxItem[] {
@@ -204,6 +264,7 @@ class SimulatedPhone implements Phone {
     const { uplink } = this.#context;
     if (stanza.tag === "message") return await this.#receiveMessage(stanza);
     if (stanza.tag === "ack") return;
+    if (stanza.tag === "chatstate" || stanza.tag === "presence") return this.#see(stanza);
     uplink.send(this, ack(stanza));
     if (stanza.tag !== "receipt") return;
     if (stanza.attrs.type === "retry") await this.#outbox.resend(stanza);
@@ -243,6 +304,12 @@ class SimulatedPhone implements Phone {
       if (!(error instanceof AttachmentError)) throw error;
       this.#inbox.add(stanza, destination, { content, file: null, mediaError: error.message });
     }
+  }
+
+  #see(stanza: BinaryNode): void {
+    const seen = readChatState(stanza, this.#context);
+    if (seen) this.#states.push(seen);
+    while (this.#states.length > STATES_KEPT) this.#states.shift();
   }
 
   #askAgain(stanza: BinaryNode, error: unknown): void {

@@ -79,6 +79,7 @@ class Session implements CompanionSession, SocketOwner {
     if (this.#companion.session !== this) return;
     this.#companion.session = null;
     this.#companion.mailbox.detach();
+    this.#network.presence.leave(this.#companion);
   }
 
   /** Runs at once, or, while the line is silent, when that is over. */
@@ -117,8 +118,15 @@ class Session implements CompanionSession, SocketOwner {
         return this.#acknowledge(stanza);
       case "ack":
         return this.#companion.mailbox.acknowledge(stanza);
+      case "presence":
+        return this.#network.presence.take(this.#companion, stanza);
+      case "chatstate":
+        return this.#network.presence.relayState(this.#self, stanza);
+      case "call":
+        this.#network.presence.relayCall(this.#self, stanza);
+        return this.#acknowledge(stanza);
       default:
-        // Presence, chat states, telemetry (`ib`), calls: taken in; nobody here watches them.
+        // Telemetry (`ib`): taken in; nobody here reads it.
         return;
     }
   }

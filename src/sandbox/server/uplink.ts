@@ -36,6 +36,10 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
         }
         case "receipt":
           return relayReceipt(sender, stanza, network);
+        case "chatstate":
+          return network.presence.relayState(sender, stanza);
+        case "call":
+          return network.presence.relayCall(sender, stanza);
         case "notification": {
           const receiver = directory.resolve(stanza.attrs.to);
           const { to: _to, ...attributes } = stanza.attrs;

@@ -188,6 +188,20 @@ export interface Phone extends Device {
   inbox(): InboxItem[];
   /** Sends the read receipt of a message in the inbox. Throws Problem not_found. */
   read(messageId: string): void;
+  /** Votes on a poll in the inbox, by the names of options. Throws Problem not_found or validation_failed. */
+  vote(messageId: string, options: readonly string[]): Promise<{ id: string }>;
+  /** Reacts to a message in the inbox; an empty emoji takes it back. Throws Problem not_found. */
+  react(messageId: string, emoji: string): Promise<{ id: string }>;
+  /** Changes the text of a message that this phone sent. Throws Problem not_found. */
+  edit(messageId: string, text: string): Promise<{ id: string }>;
+  /** Deletes a message that this phone sent, for everyone. Throws Problem not_found. */
+  revoke(messageId: string): Promise<{ id: string }>;
+  /** Shows that its owner is typing in a chat, or has stopped. */
+  setTyping(to: string, state: "typing" | "recording" | "paused"): void;
+  /** Rings; nobody has to answer. */
+  call(to: string, options: { video: boolean }): { callId: string };
+  /** What it saw others do in chats, oldest first. */
+  chatStates(): ChatState[];
   /** Resolves when everything delivered so far has been worked through. */
   idle(): Promise<void>;
   describe(): { number: string; lid: string; name: string };
@@ -242,6 +256,16 @@ export interface MessageContent extends MessageDetails {
   imageSize: { width: number; height: number } | null;
   /** Whether the message brings a picture to show until the file is downloaded. */
   hasPreview: boolean;
+}
+
+/** What a phone sees somebody do in a chat, without a message. */
+export interface ChatState {
+  /** As `InboxItem` names them. */
+  from: string;
+  chat: string;
+  state: "typing" | "recording" | "paused" | "available" | "unavailable";
+  /** Unix ms. */
+  timestamp: number;
 }
 
 export interface InboxItem extends MessageContent {

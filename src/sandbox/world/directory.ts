@@ -50,6 +50,8 @@ export interface Companion {
   readonly keys: KeyStore;
   readonly mailbox: Mailbox;
   readonly linkedAt: number;
+  /** Whether others see the account online because of it. Right after it was linked they do, until it says otherwise. */
+  available: boolean;
   /** The open session, if any. */
   session: CompanionSession | null;
 }

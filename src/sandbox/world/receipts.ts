@@ -1,5 +1,5 @@
 /** Carries receipts: delivered and read to the sender's devices, a retry to the one device that must encrypt again. */
-import { isGroup, isLid } from "./address.ts";
+import { isGroup, isLid, STATUS_CHAT } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { addressIn, type Groups } from "./groups.ts";
 import type { Relay } from "./relay.ts";
@@ -41,9 +41,14 @@ function receiversOf(from: Endpoint, receipt: BinaryNode, directory: Directory):
   const type = receipt.attrs.type ?? "";
   if (FOR_OWN_DEVICES.has(type)) return endpointsOf(from.account);
   if (FOR_OWN_PHONE.has(type)) return [{ account: from.account, device: 0 }];
-  const target = directory.resolve(isGroup(receipt.attrs.to) ? receipt.attrs.participant : receipt.attrs.to);
+  const target = directory.resolve(isShared(receipt.attrs.to) ? receipt.attrs.participant : receipt.attrs.to);
   if (!target) return [];
   return type === "retry" ? [target] : endpointsOf(target.account);
+}
+
+/** A chat in which the author of a message is named apart. */
+function isShared(chat: string | undefined): boolean {
+  return isGroup(chat) || chat === STATUS_CHAT;
 }
 
 /** Whom the receipt is from, as its receiver knows that device: in the form that it was addressed in. */

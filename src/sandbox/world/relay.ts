@@ -3,7 +3,7 @@
  * again from the same sender (its ack was lost) is only acknowledged again, save for a device that asked for a retry or
  * needs the key that comes along.
  */
-import { isGroup, isLid, makeJid, parseJid } from "./address.ts";
+import { isGroup, isLid, makeJid, parseJid, STATUS_CHAT } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
 import { participantHash } from "./participant_hash.ts";
@@ -55,7 +55,8 @@ export class Relay {
   submit(sender: Endpoint, message: BinaryNode, options: { hideNumber?: boolean } = {}): Acknowledgement {
     const { to, id } = message.attrs;
     if (!to || !id) return { error: "400" };
-    // Status posts and channels are accepted; nobody here follows them.
+    if (to === STATUS_CHAT) return this.#post(sender, message);
+    // Channels are accepted; nobody here follows them.
     if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return {};
     const group = isGroup(to) ? this.#groups.get(to) : null;
     if (isGroup(to) && !group) return { error: "404" };
@@ -89,6 +90,34 @@ export class Relay {
   /** A receiver could not read a message and asks its sender to encrypt it again: the resend may pass. */
   allowAgain(sender: Endpoint, id: string, receiver: Endpoint): void {
     this.#relayed.get(jidOf(sender, "pn"))?.get(id)?.delete(jidOf(receiver, "pn"));
+  }
+
+  /** A status post reaches the devices that it names; each gets the sender's key where that was encrypted for it. */
+  #post(sender: Endpoint, message: BinaryNode): Acknowledgement {
+    const common = childrenOf(message, "enc");
+    const seen = this.#receiversOf(sender, message.attrs.id!);
+    for (const to of childrenOf(child(message, "participants"), "to")) {
+      const endpoint = this.#directory.resolve(to.attrs.jid);
+      if (!endpoint || isSame(endpoint, sender)) continue;
+      const receiver = jidOf(endpoint, "pn");
+      const key = childrenOf(to, "enc");
+      if (seen.has(receiver) && key.length === 0) continue;
+      seen.add(receiver);
+      deliver(
+        endpoint,
+        element("message", {
+          id: message.attrs.id,
+          t: seconds(this.#clock),
+          type: message.attrs.type,
+          notify: sender.account.name,
+          from: STATUS_CHAT,
+          participant: jidOf(sender, "lid"),
+          participant_pn: sender.account.jid,
+          edit: message.attrs.edit,
+        }, [...key, ...common]),
+      );
+    }
+    return {};
   }
 
   #receiversOf(sender: Endpoint, id: string): Set<string> {

@@ -4,6 +4,7 @@ import { type Account, type Companion, Directory, type Endpoint, keysOf } from "
 import { Faults, streamError, type StreamFault } from "./faults.ts";
 import { type AddressingMode, type Group, Groups } from "./groups.ts";
 import { Notices } from "./notices.ts";
+import { Presence } from "./presence.ts";
 import { Relay } from "./relay.ts";
 import { type StatusForm, statusPost } from "./status_post.ts";
 import { Trust } from "./trust.ts";
@@ -21,6 +22,7 @@ export interface Switchboard {
   readonly faults: Faults;
   readonly trust: Trust;
   readonly notices: Notices;
+  readonly presence: Presence;
   readonly wire: WireLog;
   readonly media: MediaAccess;
   /** By device jid: whether the companion that a phone took in has proved its side. */
@@ -59,6 +61,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     faults,
     trust,
     notices,
+    presence: new Presence({ directory, groups, runtime }),
     relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
     linkings: new Map(),

@@ -227,6 +227,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       keys: new KeyStore(this.#request.bundle),
       mailbox: new Mailbox(),
       linkedAt: this.#options.network.runtime.clock.now(),
+      available: true,
       session: null,
     };
   }

@@ -44,7 +44,7 @@ function scene() {
     const identity = new Uint8Array(0);
     const companion: Companion = {
       ...{ id: device, account, jid, lid, mailbox, keys, identity, keyIndex: device },
-      ...{ noisePublic: "", linkedAt: 0, session: null },
+      ...{ noisePublic: "", linkedAt: 0, available: false, session: null },
     };
     account.companions.set(device, companion);
     mailbox.attach((stanza) => stanza.tag !== "ib" && arrived.push({ at: `${account.number}:${device}`, stanza }));

@@ -1,4 +1,4 @@
-/** What the network of 2026 does to clients, as Baileys as it comes meets it: each on one line while another never notices. */
+/** What the network of 2026 does to clients and carries between them, as Baileys as it comes meets it, while another line never notices. */
 import assert from "node:assert/strict";
 import { child } from "../../src/sandbox/world/stanza.ts";
 import { eventually, untilAck, untilClosed } from "../support/bare_baileys.ts";
@@ -75,4 +75,48 @@ onLines("a cap on new chats is told and can be asked for", async ({ line, cause 
   await cause({ kind: "cap_new_chats", limit: 5, until: Date.now() + 3_600_000 });
   const cap = await line.socket.fetchNewChatMessageCap();
   assert.deepEqual([cap.total_quota, cap.used_quota, cap.capping_status], [5, 0, "NONE"]);
+});
+
+onLines(
+  "typing and presence reach a line that subscribed, and its own reach the phone",
+  async ({ network, line, other }) => {
+    const seen: string[] = [];
+    line.socket.ev.on("presence.update", ({ presences }) => {
+      seen.push(...Object.values(presences).map(({ lastKnownPresence }) => lastKnownPresence));
+    });
+    const ana = network.phone(ANA)!;
+    ana.setTyping(LINE, "typing");
+    await line.socket.presenceSubscribe(ana.jid);
+    await eventually(() => seen.includes("available"));
+    assert.deepEqual(seen, ["available"]);
+    ana.setTyping(LINE, "typing");
+    await eventually(() => seen.includes("composing"));
+    await line.socket.sendPresenceUpdate("composing", ana.jid);
+    await eventually(() => ana.chatStates().some(({ state }) => state === "typing"));
+    await line.socket.presenceSubscribe(network.phone(OTHER)!.jid);
+    await eventually(() => seen.length === 3);
+    await other.socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } });
+    await eventually(() => seen.at(-1) === "unavailable");
+  },
+);
+
+onLines("a call rings on the line, which may reject it", async ({ network, line }) => {
+  const calls: { id: string; status: string; isVideo?: boolean }[] = [];
+  line.socket.ev.on("call", (updates) => calls.push(...updates));
+  const ana = network.phone(ANA)!;
+  const { callId } = ana.call(LINE, { video: true });
+  await eventually(() => calls.length === 1);
+  assert.deepEqual([calls[0]!.id, calls[0]!.status, calls[0]!.isVideo], [callId, "offer", true]);
+  await line.socket.rejectCall(callId, ana.jid);
+});
+
+onLines("a status post reaches the phones of its audience, and no other", async ({ network, line }) => {
+  const ana = network.phone(ANA)!;
+  const other = network.phone(OTHER)!;
+  await line.socket.sendMessage("status@broadcast", { text: "today" }, { statusJidList: [ana.jid] });
+  await eventually(() => ana.inbox().length === 1);
+  const [item] = ana.inbox();
+  assert.deepEqual([item!.chat, item!.from, item!.text], ["status@broadcast", `${LINE}@s.whatsapp.net`, "today"]);
+  await other.idle();
+  assert.deepEqual(other.inbox(), []);
 });

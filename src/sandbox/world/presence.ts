@@ -1,0 +1,102 @@
+/**
+ * What passes between accounts without a message: who is online, who is typing, who calls. Presence and typing reach those
+ * who are there and asked for them, and are not kept; a call waits until it is acknowledged.
+ */
+import type { Runtime } from "../../runtime.ts";
+import { isGroup, isLid } from "./address.ts";
+import {
+  type Account,
+  type Companion,
+  deliver,
+  type Directory,
+  type Endpoint,
+  endpointsOf,
+  jidOf,
+} from "./directory.ts";
+import { addressIn, type Groups } from "./groups.ts";
+import { type BinaryNode, element } from "./stanza.ts";
+
+export interface PresenceParts {
+  directory: Directory;
+  groups: Groups;
+  runtime: Runtime;
+}
+
+export class Presence {
+  #parts: PresenceParts;
+  /** By the account or group that is watched, the companions that want to hear of it. */
+  #watchers = new Map<Account | string, Set<Companion>>();
+
+  constructor(parts: PresenceParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes a `<presence>` of a companion: its own, or the wish to hear of somebody else's. */
+  take(companion: Companion, { attrs }: BinaryNode): void {
+    if (attrs.type === "subscribe") return this.#subscribe(companion, attrs.to);
+    companion.available = attrs.type !== "unavailable";
+    this.#announce(companion.account);
+  }
+
+  /** Relays a `<chatstate>`. */
+  relayState(sender: Endpoint, { attrs, content }: BinaryNode): void {
+    const group = isGroup(attrs.to) ? this.#parts.groups.get(attrs.to!) : null;
+    const peer = this.#parts.directory.resolve(attrs.to)?.account;
+    const self = { account: sender.account, device: 0 };
+    const from = group
+      ? { from: group.jid, participant: addressIn(group, self) }
+      : { from: jidOf(self, isLid(attrs.to) ? "lid" : "pn") };
+    const state = element("chatstate", from, content);
+    const receivers = group
+      ? group.participants.includes(sender.account) ? group.participants : []
+      : peer
+      ? [peer]
+      : [];
+    for (const account of receivers) {
+      if (account === sender.account) continue;
+      account.phone?.deliver(state);
+      this.#send(account, group?.jid ?? sender.account, state);
+    }
+  }
+
+  /** Relays a `<call>`: an offer, its rejection or its end. */
+  relayCall(sender: Endpoint, call: BinaryNode): void {
+    const peer = this.#parts.directory.resolve(call.attrs.to)?.account;
+    if (!peer || peer === sender.account) return;
+    const { to, ...attributes } = call.attrs;
+    const from = jidOf(sender, isLid(to) ? "lid" : "pn");
+    for (const endpoint of endpointsOf(peer)) deliver(endpoint, element("call", { ...attributes, from }, call.content));
+  }
+
+  /** The companion is away: it is not seen online by itself any more, and hears of nobody. */
+  leave(companion: Companion): void {
+    companion.available = false;
+    for (const watchers of this.#watchers.values()) watchers.delete(companion);
+  }
+
+  #subscribe(companion: Companion, to: string | undefined): void {
+    const watched = isGroup(to) ? to! : this.#parts.directory.resolve(to)?.account;
+    if (!watched) return;
+    const watchers = this.#watchers.get(watched) ?? new Set();
+    this.#watchers.set(watched, watchers.add(companion));
+    if (typeof watched !== "string") companion.session?.send(presenceOf(watched, isLid(to)));
+  }
+
+  #announce(account: Account): void {
+    for (const { session } of this.#watchers.get(account) ?? []) session?.send(presenceOf(account, false));
+  }
+
+  #send(account: Account, watched: Account | string, stanza: BinaryNode): void {
+    for (const companion of this.#watchers.get(watched) ?? []) {
+      if (companion.account === account) companion.session?.send(stanza);
+    }
+  }
+}
+
+/** A person who links a gateway is online where a companion says so; one who has no companion always is. */
+function presenceOf(account: Account, byLid: boolean): BinaryNode {
+  const companions = [...account.companions.values()];
+  const online = companions.length === 0 || companions.some(({ available }) => available);
+  const from = byLid ? account.lid : account.jid;
+  return element("presence", { from, type: online ? undefined : "unavailable", last: online ? undefined : "deny" });
+}

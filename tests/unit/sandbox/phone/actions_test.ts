@@ -1,0 +1,131 @@
+/** What phones make of each other's replies, mentions, places, polls, reactions, edits and deletions. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { decryptPollVote, proto } from "@whiskeysockets/baileys";
+import { encryptVote } from "../../../../src/sandbox/phone/poll.ts";
+import { seededRandom } from "../../../support/runtime.ts";
+import { SmallNetwork } from "./small_network.ts";
+
+const GROUP = "120363000000000001@g.us";
+
+function scene() {
+  const network = new SmallNetwork();
+  const [ana, ben] = [network.phone("15550001", "Ana"), network.phone("15550002", "Ben")];
+  const send = async (message: Record<string, unknown>) => {
+    await ana.sendMessage({ to: ben.number, message });
+    await network.idle();
+    return ben.inbox().at(-1)!;
+  };
+  return { network, ana, ben, send };
+}
+
+Deno.test("a phone lists what a message quotes and whom it mentions", async () => {
+  const { send, ana } = scene();
+  const contextInfo = {
+    stanzaId: "3EB0AA",
+    participant: ana.jid,
+    quotedMessage: { conversation: "before" },
+    mentionedJid: [ana.jid],
+    isForwarded: true,
+  };
+  const item = await send({ extendedTextMessage: { text: "after @15550001", contextInfo } });
+  assert.deepEqual(item.quoted, { id: "3EB0AA", text: "before" });
+  assert.deepEqual([item.mentions, item.forwarded, item.text], [[ana.jid], true, "after @15550001"]);
+  const plain = await send({ conversation: "plain" });
+  assert.deepEqual([plain.quoted, plain.mentions, plain.forwarded, plain.viewOnce], [null, [], false, false]);
+});
+
+Deno.test("a phone lists places, contacts and previews of links", async () => {
+  const { send } = scene();
+  const place = await send({ locationMessage: { degreesLatitude: 52.5, degreesLongitude: 13.25, name: "Berlin" } });
+  assert.deepEqual(place.location, { latitude: 52.5, longitude: 13.25, name: "Berlin", address: null });
+  const one = await send({ contactMessage: { displayName: "Ben", vcard: "BEGIN:VCARD" } });
+  assert.deepEqual(one.contacts, [{ name: "Ben", vcard: "BEGIN:VCARD" }]);
+  const contacts = [{ displayName: "A", vcard: "a" }, { displayName: "B", vcard: "b" }];
+  const two = await send({ contactsArrayMessage: { displayName: "2 contacts", contacts } });
+  assert.deepEqual(two.contacts?.map(({ name }) => name), ["A", "B"]);
+  const url = "https://example.org";
+  const link = await send({ extendedTextMessage: { text: url, matchedText: url, title: "Example" } });
+  assert.deepEqual(link.linkPreview, { url, title: "Example", description: null, hasPicture: false });
+});
+
+Deno.test("a vote is read by who made the poll, and by Baileys", async () => {
+  const { network, ana, ben, send } = scene();
+  const secret = Buffer.alloc(32, 7);
+  const poll = await send({
+    messageContextInfo: { messageSecret: secret.toString("base64") },
+    pollCreationMessageV3: {
+      name: "Lunch?",
+      options: [{ optionName: "Soup" }, { optionName: "Salad" }],
+      selectableOptionsCount: 1,
+    },
+  });
+  assert.deepEqual(poll.poll, { question: "Lunch?", options: ["Soup", "Salad"], multiple: false });
+  await assert.rejects(ben.vote(poll.id, ["Pizza"]), { code: "validation_failed" });
+  await assert.rejects(ben.vote(poll.id, ["Soup", "Salad"]), { code: "validation_failed" });
+  await assert.rejects(ben.vote("UNKNOWN", ["Soup"]), { code: "not_found" });
+  await ben.vote(poll.id, ["Salad"]);
+  await network.idle();
+  assert.equal(ana.inbox().at(-1)?.type, "pollUpdateMessage");
+  const ballot = { pollId: poll.id, secret, creator: ana.jid, voter: ben.jid };
+  const vote = encryptVote({ ...ballot, options: ["Salad"] }, seededRandom(1));
+  const read = decryptPollVote(vote as proto.Message.PollEncValue, {
+    pollCreatorJid: ana.jid,
+    pollMsgId: poll.id,
+    pollEncKey: secret,
+    voterJid: ben.jid,
+  });
+  const chosen = read.selectedOptions.map((hash) => Buffer.from(hash).toString("hex"));
+  assert.deepEqual(chosen, [createHash("sha256").update("Salad").digest("hex")]);
+});
+
+Deno.test("a reaction is an item of its own, and an empty one takes it back", async () => {
+  const { network, ana, ben, send } = scene();
+  const { id } = await send({ conversation: "hello" });
+  await ben.react(id, "👍");
+  await ben.react(id, "");
+  await network.idle();
+  assert.deepEqual(ana.inbox().map(({ type, reaction, chat }) => ({ type, reaction, chat })), [
+    { type: "reaction", reaction: { id, emoji: "👍" }, chat: ben.jid },
+    { type: "reaction", reaction: { id, emoji: "" }, chat: ben.jid },
+  ]);
+  await assert.rejects(ben.react("UNKNOWN", "👍"), { code: "not_found" });
+});
+
+Deno.test("who wrote a message may edit and delete it, and nobody else", async () => {
+  const { network, ana, ben } = scene();
+  network.group(GROUP, ana, ben);
+  for (const to of [ben.number, GROUP]) {
+    const { id } = await ana.sendMessage({ to, text: "first" });
+    await ana.edit(id, "second");
+    await network.idle();
+    const [item] = ben.inbox().filter((one) => one.id === id);
+    assert.deepEqual([item?.text, item?.edited, item?.revoked], ["second", true, false]);
+    await ana.revoke(id);
+    await network.idle();
+    assert.equal(ben.inbox().find((one) => one.id === id)?.revoked, true);
+    await assert.rejects(ben.edit(id, "mine"), { code: "not_found" });
+  }
+  assert.equal(ben.inbox().length, 2);
+  const { id } = await ana.sendMessage({ to: ben.number, text: "keep" });
+  const key = { remoteJid: ana.jid, fromMe: false, id };
+  await ana.sendMessage({ to: ben.number, text: "x" });
+  network.phone("15550003").sendMessage({ to: ben.number, message: { protocolMessage: { key, type: 0 } } });
+  await network.idle();
+  assert.equal(ben.inbox().find((one) => one.id === id)?.revoked, false);
+});
+
+Deno.test("typing is seen by the other side, and leaves no message", async () => {
+  const { network, ana, ben } = scene();
+  ana.setTyping(ben.number, "typing");
+  ana.setTyping(ben.number, "recording");
+  ana.setTyping(ben.number, "paused");
+  await network.idle();
+  assert.deepEqual(ben.chatStates().map(({ from, chat, state }) => [from, chat, state]), [
+    [ana.jid, ana.jid, "typing"],
+    [ana.jid, ana.jid, "recording"],
+    [ana.jid, ana.jid, "paused"],
+  ]);
+  assert.deepEqual(ben.inbox(), []);
+});
