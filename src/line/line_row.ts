@@ -7,7 +7,7 @@ import type { Runtime } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import { messageKeys } from "../message/rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
 
@@ -58,20 +58,21 @@ export class LineRow {
     this.#options.changed();
   }
 
-  async #commit(trigger: LineTrigger, patch: Partial<Line>, qr: string | null): Promise<Line | null> {
+  #commit(trigger: LineTrigger, patch: Partial<Line>, qr: string | null): Promise<Line | null> {
     const { kv, events, runtime } = this.#deps;
     const key = lineKeys.line(this.#options.lineId);
-    for (;;) {
+    return retryOnConflict<Line | null>(kv, async () => {
+      const change = new Change();
       const slot = await kv.get(key);
       const status = slot.value && LINE_TRANSITIONS[slot.value.status][trigger];
-      if (!slot.value || !status) return null;
+      if (!slot.value || !status) return { change, result: null };
       const line: Line = { ...slot.value, ...patch, status };
-      const change = new Change().check(slot).set(key, line);
+      change.check(slot).set(key, line);
       if (status === "connected") change.set(lineKeys.lineUsed(line.id), runtime.clock.now());
       const event = eventOf(slot.value, line, qr);
       if (event) events.append(change, event);
-      if (await kv.commit(change)) return line;
-    }
+      return { change, result: line };
+    });
   }
 
   /** Tries for as long as it takes: what has happened must be written, whatever trouble the store is in. */

@@ -9,7 +9,7 @@ import type { MediaStore } from "./store.ts";
 /** A media store that can also say what lies in it, for the sweep. */
 export interface DiskMediaStore extends MediaStore {
   /** Every file, finished or not, folder by folder: a few thousand at a time where there are a million. */
-  folders(): AsyncIterable<StoredFile[]>;
+  folders(): AsyncIterable<FileOnDisk[]>;
   /** How much the finished files take together. Less than that until `folders` was once read to its end. */
   bytes(): number;
   /** Whether this process wrote the file and has not seen its row yet: a commit that names it may be on its way. */
@@ -18,7 +18,7 @@ export interface DiskMediaStore extends MediaStore {
   seen(fileId: string): void;
 }
 
-export interface StoredFile {
+export interface FileOnDisk {
   /** Null for the rest of an interrupted write. */
   fileId: string | null;
   path: string;
@@ -86,8 +86,8 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
   };
 }
 
-async function filesIn(folder: string): Promise<StoredFile[]> {
-  const found: StoredFile[] = [];
+async function filesIn(folder: string): Promise<FileOnDisk[]> {
+  const found: FileOnDisk[] = [];
   for await (const { name } of Deno.readDir(folder)) {
     const path = join(folder, name);
     const info = await Deno.stat(path).catch(() => null);

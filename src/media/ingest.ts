@@ -1,7 +1,9 @@
 /** Files of incoming messages: downloaded, capped, kept on disk, linked for 24 h; or a reason why not. */
+import { retry } from "../base/retry.ts";
+import { timeLimit, unlessAborted } from "../base/within.ts";
 import { Problem } from "../errors.ts";
 import type { ReceivedMedia } from "../event/event.ts";
-import { type Runtime, sleep } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } from "../whatsapp/connection.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
@@ -73,27 +75,20 @@ async function download(
   signal: AbortSignal,
 ): Promise<Downloaded> {
   if (media.size !== null && media.size > RECEIVED_MAX_BYTES) return { reason: tooLarge() };
-  const timeout = new AbortController();
-  const cancel = runtime.clock.after(DOWNLOAD_TIMEOUT_MS, () => timeout.abort());
-  const either = AbortSignal.any([signal, timeout.signal]);
+  const { clock } = runtime;
+  using limit = timeLimit(clock, DOWNLOAD_TIMEOUT_MS, signal);
+  const attempt = async () => {
+    limit.signal.throwIfAborted();
+    const content = await unlessAborted(limit.signal, media.download(limit.signal));
+    return await store.write(stopOnAbort(content, limit.signal), RECEIVED_MAX_BYTES);
+  };
   try {
-    for (let tries = 0;; tries++) {
-      try {
-        either.throwIfAborted();
-        const content = await unlessAborted(media.download(either), either);
-        return await store.write(stopOnAbort(content, either), RECEIVED_MAX_BYTES);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (timeout.signal.aborted) return { reason: `the download took longer than ${DOWNLOAD_TIMEOUT_MS / 1000} s` };
-        const reason = finalReason(error);
-        if (reason !== null) return { reason };
-        const pauseMs = RETRY_PAUSES_MS[tries];
-        if (pauseMs === undefined) return { reason: passingReason(error) };
-        await sleep(runtime.clock, pauseMs, either);
-      }
-    }
-  } finally {
-    cancel();
+    const isTransient = (error: unknown) => finalReason(error) === null;
+    return await retry(attempt, { clock, pauseMs: RETRY_PAUSES_MS, signal: limit.signal, isTransient });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (limit.isOver) return { reason: `the download took longer than ${DOWNLOAD_TIMEOUT_MS / 1000} s` };
+    return { reason: finalReason(error) ?? passingReason(error) };
   }
 }
 
@@ -112,16 +107,6 @@ function passingReason(error: unknown): string {
 
 function tooLarge(): string {
   return `the file is larger than ${RECEIVED_MAX_BYTES / 1024 ** 2} MiB`;
-}
-
-/** Rejects when the signal aborts, whether or not the promise minds the signal itself. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 function stopOnAbort(content: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {

@@ -1,7 +1,7 @@
 /** Keeps the media folder small: expired files, files over the disk's cap, and files that nothing refers to. */
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
-import type { DiskMediaStore, StoredFile } from "./disk.ts";
+import type { DiskMediaStore, FileOnDisk } from "./disk.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 
 /** All files together; past it the oldest received ones go, even before their 24 h. */
@@ -104,7 +104,7 @@ export async function sweepOrphans(
   }
   return removed;
 
-  function isNeeded({ fileId, modifiedAt }: StoredFile, row: FileRecord | null): boolean {
+  function isNeeded({ fileId, modifiedAt }: FileOnDisk, row: FileRecord | null): boolean {
     if (fileId === null) return false;
     if (row === null) return media.isExpected(fileId) && now - modifiedAt < EXPECTED_AGE_MS;
     media.seen(fileId);
@@ -113,7 +113,7 @@ export async function sweepOrphans(
 }
 
 /** Rows of the files that have one, by id. */
-async function rowsOf(kv: Kv, files: readonly StoredFile[]): Promise<Map<string, FileRecord>> {
+async function rowsOf(kv: Kv, files: readonly FileOnDisk[]): Promise<Map<string, FileRecord>> {
   const ids = files.map(({ fileId }) => fileId).filter((id) => id !== null);
   const rows = new Map<string, FileRecord>();
   for (const { value } of await kv.getMany(ids.map((id) => mediaKeys.file(id)))) if (value) rows.set(value.id, value);

@@ -11,7 +11,7 @@ const TOTAL_MAX_BYTES = 2 * 1024 * 1024 * 1024;
 /** Where downloads lie, as on the real host. */
 const DOWNLOAD_PREFIX = "/v/t62.7118-24/";
 
-interface StoredFile {
+interface ShelvedFile {
   size: number;
   location: string;
 }
@@ -19,7 +19,7 @@ interface StoredFile {
 export class FileShelf {
   #folder: string;
   #runtime: Runtime;
-  #files = new Map<string, StoredFile>();
+  #files = new Map<string, ShelvedFile>();
   #bytes = 0;
 
   constructor(folder: string, runtime: Runtime) {
