@@ -23,6 +23,7 @@ import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
+import { makeFindReferred } from "./line/references.ts";
 import { Supervisor } from "./line/supervisor.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
 import { makeMaintenance } from "./ops/maintenance.ts";
@@ -187,6 +188,7 @@ async function gatewayRole(
     lines,
     accept: makeAccept({ kv, runtime, idempotency, queued: queueChanged }),
     replay: makeReplay({ kv, idempotency }),
+    findReferred: makeFindReferred({ kv, network }),
     history: makeHistory(kv),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
     quotaView: makeQuotaView({ kv, clock: runtime.clock }),

@@ -147,8 +147,9 @@ export class Preparation {
     return ready;
   }
 
-  #outgoing({ networkId, to, content }: Message): Outgoing {
-    return { networkId, to, body: bodyOf(content, (fileId) => this.#deps.files.path(fileId)) };
+  #outgoing({ networkId, to, content, manner }: Message): Outgoing {
+    const body = bodyOf(content, (fileId) => this.#deps.files.path(fileId));
+    return { networkId, to, body, ...(manner ? { manner } : {}) };
   }
 }
 

@@ -110,7 +110,7 @@ export class AcceptCommit {
     const { ids, clock } = this.#options.runtime;
     const now = clock.now();
     const bulkId = bulk ? ids.next("blk") : null;
-    return items.map(({ to, content }, i) => {
+    return items.map(({ to, content, manner }, i) => {
       const id = ids.next("msg");
       return {
         id,
@@ -122,6 +122,7 @@ export class AcceptCommit {
         historyNumber: this.#ledger.messages + 1 + i,
         to,
         content,
+        ...(manner ? { manner } : {}),
         bulkId,
         status: "queued",
         attempts: 0,
@@ -159,5 +160,5 @@ export class AcceptCommit {
 
 /** What the send puts into a commit. */
 export function loadOfCommand(command: SendCommand): Load {
-  return loadOf(command.items.map((item) => item.content));
+  return loadOf(command.items);
 }

@@ -1,6 +1,8 @@
 /** How many messages one commit takes. */
 import { COMMIT_LIMITS } from "../store/limits.ts";
-import { charactersIn, type OutgoingContent } from "./content.ts";
+import { charactersIn } from "./content.ts";
+import type { SendManner } from "./message.ts";
+import type { SendItem } from "./send.ts";
 
 /** Rows of one message: one may be an answer kept, and each may wait until a second of its own. */
 const ROWS_A_MESSAGE = 5;
@@ -16,12 +18,16 @@ export interface Load {
   bytes: number;
 }
 
-/** What messages with these contents put into a commit, estimated from above. */
-export function loadOf(contents: readonly OutgoingContent[]): Load {
+/** What these messages put into a commit, estimated from above. */
+export function loadOf(items: readonly Pick<SendItem, "content" | "manner">[]): Load {
   let characters = 0;
-  for (const content of contents) characters += charactersIn(content);
+  for (const { content, manner } of items) characters += charactersIn(content) + (manner ? charactersOf(manner) : 0);
   // Two bytes a UTF-16 unit is the most that the engine's serialisation takes.
-  return { messages: contents.length, bytes: contents.length * BYTES_A_MESSAGE + 2 * characters };
+  return { messages: items.length, bytes: items.length * BYTES_A_MESSAGE + 2 * characters };
+}
+
+function charactersOf({ quote, mentions = [] }: SendManner): number {
+  return (quote?.text ?? "").length + (mentions === "all" ? 0 : mentions.join(" ").length);
 }
 
 /** Cuts a list, in order, into pieces that each fit into one commit; what is too large alone is a piece of its own. */

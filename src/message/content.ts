@@ -3,27 +3,58 @@ import type { OutgoingBody } from "../whatsapp/connection.ts";
 import { contact, type ContactContent } from "./kinds/contact.ts";
 import { file, type FileContent } from "./kinds/file.ts";
 import type { Attachment, Kind, KindRequest, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
+import { forward, type ForwardContent } from "./kinds/forward.ts";
 import { location, type LocationContent } from "./kinds/location.ts";
 import { poll, type PollContent } from "./kinds/poll.ts";
+import { reaction, type ReactionContent } from "./kinds/reaction.ts";
+import { sticker } from "./kinds/sticker.ts";
 import { text, type TextContent } from "./kinds/text.ts";
+import { voice } from "./kinds/voice.ts";
 
-export type OutgoingContent = TextContent | FileContent | LocationContent | ContactContent | PollContent;
+export type OutgoingContent =
+  | TextContent
+  | FileContent
+  | LocationContent
+  | ContactContent
+  | PollContent
+  | ReactionContent
+  | ForwardContent;
 
-export type MessageKind = OutgoingContent["kind"];
+/** As what a message shows itself: one that is sent on as what was sent on. */
+export type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
 
 /** A new kind is one file in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/`. */
-const KINDS = { text, image: file, video: file, audio: file, document: file, location, contact, poll };
+const KINDS = {
+  text,
+  image: file,
+  video: file,
+  audio: file,
+  document: file,
+  sticker,
+  voice,
+  location,
+  contact,
+  poll,
+  reaction,
+  forward,
+};
 
-export const MESSAGE_KINDS = Object.keys(KINDS) as MessageKind[];
+const ROWS = Object.keys(KINDS) as OutgoingContent["kind"][];
+
+export const MESSAGE_KINDS = ROWS.filter((kind) => kind !== "forward");
 
 /** The kinds that a request in JSON asks for, each with how. */
-export const KIND_REQUESTS = MESSAGE_KINDS.flatMap((kind) => {
+export const KIND_REQUESTS = ROWS.flatMap((kind) => {
   const request: KindRequest<OutgoingContent> | undefined = KINDS[kind].request;
   return request ? [{ kind, ...request }] : [];
 });
 
 function kindOf({ kind }: OutgoingContent): Kind<OutgoingContent> {
   return KINDS[kind];
+}
+
+export function typeOf(content: OutgoingContent): MessageKind {
+  return content.kind === "forward" ? content.of : content.kind;
 }
 
 /** What the history shows of it. */

@@ -13,6 +13,7 @@
  * | processing | held, retried | queued     | keeps its place and its network id                   |
  * | processing | refused       | failed     | final, or the third attempt                          |
  */
+import type { Manner } from "../whatsapp/connection.ts";
 import type { OutgoingContent } from "./content.ts";
 
 export const MESSAGE_STATUSES = ["queued", "processing", "sent", "failed"] as const;
@@ -37,6 +38,14 @@ export interface MessageError {
   message: string;
 }
 
+/** How it is to be sent, beside what it says. */
+export interface SendManner extends Omit<Manner, "preview"> {
+  /** False: links in a text are shown without a preview. */
+  linkPreview?: false;
+  /** How long "typing" is shown before it leaves. */
+  typingMs?: number;
+}
+
 export interface Message {
   id: string;
   jobId: string;
@@ -51,6 +60,8 @@ export interface Message {
   /** Recipient as accepted: digits, or a JID. */
   to: string;
   content: OutgoingContent;
+  /** Absent: plainly. */
+  manner?: SendManner;
   /** Set on every message of one bulk. */
   bulkId: string | null;
   status: MessageStatus;

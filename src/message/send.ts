@@ -3,7 +3,7 @@ import type { Caller } from "../account/account.ts";
 import type { QuotaLeft } from "../account/quota.ts";
 import type { Slot } from "../store/kv.ts";
 import type { OutgoingContent } from "./content.ts";
-import type { Message } from "./message.ts";
+import type { Message, SendManner } from "./message.ts";
 
 /** A row that a commit checks: what was decided by it holds as long as its version is the same. */
 export type Precondition = Pick<Slot<unknown>, "key" | "version">;
@@ -14,12 +14,18 @@ export interface SendOptions {
   ttlMs: number;
 }
 
+export interface SendItem {
+  to: string;
+  content: OutgoingContent;
+  manner?: SendManner | undefined;
+}
+
 export interface SendCommand extends SendOptions {
   caller: Caller;
   /** The line that it goes out on, and the row that says that it can. */
   line: { id: string; row: Precondition };
   /** One for a single send; up to 10,000 for a bulk, accepted all or none. */
-  items: readonly { to: string; content: OutgoingContent }[];
+  items: readonly SendItem[];
   bulk: boolean;
   /** Answer kept under the client's Idempotency-Key, in the same commit; null without one. */
   idempotency: { key: string; fingerprint: string } | null;

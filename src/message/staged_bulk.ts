@@ -61,5 +61,5 @@ export async function removeAllStaged(kv: Kv): Promise<void> {
 }
 
 function inCommits(messages: readonly Message[]): Iterable<Message[]> {
-  return commitSized(messages, (message) => loadOf([message.content]));
+  return commitSized(messages, (message) => loadOf([message]));
 }

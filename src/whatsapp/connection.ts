@@ -16,6 +16,11 @@ export interface Network {
    * handed over yet goes to `message` of the line's last `open` before, though that connection is closed.
    */
   forget(lineId: string): Promise<void>;
+  /**
+   * What is kept, for 30 days, of a message that the line received or that its owner sent from the phone; null when
+   * nothing is. Throws StoreError.
+   */
+  recall(lineId: string, networkId: string): Promise<Recalled | null>;
   /** Drops rows of the engine's own whose time is over. Returns how many. */
   sweep(): Promise<number>;
 }
@@ -126,7 +131,47 @@ export interface Connection {
 }
 
 /** As what a file arrives. */
-export type FileKind = "image" | "video" | "audio" | "document";
+export type FileKind = "image" | "video" | "audio" | "document" | "sticker" | "voice";
+
+/** Names a message within its chat. */
+export interface MessageKey {
+  networkId: string;
+  /** Its author in a group, a JID; null in a 1:1 chat, and of the line's own. */
+  participant: string | null;
+  fromMe: boolean;
+}
+
+/** What can be sent on. */
+export type ForwardableKind = FileKind | "text" | "location" | "contact";
+
+export interface Recalled extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number"> {
+  /** As what it can be sent on; null when it cannot. */
+  kind: ForwardableKind | null;
+  text: string | null;
+  caption: string | null;
+  filename: string | null;
+}
+
+/** What goes with a message beside its content. Members that are left out: plainly. */
+export interface Manner {
+  /** The message of the chat that it answers, and what is shown of it where the network's own form is kept no more. */
+  quote?: MessageKey & { chat: string; text: string | null };
+  /** JIDs or digits; "all": everybody in the group. */
+  mentions?: readonly string[] | "all";
+  /** Of an image, a video or a sound: can be seen or heard once. */
+  viewOnce?: true;
+  preview?: LinkPreview;
+}
+
+/** What is shown of a link in a text. */
+export interface LinkPreview {
+  /** As it stands in the text. */
+  url: string;
+  title: string;
+  description: string | null;
+  /** The file of a picture. */
+  picture: Uint8Array | null;
+}
 
 export type OutgoingBody =
   | { kind: "text"; text: string }
@@ -142,7 +187,11 @@ export type OutgoingBody =
   | { kind: "location"; latitude: number; longitude: number; name: string | null; address: string | null }
   /** Phones are digits. */
   | { kind: "contact"; contacts: { name: string; phone: string; organization: string | null }[] }
-  | { kind: "poll"; question: string; options: string[]; multiple: boolean };
+  | { kind: "poll"; question: string; options: string[]; multiple: boolean }
+  /** An empty emoji takes the reaction back. */
+  | { kind: "reaction"; emoji: string; target: MessageKey }
+  /** What the network has of a message that this or another line sent or received. */
+  | { kind: "forward"; source: { lineId: string; networkId: string } };
 
 export type FileBody = Extract<OutgoingBody, { kind: FileKind }>;
 
@@ -151,6 +200,7 @@ export interface Outgoing {
   /** Digits, or a JID (`…@s.whatsapp.net`, `…@lid`, `…@g.us`). */
   to: string;
   body: OutgoingBody;
+  manner?: Manner;
 }
 
 /** What became of one attempt. `hold` and only `hold` burns no attempt. */

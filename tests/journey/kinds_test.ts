@@ -1,20 +1,24 @@
 /** Messages of every kind: a phone shows what was asked for, and the history names the kind. */
 import assert from "node:assert/strict";
-import type { Json } from "../../src/cli/client.ts";
-import { accepted, post } from "../support/api_calls.ts";
-import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { accepted, post, refused } from "../support/api_calls.ts";
+import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915560000001";
 const CUSTOMER = "4917560000001";
 
 /** Sends a kind to the customer; resolves to what the phone shows of it, once the history says `sent` and its kind. */
-async function shown(stage: Stage, kind: string, json: Json): Promise<Json> {
+async function shown(stage: Stage, kind: string, json: Json, type = kind): Promise<Json> {
   const { messageId } = await accepted(post(stage, `/messages/send/${kind}`, { json: { to: CUSTOMER, ...json } }));
   await stage.status(messageId, "sent");
   const { data: [item] } = await stage.api.call("GET", "/messages/history?limit=1");
-  assert.deepEqual([item.messageId, item.type, item.error], [messageId, kind, null]);
-  const inbox = await stage.inbox(CUSTOMER);
-  return inbox.at(-1)!;
+  assert.deepEqual([item.messageId, item.type, item.error], [messageId, type, null]);
+  const { data: events } = await stage.api.call("GET", "/events?limit=1000");
+  const { data: { networkId } } = events.findLast(({ event, data }: Json) =>
+    event === "message.sent" && data.messageId === messageId
+  );
+  return await stage.arrival(CUSTOMER, ({ id }) => id === networkId);
 }
 
 Deno.test("locations, cards and polls arrive as they were asked for", (t) =>
@@ -48,3 +52,60 @@ Deno.test("locations, cards and polls arrive as they were asked for", (t) =>
       assert.deepEqual((await shown(stage, "poll", { ...poll, multiple: true })).poll, { ...poll, multiple: true });
     });
   }));
+
+Deno.test("reactions, replies and forwards know messages of either side, also after a restart", (t) =>
+  withStage(openStage, async (stage) => {
+    await stage.addPhone(CUSTOMER);
+    const line = await stage.linkLine(LINE);
+    const text = "which size do you need? https://[::1]/";
+    const asked = await stage.sendText(line, CUSTOMER, text);
+    const seen = await stage.arrival(CUSTOMER, (item) => item.text === text);
+    const { id: answer } = await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "M 👕" });
+    await received(stage, line, answer);
+
+    const check = async (when: string) => {
+      await t.step(`${when}, a reaction to what was sent, and it is taken back`, async () => {
+        const { reaction, type } = await shown(stage, "reaction", { to: undefined, messageId: asked, emoji: "👍🏽" });
+        assert.deepEqual([type, reaction], ["reaction", { id: seen.id, emoji: "👍🏽" }]);
+        const taken = await shown(stage, "reaction", { to: undefined, messageId: asked, emoji: "" });
+        assert.deepEqual(taken.reaction, { id: seen.id, emoji: "" });
+      });
+      await t.step(`${when}, a reaction to what was received`, async () => {
+        const { reaction } = await shown(stage, "reaction", { to: undefined, messageId: answer, emoji: "❤️" });
+        assert.deepEqual(reaction, { id: answer, emoji: "❤️" });
+      });
+      await t.step(`${when}, a reply to what was received, and one to what was sent`, async () => {
+        const reply = await shown(stage, "text", { text: "it is on its way", replyTo: answer });
+        assert.deepEqual([reply.text, reply.quoted], ["it is on its way", { id: answer, text: "M 👕" }]);
+        const own = await shown(stage, "location", { latitude: 1, longitude: 2, replyTo: asked });
+        assert.deepEqual(own.quoted, { id: seen.id, text });
+      });
+      await t.step(`${when}, a forward of either`, async () => {
+        const forward = await shown(stage, "forward", { messageId: answer }, "text");
+        assert.deepEqual([forward.text, forward.forwarded, forward.quoted], ["M 👕", true, null]);
+        const own = await shown(stage, "forward", { messageId: asked }, "text");
+        assert.deepEqual([own.text, own.forwarded], [text, true]);
+      });
+    };
+    await check("at once");
+    await t.step("a reply belongs to its chat and its session", async () => {
+      const body = { to: "34600111222", text: "hi", replyTo: answer };
+      const { body: { errors } } = await refused(
+        post(stage, "/messages/send/text", { json: body }),
+        400,
+        "validation_failed",
+      );
+      assert.equal(errors[0].path, "replyTo");
+    });
+    await stage.gateway.kill();
+    await stage.gateway.start();
+    await stage.sessionStatus(line, "connected");
+    await check("after kill -9");
+  }));
+
+/** Waits until the line has told of the message. */
+async function received(stage: Stage, line: LinkedLine, networkId: string): Promise<void> {
+  await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.messageId === networkId), {
+    what: `the event of ${networkId}`,
+  });
+}

@@ -18,6 +18,7 @@ import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";
 import { makeSessionName } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
+import { makeFindReferred } from "../../src/line/references.ts";
 import { makeQueueView } from "../../src/line/queue_view.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
@@ -148,6 +149,7 @@ export class ApiWorld implements ApiStage {
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
       replay: makeReplay({ kv, idempotency }),
+      findReferred: makeFindReferred({ kv, network: this.network }),
       history: makeHistory(kv),
       cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
       quotaView: makeQuotaView({ kv, clock: runtime.clock }),

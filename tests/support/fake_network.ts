@@ -13,6 +13,7 @@ import {
   type OwnIdentity,
   PasskeyNotRequested,
   type Prepared,
+  type Recalled,
   type SendOutcome,
   type Unsent,
 } from "../../src/whatsapp/connection.ts";
@@ -66,6 +67,13 @@ export class FakeNetwork implements Network {
 
   isLinked(lineId: string): Promise<boolean> {
     return Promise.resolve(this.linked.has(lineId));
+  }
+
+  /** What the lines are to remember of messages that came in, by line and network id. */
+  readonly recalled = new Map<string, Recalled>();
+
+  recall(lineId: string, networkId: string): Promise<Recalled | null> {
+    return Promise.resolve(this.recalled.get(`${lineId} ${networkId}`) ?? null);
   }
 
   forget(lineId: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { Accounts } from "../../account/account.ts";
 import type { Idempotency } from "../../account/idempotency.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Lines } from "../../line/lines.ts";
+import type { FindReferred } from "../../line/references.ts";
 import type { QueueView } from "../../line/queue_view.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { MediaStore } from "../../media/store.ts";
@@ -23,6 +24,7 @@ export interface Services {
   lines: Lines;
   accept: Accept;
   replay: Replay;
+  findReferred: FindReferred;
   history: History;
   cancel: Cancel;
   queueView: QueueView;

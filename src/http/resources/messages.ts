@@ -1,6 +1,6 @@
 /** Messages after they were accepted: status, history, cancelling (spec, "Message status and history"). */
 import { z } from "@hono/zod-openapi";
-import { MESSAGE_KINDS, previewOf } from "../../message/content.ts";
+import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
@@ -125,7 +125,7 @@ function itemOf(message: Message): z.infer<typeof HistoryItem> {
     jobId,
     sessionId,
     to,
-    type: content.kind,
+    type: typeOf(content),
     ...previewOf(content),
     status,
     error,

@@ -57,6 +57,8 @@ export interface Kind<Content> {
   body(content: Content, pathOf: (fileId: string) => string): OutgoingBody;
   /** Of a kind with a file: it is fetched, kept and uploaded before the message leaves. */
   attachment?(content: Content): Attachment;
+  /** Why a file that begins like this can't be one, as a message for the file's field; null when it can. */
+  refusal?(head: Uint8Array): string | null;
   /** The content once its file was fetched. */
   withAttachment?(content: Content, fetched: Attachment<StoredFile>): Content;
 }

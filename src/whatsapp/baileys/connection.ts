@@ -37,6 +37,7 @@ import { takeFramesInTurn } from "./incoming/frames.ts";
 import { makeDevices } from "./outgoing/devices.ts";
 import { type Groups, makeGroups } from "./outgoing/groups.ts";
 import { type Inbox, makeInbox } from "./incoming/inbox.ts";
+import { findOriginal } from "./incoming/originals.ts";
 import { incomingMedia } from "./incoming/media.ts";
 import { type Journal, makeJournal } from "./incoming/journal.ts";
 import type { MediaHost } from "./media_host.ts";
@@ -50,7 +51,7 @@ import { type OwnJids, receiptsOf } from "./incoming/receipts.ts";
 import { type CountStray, takeStrays } from "./incoming/strays.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
 import { reportRefusals } from "./incoming/refusals.ts";
-import { makeSender, type Sender } from "./outgoing/sender.ts";
+import { makeSender, type Sender, type SenderOptions } from "./outgoing/sender.ts";
 import { makeSentStore } from "./outgoing/sent_store.ts";
 
 /** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
@@ -157,7 +158,7 @@ export function connectLine(
     const auth = await openAuthState({ kv, seal, lineId });
     const version = await shared.version();
     if (over) return await auth.close();
-    const journal = makeJournal({ kv, lineId, auth, runtime: { clock, log } }, {
+    const journal = makeJournal({ kv, seal, lineId, auth, runtime: { clock, log } }, {
       decrypted: (entry) => inbox?.decrypted(entry),
       undecrypted: (entry) => inbox?.undecrypted(entry),
       broken,
@@ -186,7 +187,12 @@ export function connectLine(
     const recipients = makeRecipients({ socket, kv, lineId, runtime });
     const upload = uploadTo(shared.mediaHost, socket);
     const isOpen = () => loggedIn;
+    const source: SenderOptions["source"] = async ({ lineId, networkId }) =>
+      await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
+        await findOriginal({ kv, seal, lineId }, networkId);
     const sender = makeSender({
+      lineId,
+      source,
       socket,
       recipients,
       groups,

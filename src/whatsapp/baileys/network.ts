@@ -12,6 +12,7 @@ import { sweepExpired } from "./expiry.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/strays.ts";
+import { recall } from "./incoming/originals.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
 import { repairCurve } from "./repairs/curve.ts";
@@ -87,6 +88,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       await forgetLine(kv, lineId);
       receivers.delete(lineId);
     },
+    recall: (lineId, networkId) => recall({ kv, seal, lineId }, networkId),
     sweep: () => sweepExpired(kv, runtime.clock.now()),
   };
 }

@@ -14,6 +14,8 @@ export const networkKeys = {
   waSent: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "sent", networkId),
   /** A poll that came in, encoded and sealed, for the votes on it. */
   waPoll: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "poll", networkId),
+  /** A message that came in, for quoting it, reacting to it and sending it on (`incoming/originals.ts`). */
+  waReceived: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "received", networkId),
   /** The JID that the network gave for a number (not sealed), and when. */
   waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),
   /** What the sweep may drop, by the UTC day (days since 1970) on which it ends; the value is the row's key. */

@@ -1,5 +1,5 @@
 /** Kinds of message beside texts and files: what each takes, and what each refuses. */
-import { type Case, wrong } from "../../support/api_table.ts";
+import { type Case, nobodys, problem, wrong } from "../../support/api_table.ts";
 
 const TO = "34600111222";
 const ACK = /^\{"messageId":"msg_[0-9a-z]{26}","status":"queued","jobId":"job_[0-9a-z]{26}"\}$/;
@@ -26,6 +26,21 @@ function send(kind: string, sample: Record<string, unknown>) {
 const location = send("location", { latitude: 41.3851, longitude: 2.1734 });
 const contact = send("contact", { contacts: [{ name: "Anna", phone: "34600111223" }] });
 const poll = send("poll", { question: "When?", options: ["Today", "Tomorrow"] });
+
+const NETWORK_ID = "3EB0A1B2C3D4E5F6A7B8";
+const REACTED = { to: undefined, messageId: nobodys("msg") };
+const reaction = send("reaction", { ...REACTED, emoji: "👍" });
+const forward = send("forward", { messageId: nobodys("msg") });
+const plain = send("text", { text: "hi" });
+
+function unknown(kind: string, json: Record<string, unknown>): Case {
+  return {
+    name: `a ${kind} about ${JSON.stringify(json).slice(0, 60)} is 404`,
+    ask: () => ["POST", `/v1/messages/send/${kind}`, { json }],
+    status: 404,
+    contains: problem("not_found"),
+  };
+}
 
 export const kindCases: readonly Case[] = [
   location.takes("needs degrees alone"),
@@ -61,4 +76,43 @@ export const kindCases: readonly Case[] = [
   poll.refuses("question", { question: "" }, /is empty/),
   poll.refuses("question", { question: "x".repeat(256) }, /more than 255/),
   poll.refuses("multiple", { multiple: "yes" }),
+
+  unknown("reaction", { messageId: nobodys("msg"), emoji: "👍" }),
+  unknown("reaction", { messageId: NETWORK_ID, emoji: "" }),
+  reaction.refuses("messageId", { messageId: "not an id" }, /id of a message/),
+  reaction.refuses("messageId", { messageId: undefined }, /is required/),
+  ...["x", "👍👎", "👍 ", ":+1:", "12"].map((emoji) => reaction.refuses("emoji", { emoji }, /not one emoji/)),
+  reaction.refuses("emoji", { emoji: undefined }, /is required/),
+  reaction.refuses("to", { to: TO }, /not a known field/),
+
+  unknown("forward", { to: TO, messageId: nobodys("msg") }),
+  unknown("forward", { to: TO, messageId: NETWORK_ID }),
+  forward.refuses("to", { to: undefined }, /is required/),
+  forward.refuses("text", { text: "look" }, /not a known field/),
+
+  unknown("text", { to: TO, text: "hi", replyTo: nobodys("msg") }),
+  unknown("text", { to: TO, text: "hi", replyTo: NETWORK_ID }),
+  plain.takes("may mention numbers and JIDs", {
+    mentions: ["34600111222", "1234567@lid", "34600111222@s.whatsapp.net"],
+  }),
+  plain.takes("may mention all of a group", { to: "120363025246125486@g.us", mentions: "all" }),
+  plain.takes("may mention nobody", { mentions: [] }),
+  plain.takes("may be typed for 20 s, without a preview", { typing: 20_000, linkPreview: false, viewOnce: false }),
+  plain.takes("takes null as left out", {
+    replyTo: null,
+    mentions: null,
+    viewOnce: null,
+    linkPreview: null,
+    typing: null,
+  }),
+  plain.refuses("mentions", { mentions: "all" }, /in groups only/),
+  plain.refuses("mentions", { mentions: "everybody" }, /must be .*all/),
+  plain.refuses("mentions.0", { mentions: ["+34"] }, /or a JID/),
+  plain.refuses("mentions", { mentions: Array(1_025).fill(TO) }, /at most 1,024/),
+  plain.refuses("viewOnce", { viewOnce: true }, /images, videos and sounds/),
+  plain.refuses("viewOnce", { viewOnce: "yes" }),
+  plain.refuses("typing", { typing: 20_001 }),
+  plain.refuses("typing", { typing: -1 }),
+  plain.refuses("linkPreview", { linkPreview: "https://example.com" }),
+  plain.refuses("replyTo", { replyTo: "" }),
 ];

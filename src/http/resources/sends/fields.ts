@@ -2,6 +2,10 @@
 import { z } from "@hono/zod-openapi";
 import { idOf } from "../../api/schemas.ts";
 
+/** As many as a group has. */
+const MAX_MENTIONS = 1_024;
+const MAX_TYPING_MS = 20_000;
+
 export const DAY_SECONDS = 24 * 60 * 60;
 export const MAX_TTL_SECONDS = 7 * DAY_SECONDS;
 
@@ -16,6 +20,48 @@ export const ttl = seconds.nullish().openapi({
   // None, nor for other members that few need: whoever tries the form as it stands sends what is shown.
   example: undefined,
 });
+
+/** An id of a message as clients know it: the gateway's, or the network's, as events tell it. */
+export const MessageReference = z.string().regex(/^[0-9A-Za-z_.:-]{1,128}$/, "must be the id of a message").openapi({
+  description: "Id of a message: `msg_…`, or the `messageId` of an event",
+  example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
+});
+
+const Mentioned = z.string().regex(
+  /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
+  "must be a number of 7 to 15 digits, or a JID (…@s.whatsapp.net, …@lid)",
+);
+const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
+  error: `must be "all", or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
+});
+
+/** How one message is sent, beside what it says: of every send, and of each item of a bulk. */
+export const manner = {
+  replyTo: MessageReference.nullish().openapi({
+    description: "The message of the same chat that this one answers: `msg_…`, or the `messageId` of an event. " +
+      "Without `sessionId` the answer leaves on that message's line",
+    example: undefined,
+  }),
+  mentions: Mentions.nullish().openapi({
+    description: "Who is mentioned: numbers or JIDs, each written as `@number` in the text; `all` in a group",
+    example: undefined,
+  }),
+  viewOnce: z.boolean().nullish().openapi({
+    description: "Whether an image, a video or a sound can be seen or heard once only",
+    example: undefined,
+  }),
+  linkPreview: z.boolean().nullish().openapi({
+    description: "Whether the first link of a text is shown with its title and picture; true if left out. " +
+      "The gateway fetches the page; one that does not answer within 5 s is shown without",
+    example: undefined,
+  }),
+  typing: z.int().min(0).max(MAX_TYPING_MS).nullish().openapi({
+    description: "Milliseconds for which the recipient is shown that somebody types, before it leaves: within the " +
+      "pause of the plan where that is long enough",
+    example: undefined,
+  }),
+};
+export const MANNER_FIELDS = Object.keys(manner) as (keyof typeof manner)[];
 
 const ack = { messageId: idOf("message", "msg"), status: z.literal("queued"), jobId: idOf("queue job", "job") };
 const Acknowledgement = z.object(ack).openapi("Acknowledgement");

@@ -3,7 +3,6 @@ import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import type { QuotaLeft } from "../../../account/quota.ts";
 import { Problem } from "../../../errors.ts";
-import type { OutgoingContent } from "../../../message/content.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ApiContext } from "../../api/context.ts";
@@ -12,6 +11,7 @@ import type { Answer } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS } from "./fields.ts";
+import { type Item, resolve } from "./manner.ts";
 
 /** How often a line may change under a send before that is given up. */
 const MOST_LOOKS = 20;
@@ -21,11 +21,6 @@ export interface SendOptions {
   sessionId?: string | null | undefined;
   /** Seconds; a day if left out. */
   ttl?: number | null | undefined;
-}
-
-export interface Item {
-  to: string;
-  content: OutgoingContent;
 }
 
 /** A send before it has a line. */
@@ -46,14 +41,15 @@ export interface Sender {
   ): Promise<Answer>;
 }
 
-type Needed = Pick<Services, "lines" | "accept" | "replay" | "media" | "metrics">;
+type Needed = Pick<Services, "lines" | "accept" | "replay" | "media" | "metrics" | "findReferred">;
 
-export function makeSender({ lines, accept, replay, media, metrics }: Needed): Sender {
+export function makeSender({ lines, accept, replay, media, metrics, findReferred }: Needed): Sender {
   async function send(caller: Caller, { sessionId, items, bulk = false, ttl, repeat }: Outgoing): Promise<Accepted> {
     const replayed = repeat && await replay(repeat);
     if (replayed) return replayed;
-    const command = { caller, items, bulk, ttlMs: (ttl ?? DAY_SECONDS) * 1000, idempotency: repeat };
-    const accepted = await onLine(caller.account.id, sessionId ?? null, (line) => accept({ ...command, line }));
+    const sending = await resolve(items, { accountId: caller.account.id, sessionId: sessionId ?? null, findReferred });
+    const command = { caller, items: sending.items, bulk, ttlMs: (ttl ?? DAY_SECONDS) * 1000, idempotency: repeat };
+    const accepted = await onLine(caller.account.id, sending.sessionId, (line) => accept({ ...command, line }));
     if (!accepted.replayed) metrics.accepted.inc({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;
   }
@@ -79,11 +75,11 @@ export function makeSender({ lines, accept, replay, media, metrics }: Needed): S
 
   return {
     send,
-    async sendUpload({ c, caller }, upload, { to, content, ...options }) {
+    async sendUpload({ c, caller }, upload, { to, content, manner, ...options }) {
       const { fileId } = upload.file;
       try {
         const repeat = repeatOf(c, { caller, upload });
-        const accepted = await send(caller, { ...options, items: [{ to, content }], repeat });
+        const accepted = await send(caller, { ...options, items: [{ to, content, manner }], repeat });
         if (accepted.replayed) await media.remove(fileId);
         return acknowledged(accepted);
       } catch (error) {

@@ -8,7 +8,8 @@ import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { addBulk, sendBulk } from "./bulk.ts";
-import { sessionId, single, ttl } from "./fields.ts";
+import { manner, sessionId, single, ttl } from "./fields.ts";
+import { addReferring, referringRoutes } from "./referring.ts";
 import { acknowledged, makeSender } from "./sender.ts";
 import { addUploads, uploadRoutes } from "./uploads.ts";
 
@@ -19,22 +20,23 @@ const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
     path: `/v1/messages/send/${kind}`,
     operationId: `send${name}`,
     summary,
-    body: z.strictObject({ sessionId, to: Recipient, ...fields, ttl }).openapi(`${name}Message`),
+    body: z.strictObject({ sessionId, to: Recipient, ...fields, ...manner, ttl }).openapi(`${name}Message`),
   });
   return { route: declared, contentOf };
 });
 
-export const sendRoutes = [...KIND_SENDS.map(({ route }) => route), ...uploadRoutes, sendBulk];
+export const sendRoutes = [...KIND_SENDS.map(({ route }) => route), ...uploadRoutes, ...referringRoutes, sendBulk];
 
 export function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
   for (const { route, contentOf } of KIND_SENDS) {
     api.on(route, async ({ caller, body, repeat }) => {
-      const { sessionId, to, ttl, ...own } = body;
-      const items = [{ to, content: contentOf(own) }];
+      const { sessionId, to, ttl, replyTo, mentions, viewOnce, linkPreview, typing, ...own } = body;
+      const items = [{ to, content: contentOf(own), manner: { replyTo, mentions, viewOnce, linkPreview, typing } }];
       return acknowledged(await sender.send(caller, { sessionId, ttl, items, repeat }));
     });
   }
   addUploads(api, sender, services);
+  addReferring(api, sender, services);
   addBulk(api, sender);
 }

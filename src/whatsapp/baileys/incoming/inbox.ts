@@ -81,7 +81,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     for (const message of messages) if (!await offer(message)) return;
     if (messages.length > 0) await settleUnread(entry.stanza);
     for (const message of messages) if (message.networkId !== entry.attrs.id) await settleResent(message);
-    await journal.done(entry);
+    await journal.done(entry, messages);
   }
 
   /** The phone answers in a stanza of its own, and may name the chat by number where the lost one named it by `@lid`. */

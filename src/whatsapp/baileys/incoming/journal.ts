@@ -27,8 +27,11 @@ import {
 import type { Runtime } from "../../../runtime.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv, StoreError } from "../../../store/kv.ts";
+import type { Seal } from "../../../store/seal.ts";
+import type { Incoming } from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
 import { expireAfter } from "../expiry.ts";
+import { keepOriginal } from "./originals.ts";
 import { isolate, makeAlone } from "../repairs/isolation.ts";
 
 /** A decrypted part of a message stanza, not yet handed over. Most stanzas have one part. */
@@ -63,8 +66,8 @@ export interface Journal {
   readonly makeSignalRepository: SocketConfig["makeSignalRepository"];
   /** Rows that an earlier connection left, oldest first. */
   leftovers(): Promise<{ decrypted: JournalEntry[]; undecrypted: UndecryptedEntry[] }>;
-  /** The part was handed over (or holds nothing to hand over). */
-  done(entry: JournalEntry): Promise<void>;
+  /** The part was handed over, as these messages (none where it holds nothing to hand over). */
+  done(entry: JournalEntry, messages?: readonly Incoming[]): Promise<void>;
   /** The loss was reported, or the message came after all. */
   doneUndecrypted(entry: UndecryptedEntry): Promise<void>;
 }
@@ -76,13 +79,14 @@ const NOTHING = Uint8Array.of(1);
 
 export interface JournalOptions {
   kv: Kv;
+  seal: Seal;
   lineId: string;
   auth: AuthState;
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
 export function makeJournal(options: JournalOptions, events: JournalEvents): Journal {
-  const { kv, lineId, auth, runtime } = options;
+  const { kv, seal, lineId, auth, runtime } = options;
   const origins = new WeakMap<Uint8Array, Omit<JournalEntry, "plaintext" | "sequence">>();
   let sequence = 0;
 
@@ -216,14 +220,25 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
       };
     },
 
-    async done(entry) {
+    async done(entry, messages = []) {
       const now = runtime.clock.now();
       const seen = networkKeys.waSeen(lineId, entry.part);
-      await kv.commit(
-        expireAfter(new Change(), { row: seen, lineId, kind: "seen", id: entry.part, days: SEEN_DAYS, now })
-          .delete(networkKeys.waKey(lineId, "journal", entry.part))
-          .set(seen, now),
-      );
+      const change = expireAfter(new Change(), {
+        row: seen,
+        lineId,
+        kind: "seen",
+        id: entry.part,
+        days: SEEN_DAYS,
+        now,
+      })
+        .delete(networkKeys.waKey(lineId, "journal", entry.part))
+        .set(seen, now);
+      const [message] = messages;
+      // What the owner's phone sends once more comes in an envelope of its own, some at a time.
+      if (message && message.networkId === entry.attrs.id) {
+        keepOriginal(change, message, { seal, lineId, plaintext: entry.plaintext, now });
+      }
+      await kv.commit(change);
     },
 
     async doneUndecrypted(entry) {

@@ -28,7 +28,7 @@ export interface LeftoversOptions {
  * decrypt: its sender is not heard any more. Only while the line is not open. Throws StoreError.
  */
 export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]> {
-  const { kv, lineId, runtime: { clock, log } } = options;
+  const { kv, seal, lineId, runtime: { clock, log } } = options;
 
   /** What makes no sense is no reason to keep the link's rows, or to lose other messages. */
   async function readable<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
@@ -46,7 +46,7 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
     if (!isLinked(auth.creds)) return [];
     const context = contextOf(auth, options);
     const nobody = { decrypted: () => {}, undecrypted: () => {}, broken: () => {} };
-    const left = await makeJournal({ kv, lineId, auth, runtime: { clock, log } }, nobody).leftovers();
+    const left = await makeJournal({ kv, seal, lineId, auth, runtime: { clock, log } }, nobody).leftovers();
     const came = await Promise.all(left.decrypted.map((entry) => readable(() => decode(entry, context), [])));
     const ids = new Set(came.flat().map(({ networkId }) => networkId));
     const lost = left.undecrypted.filter(({ attrs }) => attrs.category !== "peer" && !ids.has(attrs.id!));

@@ -2,9 +2,11 @@
  * An outgoing body as the network's message, one encoder a kind. Built here and not by the library, whose own way reads
  * files by address, fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder.
  */
-import { proto } from "@whiskeysockets/baileys";
-import type { OutgoingBody } from "../../connection.ts";
+import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
+import type { Outgoing, OutgoingBody } from "../../connection.ts";
 import { encodeFile, type FileTools } from "./encode_file.ts";
+import { forwarded, OriginalGone } from "./forward.ts";
+import { inManner, type MannerTools } from "./manner.ts";
 import { vcardOf } from "./vcard.ts";
 
 /**
@@ -13,7 +15,12 @@ import { vcardOf } from "./vcard.ts";
  */
 const SECRET_BYTES = 32;
 
-export type EncodeTools = FileTools;
+export interface EncodeTools extends FileTools, MannerTools {
+  /** JID of the chat that it goes to. */
+  chat: string;
+  /** What a line sent or received; null when it is kept no more. Throws StoreError. */
+  source(of: { lineId: string; networkId: string }): Promise<proto.IMessage | null>;
+}
 
 type Encoders = {
   [K in OutgoingBody["kind"]]: (
@@ -27,6 +34,8 @@ const ENCODERS: Encoders = {
   image: async (body, tools) => ({ imageMessage: { ...await encodeFile(body, tools), ...captionOf(body) } }),
   video: async (body, tools) => ({ videoMessage: { ...await encodeFile(body, tools), ...captionOf(body) } }),
   audio: async (body, tools) => ({ audioMessage: await encodeFile(body, tools) }),
+  voice: async (body, tools) => ({ audioMessage: { ...await encodeFile(body, tools), ptt: true } }),
+  sticker: async (body, tools) => ({ stickerMessage: await encodeFile(body, tools) }),
   document: async (body, tools) => {
     const { filename } = body;
     const file = { ...await encodeFile(body, tools), fileName: filename, title: filename };
@@ -47,13 +56,26 @@ const ENCODERS: Encoders = {
       ? { pollCreationMessage: { ...poll, selectableOptionsCount: 0 } }
       : { pollCreationMessageV3: { ...poll, selectableOptionsCount: 1 } };
   },
+  reaction: ({ emoji, target: { networkId: id, participant, fromMe } }, { chat: remoteJid, runtime }) => {
+    const key = { remoteJid, id, fromMe, ...(participant ? { participant } : {}) };
+    return { reactionMessage: { key, text: emoji, senderTimestampMs: runtime.clock.now() } };
+  },
+  forward: async ({ source: of }, { source }) => {
+    const message = normalizeMessageContent(await source(of));
+    if (!message) throw new OriginalGone();
+    return forwarded(message);
+  },
 };
 
-/** Encrypts and uploads the body's file. Throws when it can't be read, UploadFailed, and when the signal aborts. */
-export async function encode(body: OutgoingBody, tools: EncodeTools): Promise<proto.IMessage> {
+/**
+ * Encrypts and uploads the body's file. Throws OriginalGone, UploadFailed, when the file can't be read, and when the
+ * signal aborts.
+ */
+export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "manner">, tools: EncodeTools) {
   const encoder = ENCODERS[body.kind] as (body: OutgoingBody, tools: EncodeTools) => Promise<proto.IMessage>;
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
-  return proto.Message.fromObject({ ...await encoder(body, tools), messageContextInfo });
+  const content = await inManner(await encoder(body, tools), manner, tools);
+  return proto.Message.fromObject({ ...content, messageContextInfo });
 }
 
 function captionOf({ caption }: { caption: string | null }): { caption?: string } {

@@ -21,9 +21,11 @@ export async function encodeFile(body: FileBody, { upload, runtime, signal }: Fi
   const { kind, path, mimetype } = body;
   signal.throwIfAborted();
   const facts = await fileFacts(body);
-  const encrypted = await encryptFile(path, kind, runtime.random);
+  // A voice note is a sound to those who keep it.
+  const media = kind === "voice" ? "audio" : kind;
+  const encrypted = await encryptFile(path, media, runtime.random);
   const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
-  const place = await upload(encrypted, { kind, signal });
+  const place = await upload(encrypted, { kind: media, signal });
   const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
   const voice = kind === "audio" && VOICE.test(mimetype) ? { ptt: true, mimetype: VOICE_MIMETYPE } : {};
   return {

@@ -2,6 +2,7 @@
 import { open, readFile } from "node:fs/promises";
 import { getAudioDuration } from "@whiskeysockets/baileys";
 import type { FileBody } from "../../connection.ts";
+import { voiceFacts } from "./voice_facts.ts";
 import { imageSize } from "./image_size.ts";
 import { thumbnail } from "./thumbnail.ts";
 
@@ -16,6 +17,10 @@ export async function fileFacts(body: FileBody): Promise<Record<string, unknown>
   switch (body.kind) {
     case "image":
       return await imageFacts(body);
+    case "sticker":
+      return { ...imageSize(await readHead(body.path, Math.min(body.size, IMAGE_HEAD_BYTES))) };
+    case "voice":
+      return await voiceFacts(await readFile(body.path));
     case "video":
     case "audio":
       return await lengthOf(body);

@@ -5,7 +5,7 @@
 import { createCipheriv, createHash, createHmac } from "node:crypto";
 import { access } from "node:fs/promises";
 import { getMediaKeys } from "@whiskeysockets/baileys";
-import type { FileKind } from "../../connection.ts";
+import type { MediaKind } from "../incoming/content.ts";
 import type { Random } from "../../../runtime.ts";
 import { MAC_BYTES } from "../incoming/media_download.ts";
 
@@ -24,7 +24,7 @@ export interface EncryptedFile {
 }
 
 /** Throws when the file can't be read. */
-export async function encryptFile(path: string, kind: FileKind, random: Random): Promise<EncryptedFile> {
+export async function encryptFile(path: string, kind: MediaKind, random: Random): Promise<EncryptedFile> {
   await access(path);
   const mediaKey = random.bytes(KEY_BYTES);
   const { iv, cipherKey, macKey } = await getMediaKeys(mediaKey, kind);

@@ -1,7 +1,7 @@
 /** Uploading an encrypted file to the hosts that the network names. */
 import { Buffer } from "node:buffer";
 import { MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
-import type { FileKind } from "../../connection.ts";
+import type { MediaKind } from "../incoming/content.ts";
 import type { EncryptedFile } from "./media_encrypt.ts";
 import type { MediaHost } from "../media_host.ts";
 
@@ -16,7 +16,7 @@ export class UploadFailed extends Error {
   override name = "UploadFailed";
 }
 
-export type Upload = (file: EncryptedFile, options: { kind: FileKind; signal: AbortSignal }) => Promise<MediaPlace>;
+export type Upload = (file: EncryptedFile, options: { kind: MediaKind; signal: AbortSignal }) => Promise<MediaPlace>;
 
 /** Uploads go by the socket's permit. Throws UploadFailed, and the signal's reason when it aborts. */
 export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaConn">): Upload {

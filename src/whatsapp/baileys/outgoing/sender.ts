@@ -7,6 +7,7 @@
 import {
   type BinaryNode,
   isJidGroup,
+  isLidUser,
   isPnUser,
   jidNormalizedUser,
   type proto,
@@ -23,7 +24,8 @@ import {
   type Unsent,
 } from "../../connection.ts";
 import { within } from "../../../base/within.ts";
-import { encode } from "./encode.ts";
+import { encode, type EncodeTools } from "./encode.ts";
+import { OriginalGone } from "./forward.ts";
 import type { Groups } from "./groups.ts";
 import { type Upload, UploadFailed } from "./media_upload.ts";
 import type { Devices } from "./devices.ts";
@@ -44,6 +46,9 @@ export interface SenderOptions {
   groups: Groups;
   devices: Pick<Devices, "forget" | "isKeyless">;
   sent: SentStore;
+  lineId: string;
+  /** As `EncodeTools` say it. */
+  source: EncodeTools["source"];
   upload: Upload;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
   isOpen: () => boolean;
@@ -60,7 +65,7 @@ export interface Sender {
 type Ack = { error: number | null; isPartial: boolean } | "lost";
 
 export function makeSender(options: SenderOptions): Sender {
-  const { socket, recipients, groups, devices, sent, upload, runtime, isOpen } = options;
+  const { socket, recipients, groups, devices, sent, lineId, source, upload, runtime, isOpen } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
@@ -84,6 +89,17 @@ export function makeSender(options: SenderOptions): Sender {
     if (!isPnUser(jid ?? undefined)) return jid;
     // People are addressed by LID wherever it is known, as WhatsApp's own clients do.
     return await socket.signalRepository.lidMapping.getLIDForPN(jid!).catch(() => null) ?? jid;
+  }
+
+  async function chatTools(chat: string) {
+    const { id, lid } = socket.authState.creds.me!;
+    const original = (networkId: string) => source({ lineId, networkId });
+    if (!isJidGroup(chat)) {
+      return { chat, me: jidNormalizedUser(isLidUser(chat) && lid ? lid : id), members: [], original };
+    }
+    const { participants, addressingMode } = await groups.metadata(chat);
+    const me = jidNormalizedUser(addressingMode === "lid" && lid ? lid : id);
+    return { chat, me, members: participants.map((participant) => participant.id), original };
   }
 
   /** Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. */
@@ -145,6 +161,9 @@ export function makeSender(options: SenderOptions): Sender {
     if (isJidGroup(to) && code !== null && [401, 403, 404].includes(code)) {
       return { kind: "refused", code: "group_not_accessible", detail: "The line is not in this group." };
     }
+    if (error instanceof OriginalGone) {
+      return { kind: "refused", code: "original_gone", detail: "The message to forward is not kept any more." };
+    }
     runtime.log.warn({ networkId, error: nameOf(error) }, "a message could not be prepared");
     return { kind: "retry", detail: describe(error) };
   }
@@ -158,7 +177,7 @@ export function makeSender(options: SenderOptions): Sender {
           return { kind: "refused", code: "number_not_registered", detail: `${message.to} has no account.` };
         }
         if (isJidGroup(jid)) await groups.metadata(jid);
-        const content = await encode(message.body, { upload, runtime, signal });
+        const content = await encode(message, { ...await chatTools(jid), upload, runtime, signal, source });
         await reach(jid);
         return { kind: "ready", send: () => depart(jid, message, content) };
       } catch (error) {

@@ -30,7 +30,7 @@ async function boot(kv: FailingKv) {
   const decrypted: JournalEntry[] = [];
   const undecrypted: UndecryptedEntry[] = [];
   const broken: StoreError[] = [];
-  const journal = makeJournal({ kv, lineId, auth, runtime }, {
+  const journal = makeJournal({ kv, seal, lineId, auth, runtime }, {
     decrypted: (entry) => decrypted.push(entry),
     undecrypted: (entry) => undecrypted.push(entry),
     broken: (error) => broken.push(error),

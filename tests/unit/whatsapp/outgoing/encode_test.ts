@@ -11,7 +11,12 @@ import { testRuntime } from "../../../support/runtime.ts";
 /** Encodes, with an upload that keeps what it was given. */
 async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; uploads: EncryptedFile[] }> {
   const uploads: EncryptedFile[] = [];
-  const message = await encode(body, {
+  const message = await encode({ body }, {
+    chat: "34600111222@s.whatsapp.net",
+    me: "34600000001@s.whatsapp.net",
+    members: [],
+    original: () => Promise.resolve(null),
+    source: () => Promise.resolve(null),
     runtime: testRuntime(),
     signal: new AbortController().signal,
     upload: (file) => {

@@ -1,0 +1,84 @@
+/** Makes of what a send says about its manner what the message keeps: references are found, and what cannot be is 400. */
+import { invalid } from "../../../errors.ts";
+import { type FindReferred, isInChat } from "../../../line/references.ts";
+import { type OutgoingContent, typeOf } from "../../../message/content.ts";
+import type { SendManner } from "../../../message/message.ts";
+import type { SendItem } from "../../../message/send.ts";
+
+/** How one message is sent, as its request says it (`fields.ts`). */
+export interface MannerFields {
+  replyTo?: string | null | undefined;
+  mentions?: readonly string[] | "all" | null | undefined;
+  viewOnce?: boolean | null | undefined;
+  linkPreview?: boolean | null | undefined;
+  typing?: number | null | undefined;
+}
+
+export interface Item {
+  to: string;
+  content: OutgoingContent;
+  manner?: MannerFields;
+  /** Where the item stands in the body, with a dot behind it; "" for a single send. */
+  path?: string;
+}
+
+interface Context {
+  accountId: string;
+  sessionId: string | null;
+  findReferred: FindReferred;
+}
+
+/** Of a quoted text that phones no longer know; they show a few lines. */
+const MAX_QUOTE = 1_000;
+/** What can be shown once only. */
+const ONCE: readonly string[] = ["image", "video", "audio", "voice"];
+
+/**
+ * The items as they are accepted, and the line that they leave on: that of the message that is answered where none is
+ * named. Throws Problem validation_failed, not_found.
+ */
+export async function resolve(
+  items: readonly Item[],
+  context: Context,
+): Promise<{ items: SendItem[]; sessionId: string | null }> {
+  let { sessionId } = context;
+  const resolved: SendItem[] = [];
+  for (const item of items) {
+    const { to, content } = item;
+    if (!item.manner) {
+      resolved.push({ to, content });
+      continue;
+    }
+    const { manner, lineId } = await mannerOf(item, { ...context, sessionId });
+    sessionId ??= lineId;
+    resolved.push({ to, content, ...(Object.keys(manner).length > 0 ? { manner } : {}) });
+  }
+  return { items: resolved, sessionId };
+}
+
+async function mannerOf(
+  { to, content, manner: asked = {}, path = "" }: Item,
+  context: Context,
+): Promise<{ manner: SendManner; lineId: string | null }> {
+  const manner: SendManner = {};
+  const { replyTo, mentions, viewOnce, linkPreview, typing } = asked;
+  if (mentions === "all" && !to.endsWith("@g.us")) {
+    throw invalid(`${path}mentions`, '"all" are mentioned in groups only');
+  }
+  if (mentions?.length) manner.mentions = mentions;
+  if (viewOnce) {
+    if (!ONCE.includes(typeOf(content))) throw invalid(`${path}viewOnce`, "is for images, videos and sounds");
+    manner.viewOnce = true;
+  }
+  if (linkPreview === false) manner.linkPreview = false;
+  if (typing) manner.typingMs = typing;
+  if (replyTo == null) return { manner, lineId: null };
+  const referred = await context.findReferred(context.accountId, replyTo, context);
+  const { key, chat, lineId, preview } = referred;
+  if (context.sessionId !== null && context.sessionId !== lineId) {
+    throw invalid(`${path}replyTo`, "is a message of another session");
+  }
+  if (!isInChat(referred, to)) throw invalid(`${path}replyTo`, "is a message of another chat");
+  const text = (preview.text ?? preview.caption ?? preview.filename)?.slice(0, MAX_QUOTE) ?? null;
+  return { manner: { ...manner, quote: { ...key, chat, text } }, lineId };
+}

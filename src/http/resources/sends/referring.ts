@@ -1,0 +1,67 @@
+/** Sends that are about another message: a reaction to it, and sending it on. */
+import { z } from "@hono/zod-openapi";
+import { invalid } from "../../../errors.ts";
+import type { Referred } from "../../../line/references.ts";
+import type { ForwardContent } from "../../../message/kinds/forward.ts";
+import { Emoji, type ReactionContent } from "../../../message/kinds/reaction.ts";
+import { type Api, route } from "../../api/route.ts";
+import { Recipient } from "../../api/schemas.ts";
+import type { Services } from "../../api/services.ts";
+import { MessageReference, sessionId, single, ttl } from "./fields.ts";
+import { acknowledged, type Sender } from "./sender.ts";
+
+const sendReaction = route({
+  ...single,
+  path: "/v1/messages/send/reaction",
+  operationId: "sendReaction",
+  summary: "React to a message",
+  description:
+    "Goes out on the line and in the chat of the message. Where several lines of the account know the id of " +
+    "an event, `sessionId` says which one; else it is the oldest.",
+  body: z.strictObject({
+    sessionId,
+    messageId: MessageReference,
+    emoji: Emoji.openapi({ description: "One emoji; an empty string takes the reaction back", example: "👍" }),
+    ttl,
+  }).openapi("ReactionMessage"),
+});
+
+const sendForward = route({
+  ...single,
+  path: "/v1/messages/send/forward",
+  operationId: "sendForward",
+  summary: "Send a message on",
+  description: "Texts, files, locations and contact cards that a line of the account sent within 14 days or received " +
+    "within 30. Goes out on the line of the message unless `sessionId` names another. Its `type` is what was sent on.",
+  body: z.strictObject({ sessionId, to: Recipient, messageId: MessageReference, ttl }).openapi("ForwardMessage"),
+});
+
+export const referringRoutes = [sendReaction, sendForward];
+
+export function addReferring(api: Api, sender: Sender, { findReferred }: Pick<Services, "findReferred">): void {
+  api.on(sendReaction, async ({ caller, body: { sessionId, messageId, emoji, ttl }, repeat }) => {
+    const referred = await findReferred(caller.account.id, messageId, { sessionId: sessionId ?? null });
+    if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
+    left(referred);
+    const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
+    const items = [{ to: referred.chat, content }];
+    return acknowledged(await sender.send(caller, { sessionId: referred.lineId, items, ttl, repeat }));
+  });
+
+  api.on(sendForward, async ({ caller, body: { sessionId, to, messageId, ttl }, repeat }) => {
+    // The line of the message need not be the one that it goes out on.
+    const referred = await findReferred(caller.account.id, messageId, { sessionId: null });
+    left(referred);
+    const { lineId, key: { networkId }, kind, preview } = referred;
+    if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");
+    const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
+    return acknowledged(
+      await sender.send(caller, { sessionId: sessionId ?? lineId, items: [{ to, content }], ttl, repeat }),
+    );
+  });
+}
+
+/** What never left is nothing that anybody could see. */
+function left({ message }: Referred): void {
+  if (message?.status === "failed") throw invalid("messageId", "is a message that was not sent");
+}

@@ -1,0 +1,91 @@
+/**
+ * Messages that came in, sealed, so that they can be quoted, reacted to and forwarded later, after a restart too. Each is
+ * written in the commit that crosses it off the journal.
+ */
+import { Buffer } from "node:buffer";
+import { BufferJSON, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
+import type { ForwardableKind, Incoming, IncomingType, Recalled } from "../../connection.ts";
+import type { Change, Kv } from "../../../store/kv.ts";
+import type { Seal } from "../../../store/seal.ts";
+import { expireAfter } from "../expiry.ts";
+import { networkKeys } from "../rows.ts";
+
+/** As long as its event can be read. */
+const KEPT_DAYS = 30;
+
+/** The row, sealed. */
+interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number" | "text" | "type"> {
+  filename: string | null;
+  /** Encoded, as its sender made it. */
+  message: Uint8Array;
+}
+
+/** As what a message that came in can be sent on. */
+const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
+  conversation: "text",
+  extendedTextMessage: "text",
+  imageMessage: "image",
+  videoMessage: "video",
+  audioMessage: "audio",
+  documentMessage: "document",
+  locationMessage: "location",
+  contactMessage: "contact",
+  contactsArrayMessage: "contact",
+  stickerMessage: "sticker",
+};
+/** What nothing can refer to: edits, deletions, votes; and reactions. */
+const UNREFERRED: readonly IncomingType[] = ["unknown", "reactionMessage"];
+
+export interface OriginalsOptions {
+  kv: Kv;
+  seal: Seal;
+  lineId: string;
+}
+
+/** Adds the row of a message that was handed over. */
+export function keepOriginal(
+  change: Change,
+  incoming: Incoming,
+  { seal, lineId, plaintext, now }: { seal: Seal; lineId: string; plaintext: Uint8Array; now: number },
+): void {
+  const { networkId: id, chat, participant, fromMe, number, text, type, media, details } = incoming;
+  if (UNREFERRED.includes(type)) return;
+  const whole = proto.Message.decode(unpadRandomMax16(plaintext));
+  const message = proto.Message.encode(whole.deviceSentMessage?.message ?? whole).finish();
+  const original: Original = {
+    chat,
+    participant,
+    fromMe,
+    number,
+    text,
+    // What was to be seen once is not sent on.
+    type: details?.viewOnce ? "unknown" : type,
+    filename: media?.filename ?? null,
+    message,
+  };
+  const row = networkKeys.waReceived(lineId, id);
+  expireAfter(change, { row, lineId, kind: "received", id, days: KEPT_DAYS, now })
+    .set(row, seal.seal(Buffer.from(JSON.stringify(original, BufferJSON.replacer))));
+}
+
+/** As `Network.recall`; throws SealError too. */
+export async function recall(options: OriginalsOptions, networkId: string): Promise<Recalled | null> {
+  const original = await find(options, networkId);
+  if (!original) return null;
+  const { chat, participant, fromMe, number, type, text, filename } = original;
+  const kind = FORWARDABLE[type] ?? null;
+  const isCaption = kind === "image" || kind === "video" || kind === "document";
+  const preview = isCaption ? { text: null, caption: text, filename } : { text, caption: null, filename };
+  return { chat, participant, fromMe, number, kind, ...preview };
+}
+
+/** Null for a message that was never received, or too long ago. Throws StoreError, SealError. */
+export async function findOriginal(options: OriginalsOptions, networkId: string): Promise<proto.IMessage | null> {
+  const original = await find(options, networkId);
+  return original && proto.Message.decode(original.message);
+}
+
+async function find({ kv, seal, lineId }: OriginalsOptions, networkId: string): Promise<Original | null> {
+  const { value } = await kv.get(networkKeys.waReceived(lineId, networkId));
+  return value && JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
+}

@@ -1,0 +1,64 @@
+/** What goes with a message beside its content: what it answers, whom it mentions, a link's preview, "view once". */
+import type { proto } from "@whiskeysockets/baileys";
+import type { LinkPreview, Manner } from "../../connection.ts";
+import { imageSize } from "./image_size.ts";
+import { thumbnail } from "./thumbnail.ts";
+
+export interface MannerTools {
+  /** The line's own JID as the chat knows it. */
+  me: string;
+  /** JIDs of all in the chat, as it addresses them; none outside a group. */
+  members: readonly string[];
+  /** The network's own form of a message that the line sent or received; null when it is kept no more. */
+  original(networkId: string): Promise<proto.IMessage | null>;
+}
+
+/** The content as it is to be sent. */
+export async function inManner(
+  content: proto.IMessage,
+  manner: Manner,
+  tools: MannerTools,
+): Promise<proto.IMessage> {
+  const [field, body] = Object.entries(content)[0] as [keyof proto.IMessage, { contextInfo?: proto.IContextInfo }];
+  const shown = manner.preview && field === "extendedTextMessage" ? previewFields(manner.preview) : {};
+  const contextInfo = { ...body.contextInfo, ...await quoteOf(manner, tools), ...mentionsOf(manner, tools) };
+  const context = Object.keys(contextInfo).length > 0 ? { contextInfo } : {};
+  const withContext = { ...content, [field]: { ...body, ...shown, ...context } };
+  return manner.viewOnce ? once(withContext) : withContext;
+}
+
+async function quoteOf({ quote }: Manner, { me, original }: MannerTools): Promise<proto.IContextInfo> {
+  if (!quote) return {};
+  const { networkId, participant, fromMe, chat, text } = quote;
+  const kept = await original(networkId);
+  const { messageContextInfo: _, ...quotedMessage } = kept ?? { conversation: text ?? "" };
+  return { stanzaId: networkId, participant: fromMe ? me : participant ?? chat, quotedMessage };
+}
+
+function mentionsOf({ mentions }: Manner, { members }: MannerTools): proto.IContextInfo {
+  if (!mentions) return {};
+  const jids = mentions === "all"
+    ? [...members]
+    : mentions.map((name) => name.includes("@") ? name : `${name}@s.whatsapp.net`);
+  return { mentionedJid: jids };
+}
+
+function previewFields({ url, title, description, picture }: LinkPreview): proto.Message.IExtendedTextMessage {
+  const size = picture && imageSize(picture);
+  const jpegThumbnail = picture && size && thumbnail(picture, size);
+  return {
+    matchedText: url,
+    title,
+    ...(description ? { description } : {}),
+    ...(jpegThumbnail ? { jpegThumbnail } : {}),
+  };
+}
+
+/** Apps keep sounds in an envelope of their own. */
+function once(content: proto.IMessage): proto.IMessage {
+  const { imageMessage, videoMessage, audioMessage } = content;
+  if (imageMessage) return { viewOnceMessageV2: { message: { imageMessage: { ...imageMessage, viewOnce: true } } } };
+  if (videoMessage) return { viewOnceMessageV2: { message: { videoMessage: { ...videoMessage, viewOnce: true } } } };
+  if (!audioMessage) return content;
+  return { viewOnceMessageV2Extension: { message: { audioMessage: { ...audioMessage, viewOnce: true } } } };
+}
