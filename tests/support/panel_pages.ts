@@ -44,9 +44,9 @@ export async function asOperator(page: Page, stage: Stage): Promise<void> {
 export async function scanFrom(
   page: Page,
   stage: Stage,
-  { number, done }: { number: string; done: Locator },
+  { number, done, picture: name = "QR code to scan" }: { number: string; done: Locator; picture?: string },
 ): Promise<void> {
-  const picture = page.getByAltText("QR code to scan");
+  const picture = page.getByAltText(name);
   let shown: string | null = null;
   await until(systemClock, async () => {
     if (await done.isVisible()) return true;

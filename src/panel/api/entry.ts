@@ -1,6 +1,7 @@
 /** Coming in: the first operator, invitations, signing in by password, one-time code or passkey, and out again. */
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
+import { EVENT_NAMES } from "../../event/event.ts";
 import type { Accounts } from "../../account/account.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
@@ -74,6 +75,7 @@ export function addEntry(deps: EntryDeps): void {
       data: {
         hasOperator: await people.hasOperator(),
         operations: visitor ? operations() : [],
+        events: EVENT_NAMES,
         person: visitor && {
           login: visitor.person.login,
           operator: visitor.person.accountId === null,

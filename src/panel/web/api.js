@@ -61,4 +61,7 @@ export const api = (account, method, below, options) => call(method, `/accounts/
 /** Whether the gateway's API has the operation: `GET /v1/sessions/:id/health`. */
 export const can = (operation) => session.get().operations.includes(operation);
 
+/** The names of all events. */
+export const eventNames = () => session.get().events;
+
 export const newKey = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2) + Date.now();

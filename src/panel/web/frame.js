@@ -88,10 +88,10 @@ export function Frame({ account, person, pathname, children }) {
   return html`
     <div class="frame">
       <a class="skip" href="#main">${t("To the content")}</a>
-      <div class="bar">${brand}
+      <header class="bar">${brand}
         <button type="button" aria-expanded=${open} aria-controls="side" onClick=${() => setOpen(!open)}>${t(
           "Menu",
-        )}</button></div>
+        )}</button></header>
       <nav class=${`side ${open ? "open" : ""}`} id="side" aria-label=${t("Pages")}>
         ${brand}
         <div class="places">${account && html`

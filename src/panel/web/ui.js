@@ -188,9 +188,7 @@ export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
       <table class="cards">
         <thead>
           <tr>${columns.map(([name, , kind]) =>
-            html`<th class=${kind ?? ""} scope="col">${
-              name || html`<span class="soft" aria-hidden="true"></span>`
-            }</th>`
+            html`<th class=${kind ?? ""} scope="col">${name || html`<span class="unseen">${t("Actions")}</span>`}</th>`
           )}</tr>
         </thead>
         <tbody>${rows.map((row) =>

@@ -1,9 +1,9 @@
 // Events as they happen. The newest stand on top; nothing is asked for again.
+import { eventNames } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { listen } from "../live.js";
 import { Card, Empty, Field, Head, Time } from "../ui.js";
-import { EVENTS } from "../event_names.js";
 
 const MOST = 200;
 
@@ -29,7 +29,7 @@ export function Events({ account }) {
           )}</button></${Head}>
         <${Card}>
           <div class="filters"><${Field} as="select" label=${t("Event")} onChange=${({ target }) =>
-            setType(target.value)}><option value="">${t("all")}</option>${EVENTS.map((name) =>
+            setType(target.value)}><option value="">${t("all")}</option>${eventNames().map((name) =>
               html`<option value=${name}>${name}</option>`
             )}</${Field}></div>
           ${shown.length === 0

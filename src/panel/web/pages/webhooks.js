@@ -1,11 +1,10 @@
 // Where events are posted: the list, and the dialog for another.
-import { api, newKey } from "../api.js";
+import { api, eventNames, newKey } from "../api.js";
 import { html, useRef, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time } from "../ui.js";
-import { EVENTS } from "../event_names.js";
 
 export function Webhooks({ account }) {
   const webhooks = useLoad(async () => (await api(account, "GET", "/webhooks")).data, [account], ["webhooks"]);
@@ -32,7 +31,7 @@ export function Webhooks({ account }) {
                     row.active ? t("active") : t("off")
                   }</${Badge}>`],
                 [t("Events"), (row) =>
-                  row.events.length >= EVENTS.length ? t("all") : tn("1 event", "{n} events", row.events.length)],
+                  row.events.length >= eventNames().length ? t("all") : tn("1 event", "{n} events", row.events.length)],
                 [t("Made"), (row) =>
                   html`<${Time} at=${row.createdAt} />`],
               ]} />`
@@ -76,11 +75,11 @@ function NewWebhook({ account, close }) {
   `;
 }
 
-export const chosenEvents = (values) => EVENTS.filter((name) => values[name]);
+export const chosenEvents = (values) => eventNames().filter((name) => values[name]);
 
 export function EventChoice({ chosen = [], wrong }) {
   return html`<fieldset><legend>${t("Events (none marked: all)")}</legend><div class="grid">${
-    EVENTS.map((name) =>
+    eventNames().map((name) =>
       html`
         <label class="check"
           key=${name}><input type="checkbox" name=${name} defaultChecked=${chosen.includes(

@@ -1,0 +1,2 @@
+// As preact.js.
+export * from "preact/hooks";

@@ -1,0 +1,187 @@
+/** Every page of the panel: nothing that axe finds, nothing the policy forbids, no wider than a phone, light to load. */
+import assert from "node:assert/strict";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { inBrowser } from "../support/browser.ts";
+import { accountPage, asOperator, panelOf, scanFrom } from "../support/panel_pages.ts";
+import { openStage, type Stage, withStage } from "../support/stage.ts";
+
+const LINE = "4915100000001";
+const CUSTOMER = "4917000000001";
+const SIZES = {
+  desktop: { width: 1280, height: 800 },
+  tablet: { width: 768, height: 1024 },
+  phone: { width: 320, height: 640 },
+};
+/** Compressed, of all that a page loads from nothing. */
+const MOST_BYTES = 80_000;
+
+/** Something of everything, so that no page is empty; every page's address. */
+async function furnish(stage: Stage): Promise<string[]> {
+  const line = await stage.linkLine(LINE);
+  await stage.addPhone(CUSTOMER);
+  const text = "Hello from the panel's test";
+  stage.secrets.add(text);
+  const messageId = await stage.sendText(line, CUSTOMER, text);
+  await stage.status(messageId, "sent");
+  const { data: unlinked } = await stage.api.call("POST", "/sessions", { name: "Not linked yet" });
+  const { data: byCode } = await stage.api.call("POST", "/sessions", {
+    name: "By code",
+    pairingPhone: "4915100000009",
+  });
+  const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:9/hook" });
+  stage.secrets.add(webhook.secret);
+  await stage.api.call("POST", `/webhooks/${webhook.id}/test`);
+  const account = ["", "/lines", "/messages", "/chats", "/send", "/webhooks", "/events", "/key", "/people"];
+  const gateway = ["", "/accounts", "/plans", "/lines", "/deliveries", "/people", "/audit"];
+  const optOuts = await stage.request("GET", "/optouts");
+  await optOuts.body?.cancel();
+  return [
+    ...account.map((below) => accountPage(stage, below)),
+    accountPage(stage, `/lines/${line.sessionId}`),
+    accountPage(stage, `/lines/${unlinked._id}`),
+    accountPage(stage, `/lines/${byCode._id}`),
+    accountPage(stage, `/messages/${messageId}`),
+    accountPage(stage, `/chats/${line.sessionId}/${CUSTOMER}`),
+    accountPage(stage, `/webhooks/${webhook.id}`),
+    ...(optOuts.ok ? [accountPage(stage, "/opt-outs")] : []),
+    ...gateway.map((below) => `${panelOf(stage)}/gateway${below}`),
+    `${panelOf(stage)}/me`,
+    `${panelOf(stage)}/nowhere`,
+  ];
+}
+
+/** What axe finds on the page as it is now. */
+async function findings(page: Page, where: string): Promise<string[]> {
+  // Into the page's own world by the debugger, which its policy does not bind.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate("axe.run({ resultTypes: ['violations'] })") as axe.AxeResults;
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${where}: ${id} at ${target}: ${failureSummary}`)
+  );
+}
+
+/** The page with what it asks for, drawn. */
+async function open(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await page.locator("main h1").first().waitFor();
+  await page.getByText("Loading…").first().waitFor({ state: "detached" });
+}
+
+inBrowser(
+  "no page or dialog has a fault that axe finds, in both themes and three sizes, and none is wider than its screen",
+  ({ page, assertQuiet }) =>
+    withStage(openStage, async (stage) => {
+      const pages = await furnish(stage);
+      await asOperator(page, stage);
+      const found: string[] = [];
+      async function look(where: string): Promise<void> {
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme });
+          for (const [size, viewport] of Object.entries(SIZES)) {
+            await page.setViewportSize(viewport);
+            found.push(...await findings(page, `${where} ${colorScheme} ${size}`));
+            const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth") as number;
+            if (wide > 0) found.push(`${where} ${size}: wider by ${wide}`);
+          }
+        }
+      }
+      for (const url of pages) {
+        await open(page, url);
+        await look(new URL(url).pathname);
+      }
+      const dialogs: [path: string, button: string][] = [
+        ["/lines", "Link a line"],
+        ["/webhooks", "Add a webhook"],
+        ["/key", "Regenerate"],
+        ["/people", "Invite somebody"],
+      ];
+      for (const [path, name] of dialogs) {
+        await open(page, accountPage(stage, path));
+        await page.getByRole("button", { name, exact: true }).first().click();
+        await page.locator("dialog[open]").waitFor();
+        await look(name);
+      }
+      assert.deepEqual(found, []);
+      assertQuiet();
+    }),
+);
+
+inBrowser(
+  "a page is light: what it loads from nothing, compressed",
+  ({ page, another, assertQuiet }) =>
+    withStage(openStage, async (stage) => {
+      const pages = await furnish(stage);
+      await asOperator(page, stage);
+      const { cookies } = await page.context().storageState();
+      for (const url of pages) {
+        const visitor = await another();
+        await visitor.context().addCookies(cookies);
+        const devtools = await visitor.context().newCDPSession(visitor);
+        await devtools.send("Network.enable");
+        let bytes = 0;
+        let requests = 0;
+        devtools.on("Network.loadingFinished", ({ encodedDataLength }) => {
+          bytes += encodedDataLength;
+          requests++;
+        });
+        await open(visitor, url);
+        assert.ok(bytes > 10_000 && bytes < MOST_BYTES, `${url} loads ${bytes} bytes in ${requests} requests`);
+        await visitor.context().close();
+      }
+      assertQuiet();
+    }),
+);
+
+inBrowser(
+  "in Spanish, dark and 320 px wide a line is linked and seen",
+  ({ another, page, assertQuiet }) =>
+    withStage(openStage, async (stage) => {
+      await asOperator(page, stage);
+      const { cookies } = await page.context().storageState();
+      const phone = await another({ viewport: SIZES.phone, colorScheme: "dark", locale: "es-ES" });
+      await phone.context().addCookies(cookies);
+      await stage.addPhone(LINE);
+      await phone.goto(accountPage(stage, "/lines"));
+      await phone.getByRole("button", { name: "Vincular una línea" }).first().click();
+      await phone.getByLabel("Nombre").fill("Recepción");
+      await phone.getByRole("button", { name: "Vincular", exact: true }).click();
+      await scanFrom(phone, stage, {
+        number: LINE,
+        picture: "Código QR para escanear",
+        done: phone.locator("main .badge", { hasText: "conectada" }).first(),
+      });
+      assert.equal(await phone.getAttribute("html", "lang"), "es");
+      assertQuiet();
+    }),
+);
+
+inBrowser("the panel works below a path of a proxy", ({ page }) =>
+  withStage(openStage, async (stage) => {
+    const gateway = new URL(stage.gateway.baseUrl).origin;
+    const proxy = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+      const url = new URL(request.url);
+      if (!url.pathname.startsWith("/wa/")) return new Response("nothing here", { status: 404 });
+      const target = gateway + url.pathname.slice(3) + url.search;
+      const { method, headers } = request;
+      return await fetch(target, { method, headers, body: request.body, redirect: "manual" });
+    });
+    try {
+      await asOperator(page, stage);
+      const { cookies } = await page.context().storageState();
+      await page.context().addCookies(cookies);
+      const base = `http://127.0.0.1:${proxy.addr.port}/wa/panel`;
+      for (const path of ["", `/accounts/${stage.accountId}/lines`]) {
+        await page.goto(base + path);
+        await page.locator("main h1").waitFor();
+      }
+      await page.getByRole("link", { name: "Webhooks" }).click();
+      await page.getByText("No webhook yet").waitFor();
+      assert.equal(new URL(page.url()).pathname, `/wa/panel/accounts/${stage.accountId}/webhooks`);
+      await page.reload();
+      await page.getByText("No webhook yet").waitFor();
+    } finally {
+      await page.goto("about:blank");
+      await proxy.shutdown();
+    }
+  }));

@@ -1,0 +1,32 @@
+/** The panel's pages, read as text: every sentence is there in every language. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import es from "../../../src/panel/web/lang/es.js";
+import pt from "../../../src/panel/web/lang/pt.js";
+
+const WEB = join(import.meta.dirname!, "..", "..", "..", "src", "panel", "web");
+
+async function sentences(): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const folder of [WEB, join(WEB, "pages")]) {
+    for await (const { name, isFile } of Deno.readDir(folder)) {
+      if (!isFile || !name.endsWith(".js")) continue;
+      const text = await Deno.readTextFile(join(folder, name));
+      for (const [, one, many] of text.matchAll(/\btn?\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?/g)) {
+        for (const sentence of [one, many]) if (sentence) found.add(JSON.parse(sentence));
+      }
+    }
+  }
+  return found;
+}
+
+for (const [language, words] of Object.entries({ es, pt }) as [string, Record<string, string>][]) {
+  Deno.test(`every sentence of the panel is there in ${language}, with its blanks, and none too many`, async () => {
+    const wanted = await sentences();
+    assert.ok(wanted.size > 300, `only ${wanted.size} sentences were found`);
+    assert.deepEqual([...wanted].filter((sentence) => !(sentence in words)), [], "not translated");
+    assert.deepEqual(Object.keys(words).filter((sentence) => !wanted.has(sentence)), [], "not used");
+    const blanks = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
+    for (const [sentence, translated] of Object.entries(words)) assert.deepEqual(blanks(translated), blanks(sentence));
+  });
+}
