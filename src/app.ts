@@ -35,6 +35,7 @@ import { makeServeMedia } from "./media/serve.ts";
 import { makeAccept } from "./message/accept.ts";
 import { makeCancel } from "./message/cancel.ts";
 import { makeFetchAttachment } from "./message/fetch_attachment.ts";
+import { makeFetchPreview } from "./message/link_preview.ts";
 import { makeHistory, recordStatus } from "./message/history/history.ts";
 import { makeQueuedCount } from "./message/history/counts.ts";
 import { makeQuotaView } from "./message/history/counts.ts";
@@ -168,6 +169,7 @@ async function gatewayRole(
     recorder,
     files: media,
     fetchAttachment: makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder }),
+    fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
     delays,
     events,
     media: makeMediaIngest({ media, links, runtime }),

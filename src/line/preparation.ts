@@ -9,6 +9,7 @@ import PQueue from "p-queue";
 import { within } from "../base/within.ts";
 import type { MediaStore } from "../media/store.ts";
 import { attachmentOf, bodyOf, remoteFile, storedFile } from "../message/content.ts";
+import type { FetchPreview } from "../message/link_preview.ts";
 import type { FetchAttachment } from "../message/fetch_attachment.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
@@ -33,6 +34,7 @@ export interface PreparationDeps {
   recorder: Pick<Recorder, "dropped">;
   files: Pick<MediaStore, "path">;
   fetchAttachment: FetchAttachment;
+  fetchPreview: FetchPreview;
 }
 
 /** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
@@ -44,6 +46,8 @@ interface Work {
   unwanted: AbortController;
   /** Null while it is under way. */
   ready: Ready | null;
+  /** Since when "typing" is shown, Unix ms; null when it is not. */
+  typingSince: number | null;
 }
 
 export class Preparation {
@@ -70,6 +74,22 @@ export class Preparation {
     return this.#work!.ready;
   }
 
+  /**
+   * How long nothing is to be done about the message, which was given to `of`: until "typing" is to be shown, which begins
+   * here, or until that was shown long enough. It is shown at the end of the pause, and stretches one that is shorter.
+   */
+  untilTyped({ manner }: Message, { now, pauseMs }: { now: number; pauseMs: number }): number {
+    const work = this.#work!;
+    const typingMs = manner?.typingMs ?? 0;
+    if (typingMs === 0 || work.ready?.kind !== "ready") return pauseMs;
+    if (work.typingSince === null) {
+      if (pauseMs > typingMs) return pauseMs - typingMs;
+      work.ready.type();
+      work.typingSince = now;
+    }
+    return Math.max(pauseMs, work.typingSince + typingMs - now);
+  }
+
   /** Forgets what was prepared, and ends what is under way. */
   drop(): void {
     if (this.#work?.ready === null) this.#work.unwanted.abort();
@@ -83,7 +103,13 @@ export class Preparation {
   }
 
   #begin(message: Message, connection: Connection): void {
-    const work: Work = { messageId: message.id, connection, unwanted: new AbortController(), ready: null };
+    const work: Work = {
+      messageId: message.id,
+      connection,
+      unwanted: new AbortController(),
+      ready: null,
+      typingSince: null,
+    };
     this.#work = work;
     void this.#queue.add(async () => {
       const ready = await this.#prepare(message, work);
@@ -139,7 +165,7 @@ export class Preparation {
     const size = storedFile(message.content)?.size ?? 0;
     const limitMs = PREPARE_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS;
     const ready = await askNetwork(
-      async () => await connection.prepare(this.#outgoing(message), unwanted.signal),
+      async () => await connection.prepare(await this.#outgoing(message, unwanted.signal), unwanted.signal),
       { messageId: message.id, limitMs, signal: unwanted.signal },
       this.#deps.runtime,
     );
@@ -147,9 +173,12 @@ export class Preparation {
     return ready;
   }
 
-  #outgoing({ networkId, to, content, manner }: Message): Outgoing {
+  async #outgoing({ networkId, to, content, manner }: Message, signal: AbortSignal): Promise<Outgoing> {
     const body = bodyOf(content, (fileId) => this.#deps.files.path(fileId));
-    return { networkId, to, body, ...(manner ? { manner } : {}) };
+    const isShown = body.kind === "text" && manner?.linkPreview !== false;
+    const preview = isShown ? await this.#deps.fetchPreview(body.text, signal) : null;
+    if (!manner && !preview) return { networkId, to, body };
+    return { networkId, to, body, manner: { ...manner, ...(preview ? { preview } : {}) } };
   }
 }
 

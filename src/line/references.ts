@@ -66,7 +66,7 @@ export function makeFindReferred({ kv, network }: { kv: Kv; network: Pick<Networ
 function ofMessage(message: Message): Referred {
   const { sessionId: lineId, networkId, to: chat, content } = message;
   const type = typeOf(content);
-  const kind = type === "poll" || type === "reaction" ? null : type;
+  const kind = type === "poll" || type === "reaction" || type === "status" ? null : type;
   const key = { networkId, participant: null, fromMe: true };
   return { lineId, key, chat, number: null, kind, preview: previewOf(content), message };
 }

@@ -170,7 +170,7 @@ export class Runner implements Service {
     const ready = this.#preparation.of(message, flow.connection);
     const delays = await this.#deps.delays(message.accountId);
     const pacing = (await this.#deps.kv.get(lineKeys.pacing(this.#line.lineId))).value;
-    const wait = nextDeparture(pacing, now, delays) - now;
+    const wait = this.#preparation.untilTyped(message, { now, pauseMs: nextDeparture(pacing, now, delays) - now });
     // When it expires meanwhile, the next one still has what is left of the pause to get ready.
     if (wait > 0) return Math.min(wait, message.expiresAt - now);
     if (!ready) {

@@ -61,6 +61,12 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
 
     path,
 
+    async head(fileId, length) {
+      using file = await Deno.open(path(fileId));
+      const bytes = new Uint8Array(length);
+      return bytes.subarray(0, await file.read(bytes) ?? 0);
+    },
+
     async remove(fileId) {
       const stored = await Deno.stat(path(fileId)).catch(() => null);
       await removeFile(path(fileId));

@@ -8,6 +8,8 @@ export interface MediaStore {
    * `maxBytes` and removes what it wrote. Writes no row: the caller adds it to its own commit with `keep`.
    */
   write(content: ReadableStream<Uint8Array>, maxBytes: number): Promise<{ id: string; size: number; sha256: string }>;
+  /** The first bytes, at most `length`. */
+  head(fileId: string, length: number): Promise<Uint8Array>;
   /** Where the bytes lie. */
   path(fileId: string): string;
   /** Removes the bytes; a missing file is fine. */

@@ -7,6 +7,7 @@ import { forward, type ForwardContent } from "./kinds/forward.ts";
 import { location, type LocationContent } from "./kinds/location.ts";
 import { poll, type PollContent } from "./kinds/poll.ts";
 import { reaction, type ReactionContent } from "./kinds/reaction.ts";
+import { status, type StatusContent } from "./kinds/status.ts";
 import { sticker } from "./kinds/sticker.ts";
 import { text, type TextContent } from "./kinds/text.ts";
 import { voice } from "./kinds/voice.ts";
@@ -18,7 +19,8 @@ export type OutgoingContent =
   | ContactContent
   | PollContent
   | ReactionContent
-  | ForwardContent;
+  | ForwardContent
+  | StatusContent;
 
 /** As what a message shows itself: one that is sent on as what was sent on. */
 export type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
@@ -37,6 +39,7 @@ const KINDS = {
   poll,
   reaction,
   forward,
+  status,
 };
 
 const ROWS = Object.keys(KINDS) as OutgoingContent["kind"][];
@@ -76,6 +79,14 @@ export function bodyOf(content: OutgoingContent, pathOf: (fileId: string) => str
 export function attachmentOf(content: OutgoingContent): Attachment | null {
   return kindOf(content).attachment?.(content) ?? null;
 }
+
+/** Why a file that begins like this cannot be sent as the content; null when it can. */
+export function refusalOf(content: OutgoingContent, head: Uint8Array): string | null {
+  return kindOf(content).refusal?.(head, content) ?? null;
+}
+
+/** Of a file, for `refusalOf`. */
+export const HEAD_BYTES = 512;
 
 /** The content with the file that was fetched for it; of a kind that has none, as it was. */
 export function withAttachment(content: OutgoingContent, fetched: Attachment<StoredFile>): OutgoingContent {

@@ -12,7 +12,7 @@ import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { untilStored } from "../store/retry.ts";
-import { remoteFile, withAttachment } from "./content.ts";
+import { HEAD_BYTES, refusalOf, remoteFile, withAttachment } from "./content.ts";
 import { keepFileOf } from "./enqueue.ts";
 import type { Attachment, StoredFile } from "./kinds/kind.ts";
 import type { Message } from "./message.ts";
@@ -65,6 +65,15 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
         signal,
         isTransient: mayPass,
       });
+      const refusal = refusalOf(
+        withAttachment(message.content, fetched),
+        await files.head(fetched.file.fileId, HEAD_BYTES),
+      );
+      if (refusal) {
+        await files.remove(fetched.file.fileId);
+        await recorder.dropped(message.id, { code: "file_unsuitable", message: `The file ${refusal}.` });
+        return;
+      }
       // However long the store is in trouble: it need not be fetched again, nor lie here several times.
       await untilStored(() => keep(message.id, fetched), {
         clock,

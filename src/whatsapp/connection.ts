@@ -191,7 +191,15 @@ export type OutgoingBody =
   /** An empty emoji takes the reaction back. */
   | { kind: "reaction"; emoji: string; target: MessageKey }
   /** What the network has of a message that this or another line sent or received. */
-  | { kind: "forward"; source: { lineId: string; networkId: string } };
+  | { kind: "forward"; source: { lineId: string; networkId: string } }
+  /** A post for these numbers alone; its message goes to `STATUS_CHAT`. */
+  | { kind: "status"; of: PostedBody; audience: readonly string[] };
+
+/** Where status posts go. */
+export const STATUS_CHAT = "status@broadcast";
+
+/** What can be posted. */
+export type PostedBody = Extract<OutgoingBody, { kind: "text" | "image" | "video" | "audio" | "voice" }>;
 
 export type FileBody = Extract<OutgoingBody, { kind: FileKind }>;
 
@@ -219,6 +227,8 @@ export type SendOutcome =
 export type Prepared =
   | {
     kind: "ready";
+    /** Shows the chat that somebody types, until the message is there. Never throws. */
+    type(): void;
     /** Sends it, once, under its network id and waits for the server's ack. Never throws. */
     send(): Promise<SendOutcome>;
   }

@@ -126,6 +126,7 @@ export class ApiWorld implements ApiStage {
       bell,
       recorder,
       files: media,
+      fetchPreview: () => Promise.resolve(null),
       fetchAttachment: async ({ id }) => {
         await recorder.dropped(id, { code: "file_unavailable", message: "Files are not fetched here." });
       },

@@ -25,6 +25,7 @@ export function fakeMedia(): FakeMedia {
       files.set(id, bytes);
       return { id, size, sha256: createHash("sha256").update(bytes).digest("hex") };
     },
+    head: (fileId, length) => Promise.resolve(files.get(fileId)?.subarray(0, length) ?? new Uint8Array()),
     path: (fileId) => `/files/${fileId}`,
     remove: (fileId) => Promise.resolve(void files.delete(fileId)),
   };

@@ -41,6 +41,8 @@ export class FakeNetwork implements Network {
   });
   /** What was asked to be prepared, and whether it was not wanted any more before its end. */
   readonly preparations: { networkId: string; at: number; signal: AbortSignal }[] = [];
+  /** For whom "typing" was shown. */
+  readonly typed: { networkId: string; at: number }[] = [];
   /** What comes of preparing a message, unless it gets ready. */
   preparing: (message: Outgoing) => Unsent | null = () => null;
   /** How long a message takes to get ready, from then until it is on the wire, and from there to the answer. */
@@ -150,7 +152,11 @@ export class FakeConnection implements Connection {
     const takesMs = prepareMs(message);
     if (takesMs > 0) await sleep(clock, takesMs, signal);
     if (!this.isOpen) return OFFLINE;
-    return preparing(message) ?? { kind: "ready", send: () => this.#send(message) };
+    return preparing(message) ?? {
+      kind: "ready",
+      type: () => void this.#network.typed.push({ networkId: message.networkId, at: clock.now() }),
+      send: () => this.#send(message),
+    };
   }
 
   async #send(message: Outgoing): Promise<SendOutcome> {

@@ -96,6 +96,7 @@ export class World {
       events,
       recorder,
       files,
+      fetchPreview: () => Promise.resolve(null),
       fetchAttachment: (message, signal) => this.fetchAttachment(message, signal),
       network: this.network,
       media: this.media,

@@ -82,11 +82,26 @@ function ogg(): Buffer {
   return Buffer.concat([oggPage(head, 0, 2), oggPage(tags, 1, 0), oggPage(silence, 2, 4)]);
 }
 
-function oggPage(packet: Buffer, sequence: number, flags: number): Buffer {
+/** A voice note of so many seconds: the first half is silence, the other noise. */
+export function voiceNote(seconds: number): Buffer {
+  const head = Buffer.from("OpusHead\x01\x01\0\0\x80\xbb\0\0\0\0\0", "latin1");
+  const tags = Buffer.from("OpusTags\x04\0\0\0test\0\0\0\0", "latin1");
+  const packets = Array.from({ length: seconds * 50 }, (_, i) => {
+    if (i < seconds * 25) return Buffer.from([0xf8, 0xff, 0xfe]);
+    return Buffer.from([0xf8, ...Array.from({ length: 60 }, (_, k) => (i * 131 + k * 97 + k * k * 7) % 256)]);
+  });
+  return Buffer.concat([
+    oggPage(head, 0, 2),
+    oggPage(tags, 1, 0),
+    ...packets.map((packet, i) => oggPage(packet, i + 2, i + 1 === packets.length ? 4 : 0, 960 * (i + 1))),
+  ]);
+}
+
+function oggPage(packet: Buffer, sequence: number, flags: number, samples = sequence === 2 ? 960 : 0): Buffer {
   const head = Buffer.alloc(28);
   head.write("OggS", 0, "latin1");
   head[5] = flags;
-  head.writeUInt32LE(sequence === 2 ? 960 : 0, 6);
+  head.writeUInt32LE(samples, 6);
   head.writeUInt32LE(1, 14);
   head.writeUInt32LE(sequence, 18);
   head[26] = 1;

@@ -35,6 +35,12 @@ export interface Upload<Fields> {
   file: StoredFile;
 }
 
+/** As `Upload`; without a file where the schema does not require it. */
+export interface JsonUpload<Fields> {
+  fields: Fields;
+  file: StoredFile | null;
+}
+
 export interface UploadOptions<Fields> {
   /** Name of the member or part that is the file; the schema sees an empty string in its place. */
   part: string;
@@ -51,7 +57,7 @@ export interface UploadOptions<Fields> {
 export async function readJsonUpload<Fields>(
   request: Request,
   { part, schema, media, maxBytes }: UploadOptions<Fields>,
-): Promise<Upload<Fields>> {
+): Promise<JsonUpload<Fields>> {
   const scanner = new Scanner(chunksOf(request), part);
   let file: StoredFile | null = null;
   try {
@@ -61,9 +67,7 @@ export async function readJsonUpload<Fields>(
       file = { fileId, size, sha256 };
       if (size === 0) throw invalid(part, "is empty");
     }
-    const fields = validate(schema, parseJson(scanner.rest()));
-    if (!file) throw invalid(part, "is required");
-    return { fields, file };
+    return { fields: validate(schema, parseJson(scanner.rest())), file };
   } catch (error) {
     await scanner.end();
     if (file) await media.remove(file.fileId);

@@ -18,7 +18,10 @@ export const file: Kind<FileContent> = {
     return { kind, path: pathOf(file.fileId), size: file.size, filename, mimetype, caption };
   },
   attachment: (content) => content,
-  withAttachment: ({ caption }, { file, filename, mimetype }) => fileContent(file, { filename, mimetype, caption }),
+  withAttachment({ caption, file: remote }, { file, filename: given, mimetype }) {
+    const filename = ("url" in remote && remote.filename) || given;
+    return fileContent(file, { filename, mimetype, caption });
+  },
 };
 
 /** Kind and mimetype by the name's extension; for an extension that is not known, the mimetype that a server gave. */
@@ -32,7 +35,11 @@ export function fileContent<File>(
 }
 
 /** What is known of a remote file before it is fetched: the name in its address decides the kind. */
-export function remoteContent(url: string, caption: string | null): FileContent<RemoteFile> {
+export function remoteContent(
+  url: string,
+  { caption, filename }: { caption: string | null; filename?: string | null },
+): FileContent<RemoteFile> {
+  if (filename) return fileContent({ url, filename }, { filename, caption });
   const segment = new URL(url).pathname.split("/").at(-1) ?? "";
   return fileContent({ url }, { filename: safeFilename(decoded(segment)) ?? "file", caption });
 }

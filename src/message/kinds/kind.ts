@@ -14,6 +14,8 @@ export interface StoredFile {
 /** A file that is fetched when its message's turn comes (`fileUrl`); a `StoredFile` takes its place then. */
 export interface RemoteFile {
   url: string;
+  /** Under this name, whatever the server calls it. */
+  filename?: string;
 }
 
 export interface Attachment<File = StoredFile | RemoteFile> {
@@ -56,9 +58,9 @@ export interface Kind<Content> {
   /** As the connection takes it; `pathOf` says where a stored file lies. Its attachment must be stored by now. */
   body(content: Content, pathOf: (fileId: string) => string): OutgoingBody;
   /** Of a kind with a file: it is fetched, kept and uploaded before the message leaves. */
-  attachment?(content: Content): Attachment;
+  attachment?(content: Content): Attachment | null;
   /** Why a file that begins like this can't be one, as a message for the file's field; null when it can. */
-  refusal?(head: Uint8Array): string | null;
+  refusal?(head: Uint8Array, content: Content): string | null;
   /** The content once its file was fetched. */
   withAttachment?(content: Content, fetched: Attachment<StoredFile>): Content;
 }

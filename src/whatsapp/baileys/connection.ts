@@ -347,7 +347,9 @@ export function connectLine(
 
   async function prepare({ sender }: Live, message: Outgoing, signal: AbortSignal): Promise<Prepared> {
     const prepared = await cause.own(() => sender.prepare(message, signal));
-    return prepared.kind === "ready" ? { ...prepared, send: () => cause.own(prepared.send) } : prepared;
+    return prepared.kind === "ready"
+      ? { ...prepared, type: () => cause.own(prepared.type), send: () => cause.own(prepared.send) }
+      : prepared;
   }
 
   async function end(): Promise<void> {

@@ -42,6 +42,17 @@ function unknown(kind: string, json: Record<string, unknown>): Case {
   };
 }
 
+/** The beginnings of files, in base64. */
+const WEBP = btoa("RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\x07\x10\x11\x11\x88\x88\xfe\x07\0");
+const OPUS = btoa(`OggS\0\x02${"\0".repeat(22)}OpusHead\x01\x01`);
+const VORBIS = btoa(`OggS\0\x02${"\0".repeat(22)}\x01vorbis`);
+const PNG = btoa("\x89PNG\r\n\x1a\n");
+const FILE_URL = "https://files.example.com/a";
+const sticker = send("sticker", { file: WEBP });
+const voice = send("voice", { file: OPUS });
+const document = send("document", { fileUrl: `${FILE_URL}.pdf` });
+const status = send("status", { to: undefined, text: "open today", audience: [TO] });
+
 export const kindCases: readonly Case[] = [
   location.takes("needs degrees alone"),
   location.takes("may have a name and an address", { name: "Shop", address: "Plaça 1" }),
@@ -76,6 +87,40 @@ export const kindCases: readonly Case[] = [
   poll.refuses("question", { question: "" }, /is empty/),
   poll.refuses("question", { question: "x".repeat(256) }, /more than 255/),
   poll.refuses("multiple", { multiple: "yes" }),
+
+  sticker.takes("is WebP"),
+  sticker.takes("may be fetched", { file: undefined, fileUrl: `${FILE_URL}.webp` }),
+  sticker.refuses("file", { file: PNG }, /PNG and JPEG are not converted/),
+  sticker.refuses("file", { file: undefined }, /file or fileUrl/),
+  sticker.refuses("file", { fileUrl: `${FILE_URL}.webp` }, /not both/),
+  sticker.refuses("file", { file: "no base64!" }),
+  sticker.refuses("caption", { caption: "look" }, /not a known field/),
+  sticker.refuses("viewOnce", { viewOnce: true }),
+
+  voice.takes("is Opus in Ogg"),
+  voice.takes("may be heard once", { viewOnce: true }),
+  voice.refuses("file", { file: VORBIS }, /Ogg file without Opus/),
+  voice.refuses("file", { file: btoa("ID3\x04 music") }, /must be Opus/),
+  voice.refuses("fileUrl", { file: undefined, fileUrl: "ftp://example.com/a.ogg" }, /http or https/),
+
+  document.takes("may be fetched"),
+  document.takes("may be fetched, and named", { filename: "invoice.pdf", caption: "yours" }),
+  document.refuses("file", { file: PNG, filename: "a.png" }, /not both/),
+  document.refuses("file", { fileUrl: undefined }, /file or fileUrl/),
+  document.refuses("filename", { fileUrl: undefined, file: PNG }, /is required/),
+  document.refuses("viewOnce", { viewOnce: true }),
+
+  status.takes("may be a text"),
+  status.takes("may be a picture", { text: undefined, file: PNG, filename: "a.png", caption: "look" }),
+  status.takes("may be fetched", { text: undefined, fileUrl: `${FILE_URL}.mp4` }),
+  status.refuses("audience", { audience: [] }),
+  status.refuses("audience", { audience: undefined }, /is required/),
+  status.refuses("audience.0", { audience: ["+34"] }),
+  status.refuses("text", { text: undefined }, /one of text, file and fileUrl/),
+  status.refuses("text", { file: PNG, filename: "a.png" }, /no two/),
+  status.refuses("file", { text: undefined, file: PNG, filename: "a.pdf" }, /image, a video or a sound/),
+  status.refuses("caption", { caption: "look" }, /not a text/),
+  status.refuses("to", { to: TO }, /not a known field/),
 
   unknown("reaction", { messageId: nobodys("msg"), emoji: "👍" }),
   unknown("reaction", { messageId: NETWORK_ID, emoji: "" }),

@@ -380,9 +380,9 @@ export const fileCases: readonly Case[] = [
   },
   {
     name: "a part that the API does not know is named",
-    ask: () => ["POST", "/v1/messages/send/file", form([["viewOnce", "1"], ["to", TO], ["file", picture()]])],
+    ask: () => ["POST", "/v1/messages/send/file", form([["scheduleAt", "1"], ["to", TO], ["file", picture()]])],
     status: 400,
-    contains: wrong("viewOnce", /not a known field/),
+    contains: wrong("scheduleAt", /not a known field/),
   },
   {
     name: "an unknown part is so without a value, and behind the file",

@@ -299,3 +299,26 @@ Deno.test("restarts and new connections while a file gets ready are not held aga
   assert.equal((await world.message(id)).status, "sent");
   await world.supervisor.stop();
 });
+
+for (
+  const [pause, typingMs, what] of [[5_000, 2_000, "inside the pause"], [
+    5_000,
+    20_000,
+    "for longer than the pause",
+  ]] as const
+) {
+  Deno.test(`typing is shown right before the departure, ${what}`, async () => {
+    const world = await pausedWorld(100);
+    await world.accept("ses_1", { manner: { typingMs } });
+    await world.clock.advance(40_000);
+    const { network } = world;
+    const [first, second] = network.departures;
+    const [typed, ...more] = network.typed;
+    assert.deepEqual([typed?.networkId, more], [second!.networkId, []]);
+    assert.equal(second!.at - typed!.at, typingMs);
+    const gap = second!.at - first!.at;
+    assert.ok(gap >= pause);
+    if (typingMs <= pause) assertPaced(world);
+    await world.supervisor.stop();
+  });
+}

@@ -43,7 +43,7 @@ async function stage(world: SendWorld, url: string, answers: Answer[]) {
       },
     },
   });
-  const content = remoteContent(url, "Look");
+  const content = remoteContent(url, { caption: "Look" });
   const accepted = await world.accept(aSend({ items: [{ to: "34600111222", content }] }));
   const message = () => kv.get<Message>(messageKeys.message(accepted.messages[0]!.id)).then((slot) => slot.value!);
   return { files, requests, dropped, fetchAttachment, message };

@@ -5,7 +5,7 @@ import { Caption, Text } from "../../../message/kinds/text.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import { MIB } from "../../body/body.ts";
-import { BulkAcknowledgement, quotaHeaders, sessionId, single, ttl } from "./fields.ts";
+import { BulkAcknowledgement, FileUrl, manner, quotaHeaders, sessionId, single, ttl } from "./fields.ts";
 import { quotaHeadersOf, type Sender } from "./sender.ts";
 
 const MAX_BULK = 10_000;
@@ -25,12 +25,9 @@ const ITEM_RULES = {
 const BulkItem = z.strictObject({
   to: Recipient,
   text: Text.nullish().openapi({ example: "Hello 👋" }),
-  fileUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2048).nullish().openapi({
-    description:
-      "Address of a file to send instead of text, like https://files.example.com/1042.pdf; it is fetched when its turn comes",
-    example: undefined,
-  }),
+  fileUrl: FileUrl.nullish(),
   caption: Caption.nullish().openapi({ description: "Accompanies the file", example: undefined }),
+  ...manner,
 }).superRefine(({ text, fileUrl, caption }, context) => {
   const isText = typeof text === "string";
   if (isText === (typeof fileUrl === "string")) {
@@ -57,9 +54,13 @@ export const sendBulk = route({
 
 export function addBulk(api: Api, sender: Sender): void {
   api.on(sendBulk, async ({ caller, body: { sessionId, messages, ttl }, repeat }) => {
-    const items = messages.map(({ to, text, fileUrl, caption }) => ({
+    const items = messages.map(({ to, text, fileUrl, caption, ...manner }, i) => ({
       to,
-      content: typeof text === "string" ? { kind: "text", text } as const : remoteContent(fileUrl!, caption ?? null),
+      content: typeof text === "string"
+        ? { kind: "text", text } as const
+        : remoteContent(fileUrl!, { caption: caption ?? null }),
+      manner,
+      path: `messages.${i}.`,
     }));
     const accepted = await sender.send(caller, { sessionId, items, bulk: true, ttl, repeat });
     const rows = accepted.messages.map(({ id, jobId, to, status }, index) => ({

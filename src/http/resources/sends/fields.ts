@@ -4,7 +4,7 @@ import { idOf } from "../../api/schemas.ts";
 
 /** As many as a group has. */
 const MAX_MENTIONS = 1_024;
-const MAX_TYPING_MS = 20_000;
+export const MAX_TYPING_MS = 20_000;
 
 export const DAY_SECONDS = 24 * 60 * 60;
 export const MAX_TTL_SECONDS = 7 * DAY_SECONDS;
@@ -21,6 +21,12 @@ export const ttl = seconds.nullish().openapi({
   example: undefined,
 });
 
+export const FileUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2048).openapi({
+  description:
+    "Address of a file, like https://files.example.com/1042.pdf; it is fetched when the turn of its message comes",
+  example: undefined,
+});
+
 /** An id of a message as clients know it: the gateway's, or the network's, as events tell it. */
 export const MessageReference = z.string().regex(/^[0-9A-Za-z_.:-]{1,128}$/, "must be the id of a message").openapi({
   description: "Id of a message: `msg_…`, or the `messageId` of an event",
@@ -31,9 +37,11 @@ const Mentioned = z.string().regex(
   /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
   "must be a number of 7 to 15 digits, or a JID (…@s.whatsapp.net, …@lid)",
 );
-const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
+export const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
   error: `must be "all", or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
 });
+
+export const typingMs = z.int().min(0).max(MAX_TYPING_MS);
 
 /** How one message is sent, beside what it says: of every send, and of each item of a bulk. */
 export const manner = {
@@ -55,13 +63,12 @@ export const manner = {
       "The gateway fetches the page; one that does not answer within 5 s is shown without",
     example: undefined,
   }),
-  typing: z.int().min(0).max(MAX_TYPING_MS).nullish().openapi({
+  typing: typingMs.nullish().openapi({
     description: "Milliseconds for which the recipient is shown that somebody types, before it leaves: within the " +
       "pause of the plan where that is long enough",
     example: undefined,
   }),
 };
-export const MANNER_FIELDS = Object.keys(manner) as (keyof typeof manner)[];
 
 const ack = { messageId: idOf("message", "msg"), status: z.literal("queued"), jobId: idOf("queue job", "job") };
 const Acknowledgement = z.object(ack).openapi("Acknowledgement");

@@ -2,14 +2,15 @@
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import type { QuotaLeft } from "../../../account/quota.ts";
-import { Problem } from "../../../errors.ts";
+import { invalid, Problem } from "../../../errors.ts";
+import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ApiContext } from "../../api/context.ts";
 import { repeatable } from "../../api/idempotency.ts";
 import type { Answer } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
-import type { Upload } from "../../body/json_upload.ts";
+import type { JsonUpload } from "../../body/json_upload.ts";
 import { DAY_SECONDS } from "./fields.ts";
 import { type Item, resolve } from "./manner.ts";
 
@@ -36,7 +37,7 @@ export interface Sender {
   /** The 202 to a message whose file was uploaded; a file that no message was accepted for is removed. */
   sendUpload(
     by: { c: ApiContext; caller: Caller },
-    upload: Upload<object> & { filename?: string },
+    upload: JsonUpload<object> & { filename?: string },
     message: Item & SendOptions,
   ): Promise<Answer>;
 }
@@ -76,15 +77,17 @@ export function makeSender({ lines, accept, replay, media, metrics, findReferred
   return {
     send,
     async sendUpload({ c, caller }, upload, { to, content, manner, ...options }) {
-      const { fileId } = upload.file;
+      const fileId = upload.file?.fileId;
       try {
+        const refusal = fileId && refusalOf(content, await media.head(fileId, HEAD_BYTES));
+        if (refusal) throw invalid("file", refusal);
         const repeat = repeatOf(c, { caller, upload });
         const accepted = await send(caller, { ...options, items: [{ to, content, manner }], repeat });
-        if (accepted.replayed) await media.remove(fileId);
+        if (accepted.replayed && fileId) await media.remove(fileId);
         return acknowledged(accepted);
       } catch (error) {
         // Only where it is sure that no commit names the file; otherwise the sweep finds out.
-        if (isRefusal(error)) await media.remove(fileId);
+        if (fileId && isRefusal(error)) await media.remove(fileId);
         throw error;
       }
     },
@@ -112,8 +115,8 @@ export function quotaHeadersOf({ daily, monthly }: QuotaLeft): Record<string, st
 /** An upload repeats when its fields and the hash of its file do; how it was encoded does not count. */
 function repeatOf(
   c: ApiContext,
-  { caller, upload }: { caller: Caller; upload: Upload<object> & { filename?: string } },
+  { caller, upload }: { caller: Caller; upload: JsonUpload<object> & { filename?: string } },
 ) {
   const { fields, file, filename = "" } = upload;
-  return repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(fields), filename, file.sha256] });
+  return repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(fields), filename, file?.sha256 ?? ""] });
 }

@@ -11,6 +11,7 @@ import { addBulk, sendBulk } from "./bulk.ts";
 import { manner, sessionId, single, ttl } from "./fields.ts";
 import { addReferring, referringRoutes } from "./referring.ts";
 import { acknowledged, makeSender } from "./sender.ts";
+import { addStatusPosts, sendStatus } from "./status_posts.ts";
 import { addUploads, uploadRoutes } from "./uploads.ts";
 
 const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
@@ -25,7 +26,13 @@ const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
   return { route: declared, contentOf };
 });
 
-export const sendRoutes = [...KIND_SENDS.map(({ route }) => route), ...uploadRoutes, ...referringRoutes, sendBulk];
+export const sendRoutes = [
+  ...KIND_SENDS.map(({ route }) => route),
+  ...uploadRoutes,
+  ...referringRoutes,
+  sendStatus,
+  sendBulk,
+];
 
 export function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
@@ -38,5 +45,6 @@ export function addSends(api: Api, services: Services): void {
   }
   addUploads(api, sender, services);
   addReferring(api, sender, services);
+  addStatusPosts(api, sender, services);
   addBulk(api, sender);
 }

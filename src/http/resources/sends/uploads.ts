@@ -1,7 +1,7 @@
 /** Sends whose file comes with the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
 import { safeFilename } from "../../../media/filename.ts";
-import { fileContent } from "../../../message/kinds/file.ts";
+import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import { Caption } from "../../../message/kinds/text.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
@@ -9,24 +9,37 @@ import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
 import { readFormUpload } from "../../body/multipart.ts";
-import { MAX_TTL_SECONDS, seconds, Session, sessionId, single, ttl } from "./fields.ts";
+import {
+  FileUrl,
+  manner,
+  MAX_TTL_SECONDS,
+  MAX_TYPING_MS,
+  Mentions,
+  MessageReference,
+  seconds,
+  Session,
+  sessionId,
+  single,
+  ttl,
+  typingMs,
+} from "./fields.ts";
 import type { Sender } from "./sender.ts";
 
 /** "About 35 MB" (spec, Limits): of the file itself, decoded. */
-const MAX_DOCUMENT_BYTES = 35 * MIB;
+export const MAX_DOCUMENT_BYTES = 35 * MIB;
 /** 35 MiB in base64 with line breaks, and the other fields. */
-const MAX_DOCUMENT_BODY = 50 * MIB;
+export const MAX_DOCUMENT_BODY = 50 * MIB;
 const MAX_FORM_FILE_BYTES = 100 * MIB;
 const MAX_FORM_BODY = 102 * MIB;
 
 /** Something to be seen after the last slash. Without flags: a pattern in the reference has none. */
 // deno-lint-ignore no-control-regex -- such a name is nothing that a phone could show
 const FILE_NAME = /[^/\\.\s\x00-\x1f\x7f-\x9f][^/\\]*$/;
-const filename = z.string().min(1).max(255).regex(FILE_NAME, "must be a file name").openapi({
+export const filename = z.string().min(1).max(255).regex(FILE_NAME, "must be a file name").openapi({
   description: "Name with extension",
   example: "invoice-1042.pdf",
 });
-const base64 = z.string().openapi({
+export const base64 = z.string().openapi({
   description: "Base64; the prefix `data:<mime>;base64,` is accepted. At most 35 MiB decoded",
   format: "byte",
   minLength: 2,
@@ -35,14 +48,48 @@ const base64 = z.string().openapi({
 
 const PDF_NAME = "document.pdf";
 
+/** What `superRefine` checks of a file, as JSON Schema says it. */
+const FILE_RULES = {
+  oneOf: [
+    { required: ["file"], properties: { file: { type: "string" }, fileUrl: { type: "null" } } },
+    { required: ["fileUrl"], properties: { file: { type: "null" }, fileUrl: { type: "string" } } },
+  ],
+} as object;
+
+/** One of the two ways in which a JSON body has a file. */
+function eitherFile({ file, fileUrl }: WithFile, context: z.core.$RefinementCtx<unknown>): void {
+  if ((typeof file === "string") !== (typeof fileUrl === "string")) return;
+  context.addIssue({ code: "custom", path: ["file"], message: "either file or fileUrl is required, and not both" });
+}
+
+interface WithFile {
+  file?: string | null | undefined;
+  fileUrl?: string | null | undefined;
+}
+
+const inJson = { sessionId, to: Recipient, file: base64.nullish(), fileUrl: FileUrl.nullish(), ttl, ...manner };
+
 const DocumentMessage = z.strictObject({
-  sessionId,
-  to: Recipient,
-  file: base64,
-  filename,
+  ...inJson,
+  filename: filename.nullish().openapi({
+    description: "Name with extension; required with `file`. With `fileUrl` it takes the place of the server's",
+  }),
   caption: Caption.nullish(),
-  ttl,
-}).openapi("DocumentMessage");
+}).superRefine(eitherFile).superRefine(({ file, filename }, context) => {
+  if (typeof file !== "string" || typeof filename === "string") return;
+  context.addIssue({ code: "custom", path: ["filename"], message: "is required" });
+}).openapi("DocumentMessage", {
+  oneOf: [
+    {
+      required: ["file", "filename"],
+      properties: { file: { type: "string" }, filename: { type: "string" }, fileUrl: { type: "null" } },
+    },
+    { required: ["fileUrl"], properties: { file: { type: "null" }, fileUrl: { type: "string" } } },
+  ],
+} as object);
+
+const StickerMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("StickerMessage", FILE_RULES);
+const VoiceMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("VoiceMessage", FILE_RULES);
 
 const PdfMessage = z.strictObject({
   file: base64,
@@ -51,10 +98,29 @@ const PdfMessage = z.strictObject({
   filename: filename.nullish().openapi({ default: PDF_NAME }),
 }).openapi("PdfMessage");
 
+/** As `manner`, in the words of a form. */
+const formManner = {
+  replyTo: MessageReference.optional(),
+  mentions: z.string().transform((names) => names === "all" ? names : names.split(",").map((name) => name.trim()))
+    .pipe(Mentions).optional().openapi({
+      type: "string",
+      description: "Numbers or JIDs with commas between them; `all` in a group",
+      example: undefined,
+    }),
+  viewOnce: z.enum(["true", "false"]).transform((word) => word === "true").optional().openapi({
+    type: "string",
+    enum: ["true", "false"],
+    example: undefined,
+  }),
+  typing: z.string().regex(/^\d{1,5}$/, "must be whole milliseconds").transform(Number).pipe(typingMs).optional()
+    .openapi({ type: "integer", minimum: 0, maximum: MAX_TYPING_MS, example: undefined }),
+};
+
 const FileMessage = z.strictObject({
   sessionId: Session.optional(),
   to: Recipient,
   caption: Caption.optional(),
+  ...formManner,
   ttl: z.string().regex(/^\d{1,6}$/, "must be whole seconds").transform(Number).pipe(seconds).optional().openapi({
     type: "integer",
     minimum: 1,
@@ -83,6 +149,34 @@ const sendDocument = route({
   maxBytes: MAX_DOCUMENT_BODY,
 });
 
+const inBase64 = { contentType: "application/json" as const };
+const sendSticker = route({
+  ...single,
+  path: "/v1/messages/send/sticker",
+  operationId: "sendSticker",
+  summary: "Send a sticker",
+  description:
+    "A WebP image, still or moving, in base64 or by its address. Other images are refused: none is converted.",
+  upload: { ...inBase64, schema: StickerMessage },
+  maxBytes: MAX_DOCUMENT_BODY,
+});
+
+const sendVoice = route({
+  ...single,
+  path: "/v1/messages/send/voice",
+  operationId: "sendVoice",
+  summary: "Send a voice note",
+  description: "Opus in an Ogg file, in base64 or by its address. Its length and its waveform are shown before it is " +
+    "played. Other audio is refused: none is converted.",
+  upload: { ...inBase64, schema: VoiceMessage },
+  maxBytes: MAX_DOCUMENT_BODY,
+});
+
+const FILES_OF_KIND = [
+  { route: sendSticker, schema: StickerMessage, kind: "sticker", filename: "sticker.webp", mimetype: "image/webp" },
+  { route: sendVoice, schema: VoiceMessage, kind: "voice", filename: "voice.ogg", mimetype: "audio/ogg; codecs=opus" },
+] as const;
+
 const sendPdf = route({
   ...single,
   path: "/v1/message/send/pdf",
@@ -95,7 +189,7 @@ const sendPdf = route({
   problems: ["no_connected_session", "quota_exceeded"],
 });
 
-export const uploadRoutes = [sendFile, sendDocument, sendPdf];
+export const uploadRoutes = [sendFile, sendDocument, sendSticker, sendVoice, sendPdf];
 
 export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
   const document = { part: "file", media, maxBytes: MAX_DOCUMENT_BYTES };
@@ -103,26 +197,38 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
   api.on(sendFile, async ({ c, caller }) => {
     const form = { part: "file", schema: FileMessage, media, maxBytes: MAX_FORM_FILE_BYTES };
     const upload = await readFormUpload(c.req.raw, form);
-    const { fields: { sessionId, to, caption, ttl }, file } = upload;
+    const { fields: { sessionId, to, caption, ttl, file: _, ...manner }, file } = upload;
     const filename = safeFilename(upload.filename) ?? "file";
     const content = fileContent(file, { filename, caption });
-    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl });
+    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, manner });
   });
 
   api.on(sendDocument, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document, schema: DocumentMessage });
-    const { fields: { sessionId, to, caption, ttl }, file } = upload;
-    const filename = safeFilename(upload.fields.filename) ?? "file";
-    const content = fileContent(file, { filename, caption });
-    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl });
+    const { fields: { sessionId, to, caption = null, ttl, fileUrl, file: _, filename: name, ...manner }, file } =
+      upload;
+    const filename = name && (safeFilename(name) ?? "file");
+    const content = file
+      ? fileContent(file, { filename: filename!, caption })
+      : remoteContent(fileUrl!, { caption, filename });
+    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, manner });
   });
+
+  for (const { route, schema, ...own } of FILES_OF_KIND) {
+    api.on(route, async ({ c, caller }) => {
+      const upload = await readJsonUpload(c.req.raw, { ...document, schema });
+      const { fields: { sessionId, to, ttl, fileUrl, file: _, ...manner } } = upload;
+      const content: FileContent = { ...own, file: upload.file ?? { url: fileUrl! }, caption: null };
+      return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, manner });
+    });
+  }
 
   api.on(sendPdf, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document, schema: PdfMessage });
     const { fields: { number: to, message }, file } = upload;
     const filename = safeFilename(upload.fields.filename ?? PDF_NAME) ?? PDF_NAME;
     const pdf = { kind: "document", mimetype: "application/pdf" } as const;
-    const content = { ...pdf, file, filename, caption: message || null };
+    const content = { ...pdf, file: file!, filename, caption: message || null };
     return await sender.sendUpload({ c, caller }, upload, { to, content });
   });
 }

@@ -14,6 +14,8 @@ import { vcardOf } from "./vcard.ts";
  * it. It is kept with the sent message, so that votes can be read after a restart.
  */
 const SECRET_BYTES = 32;
+/** Opaque green, as 0xAARRGGBB. */
+const STATUS_GROUND = 0xff075e54;
 
 export interface EncodeTools extends FileTools, MannerTools {
   /** JID of the chat that it goes to. */
@@ -65,6 +67,11 @@ const ENCODERS: Encoders = {
     if (!message) throw new OriginalGone();
     return forwarded(message);
   },
+  // A text is shown on a ground of its own.
+  status: async ({ of }, tools) =>
+    of.kind === "text"
+      ? { extendedTextMessage: { text: of.text, backgroundArgb: STATUS_GROUND } }
+      : await encoderOf(of)(of, tools),
 };
 
 /**
@@ -72,10 +79,13 @@ const ENCODERS: Encoders = {
  * signal aborts.
  */
 export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "manner">, tools: EncodeTools) {
-  const encoder = ENCODERS[body.kind] as (body: OutgoingBody, tools: EncodeTools) => Promise<proto.IMessage>;
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
-  const content = await inManner(await encoder(body, tools), manner, tools);
+  const content = await inManner(await encoderOf(body)(body, tools), manner, tools);
   return proto.Message.fromObject({ ...content, messageContextInfo });
+}
+
+function encoderOf({ kind }: OutgoingBody) {
+  return ENCODERS[kind] as (body: OutgoingBody, tools: EncodeTools) => Promise<proto.IMessage>;
 }
 
 function captionOf({ caption }: { caption: string | null }): { caption?: string } {

@@ -21,6 +21,7 @@ import {
   type Outgoing,
   type Prepared,
   type SendOutcome,
+  STATUS_CHAT,
   type Unsent,
 } from "../../connection.ts";
 import { within } from "../../../base/within.ts";
@@ -84,11 +85,18 @@ export function makeSender(options: SenderOptions): Sender {
   }
 
   async function recipientOf(to: string): Promise<string | null> {
-    if (isJidGroup(to)) return to;
+    if (isJidGroup(to) || to === STATUS_CHAT) return to;
     const jid = /^\d+$/.test(to) ? await recipients.jidOf(to) : jidNormalizedUser(to);
     if (!isPnUser(jid ?? undefined)) return jid;
     // People are addressed by LID wherever it is known, as WhatsApp's own clients do.
     return await socket.signalRepository.lidMapping.getLIDForPN(jid!).catch(() => null) ?? jid;
+  }
+
+  /** JIDs of those of a post's audience who have an account; none for a message to a chat. */
+  async function audienceOf({ body }: Outgoing): Promise<string[]> {
+    if (body.kind !== "status") return [];
+    const jids = await Promise.all(body.audience.map(recipientOf));
+    return jids.filter((jid) => jid !== null);
   }
 
   async function chatTools(chat: string) {
@@ -105,6 +113,7 @@ export function makeSender(options: SenderOptions): Sender {
   /** Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. */
   async function reach(jid: string): Promise<void> {
     try {
+      if (jid === STATUS_CHAT) return; // whoever is in its audience gets the post's key with it
       if (isJidGroup(jid)) await reachGroup(socket, await groups.metadata(jid));
       else await reachPerson(socket, jid, devices);
     } catch (error) {
@@ -113,10 +122,14 @@ export function makeSender(options: SenderOptions): Sender {
     }
   }
 
-  async function relay(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+  async function relay({ jid, audience }: Route, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
     const ack = ackOf(message.networkId);
     try {
-      await socket.relayMessage(jid, content, { messageId: message.networkId, ...stanzaOf(content) });
+      await socket.relayMessage(jid, content, {
+        messageId: message.networkId,
+        ...stanzaOf(content),
+        ...(audience.length > 0 ? { statusJidList: [...audience] } : {}),
+      });
     } catch (error) {
       if (surelyUnsent(error)) {
         ack.settle("lost");
@@ -143,8 +156,17 @@ export function makeSender(options: SenderOptions): Sender {
     };
   }
 
+  /** Phones drop it when the message arrives, or after some seconds. */
+  function type(jid: string): void {
+    if (!isOpen() || jid === STATUS_CHAT) return;
+    socket.sendPresenceUpdate("composing", jid).catch((error) => {
+      runtime.log.debug({ error: nameOf(error) }, "typing could not be shown");
+    });
+  }
+
   /** Keeps what receivers may ask for again, and lets the message leave. */
-  async function depart(jid: string, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+  async function depart(route: Route, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+    const { jid } = route;
     if (!isOpen()) return offline();
     try {
       if (isJidGroup(jid)) await rotateSenderKey(socket, await groups.metadata(jid));
@@ -152,7 +174,7 @@ export function makeSender(options: SenderOptions): Sender {
     } catch (error) {
       return unsent(message, error);
     }
-    return isOpen() ? await relay(jid, message, content) : offline();
+    return isOpen() ? await relay(route, message, content) : offline();
   }
 
   function unsent({ networkId, to }: Outgoing, error: unknown): Unsent {
@@ -177,9 +199,13 @@ export function makeSender(options: SenderOptions): Sender {
           return { kind: "refused", code: "number_not_registered", detail: `${message.to} has no account.` };
         }
         if (isJidGroup(jid)) await groups.metadata(jid);
+        const audience = await audienceOf(message);
+        if (jid === STATUS_CHAT && audience.length === 0) {
+          return { kind: "refused", code: "number_not_registered", detail: "Nobody in the audience has an account." };
+        }
         const content = await encode(message, { ...await chatTools(jid), upload, runtime, signal, source });
         await reach(jid);
-        return { kind: "ready", send: () => depart(jid, message, content) };
+        return { kind: "ready", type: () => type(jid), send: () => depart({ jid, audience }, message, content) };
       } catch (error) {
         return signal.aborted ? { kind: "hold", detail: "It was not wanted any more." } : unsent(message, error);
       }
@@ -188,6 +214,12 @@ export function makeSender(options: SenderOptions): Sender {
       for (const settle of waiting.values()) settle("lost");
     },
   };
+}
+
+/** Where a message goes: the chat, and of a status post who gets it. */
+interface Route {
+  jid: string;
+  audience: readonly string[];
 }
 
 /** What the network wants to see of a message that it cannot read. */

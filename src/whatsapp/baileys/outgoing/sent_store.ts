@@ -8,6 +8,8 @@ import { expireAfter } from "../expiry.ts";
 
 /** A phone that was away asks when it comes back; the network keeps messages for it no longer than this. */
 const KEPT_DAYS = 14;
+/** A poll's secret is what votes on it are read by. */
+const POLL_KEPT_DAYS = 90;
 
 export interface SentStore {
   /** Throws StoreError. */
@@ -23,8 +25,16 @@ export function makeSentStore(
     async keep(networkId, message) {
       const row = networkKeys.waSent(lineId, networkId);
       const now = runtime.clock.now();
+      const isPoll = message.pollCreationMessage || message.pollCreationMessageV3;
       await kv.commit(
-        expireAfter(new Change(), { row, lineId, kind: "sent", id: networkId, days: KEPT_DAYS, now })
+        expireAfter(new Change(), {
+          row,
+          lineId,
+          kind: "sent",
+          id: networkId,
+          days: isPoll ? POLL_KEPT_DAYS : KEPT_DAYS,
+          now,
+        })
           .set(row, seal.seal(proto.Message.encode(message).finish())),
       );
     },

@@ -21,7 +21,7 @@ async function read(text: string, chunkSize = 7) {
   const media = fakeMedia();
   try {
     const upload = await readJsonUpload(requestOf(text, chunkSize), { part: "file", schema, media, maxBytes: MAX });
-    return { ...upload, bytes: media.files.get(upload.file.fileId)!, left: media.files.size };
+    return { ...upload, bytes: media.files.get(upload.file!.fileId)!, left: media.files.size };
   } catch (error) {
     assert.equal(media.files.size, 0, "a file was left behind");
     throw error;
@@ -45,7 +45,7 @@ Deno.test("the file of a JSON body is found and decoded wherever the body is cut
     for (let chunkSize = 1; chunkSize <= body.length; chunkSize += chunkSize < 20 ? 1 : 17) {
       const { fields, bytes, file } = await read(body, chunkSize);
       assert.equal(Buffer.from(bytes).toString(), content, body);
-      assert.equal(file.size, bytes.length);
+      assert.equal(file!.size, bytes.length);
       assert.equal(fields.filename, "a");
     }
   }

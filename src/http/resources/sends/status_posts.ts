@@ -1,0 +1,76 @@
+/** Status posts: a text or a file for an audience. */
+import { z } from "@hono/zod-openapi";
+import { safeFilename } from "../../../media/filename.ts";
+import { fileContent, remoteContent } from "../../../message/kinds/file.ts";
+import type { StatusContent } from "../../../message/kinds/status.ts";
+import { Caption, Text } from "../../../message/kinds/text.ts";
+import { STATUS_CHAT } from "../../../whatsapp/connection.ts";
+import { type Api, route } from "../../api/route.ts";
+import { PhoneNumber } from "../../api/schemas.ts";
+import type { Services } from "../../api/services.ts";
+import { readJsonUpload } from "../../body/json_upload.ts";
+import { FileUrl, sessionId, single, ttl } from "./fields.ts";
+import type { Sender } from "./sender.ts";
+import { base64, filename, MAX_DOCUMENT_BODY, MAX_DOCUMENT_BYTES } from "./uploads.ts";
+
+/** Each of them gets the post's key in its one stanza. */
+const MAX_AUDIENCE = 1_000;
+
+const STRING = { type: "string" };
+const NULL = { type: "null" };
+const RULES = {
+  oneOf: [
+    { required: ["text"], properties: { text: STRING, file: NULL, fileUrl: NULL, filename: NULL, caption: NULL } },
+    { required: ["file", "filename"], properties: { text: NULL, file: STRING, filename: STRING, fileUrl: NULL } },
+    { required: ["fileUrl"], properties: { text: NULL, file: NULL, fileUrl: STRING } },
+  ],
+} as object;
+
+const StatusMessage = z.strictObject({
+  sessionId,
+  text: Text.nullish().openapi({ example: "We are open today" }),
+  file: base64.nullish().openapi({ example: undefined }),
+  fileUrl: FileUrl.nullish(),
+  filename: filename.nullish().openapi({ description: "Required with `file`: decides the kind", example: undefined }),
+  caption: Caption.nullish().openapi({ description: "Accompanies an image or a video", example: undefined }),
+  audience: z.array(PhoneNumber).min(1).max(MAX_AUDIENCE).openapi({
+    description: "Who sees it: numbers. Those without an account are left out",
+  }),
+  ttl,
+}).superRefine((body, context) => {
+  const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
+  const given = [body.text, body.file, body.fileUrl].filter((value) => typeof value === "string").length;
+  if (given !== 1) refuse("text", "one of text, file and fileUrl is required, and no two");
+  else if (typeof body.text === "string") {
+    if (typeof body.caption === "string") refuse("caption", "accompanies a file, not a text");
+    if (typeof body.filename === "string") refuse("filename", "is the name of a file, not of a text");
+  } else if (typeof body.file === "string" && typeof body.filename !== "string") refuse("filename", "is required");
+}).openapi("StatusMessage", RULES);
+
+export const sendStatus = route({
+  ...single,
+  path: "/v1/messages/send/status",
+  operationId: "sendStatus",
+  summary: "Post a status",
+  description:
+    "A text, or an image, a video or a sound, that its audience sees for a day. History shows it as sent to " +
+    "`status@broadcast`.",
+  upload: { contentType: "application/json", schema: StatusMessage },
+  maxBytes: MAX_DOCUMENT_BODY,
+});
+
+export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
+  const options = { part: "file", schema: StatusMessage, media, maxBytes: MAX_DOCUMENT_BYTES };
+  api.on(sendStatus, async ({ c, caller }) => {
+    const upload = await readJsonUpload(c.req.raw, options);
+    const { file, fields: { sessionId, ttl, audience, text, fileUrl, filename: name, caption = null } } = upload;
+    const filename = name && (safeFilename(name) ?? "file");
+    const of = typeof text === "string"
+      ? { kind: "text", text } as const
+      : file
+      ? fileContent(file, { filename: filename!, caption })
+      : remoteContent(fileUrl!, { caption, filename });
+    const content: StatusContent = { kind: "status", of, audience };
+    return await sender.sendUpload({ c, caller }, upload, { sessionId, ttl, to: STATUS_CHAT, content });
+  });
+}

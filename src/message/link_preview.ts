@@ -1,0 +1,117 @@
+/** What is shown of the first link in a text: fetched by our own way out, so that no private address is reached. */
+import { Parser } from "htmlparser2";
+import { within } from "../base/within.ts";
+import type { SafeFetch } from "../egress/safe_fetch.ts";
+import type { Clock } from "../runtime.ts";
+import type { LinkPreview } from "../whatsapp/connection.ts";
+
+/** A page that is slower goes without: nothing waits longer for it, its picture included. */
+const WITHIN_MS = 5_000;
+/** The head of a page is in here. */
+const PAGE_BYTES = 512 * 1024;
+const PICTURE_BYTES = 2 * 1024 * 1024;
+const MAX_REDIRECTS = 3;
+const MAX_TITLE = 200;
+const MAX_DESCRIPTION = 400;
+/** Signs that end a sentence and no address. */
+const LINK = /\bhttps?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]}*_~]/i;
+
+/** Null for a text without a link, and for a page that tells nothing in time. Never throws. */
+export type FetchPreview = (text: string, signal: AbortSignal) => Promise<LinkPreview | null>;
+
+export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; clock: Clock }): FetchPreview {
+  async function read(url: string, options: { accept: string; maxBytes: number; signal: AbortSignal }) {
+    const { accept, maxBytes, signal } = options;
+    const { status, headers, body, url: from } = await safeFetch.fetch({
+      url,
+      method: "GET",
+      // Many pages show their head to those alone who say that they make previews.
+      headers: { accept, "user-agent": "WhatsApp/2 (link preview)" },
+      schemes: ["https:", "http:"],
+      maxRedirects: MAX_REDIRECTS,
+      timeoutMs: WITHIN_MS,
+      maxBytes: maxBytes * 4,
+      signal,
+    });
+    const type = headers.get("content-type") ?? "";
+    const fits = status === 200 && accept.split(",").some((wanted) => type.startsWith(wanted));
+    if (!fits || headers.get("content-encoding")) {
+      await body.cancel();
+      return null;
+    }
+    return { bytes: await firstBytes(body, maxBytes), from };
+  }
+
+  async function picture(url: string, signal: AbortSignal): Promise<Uint8Array | null> {
+    const answer = await read(url, { accept: "image/jpeg,image/png", maxBytes: PICTURE_BYTES, signal }).catch(() =>
+      null
+    );
+    return answer && answer.bytes.length < PICTURE_BYTES ? answer.bytes : null;
+  }
+
+  async function preview(url: string, signal: AbortSignal): Promise<LinkPreview | null> {
+    const page = await read(url, { accept: "text/html,application/xhtml+xml", maxBytes: PAGE_BYTES, signal });
+    const head = page && headOf(new TextDecoder().decode(page.bytes));
+    if (!head?.title) return null;
+    const { title, description, image } = head;
+    const address = image && URL.canParse(image, page!.from) ? new URL(image, page!.from).href : null;
+    return { url, title, description, picture: address ? await picture(address, signal) : null };
+  }
+
+  return async (text, signal) => {
+    const url = LINK.exec(text)?.[0];
+    if (!url || !URL.canParse(url)) return null;
+    const over = new AbortController();
+    const found = preview(url, AbortSignal.any([signal, over.signal])).catch(() => null);
+    const answer = await within(clock, WITHIN_MS, found, signal);
+    over.abort();
+    return answer === "late" ? null : answer;
+  };
+}
+
+async function firstBytes(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size >= limit) break;
+  }
+  const bytes = new Uint8Array(Math.min(size, limit));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk.subarray(0, limit - at), at);
+    at += Math.min(chunk.length, limit - at);
+  }
+  return bytes;
+}
+
+/** What the page says of itself: Open Graph before its own title and description. */
+export function headOf(html: string): { title: string | null; description: string | null; image: string | null } {
+  const said = new Map<string, string>();
+  let inTitle = false;
+  const parser = new Parser({
+    onopentag(name, { property, name: metaName, content }) {
+      if (name === "title") inTitle = !said.has("title");
+      if (name === "body") parser.pause();
+      const key = (property ?? metaName ?? "").toLowerCase();
+      if (name === "meta" && key && content && !said.has(key)) said.set(key, content);
+    },
+    ontext(text) {
+      if (inTitle) said.set("title", (said.get("title") ?? "") + text);
+    },
+    onclosetag(name) {
+      if (name === "title") inTitle = false;
+    },
+  });
+  parser.write(html);
+  const first = (keys: string[], limit: number) => {
+    const text = keys.map((key) => said.get(key)?.replaceAll(/\s+/g, " ").trim()).find((value) => value);
+    return text ? [...text].slice(0, limit).join("") : null;
+  };
+  return {
+    title: first(["og:title", "twitter:title", "title"], MAX_TITLE),
+    description: first(["og:description", "twitter:description", "description"], MAX_DESCRIPTION),
+    image: said.get("og:image") ?? said.get("twitter:image") ?? null,
+  };
+}

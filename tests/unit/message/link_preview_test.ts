@@ -1,0 +1,79 @@
+/** Previews of links: what a page says of itself, within bounds, and nothing where it does not answer. */
+import assert from "node:assert/strict";
+import { EgressError } from "../../../src/egress/egress_error.ts";
+import type { SafeFetch, SafeRequest } from "../../../src/egress/safe_fetch.ts";
+import { headOf, makeFetchPreview } from "../../../src/message/link_preview.ts";
+import { settle, testRuntime } from "../../support/runtime.ts";
+
+const NEVER = new AbortController().signal;
+
+type Page = { type: string; body: string } | "silence" | EgressError;
+
+function previews(pages: Record<string, Page>) {
+  const runtime = testRuntime();
+  const asked: string[] = [];
+  const fetch = ({ url }: SafeRequest) => {
+    asked.push(url);
+    const page = pages[url] ?? new EgressError("forbidden_address", "no");
+    if (page === "silence") return new Promise<never>(() => {});
+    if (page instanceof EgressError) return Promise.reject(page);
+    const headers = new Headers({ "content-type": page.type });
+    return Promise.resolve({ status: 200, headers, body: new Blob([page.body]).stream(), url: new URL(url) });
+  };
+  const safeFetch = { fetch } as unknown as SafeFetch;
+  return { runtime, asked, fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }) };
+}
+
+const PAGE = {
+  type: "text/html; charset=utf-8",
+  body: '<html><head><title>plain</title><meta property="og:title" content="Shop &amp; more">' +
+    '<meta name="description" content=" All\n you need "><meta property="og:image" content="/a.png"></head><body>',
+};
+
+Deno.test("the first link of a text is shown with title, description and picture", async () => {
+  const { fetchPreview, asked } = previews({
+    "https://shop.example/x": PAGE,
+    "https://shop.example/a.png": { type: "image/png", body: "picture" },
+  });
+  assert.deepEqual(await fetchPreview("see https://shop.example/x. And http://other.example", NEVER), {
+    url: "https://shop.example/x",
+    title: "Shop & more",
+    description: "All you need",
+    picture: new TextEncoder().encode("picture"),
+  });
+  assert.deepEqual(asked, ["https://shop.example/x", "https://shop.example/a.png"]);
+});
+
+Deno.test("a text without a link asks nobody", async () => {
+  const { fetchPreview, asked } = previews({});
+  assert.equal(await fetchPreview("ftp://example.com, mail a@b.c and https://", NEVER), null);
+  assert.deepEqual(asked, []);
+});
+
+Deno.test("an address that may not be called, and what is no page, are shown without", async () => {
+  const { fetchPreview } = previews({ "https://a.example/f": { type: "application/pdf", body: "%PDF" } });
+  assert.equal(await fetchPreview("http://10.0.0.1/", NEVER), null);
+  assert.equal(await fetchPreview("https://a.example/f", NEVER), null);
+});
+
+Deno.test("a page that does not answer holds nothing up for longer than 5 s", async () => {
+  const { fetchPreview, runtime } = previews({ "https://slow.example": "silence" });
+  let answer: unknown = "none yet";
+  fetchPreview("https://slow.example", NEVER).then((value) => answer = value);
+  await runtime.clock.advance(4_999);
+  await settle();
+  assert.equal(answer, "none yet");
+  await runtime.clock.advance(1);
+  await settle();
+  assert.equal(answer, null);
+});
+
+Deno.test("a page without marks is shown by its title, and one without a title not at all", () => {
+  assert.deepEqual(headOf("<title>A\n title</title><p><title>other</title>"), {
+    title: "A title",
+    description: null,
+    image: null,
+  });
+  assert.equal(headOf('<meta property="og:title" content=" "><body>').title, null);
+  assert.equal([...headOf(`<title>${"👋".repeat(300)}`).title!].length, 200);
+});
