@@ -23,6 +23,7 @@ import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { makeQueueView } from "./line/queue_view.ts";
+import { makeAmendments } from "./line/amendments.ts";
 import { makeFindReferred } from "./line/references.ts";
 import { Supervisor } from "./line/supervisor.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
@@ -192,6 +193,13 @@ async function gatewayRole(
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),
     history: makeHistory(kv),
+    amendments: makeAmendments({
+      kv,
+      runtime,
+      recorder,
+      connection: (lineId) => supervisor.connection(lineId),
+      queueChanged: (lineId) => supervisor.queueChanged(lineId),
+    }),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
     quotaView: makeQuotaView({ kv, clock: runtime.clock }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),

@@ -17,6 +17,8 @@ export const CATALOGUE = {
   session_not_connected: { status: 409, title: "The session is not connected" },
   no_connected_session: { status: 409, title: "The account has no connected session" },
   passkey_not_requested: { status: 409, title: "The network asks for no such step of the passkey now" },
+  not_editable: { status: 409, title: "The message cannot be changed" },
+  not_revocable: { status: 409, title: "The message cannot be deleted for everyone" },
   not_cancellable: { status: 409, title: "The message can no longer be cancelled" },
   payload_too_large: { status: 413, title: "The payload is too large" },
   unsupported_media_type: { status: 415, title: "The content type is not supported here" },

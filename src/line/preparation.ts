@@ -42,6 +42,7 @@ export type Ready = Prepared | Unanswered;
 
 interface Work {
   messageId: string;
+  revision: number | undefined;
   connection: Connection;
   unwanted: AbortController;
   /** Null while it is under way. */
@@ -67,7 +68,8 @@ export class Preparation {
 
   /** The message, ready for this connection; null while it is prepared, which begins now if it had not. */
   of(message: Message, connection: Connection): Ready | null {
-    if (this.#work?.messageId !== message.id || this.#work.connection !== connection) {
+    const { messageId, revision, connection: of } = this.#work ?? {};
+    if (messageId !== message.id || revision !== message.revision || of !== connection) {
       this.drop();
       this.#begin(message, connection);
     }
@@ -105,6 +107,7 @@ export class Preparation {
   #begin(message: Message, connection: Connection): void {
     const work: Work = {
       messageId: message.id,
+      revision: message.revision,
       connection,
       unwanted: new AbortController(),
       ready: null,

@@ -199,8 +199,8 @@ export class Runner implements Service {
     const { recorder, runtime: { clock, random } } = this.#deps;
     const handedOverAt = clock.now();
     const onItsWay = whileDeparting(handedOverAt, { delays, random });
-    const dispatched = await recorder.dispatched(message.id, this.#keepPacing(onItsWay));
-    if (!dispatched) return 0; // cancelled in this very moment
+    const dispatched = await recorder.dispatched(message, this.#keepPacing(onItsWay));
+    if (!dispatched) return 0; // cancelled or changed in this very moment
     this.#preparation.drop(); // it is used up
     const outcome = await this.#send(message, ready);
     const answeredAt = clock.now();

@@ -6,7 +6,7 @@ import type { Message, MessageError } from "./message.ts";
 import { LineQueue } from "./queue.ts";
 import type { Recorder } from "./record.ts";
 
-const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
+export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
 /** Messages of a bulk that end at a time. */
 const AT_ONCE = 50;
 

@@ -74,4 +74,11 @@ export interface Message {
   sentAt: number | null;
   deliveredAt: number | null;
   readAt: number | null;
+  /** When it was first handed to the network, when it failed, and what was done to it after it was sent; Unix ms. */
+  dispatchedAt?: number;
+  failedAt?: number;
+  editedAt?: number;
+  revokedAt?: number;
+  /** How often it was changed while it waited. */
+  revision?: number;
 }

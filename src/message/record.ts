@@ -28,8 +28,8 @@ export type Alongside = (change: Change) => void;
 
 /** Each resolves to the message as it is now, or to null when it is not in a state from which it could move. */
 export interface Recorder {
-  /** `queued` to `processing`: one more attempt. */
-  dispatched(messageId: string, alongside?: Alongside): Promise<Message | null>;
+  /** `queued` to `processing`: one more attempt, unless the message was changed since it was read. */
+  dispatched(message: Pick<Message, "id" | "revision">, alongside?: Alongside): Promise<Message | null>;
   /** `processing` to `queued`, in its place, under its network id; `hold` takes the attempt back, for it was none. */
   requeued(messageId: string, why: "hold" | "again", alongside?: Alongside): Promise<Message | null>;
   /** `processing` to `sent`, with its event; `at` is when the server's word was there, Unix ms. */
@@ -55,8 +55,9 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
     const moved = await retryOnConflict<Message | null>(kv, async () => {
       const change = new Change();
       const slot = await kv.get(messageKeys.message(messageId));
-      const message = slot.value?.status === from ? next(slot.value) : null;
-      if (!message) return { change, result: null };
+      const decided = slot.value?.status === from ? next(slot.value) : null;
+      if (!decided) return { change, result: null };
+      const message = decided.status === "failed" ? { ...decided, failedAt: runtime.clock.now() } : decided;
       if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
       change.check(slot).set(messageKeys.message(messageId), message);
       recordStatus(change, message, from);
@@ -100,8 +101,8 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
   }
 
   return {
-    dispatched: (messageId, alongside) =>
-      move(messageId, "queued", (m) => ({ ...m, status: "processing", attempts: m.attempts + 1 }), alongside),
+    dispatched: ({ id, revision }, alongside) =>
+      move(id, "queued", (m) => m.revision === revision ? underWay(m, runtime.clock.now()) : null, alongside),
     requeued: (messageId, why, alongside) =>
       move(
         messageId,
@@ -117,6 +118,15 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
     dropped: (messageId, error) => move(messageId, "queued", (m) => failedUnlessProved(m, error)),
     cancelled: (messageId, error) =>
       move(messageId, "queued", (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null),
+  };
+}
+
+function underWay(message: Message, now: number): Message {
+  return {
+    ...message,
+    status: "processing",
+    attempts: message.attempts + 1,
+    dispatchedAt: message.dispatchedAt ?? now,
   };
 }
 

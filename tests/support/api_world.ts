@@ -18,6 +18,7 @@ import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";
 import { makeSessionName } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
+import { makeAmendments } from "../../src/line/amendments.ts";
 import { makeFindReferred } from "../../src/line/references.ts";
 import { makeQueueView } from "../../src/line/queue_view.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
@@ -152,6 +153,13 @@ export class ApiWorld implements ApiStage {
       replay: makeReplay({ kv, idempotency }),
       findReferred: makeFindReferred({ kv, network: this.network }),
       history: makeHistory(kv),
+      amendments: makeAmendments({
+        kv,
+        runtime,
+        recorder,
+        connection: (lineId) => supervisor.connection(lineId),
+        queueChanged: (lineId) => supervisor.queueChanged(lineId),
+      }),
       cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
       quotaView: makeQuotaView({ kv, clock: runtime.clock }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),

@@ -12,7 +12,7 @@ import type { ProblemCode } from "../../errors.ts";
 import type { ApiContext } from "./context.ts";
 
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {
-  method: "get" | "post" | "put" | "delete";
+  method: "get" | "post" | "put" | "patch" | "delete";
   /** From the root, parameters as `{id}`. */
   path: string;
   operationId: string;

@@ -3,6 +3,7 @@ import type { Accounts } from "../../account/account.ts";
 import type { Idempotency } from "../../account/idempotency.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Lines } from "../../line/lines.ts";
+import type { Amendments } from "../../line/amendments.ts";
 import type { FindReferred } from "../../line/references.ts";
 import type { QueueView } from "../../line/queue_view.ts";
 import type { ServeMedia } from "../../media/serve.ts";
@@ -27,6 +28,7 @@ export interface Services {
   findReferred: FindReferred;
   history: History;
   cancel: Cancel;
+  amendments: Amendments;
   queueView: QueueView;
   quotaView: QuotaView;
   media: MediaStore;

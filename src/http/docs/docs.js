@@ -3,7 +3,7 @@ import { el, prose } from "./dom.js";
 import { exampleOf, resolve, rowsOf, typeOf } from "./schema.js";
 import { tryIt } from "./try_it.js";
 
-const METHODS = ["get", "post", "put", "delete"];
+const METHODS = ["get", "post", "put", "patch", "delete"];
 const main = document.querySelector("main");
 const nav = document.querySelector("nav");
 

@@ -1,15 +1,19 @@
 /** Messages after they were accepted: status, history, cancelling (spec, "Message status and history"). */
 import { z } from "@hono/zod-openapi";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
+import { Text } from "../../message/kinds/text.ts";
 import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
+const MessageError = z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() });
+
 const Status = z.object({
   messageId: idOf("message", "msg"),
   status: z.enum(MESSAGE_STATUSES),
   sentAt: Timestamp.nullable().openapi({ description: "When the network acknowledged it; null until then" }),
+  error: MessageError.nullable().openapi({ description: "Why it failed" }),
 }).openapi("MessageStatus");
 
 const HistoryItem = z.object({
@@ -22,12 +26,21 @@ const HistoryItem = z.object({
   caption: z.string().nullable(),
   filename: z.string().nullable(),
   status: z.enum(MESSAGE_STATUSES),
-  error: z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() }).nullable(),
+  error: MessageError.nullable(),
   createdAt: Timestamp,
   sentAt: Timestamp.nullable(),
   deliveredAt: Timestamp.nullable(),
   readAt: Timestamp.nullable(),
 }).openapi("HistoryItem");
+
+const LIFE = ["queued", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"] as const;
+
+const MessageRecord = z.object({
+  ...HistoryItem.shape,
+  life: z.array(z.object({ status: z.enum(LIFE), at: Timestamp })).openapi({
+    description: "What became of it, oldest first; `edited` is the last change after it was sent",
+  }),
+}).openapi("MessageRecord");
 
 const Pagination = z.object({
   page: z.int(),
@@ -68,6 +81,48 @@ const listHistory = route({
   problems: [],
 });
 
+const record = { description: "The message", schema: z.object({ data: MessageRecord }) };
+
+const getMessage = route({
+  ...base,
+  method: "get",
+  path: "/v1/messages/{id}",
+  operationId: "getMessage",
+  summary: "Read a message and its life",
+  params: idParams("message", "msg"),
+  answers: { 200: record },
+  problems: ["not_found"],
+});
+
+const editMessage = route({
+  ...base,
+  method: "patch",
+  path: "/v1/messages/{id}",
+  operationId: "editMessage",
+  summary: "Change the text of a message",
+  description:
+    "One that waits is changed where it stands. One that was sent is changed on the recipients' phones, for " +
+    "15 minutes: the answer comes when the network has acknowledged that. Counts on no quota.",
+  params: idParams("message", "msg"),
+  body: z.strictObject({ text: Text.openapi({ example: "Hello again 👋" }) }).openapi("MessageEdit"),
+  answers: { 200: record },
+  problems: ["not_found", "not_editable", "network_error", "network_timeout"],
+});
+
+const revokeMessage = route({
+  ...base,
+  method: "post",
+  path: "/v1/messages/{id}/revoke",
+  operationId: "revokeMessage",
+  summary: "Delete a message for everyone",
+  description:
+    "One that waits is cancelled. One that was sent is deleted from the recipients' phones, for 60 hours: the " +
+    "answer comes when the network has acknowledged that. `status` stays `sent`. Counts on no quota.",
+  params: idParams("message", "msg"),
+  answers: { 200: record },
+  problems: ["not_found", "not_revocable", "network_error", "network_timeout"],
+});
+
 const CancelledBulk = z.object({
   bulkId: idOf("bulk", "blk"),
   cancelled: z.int().openapi({ description: "How many messages were cancelled" }),
@@ -96,17 +151,31 @@ const cancelMessage = route({
   problems: ["not_found", "not_cancellable"],
 });
 
-export const messageRoutes = [getStatus, listHistory, cancelMessage];
+export const messageRoutes = [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessage];
 
-export function addMessages(api: Api, { history, cancel }: Pick<Services, "history" | "cancel">): void {
+type Needed = Pick<Services, "history" | "cancel" | "amendments">;
+
+export function addMessages(api: Api, { history, cancel, amendments }: Needed): void {
   api.on(getStatus, async ({ caller, params }) => {
-    const { id, status, sentAt } = await history.get(caller.account.id, params.id);
-    return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt) });
+    const { id, status, sentAt, error } = await history.get(caller.account.id, params.id);
+    return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt), error });
   });
 
   api.on(listHistory, async ({ caller, query: { page, limit, status = null, from = null, to = null } }) => {
     const { messages, total } = await history.page(caller.account.id, { page, limit, status, from, to });
     return ok({ data: messages.map(itemOf), pagination: { page, limit, total } });
+  });
+
+  api.on(getMessage, async ({ caller, params }) => {
+    return ok({ data: recordOf(await history.get(caller.account.id, params.id)) });
+  });
+
+  api.on(editMessage, async ({ caller, params, body }) => {
+    return ok({ data: recordOf(await amendments.edit(caller.account.id, params.id, body.text)) });
+  });
+
+  api.on(revokeMessage, async ({ caller, params }) => {
+    return ok({ data: recordOf(await amendments.revoke(caller.account.id, params.id)) });
   });
 
   api.on(cancelMessage, async ({ caller, params: { id } }) => {
@@ -115,6 +184,24 @@ export function addMessages(api: Api, { history, cancel }: Pick<Services, "histo
     const messageIds = cancelled.map((message) => message.id);
     return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
   });
+}
+
+/** The message with what became of it. */
+function recordOf(message: Message): z.infer<typeof MessageRecord> {
+  const { createdAt, dispatchedAt, sentAt, failedAt, deliveredAt, readAt, editedAt, revokedAt } = message;
+  const times = {
+    queued: createdAt,
+    processing: dispatchedAt,
+    sent: sentAt,
+    failed: failedAt,
+    delivered: deliveredAt,
+    read: readAt,
+    edited: editedAt,
+    revoked: revokedAt,
+  };
+  const life = LIFE.flatMap((status) => times[status] == null ? [] : [{ status, at: times[status] }])
+    .sort((a, b) => a.at - b.at).map(({ status, at }) => ({ status, at: isoTime(at) }));
+  return { ...itemOf(message), life };
 }
 
 /** A message as the history shows it. */

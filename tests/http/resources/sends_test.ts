@@ -277,7 +277,7 @@ Deno.test("a queued message is cancelled once, a sent one never", () =>
     await world.runtime.clock.advance(1_000);
     await expectAnswer(await world.call("GET", `/v1/messages/${sent}/status`), {
       status: 200,
-      contains: [/^\{"messageId":"msg_\w+","status":"sent","sentAt":"2026-01-15T[^"]+Z"\}$/],
+      contains: [/^\{"messageId":"msg_\w+","status":"sent","sentAt":"2026-01-15T[^"]+Z","error":null\}$/],
     });
     await expectAnswer(await world.call("DELETE", `/v1/messages/${sent}`), {
       status: 409,
@@ -287,7 +287,7 @@ Deno.test("a queued message is cancelled once, a sent one never", () =>
     const queued = await send();
     await expectAnswer(await world.call("GET", `/v1/messages/${queued}/status`), {
       status: 200,
-      contains: [/^\{"messageId":"msg_\w+","status":"queued","sentAt":null\}$/],
+      contains: [/^\{"messageId":"msg_\w+","status":"queued","sentAt":null,"error":null\}$/],
     });
     await expectAnswer(await world.call("DELETE", `/v1/messages/${queued}`), {
       status: 200,

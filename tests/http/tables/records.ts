@@ -5,6 +5,34 @@ const NO_MESSAGE = nobodys("msg");
 const NO_WEBHOOK = nobodys("whk");
 
 export const messageCases: readonly Case[] = [
+  ...(["PATCH", "POST"] as const).flatMap((method): Case[] => {
+    const path = (id: string) => method === "PATCH" ? `/v1/messages/${id}` : `/v1/messages/${id}/revoke`;
+    const json = method === "PATCH" ? { text: "hi" } : undefined;
+    return ["msg", "ses"].map((prefix) => ({
+      name: `${method} of a message that nobody has (${prefix}) is 404`,
+      ask: () => [method, path(nobodys(prefix as "msg")), json ? { json } : {}],
+      status: 404,
+      contains: problem("not_found"),
+    }));
+  }),
+  ...[{ text: "" }, { text: 5 }, {}].map((json): Case => ({
+    name: `an edit with ${JSON.stringify(json)} is refused`,
+    ask: () => ["PATCH", `/v1/messages/${nobodys("msg")}`, { json }],
+    status: 400,
+    contains: wrong("text"),
+  })),
+  {
+    name: "an edit changes nothing that it does not know",
+    ask: () => ["PATCH", `/v1/messages/${nobodys("msg")}`, { json: { text: "hi", caption: "x" } }],
+    status: 400,
+    contains: wrong("caption", /not a known field/),
+  },
+  {
+    name: "a message that nobody has is 404",
+    ask: () => ["GET", `/v1/messages/${nobodys("msg")}`],
+    status: 404,
+    contains: problem("not_found"),
+  },
   {
     name: "history has data and pagination, with the first page of 20 by default",
     ask: () => ["GET", "/v1/messages/history"],

@@ -67,6 +67,20 @@ const ENCODERS: Encoders = {
     if (!message) throw new OriginalGone();
     return forwarded(message);
   },
+  edit: ({ target: id, text }, { chat: remoteJid, runtime }) => ({
+    protocolMessage: {
+      key: { remoteJid, fromMe: true, id },
+      type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+      editedMessage: { extendedTextMessage: { text } },
+      timestampMs: runtime.clock.now(),
+    },
+  }),
+  revoke: ({ target: id }, { chat: remoteJid }) => ({
+    protocolMessage: {
+      key: { remoteJid, fromMe: true, id },
+      type: proto.Message.ProtocolMessage.Type.REVOKE,
+    },
+  }),
   // A text is shown on a ground of its own.
   status: async ({ of }, tools) =>
     of.kind === "text"

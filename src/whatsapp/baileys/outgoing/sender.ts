@@ -40,6 +40,9 @@ const ACK_MS = 20_000;
 const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
 /** 463: the account may not start new chats for now. Sending again makes it worse. */
 const RESTRICTED = 463;
+/** The stanza's word for what changes an earlier message. */
+const EDITED = "1";
+const REVOKED = "7";
 
 export interface SenderOptions {
   socket: WASocket;
@@ -223,7 +226,11 @@ interface Route {
 }
 
 /** What the network wants to see of a message that it cannot read. */
-function stanzaOf(content: proto.IMessage): { additionalNodes?: BinaryNode[] } {
+function stanzaOf(
+  content: proto.IMessage,
+): { additionalNodes?: BinaryNode[]; additionalAttributes?: Record<string, string> } {
+  const { protocolMessage: amendment } = content;
+  if (amendment) return { additionalAttributes: { edit: amendment.editedMessage ? EDITED : REVOKED } };
   const isPoll = content.pollCreationMessage || content.pollCreationMessageV3;
   return isPoll ? { additionalNodes: [{ tag: "meta", attrs: { polltype: "creation" } }] } : {};
 }

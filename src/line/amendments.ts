@@ -1,0 +1,119 @@
+/**
+ * Changing what was sent: what still waits is changed in its row, what has left by a message of its own that goes out at
+ * once, beside the queue, and counts when the server has acknowledged it.
+ */
+import { notFound, Problem } from "../errors.ts";
+import { CANCELLED } from "../message/cancel.ts";
+import type { Message } from "../message/message.ts";
+import type { Recorder } from "../message/record.ts";
+import { messageKeys } from "../message/rows.ts";
+import type { Runtime } from "../runtime.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { type Connection, NetworkRefusal, NetworkTimeout, type OutgoingBody } from "../whatsapp/connection.ts";
+
+/** How long the network lets a text be changed, and a message be deleted for everyone. */
+const EDIT_WITHIN_MS = 15 * 60 * 1000;
+const REVOKE_WITHIN_MS = 60 * 60 * 60 * 1000;
+
+/**
+ * Each resolves to the message as it is then. Throws Problem not_found, also for another account's id; not_editable,
+ * not_revocable; NetworkRefusal, NetworkTimeout: then nothing is recorded.
+ */
+export interface Amendments {
+  /** Changes the text of a text. */
+  edit(accountId: string, messageId: string, text: string): Promise<Message>;
+  /** Deletes for everyone; one that waits is cancelled. */
+  revoke(accountId: string, messageId: string): Promise<Message>;
+}
+
+export interface AmendmentsDeps {
+  kv: Kv;
+  runtime: Runtime;
+  recorder: Pick<Recorder, "cancelled">;
+  /** The live connection of a line; null when it has none. */
+  connection(lineId: string): Connection | null;
+  /** Called with the line whose queue was changed. */
+  queueChanged(lineId: string): void;
+}
+
+export function makeAmendments({ kv, runtime, recorder, connection, queueChanged }: AmendmentsDeps): Amendments {
+  const { clock, ids } = runtime;
+
+  async function own(accountId: string, messageId: string): Promise<Message> {
+    const { value } = await kv.get(messageKeys.message(messageId));
+    if (value?.accountId !== accountId) throw notFound("message");
+    return value;
+  }
+
+  /** Rewrites the row, unless `next` says that it is not as it should be. */
+  function rewrite(messageId: string, next: (message: Message) => Message | null): Promise<Message | null> {
+    return retryOnConflict<Message | null>(kv, async () => {
+      const slot = await kv.get(messageKeys.message(messageId));
+      const result = slot.value && next(slot.value);
+      const change = new Change().check(slot);
+      return { change: result ? change.set(messageKeys.message(messageId), result) : change, result };
+    });
+  }
+
+  /** Lets it leave and waits for the server's word. */
+  async function relay({ sessionId, to }: Message, body: OutgoingBody): Promise<void> {
+    const live = connection(sessionId);
+    if (!live) throw new NetworkRefusal("The session is not connected to the messaging network.");
+    const ready = await live.prepare({ networkId: ids.network(), to, body }, new AbortController().signal);
+    const outcome = ready.kind === "ready" ? await ready.send() : ready;
+    if (outcome.kind === "sent") return;
+    throw outcome.kind === "unknown" ? new NetworkTimeout(outcome.detail) : new NetworkRefusal(outcome.detail);
+  }
+
+  return {
+    async edit(accountId, messageId, text) {
+      const message = await own(accountId, messageId);
+      if (message.content.kind !== "text") throw notEditable("Only the text of a text can be changed.");
+      const content = { ...message.content, text };
+      const changed = await rewrite(
+        messageId,
+        (m) => isWaiting(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
+      );
+      if (changed) {
+        queueChanged(changed.sessionId);
+        return changed;
+      }
+      const { status, sentAt, networkId: target, revokedAt } = await own(accountId, messageId);
+      if (status !== "sent" || sentAt === null) throw notEditable(`The message is ${status}.`);
+      if (revokedAt !== undefined) throw notEditable("The message was deleted.");
+      if (clock.now() - sentAt > EDIT_WITHIN_MS) throw notEditable("It was sent more than 15 minutes ago.");
+      await relay(message, { kind: "edit", target, text });
+      return (await rewrite(messageId, (m) => ({ ...m, content, editedAt: clock.now() })))!;
+    },
+
+    async revoke(accountId, messageId) {
+      const message = await own(accountId, messageId);
+      const cancelled = await recorder.cancelled(messageId, CANCELLED);
+      if (cancelled) {
+        queueChanged(cancelled.sessionId);
+        return cancelled;
+      }
+      const { status, sentAt, networkId: target, content: { kind }, revokedAt } = await own(accountId, messageId);
+      if (kind === "reaction") throw notRevocable("A reaction is taken back by one with an empty emoji.");
+      if (kind === "status") throw notRevocable("A status post ends by itself after a day.");
+      if (status !== "sent" || sentAt === null) throw notRevocable(`The message is ${status}.`);
+      if (revokedAt !== undefined) throw notRevocable("It is deleted already.");
+      if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
+      await relay(message, { kind: "revoke", target });
+      return (await rewrite(messageId, (m) => ({ ...m, revokedAt: clock.now() })))!;
+    },
+  };
+}
+
+/** Surely not with the network yet. */
+function isWaiting({ status, attempts }: Message): boolean {
+  return status === "queued" && attempts === 0;
+}
+
+function notEditable(detail: string): Problem {
+  return new Problem("not_editable", detail);
+}
+
+function notRevocable(detail: string): Problem {
+  return new Problem("not_revocable", detail);
+}
