@@ -8,7 +8,8 @@ import { makeServerCertificate } from "./certificate.ts";
 import { FileShelf } from "./shelf.ts";
 import type { MediaAccess } from "../world/device.ts";
 
-const UPLOAD_PATH = /^\/(?:mms|product|pps)\/[a-z-]+\/([A-Za-z0-9_-]+)$/;
+/** The last part is the file's hash in base64url, which some clients pad. */
+const UPLOAD_PATH = /^\/(?:mms|product|pps)\/[a-z-]+\/([A-Za-z0-9_-]+)(?:=|%3D){0,2}$/i;
 
 export interface MediaHost extends MediaAccess {
   /** Direct paths of the files that it has, oldest first. */
@@ -82,6 +83,7 @@ async function answer(request: Request, { files, auth, taken }: HostState): Prom
       : refuse(stored.status, stored.reason);
   }
   if (request.method !== "GET") return refuse(405, "only GET and POST");
+  // Clients add `&hash=…&mms-type=…` to the direct path, whose own query is the host's business.
   const served = await files.serve(pathname, request.headers.get("range"));
   return served ?? refuse(404, "there is no such file, or not any more");
 }

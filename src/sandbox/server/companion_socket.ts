@@ -5,11 +5,14 @@ import { decodeBinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
 import type { WebSocket } from "ws";
 import { frame, FrameReader } from "./frames.ts";
 import { type ClientFinish, createNoiseResponder, type NoiseIdentity } from "./noise.ts";
-import type { BinaryNode } from "../world/stanza.ts";
+import { type BinaryNode, element } from "../world/stanza.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /** A client that does not finish its handshake in this time is hung up on. */
 const HANDSHAKE_TIMEOUT_MS = 20_000;
+
+/** How long a client has for reading the last stanza before the network hangs up. */
+const LAST_WORD_MS = 1_000;
 
 /** What a connection tells its owner. */
 export interface SocketEvents {
@@ -53,8 +56,10 @@ export function serveSocket(
     end(last) {
       if (ended) return;
       socket.send(last);
+      socket.send(element("xmlstreamend"));
       ended = true;
-      ws.close();
+      // A client that is cut at once may not have read why; it hangs up itself when it has.
+      runtime.clock.after(LAST_WORD_MS, () => ws.close());
     },
     cut() {
       ended = true;
