@@ -28,7 +28,7 @@ export class FileShelf {
   }
 
   paths(): string[] {
-    return [...this.#files.keys()];
+    return [...this.#files.keys()].map(directPath);
   }
 
   /** Streams to disk; the token must be the SHA-256 of what came, as the real host checks it. */
@@ -64,7 +64,7 @@ export class FileShelf {
       await Deno.remove(location);
       return wrong;
     }
-    this.#files.set(`${DOWNLOAD_PREFIX}${name}`, { size, location });
+    this.#files.set(name, { size, location });
     this.#bytes += size;
     for (const oldest of this.paths()) {
       if (this.#bytes <= TOTAL_MAX_BYTES) break;
@@ -74,18 +74,18 @@ export class FileShelf {
   }
 
   async remove(directPath: string): Promise<boolean> {
-    const path = directPath.split("?")[0]!;
-    const file = this.#files.get(path);
+    const name = nameIn(directPath);
+    const file = this.#files.get(name);
     if (!file) return false;
-    this.#files.delete(path);
+    this.#files.delete(name);
     this.#bytes -= file.size;
     await Deno.remove(file.location);
     return true;
   }
 
   /** The file, or the range of it that was asked for; null when there is none, or not any more. */
-  async serve(path: string, range: string | null): Promise<Response | null> {
-    const stored = this.#files.get(path);
+  async serve(directPath: string, range: string | null): Promise<Response | null> {
+    const stored = this.#files.get(nameIn(directPath));
     if (!stored) return null;
     const asked = range === null ? { start: 0, end: stored.size - 1 } : readRange(range, stored.size);
     if (!asked) return new Response(null, { status: 416, headers: { "content-range": `bytes */${stored.size}` } });
@@ -106,6 +106,11 @@ export class FileShelf {
 /** What a message refers to a file by: as on the real host with a query, to which clients add. */
 function directPath(name: string): string {
   return `${DOWNLOAD_PREFIX}${name}?ccb=11-4&oh=${name.slice(0, 8)}&_nc_sid=5e03e0`;
+}
+
+/** Its query says nothing of which file it is; clients add to it. */
+function nameIn(directPath: string): string {
+  return directPath.startsWith(DOWNLOAD_PREFIX) ? directPath.slice(DOWNLOAD_PREFIX.length).split("?")[0]! : "";
 }
 
 async function writeAll(file: Deno.FsFile, chunk: Uint8Array): Promise<void> {
