@@ -2,6 +2,7 @@
  * One stream a tab: the account's events as they happen, and a word when a line has changed, upon which the page asks
  * again. It costs nothing while nothing happens, and no rate limit.
  */
+import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import { feedEventOf } from "../../http/resources/event_schemas.ts";
 import type { Lines } from "../../line/lines.ts";
@@ -32,6 +33,12 @@ export function addLive(deps: LiveDeps): void {
   });
 }
 
+/** As the feed shows it, without the picture of a QR: whoever shows it asks for it. */
+function shown(event: LoggedEvent) {
+  const fed = feedEventOf(event);
+  return event.event === "session.qr" ? { ...fed, data: {} } : fed;
+}
+
 async function liveStream(deps: LiveDeps, c: ApiContext, accountId: string): Promise<ReadableStream<Uint8Array>> {
   const { guard, events, lines, watchLine, runtime, stopping } = deps;
   const encoder = new TextEncoder();
@@ -55,6 +62,7 @@ async function liveStream(deps: LiveDeps, c: ApiContext, accountId: string): Pro
     for (const [id, unwatch] of watched) if (!ids.has(id) && watched.delete(id)) unwatch();
     for (const id of ids) {
       if (watched.has(id) || ended.signal.aborted) continue;
+      linesChanged = true;
       watched.set(
         id,
         watchLine(id, () => {
@@ -74,6 +82,8 @@ async function liveStream(deps: LiveDeps, c: ApiContext, accountId: string): Pro
   ends.push(() => stopping.removeEventListener("abort", stop));
   if (stopping.aborted) end();
   await watchLines();
+  // The page asks when the stream is ready.
+  linesChanged = false;
 
   async function something(): Promise<string> {
     let text = "";
@@ -83,13 +93,14 @@ async function liveStream(deps: LiveDeps, c: ApiContext, accountId: string): Pro
       if (page.next !== null) {
         after = page.next;
         eventsCame = page.events.length === PAGE;
-        if (page.events.some(({ event }) => event.startsWith("session."))) linesChanged = true;
-        for (const event of page.events) text += `event: happened\ndata: ${JSON.stringify(feedEventOf(event))}\n\n`;
+        const ofLines = page.events.filter(({ event }) => event.startsWith("session."));
+        if (ofLines.length > 0) linesChanged = true;
+        if (ofLines.some(({ sessionId }) => !watched.has(sessionId))) await watchLines();
+        for (const event of page.events) text += `event: happened\ndata: ${JSON.stringify(shown(event))}\n\n`;
       }
     }
     if (linesChanged) {
       linesChanged = false;
-      await watchLines();
       text += "event: lines\ndata: {}\n\n";
     }
     return text;
@@ -106,6 +117,9 @@ async function liveStream(deps: LiveDeps, c: ApiContext, accountId: string): Pro
           if (!woken.signal.aborted && !ended.signal.aborted) {
             const visitor = await guard.visitorOf(c);
             if (visitor === null) break;
+            // A line that waits for its code has no event yet.
+            await watchLines();
+            if (linesChanged) continue;
             return controller.enqueue(encoder.encode(": still here\n\n"));
           }
         }

@@ -48,7 +48,7 @@ export function Events({ account }) {
                           .sessionName}</span><span class="grow"></span><${Time} at=${event.createdAt} /></div>
                       <details>
                         <summary class="small soft">${brief(event)}</summary>
-                        <pre>${JSON.stringify(plain(event), null, 2)}</pre>
+                        <pre>${JSON.stringify(event, null, 2)}</pre>
                       </details>
                     </div>
                   </li>
@@ -59,9 +59,6 @@ export function Events({ account }) {
       </div>
   `;
 }
-
-/** A picture of a QR is no text to read. */
-const plain = (event) => event.event === "session.qr" ? { ...event, data: { qr: "data:image/png;base64,…" } } : event;
 
 function brief({ data }) {
   const word = data.text ?? data.error?.message ?? data.status ?? data.phone ?? data.to ?? data.from ?? t("Details");
