@@ -256,7 +256,7 @@ function Queue({ account, line, queue }) {
     toast(verb === "pause" ? t("Nothing leaves until you resume.") : t("Messages leave again."));
     await queue.reload();
   };
-  const actions = html`
+  const actions = can("POST /v1/sessions/:id/queue/pause") && html`
     <${Work} kind="small"
       run=${hold("pause")}>${t("Hold the queue")}</${Work}><${Work} kind="small" run=${hold("resume")}>${t(
         "Resume",
