@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "./context.ts";
+import { giveFile, type StaticFile, staticFile } from "./static_file.ts";
 
 export interface Page {
   /** Where `index.html` stands; the other files stand below. */
@@ -19,19 +20,17 @@ const HEADERS = {
   // Where a key is bound to domains, the page must say that it comes from here.
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
-  "cache-control": "no-cache",
 };
-
-const TYPES: Readonly<Record<string, string>> = { html: "text/html", css: "text/css", js: "text/javascript" };
 
 /** Serves the page; returns the paths that it has. */
 export function addPage(app: Hono<ApiEnv>, { path: route, folder, files }: Page): string[] {
   const names = new Map([[route, "index.html"], ...files.map((name) => [`${route}/${name}`, name] as const)]);
   for (const [path, name] of names) {
-    const type = `${TYPES[name.split(".").at(-1)!]}; charset=utf-8`;
+    let file: Promise<StaticFile> | null = null;
     app.get(path, async (c) => {
       c.set("route", route);
-      return c.body(await Deno.readFile(join(folder, name)), 200, { ...HEADERS, "content-type": type });
+      file ??= Deno.readTextFile(join(folder, name)).then((text) => staticFile(name, text));
+      return giveFile(c, await file, HEADERS);
     });
   }
   // Many type a slash behind it.

@@ -4,6 +4,7 @@ import type { ApiEnv } from "../api/context.ts";
 import { openApiDocument } from "./openapi.ts";
 import { addPage } from "../api/page.ts";
 import type { PathIndex } from "../api/path_index.ts";
+import { giveFile, type StaticFile, staticFile } from "../api/static_file.ts";
 
 const PAGE = {
   path: "/docs",
@@ -12,9 +13,11 @@ const PAGE = {
 };
 
 export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
+  let document: StaticFile | null = null;
   app.get("/openapi.json", (c) => {
     c.set("route", "/openapi.json");
-    return c.json(openApiDocument());
+    document ??= staticFile("openapi.json", JSON.stringify(openApiDocument()));
+    return giveFile(c, document, {});
   });
   for (const path of ["/openapi.json", ...addPage(app, PAGE)]) paths.add("GET", path);
 }

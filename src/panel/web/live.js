@@ -4,8 +4,9 @@ import { apiUrl, call, offline } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 const AGAIN_MS = 2_000;
-/** Questions that the same burst of events would ask are asked once. */
-const GATHER_MS = 300;
+/** Questions that the same burst of events would ask are asked once, and no page asks the same more often than this. */
+const GATHER_MS = 200;
+const MOST_OFTEN_MS = 1_500;
 
 const listeners = new Map();
 let account = null;
@@ -81,9 +82,13 @@ export function useLoad(load, deps, topics = []) {
     setState({ data: null, error: null, loading: true });
     reload();
     let waiting = 0;
+    let asked = 0;
     const soon = () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(reload, GATHER_MS);
+      waiting ||= setTimeout(() => {
+        waiting = 0;
+        asked = Date.now();
+        reload();
+      }, Math.max(GATHER_MS, asked + MOST_OFTEN_MS - Date.now()));
     };
     const ends = topics.map((topic) => listen(topic, soon));
     // Whatever was missed while the gateway was gone.

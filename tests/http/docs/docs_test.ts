@@ -1,6 +1,7 @@
 /** The reference: its page is whole, and its samples work when they are pasted. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { brotliDecompressSync } from "node:zlib";
 import { exampleOf, rowsOf, typeOf } from "../../../src/http/docs/schema.js";
 import { KEY, SAMPLES } from "../../../src/http/docs/samples.js";
 import { listen } from "../../../src/http/listen/listen.ts";
@@ -37,6 +38,23 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       "/docs/try_it.js",
       "/openapi.json",
     ]);
+  }));
+
+Deno.test("pages, scripts and the document go out compressed, and not at all to whoever has them", () =>
+  withApi(async (world) => {
+    for (const path of ["/docs", "/docs/docs.js", "/openapi.json", "/panel", "/panel/assets/main.js"]) {
+      const ask = (headers: Record<string, string>) => world.call("GET", path, { key: null, headers });
+      const plain = await ask({});
+      const text = await plain.text();
+      const zipped = await ask({ "accept-encoding": "gzip" });
+      assert.equal(zipped.headers.get("content-encoding"), "gzip", path);
+      assert.equal(zipped.headers.get("vary"), "accept-encoding");
+      assert.equal(await new Response(zipped.body!.pipeThrough(new DecompressionStream("gzip"))).text(), text, path);
+      const brotli = await ask({ "accept-encoding": "gzip, deflate, br" });
+      assert.equal(brotliDecompressSync(new Uint8Array(await brotli.arrayBuffer())).toString(), text, path);
+      const again = await ask({ "if-none-match": plain.headers.get("etag")! });
+      assert.deepEqual([again.status, await again.text()], [304, ""], path);
+    }
   }));
 
 Deno.test("a slash behind the page's address leads to the page", () =>

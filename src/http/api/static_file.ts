@@ -1,0 +1,46 @@
+/** Files that never change while the gateway runs: compressed once, and known again by their ETag. */
+import { createHash } from "node:crypto";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import type { ApiContext } from "./context.ts";
+
+export interface StaticFile {
+  type: string;
+  etag: string;
+  plain: Uint8Array<ArrayBuffer>;
+  gzip: Uint8Array<ArrayBuffer>;
+  br: Uint8Array<ArrayBuffer>;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml",
+  json: "application/json",
+};
+
+/** The text of a file, ready to be given out; its name says its type. */
+export function staticFile(name: string, text: string): StaticFile {
+  const plain = new TextEncoder().encode(text);
+  return {
+    type: TYPES[name.split(".").at(-1)!]!,
+    etag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
+    plain,
+    gzip: new Uint8Array(gzipSync(plain)),
+    br: new Uint8Array(brotliCompressSync(plain)),
+  };
+}
+
+/** The file in the encoding that the browser takes, or 304 where it has it already. */
+export function giveFile(c: ApiContext, file: StaticFile, headers: Readonly<Record<string, string>>): Response {
+  const { type, etag } = file;
+  const common = { ...headers, etag, vary: "accept-encoding", "cache-control": "no-cache" };
+  if (c.req.header("if-none-match")?.includes(etag)) return c.body(null, 304, common);
+  const accepted = c.req.header("accept-encoding") ?? "";
+  const encoding = /\bbr\b/.test(accepted) ? "br" : /\bgzip\b/.test(accepted) ? "gzip" : null;
+  return c.body(file[encoding ?? "plain"], 200, {
+    ...common,
+    "content-type": type,
+    ...(encoding && { "content-encoding": encoding }),
+  });
+}
