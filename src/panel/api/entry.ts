@@ -43,6 +43,8 @@ export function addEntry(deps: EntryDeps): void {
   const { guard, operations, kv, people, passwords, passkeys, signIns, links, audit, accounts, runtime } = deps;
   const throttle = makeThrottle(runtime.clock);
 
+  const invitation = (token: string) => links.find(token, "operator", "member");
+
   async function letIn({ c, address }: Asked, person: Person, how: string) {
     guard.setToken(c, await signIns.begin(person, { address, userAgent: c.req.header("user-agent") ?? "" }));
     const { id: personId, login, accountId } = person;
@@ -87,7 +89,7 @@ export function addEntry(deps: EntryDeps): void {
   });
 
   guard.open({ method: "POST", path: "/welcome", body: z.strictObject({ token: Token }) }, async ({ body }) => {
-    const { value } = await links.find(body.token, "operator").catch(() => links.find(body.token, "member"));
+    const { value } = await invitation(body.token);
     const account = value.kind === "member" ? await accounts.get(value.accountId) : null;
     return { data: { kind: value.kind, accountName: account?.name ?? null } };
   });
@@ -95,10 +97,10 @@ export function addEntry(deps: EntryDeps): void {
   const Join = z.strictObject({ token: Token, login: Login, password: Password });
   guard.open({ method: "POST", path: "/join", body: Join }, async (asked) => {
     const { token, login, password } = asked.body;
-    await links.find(token, "operator").catch(() => links.find(token, "member"));
+    await invitation(token);
     const passwordHash = await passwords.hash(password);
     // Again, for the hash took its time; the commit checks that nobody used the link meanwhile.
-    const link = await links.find(token, "operator").catch(() => links.find(token, "member"));
+    const link = await invitation(token);
     const accountId = link.value.kind === "member" ? link.value.accountId : null;
     const change = new Change().check(link).delete(link.key);
     const person = await people.create(change, { login, accountId, passwordHash });

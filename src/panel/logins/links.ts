@@ -17,7 +17,7 @@ export interface Links {
   /** The token, which goes behind the `#` of the link: no server and no log sees it there. */
   make(purpose: Purpose): Promise<{ token: string; expiresAt: number }>;
   /** Throws Refusal link_dead, also for a link of another kind. */
-  find<K extends Purpose["kind"]>(token: string, kind: K): Promise<Row<Invitation & { kind: K }>>;
+  find<K extends Purpose["kind"]>(token: string, ...kinds: K[]): Promise<Row<Invitation & { kind: K }>>;
   /** The link is used. */
   use(token: string): Promise<void>;
 }
@@ -32,10 +32,10 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
       return { token, expiresAt };
     },
 
-    async find<K extends Purpose["kind"]>(token: string, kind: K) {
+    async find<K extends Purpose["kind"]>(token: string, ...kinds: K[]) {
       const slot = await kv.get(panelKeys.link(hashToken(token)));
       const { value } = slot;
-      if (value === null || value.kind !== kind || runtime.clock.now() >= value.expiresAt) {
+      if (value === null || !(kinds as string[]).includes(value.kind) || runtime.clock.now() >= value.expiresAt) {
         throw new Refusal("link_dead", "This link was used already, or its time is over. Ask for another.");
       }
       return slot as Row<Invitation & { kind: K }>;
