@@ -22,7 +22,7 @@ const FLOORS: Floors = [
   ["runtime.ts", "errors.ts", "version.ts"],
   ["base"],
   ["config.ts"],
-  ["store", "egress", "sandbox"],
+  ["store", "egress", "inspect", "sandbox"],
   ["whatsapp", "account"],
   ["data"],
   ["event"],

@@ -15,6 +15,7 @@ import {
   type WAVersion,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";
+import type { Inspect } from "../../inspect/inspector.ts";
 import type { Kv } from "../../store/kv.ts";
 import { type Seal, SealError } from "../../store/seal.ts";
 import {
@@ -80,6 +81,7 @@ export interface Shared {
   url: string | null;
   version: () => Promise<WAVersion>;
   mediaHost: MediaHost;
+  inspect: Inspect;
   refreshHandled: boolean;
   countStray: CountStray;
 }
@@ -199,6 +201,7 @@ export function connectLine(
       devices,
       sent,
       upload,
+      inspect: shared.inspect,
       runtime: { ...runtime, log },
       isOpen,
     });

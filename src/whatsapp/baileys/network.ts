@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
+import { makeInspector } from "../../inspect/inspector.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
@@ -55,6 +56,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     url: whatsapp.url,
     version: webVersion(whatsapp, runtime),
     mediaHost: makeMediaHost(whatsapp, runtime.clock),
+    inspect: makeInspector({ clock: runtime.clock }),
     refreshHandled,
     countStray: makeCountStray(countStray, runtime.log),
   };

@@ -252,6 +252,12 @@ export const documentCases: readonly Case[] = [
     wrong("file", /padded/),
   ),
   document("a filename is required", { to: TO, file: PDF }, wrong("filename", /is required/)),
+  document(
+    "a filename without end is refused before it is looked at",
+    { to: TO, file: PDF, filename: "a".repeat(400_000) + "/" },
+    wrong("filename"),
+  ),
+  document("a filename may be spelled with a folder", { to: TO, file: PDF, filename: "../b/.c.pdf" }, [ACK], 202),
   document("a filename must be one", { to: TO, file: PDF, filename: "../.." }, wrong("filename")),
   document("the recipient of a document is checked", { to: "+1", file: PDF, filename: "a.pdf" }, wrong("to")),
   document(

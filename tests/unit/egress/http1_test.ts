@@ -35,6 +35,13 @@ const GOOD: [string, string, number, string, boolean][] = [
     "hello",
     true,
   ],
+  [
+    "headers that are nothing but spaces",
+    `HTTP/1.1 200 OK\r\n${`x: a${" ".repeat(8_000)}b \t\r\n`.repeat(4)}content-length: \t5 \r\n\r\nhello`,
+    200,
+    "hello",
+    true,
+  ],
   ["no length", "HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", false],
   ["HTTP/1.0", "HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", false],
   ["an announced end", "HTTP/1.1 200 OK\r\nconnection: Close\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", false],

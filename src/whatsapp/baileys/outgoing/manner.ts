@@ -1,14 +1,15 @@
 /** What goes with a message beside its content: what it answers, whom it mentions, a link's preview, "view once". */
 import type { proto } from "@whiskeysockets/baileys";
 import type { LinkPreview, Manner } from "../../connection.ts";
-import { imageSize } from "./image_size.ts";
-import { thumbnail } from "./thumbnail.ts";
+import type { Inspect } from "../../../inspect/inspector.ts";
 
 export interface MannerTools {
   /** The line's own JID as the chat knows it. */
   me: string;
   /** JIDs of all in the chat, as it addresses them; none outside a group. */
   members: readonly string[];
+  inspect: Inspect;
+  signal: AbortSignal;
   /** The network's own form of a message that the line sent or received; null when it is kept no more. */
   original(networkId: string): Promise<proto.IMessage | null>;
 }
@@ -20,7 +21,7 @@ export async function inManner(
   tools: MannerTools,
 ): Promise<proto.IMessage> {
   const [field, body] = Object.entries(content)[0] as [keyof proto.IMessage, { contextInfo?: proto.IContextInfo }];
-  const shown = manner.preview && field === "extendedTextMessage" ? previewFields(manner.preview) : {};
+  const shown = manner.preview && field === "extendedTextMessage" ? await previewFields(manner.preview, tools) : {};
   const contextInfo = { ...body.contextInfo, ...await quoteOf(manner, tools), ...mentionsOf(manner, tools) };
   const context = Object.keys(contextInfo).length > 0 ? { contextInfo } : {};
   const withContext = { ...content, [field]: { ...body, ...shown, ...context } };
@@ -43,9 +44,11 @@ function mentionsOf({ mentions }: Manner, { members }: MannerTools): proto.ICont
   return { mentionedJid: jids };
 }
 
-function previewFields({ url, title, description, picture }: LinkPreview): proto.Message.IExtendedTextMessage {
-  const size = picture && imageSize(picture);
-  const jpegThumbnail = picture && size && thumbnail(picture, size);
+async function previewFields(
+  { url, title, description, picture }: LinkPreview,
+  { inspect, signal }: Pick<MannerTools, "inspect" | "signal">,
+): Promise<proto.Message.IExtendedTextMessage> {
+  const { jpegThumbnail } = picture ? await inspect(picture, { signal }) : {};
   return {
     matchedText: url,
     title,

@@ -14,6 +14,7 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
+import type { Inspect } from "../../../inspect/inspector.ts";
 import { StoreError } from "../../../store/kv.ts";
 import {
   NetworkRefusal,
@@ -54,6 +55,7 @@ export interface SenderOptions {
   /** As `EncodeTools` say it. */
   source: EncodeTools["source"];
   upload: Upload;
+  inspect: Inspect;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
   isOpen: () => boolean;
 }
@@ -69,7 +71,7 @@ export interface Sender {
 type Ack = { error: number | null; isPartial: boolean } | "lost";
 
 export function makeSender(options: SenderOptions): Sender {
-  const { socket, recipients, groups, devices, sent, lineId, source, upload, runtime, isOpen } = options;
+  const { socket, recipients, groups, devices, sent, lineId, source, upload, inspect, runtime, isOpen } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
@@ -206,7 +208,7 @@ export function makeSender(options: SenderOptions): Sender {
         if (jid === STATUS_CHAT && audience.length === 0) {
           return { kind: "refused", code: "number_not_registered", detail: "Nobody in the audience has an account." };
         }
-        const content = await encode(message, { ...await chatTools(jid), upload, runtime, signal, source });
+        const content = await encode(message, { ...await chatTools(jid), upload, inspect, runtime, signal, source });
         await reach(jid);
         return { kind: "ready", type: () => type(jid), send: () => depart({ jid, audience }, message, content) };
       } catch (error) {

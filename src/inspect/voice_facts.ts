@@ -3,7 +3,7 @@ import { OggOpusDecoder } from "ogg-opus-decoder";
 
 /** What apps draw: so many bars, each from 0 to 100. */
 const BARS = 64;
-/** Some two minutes; longer ones go without a waveform, for decoding holds up every line of the process. */
+/** Some two minutes; longer ones go without a waveform, for decoding takes its time. */
 const DECODED_BYTES = 256 * 1024;
 const OPUS_RATE = 48_000;
 

@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import jpeg from "jpeg-js";
 import { PNG } from "pngjs";
-import { fileFacts, pageFacts } from "../../../../src/whatsapp/baileys/outgoing/file_facts.ts";
-import { imageSize } from "../../../../src/whatsapp/baileys/outgoing/image_size.ts";
-import { embedded, thumbnail } from "../../../../src/whatsapp/baileys/outgoing/thumbnail.ts";
+import { fileFacts, pageFacts } from "../../../src/inspect/file_facts.ts";
+import { systemClock } from "../../../src/runtime.ts";
+import { imageSize } from "../../../src/inspect/image_size.ts";
+import { embedded, thumbnail } from "../../../src/inspect/thumbnail.ts";
 
 function pixels(width: number, height: number): Uint8Array {
   return new Uint8Array(width * height * 4).map((_, i) => i % 4 === 3 ? 255 : i % 251);
@@ -88,6 +89,24 @@ Deno.test("an image that would take long to decode goes without a preview, and s
   );
 });
 
+Deno.test("an interlaced PNG and a JPEG of very many scans go without a preview", () => {
+  const interlaced = pngOf(10, 10);
+  interlaced[28] = 1;
+  assert.equal(thumbnail(interlaced, { width: 10, height: 10 }), null);
+  const photo = jpegOf(64, 48);
+  const scan = photo.subarray(photo.indexOf(Buffer.from([0xff, 0xda])), -2);
+  const scans = Array.from({ length: 100 }, () => scan);
+  assert.equal(thumbnail(Buffer.concat([photo.subarray(0, -2), ...scans]), { width: 64, height: 48 }), null);
+});
+
+Deno.test("a PDF of 64,000 page trees that never end is read in one pass", () => {
+  const trees = "/Type/Pages ".repeat(64_000);
+  const begun = systemClock.now();
+  assert.equal(pageFacts("1 0 obj <<" + trees).pageCount, undefined);
+  assert.equal(pageFacts("1 0 obj << /Count 4 " + trees).pageCount, 4);
+  assert.ok(systemClock.now() - begun < 5_000, "it took as long as the square of its length");
+});
+
 const PDFS: [title: string, pdf: string, pages: number | undefined][] = [
   ["a PDF of three pages", "1 0 obj\n<< /Type /Pages /Kids [2 0 R] /Count 3 >>\nendobj", 3],
   [
@@ -108,13 +127,7 @@ Deno.test("each kind of file tells what it can, and nothing else", async () => {
   try {
     const path = `${folder}/file`;
     await Deno.writeFile(path, new Uint8Array(pngOf(20, 10)));
-    const body = {
-      path,
-      size: pngOf(20, 10).length,
-      filename: "x",
-      caption: null,
-      mimetype: "application/octet-stream",
-    };
+    const body = { path, size: pngOf(20, 10).length, mimetype: "application/octet-stream" };
     const image = await fileFacts({ ...body, kind: "image" });
     assert.equal(image.width, 20);
     assert.ok(image.jpegThumbnail);

@@ -1,6 +1,6 @@
 /**
  * Small previews of images. A camera's JPEG brings its own; other images are scaled down only while that takes tenths of
- * a second, since decoding in JavaScript holds up every line of the process (docs/decisions/0008-thumbnails.md).
+ * a second (docs/decisions/0008-thumbnails.md).
  */
 import { Buffer } from "node:buffer";
 import jpeg from "jpeg-js";
@@ -9,6 +9,9 @@ import { type ImageSize, jpegSegments } from "./image_size.ts";
 
 /** Larger images go without a preview: a JPEG of 1 MP takes about 0.2 s and 50 MB to decode. */
 const MAX_PIXELS = 500_000;
+/** A progressive JPEG has about ten; each is another pass over all pixels. */
+const MAX_SCANS = 20;
+const MAX_JPEG_MEMORY_MB = 64;
 /** The longer side of the preview: what WhatsApp's own clients send. */
 const SIDE = 100;
 const QUALITY = 50;
@@ -16,6 +19,9 @@ const QUALITY = 50;
 const SAMPLES = 4;
 /** A preview travels inside the encrypted message; a bigger one than this is no preview. */
 const MAX_PREVIEW_BYTES = 16 * 1024;
+/** Place of a byte in a PNG's header. */
+const INTERLACE_METHOD = 28;
+const START_OF_SCAN = Buffer.from([0xff, 0xda]);
 const EXIF_JPEG_OFFSET = 0x0201;
 const EXIF_JPEG_LENGTH = 0x0202;
 
@@ -56,15 +62,30 @@ export function embedded(data: Buffer): Uint8Array | null {
 }
 
 function scaled(data: Buffer, { width, height }: ImageSize): Uint8Array | null {
-  const isPng = data.toString("latin1", 1, 4) === "PNG";
-  if (!isPng && data.readUInt16BE(0) !== 0xffd8) return null;
-  const pixels = isPng
-    ? PNG.sync.read(data).data
-    : jpeg.decode(data, { useTArray: true, maxMemoryUsageInMB: 128 }).data;
+  const pixels = pngPixels(data) ?? jpegPixels(data);
+  if (!pixels) return null;
   const factor = Math.min(1, SIDE / Math.max(width, height));
   const small = { width: Math.max(1, Math.round(width * factor)), height: Math.max(1, Math.round(height * factor)) };
   const preview = jpeg.encode({ ...small, data: average(pixels, { width, height }, small) }, QUALITY).data;
   return preview.length <= MAX_PREVIEW_BYTES ? preview : null;
+}
+
+/** Interlaced ones are left out: what they unpack to has no bound in `pngjs`, whatever their size. */
+function pngPixels(data: Buffer): Uint8Array | null {
+  if (data.toString("latin1", 1, 4) !== "PNG" || data[INTERLACE_METHOD] !== 0) return null;
+  return PNG.sync.read(data).data;
+}
+
+function jpegPixels(data: Buffer): Uint8Array | null {
+  if (data.readUInt16BE(0) !== 0xffd8 || scansOf(data) > MAX_SCANS) return null;
+  return jpeg.decode(data, { useTArray: true, maxMemoryUsageInMB: MAX_JPEG_MEMORY_MB }).data;
+}
+
+/** How many scans the image can have at most: the marker may also stand in a segment that is none. */
+function scansOf(data: Buffer): number {
+  let scans = 0;
+  for (let at = data.indexOf(START_OF_SCAN); at >= 0; at = data.indexOf(START_OF_SCAN, at + 2)) scans++;
+  return scans;
 }
 
 /** Each small pixel is the mean of some of the pixels that it covers, on white where they are transparent. */

@@ -1,0 +1,79 @@
+/** What a receiver's phone shows of a file before it downloads it: an image's size and preview, seconds, pages. */
+import { open, readFile } from "node:fs/promises";
+import { parseFile } from "music-metadata";
+import { imageSize } from "./image_size.ts";
+import type { FileFacts, UntrustedFile } from "./inspector.ts";
+import { thumbnail } from "./thumbnail.ts";
+import { voiceFacts } from "./voice_facts.ts";
+
+/** Images up to this size are read whole, for a preview; of others only the beginning. */
+const WHOLE_IMAGE_BYTES = 4 * 1024 * 1024;
+const IMAGE_HEAD_BYTES = 256 * 1024;
+
+/**
+ * Reads the file, in the process of the caller: for a file of somebody else ask an inspector. Throws only when the file
+ * can't be read.
+ */
+export async function fileFacts(file: UntrustedFile): Promise<FileFacts> {
+  switch (file.kind) {
+    case "image":
+      return await imageFacts(file);
+    case "sticker":
+      return { ...imageSize(await readHead(file.path, Math.min(file.size, IMAGE_HEAD_BYTES))) };
+    case "voice":
+      return await voiceFacts(await readFile(file.path));
+    case "video":
+    case "audio":
+      return await lengthOf(file);
+    case "document":
+      return pageFacts(await readFile(file.path, "latin1"));
+  }
+}
+
+async function imageFacts({ path, size }: UntrustedFile): Promise<FileFacts> {
+  return pictureFacts(await readHead(path, size <= WHOLE_IMAGE_BYTES ? size : IMAGE_HEAD_BYTES));
+}
+
+/** Size and preview of the image that these bytes are, or begin. */
+export function pictureFacts(bytes: Uint8Array): FileFacts {
+  const dimensions = imageSize(bytes);
+  const jpegThumbnail = dimensions && thumbnail(bytes, dimensions);
+  return { ...dimensions, ...(jpegThumbnail ? { jpegThumbnail } : {}) };
+}
+
+async function readHead(path: string, length: number): Promise<Uint8Array> {
+  const file = await open(path, "r");
+  try {
+    const bytes = new Uint8Array(length);
+    const { bytesRead } = await file.read(bytes, 0, length, 0);
+    return bytes.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+async function lengthOf({ path }: UntrustedFile): Promise<FileFacts> {
+  const metadata = await parseFile(path, { duration: true, skipCovers: true }).catch(() => null);
+  const seconds = metadata?.format.duration;
+  return seconds && Number.isFinite(seconds) ? { seconds: Math.max(1, Math.round(seconds)) } : {};
+}
+
+/** What matters of a PDF's objects, in the order of the file. No alternative begins inside another's match. */
+const PDF_TOKENS = /\b(?<begin>obj)\b|\b(?<end>endobj)\b|\/Type\s*\/(?<pages>Pages)\b|\/Count\s+(?<count>\d{1,9})/g;
+
+/** The root of the page tree says how many pages there are, where it does not lie in a compressed stream. */
+export function pageFacts(pdf: string): FileFacts {
+  let pageCount = 0;
+  let object = { isTree: false, count: 0 };
+  const close = () => {
+    if (object.isTree) pageCount = Math.max(pageCount, object.count);
+    object = { isTree: false, count: 0 };
+  };
+  for (const { groups = {} } of pdf.matchAll(PDF_TOKENS)) {
+    if (groups.pages) object.isTree = true;
+    else if (groups.count) object.count ||= Number(groups.count);
+    else close();
+  }
+  close();
+  return pageCount > 0 ? { pageCount } : {};
+}

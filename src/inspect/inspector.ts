@@ -1,0 +1,173 @@
+/**
+ * Reads untrusted files in a process of their own, one a file, and ends it when it takes too long or too much memory:
+ * the file then goes without what it would have told. A process and not a worker thread, because nothing stops a thread
+ * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0019).
+ */
+import { fileURLToPath } from "node:url";
+import { readFile } from "node:fs/promises";
+import PQueue from "p-queue";
+import { type Clock, sleep } from "../runtime.ts";
+import { timeLimit } from "../base/within.ts";
+
+/** A file that somebody else chose. */
+export interface UntrustedFile {
+  path: string;
+  size: number;
+  mimetype: string;
+  /** As which it is sent. */
+  kind: "image" | "video" | "audio" | "document" | "sticker" | "voice";
+}
+
+/** Each member only as far as the file tells it. */
+export interface FileFacts {
+  width?: number;
+  height?: number;
+  /** A small JPEG. */
+  jpegThumbnail?: Uint8Array;
+  seconds?: number;
+  /** What phones draw of a voice note: 64 bars, each from 0 to 100. */
+  waveform?: Uint8Array;
+  pageCount?: number;
+}
+
+/** The word on the command line under which `main.ts` runs `child.ts`. */
+export const INSPECT = "inspect-file";
+
+/** Larger PDFs go without a page count. */
+const PDF_BYTES = 8 * 1024 * 1024;
+/** For one file, the start of the process included; what is honest takes tenths of a second. */
+const RUN_MS = 3_000;
+/** For the turn as well: behind a flood of files that take their time, a message leaves without its preview. */
+const PATIENCE_MS = 8_000;
+const AT_ONCE = 2;
+/** All of the process; some 60 MB of it is the runtime. Watched where the system tells (Linux), the heap everywhere. */
+const MEMORY_BYTES = 160 * 1024 ** 2;
+const HEAP_MB = 80;
+const WATCH_EVERY_MS = 20;
+/** What a process of ours needs to find its code; no setting and no secret of the gateway's. */
+const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
+
+export interface InspectOptions {
+  /** Ends the inspection; it then resolves to nothing. */
+  signal: AbortSignal;
+}
+
+/**
+ * What the file tells, or the image that is at hand in bytes; nothing when it cannot be read within the bounds. Never
+ * rejects.
+ */
+export type Inspect = (file: UntrustedFile | Uint8Array, options: InspectOptions) => Promise<FileFacts>;
+
+export interface InspectorOptions {
+  clock: Clock;
+  /** Smaller ones for tests. */
+  bounds?: { runMs: number; memoryBytes: number };
+}
+
+export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
+  const { runMs = RUN_MS, memoryBytes = MEMORY_BYTES } = bounds ?? {};
+  const turns = new PQueue({ concurrency: AT_ONCE });
+
+  async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts> {
+    using limit = timeLimit(clock, runMs, signal);
+    if (limit.signal.aborted) return {};
+    const child = command(requestFor(file)).spawn();
+    const sending = send(child.stdin, file instanceof Uint8Array ? file : new Uint8Array());
+    const over = new AbortController();
+    const kill = () => {
+      try {
+        child.kill("SIGKILL");
+      } catch {
+        // It has ended meanwhile.
+      }
+    };
+    limit.signal.addEventListener("abort", kill, { once: true });
+    const watching = watch(child.pid, over.signal).then((exceeded) => exceeded && kill());
+    try {
+      const { success, stdout } = await child.output();
+      return success ? readFacts(new TextDecoder().decode(stdout)) : {};
+    } finally {
+      limit.signal.removeEventListener("abort", kill);
+      over.abort();
+      await Promise.all([watching, sending]);
+    }
+  }
+
+  /** Resolves to whether the process has taken too much memory; false when the signal aborts. */
+  async function watch(pid: number, signal: AbortSignal): Promise<boolean> {
+    while (Deno.build.os === "linux" && !signal.aborted) {
+      const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+      const kilobytes = Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0);
+      if (signal.aborted) break;
+      if (kilobytes * 1024 > memoryBytes) return true;
+      await sleep(clock, WATCH_EVERY_MS, signal);
+    }
+    return false;
+  }
+
+  return async (file, { signal }) => {
+    if (!(file instanceof Uint8Array) && !tellsAnything(file)) return {};
+    using patience = timeLimit(clock, PATIENCE_MS, signal);
+    try {
+      return await turns.add(() => inOwnProcess(file, patience.signal));
+    } catch {
+      return {};
+    }
+  };
+}
+
+/** Whether such a file is worth a look. */
+export function tellsAnything({ kind, mimetype, size }: UntrustedFile): boolean {
+  return kind !== "document" || (mimetype === "application/pdf" && size <= PDF_BYTES);
+}
+
+/** Of bytes only that they follow. */
+function requestFor(file: UntrustedFile | Uint8Array): string {
+  if (file instanceof Uint8Array) return "{}";
+  const { path, size, mimetype, kind } = file;
+  return JSON.stringify({ path, size, mimetype, kind });
+}
+
+/** Never rejects: the process may have ended before it has read them. */
+async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Uint8Array): Promise<void> {
+  const writer = to.getWriter();
+  try {
+    await writer.write(new Uint8Array(bytes));
+    await writer.close();
+  } catch {
+    await writer.abort().catch(() => {});
+  }
+}
+
+/** This program again, in another role: the executable where there is one, else the source with Deno. */
+function command(request: string): Deno.Command {
+  const env: Record<string, string> = { DENO_V8_FLAGS: `--max-old-space-size=${HEAP_MB}` };
+  for (const name of ENVIRONMENT) {
+    const value = Deno.env.get(name);
+    if (value !== undefined) env[name] = value;
+  }
+  return new Deno.Command(Deno.execPath(), {
+    args: [...(Deno.build.standalone ? [] : fromSource()), INSPECT, request],
+    clearEnv: true,
+    env,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "null",
+  });
+}
+
+/** It may read, and nothing else: no network, no writing. */
+function fromSource(): string[] {
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+  return ["run", "--quiet", "--no-prompt", "--no-check", "--cached-only", "--allow-read", "--allow-env", main];
+}
+
+/** What the process printed (`child.ts`). Throws when it is no such thing. */
+function readFacts(text: string): FileFacts {
+  const { jpegThumbnail, waveform, ...facts } = JSON.parse(text);
+  return {
+    ...facts,
+    ...(jpegThumbnail ? { jpegThumbnail: Uint8Array.fromBase64(jpegThumbnail) } : {}),
+    ...(waveform ? { waveform: Uint8Array.fromBase64(waveform) } : {}),
+  };
+}
