@@ -38,8 +38,26 @@ export interface Runtime {
   readonly log: Log;
 }
 
+/** How fast the clock goes while the system's lies behind it: slow enough to be caught up, and pauses hold within 1 %. */
+const CATCHING_UP = 0.99;
+
+/**
+ * A time that never goes back while the process lives. It follows the system's clock forward; when that is set back it
+ * goes on, a little slower, until the other has caught up. `wall` is Unix ms, `elapsed` ms since any moment.
+ */
+export function steadyTime(wall: () => number, elapsed: () => number): () => number {
+  let time = wall();
+  let at = elapsed();
+  return () => {
+    const now = elapsed();
+    time = Math.max(wall(), time + (now - at) * CATCHING_UP);
+    at = now;
+    return Math.floor(time);
+  };
+}
+
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: steadyTime(() => Date.now(), () => performance.now()),
   after(delayMs, run) {
     const timer = setTimeout(run, Math.max(0, delayMs));
     return () => clearTimeout(timer);

@@ -1,6 +1,7 @@
 /** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
 import { eventKeys } from "./rows.ts";
 import type { Change, Kv, Row } from "../store/kv.ts";
+import { sizeBound } from "../store/layers/size.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
 import { EVENT_ID, type EventName, type LoggedEvent, type NewEvent } from "./event.ts";
@@ -20,7 +21,8 @@ export interface EventPage {
   events: LoggedEvent[];
   /**
    * What to give as `after` next; null when nothing lies after the cursor (keep the one you have). With a filter a page
-   * may be empty and `next` still be given: a read looks at a bounded number of events.
+   * may be empty and `next` still be given: a read looks at a bounded number of events. Long ones make a page shorter
+   * than its limit.
    */
   next: string | null;
   /** True when events after the cursor are no longer kept: the reader was away for too long. */
@@ -47,6 +49,8 @@ export interface EventLog {
 
 /** Rows that one read looks at: a filter that fits nothing must not read a whole log in one request. */
 const SCAN_LIMIT = 2_000;
+/** What the events of one read may take in memory; the first is always among them. `next` leads to the rest. */
+const PAGE_BYTES = 8 * 1024 ** 2;
 const ID_PREFIX = "evt_";
 const ID = new RegExp(`^${EVENT_ID}$`);
 
@@ -136,10 +140,14 @@ async function scan(
   const filtered = types !== null || sessionId !== null;
   const events: LoggedEvent[] = [];
   let next: string | null = null;
+  let bytes = 0;
   for await (const row of eventsAfter(kv, accountId, { after, limit: filtered ? SCAN_LIMIT : limit })) {
+    if (fits(row.value, query)) {
+      bytes += sizeBound(row.value.data);
+      if (events.length > 0 && bytes > PAGE_BYTES) break;
+      events.push(row.value);
+    }
     next = row.value.id;
-    if (!fits(row.value, query)) continue;
-    events.push(row.value);
     if (events.length === limit) break;
   }
   return { events, next };

@@ -6,8 +6,13 @@ import { Buffer } from "node:buffer";
 
 /** Deeper members become null: a crafted message must not overflow anybody's stack. */
 const MAX_DEPTH = 32;
-/** Characters in all; members past it are left out, so that an event always fits into one commit. */
+/**
+ * Characters of its JSON in all, escapes counted; members past it are left out, so that an event always fits into one
+ * commit, and a page of them into memory.
+ */
 const MAX_CHARACTERS = 250_000;
+/** The longest that one character becomes in JSON: `\u0007`. */
+const LONGEST_ESCAPE = 6;
 /** What a member costs beside its characters. */
 const MEMBER_COST = 8;
 
@@ -45,9 +50,25 @@ function copy(value: unknown, depth: number, budget: Budget): unknown {
 }
 
 function text(value: string, budget: Budget): string {
-  const kept = value.length > budget.left ? value.slice(0, Math.max(0, budget.left)) : value;
-  budget.left -= kept.length;
+  const kept = value.length * LONGEST_ESCAPE <= budget.left ? value : value.slice(0, fitting(value, budget.left));
+  budget.left -= jsonLength(kept);
   return kept.toWellFormed();
+}
+
+/** How many characters of the text fit, without the second half of a pair where the first does not. */
+function fitting(value: string, left: number): number {
+  let length = 0;
+  for (const character of value.slice(0, Math.max(0, left))) {
+    left -= jsonLength(character);
+    if (left < 0) break;
+    length += character.length;
+  }
+  return length;
+}
+
+/** Without the quotes, which are in what a member costs. */
+function jsonLength(text: string): number {
+  return JSON.stringify(text).length - 2;
 }
 
 function list(values: readonly unknown[], depth: number, budget: Budget): unknown[] {
@@ -65,8 +86,12 @@ function record(value: object, depth: number, budget: Budget): Record<string, un
     if (budget.left <= 0) break;
     // Assigning to this name would set the prototype.
     if (name === "__proto__") continue;
+    // A member has its whole name or is left out.
+    const nameLength = jsonLength(name);
+    if (nameLength > budget.left) continue;
+    budget.left -= nameLength;
     const plainMember = copy(member, depth + 1, budget);
-    if (plainMember !== undefined) kept[text(name, budget)] = plainMember;
+    if (plainMember !== undefined) kept[name.toWellFormed()] = plainMember;
   }
   return kept;
 }

@@ -72,6 +72,16 @@ export function whileDeparting(now: number, { delays, random }: { delays: Delays
 }
 
 /**
+ * The pacing of a line that begins at `now`, by a clock that was set back while nothing ran: the last departure cannot
+ * lie ahead, and the pause begins anew.
+ */
+export function atStart(pacing: Pacing, now: number): Pacing {
+  const ahead = pacing.lastDepartureAt - now;
+  if (ahead <= 0) return pacing;
+  return { ...pacing, lastDepartureAt: now, nextDepartureAt: pacing.nextDepartureAt - ahead };
+}
+
+/**
  * When the next message may depart, Unix ms; in the past or now: at once. Follows a plan that changed during the pause,
  * and a system clock that was set back does not stop the line.
  */

@@ -9,7 +9,8 @@ import type { Kv } from "../store/kv.ts";
 import { delaysOf, nextDeparture } from "./pacing.ts";
 
 export interface QueuedMessage {
-  message: Message;
+  /** Without its content: a thousand long texts would take 100 MB. */
+  message: Pick<Message, "id" | "to" | "status">;
   /** From 1: the one that leaves next, or is on its way. */
   place: number;
   /** Unix ms; null while the line is not connected, for then nobody knows. */
@@ -26,9 +27,11 @@ export function makeQueueView(
     const line = (await kv.get(lineKeys.line(lineId))).value;
     const plan = (await accounts.caller(accountId))?.plan;
     if (line?.accountId !== accountId || line.wanted === "deleted" || !plan) throw notFound("session");
-    const read = await new LineQueue(kv, lineId).first(limit);
-    // One may have ended since its place in the queue was read.
-    const messages = read.filter((message) => !hasEnded(message));
+    const messages: QueuedMessage["message"][] = [];
+    for await (const message of new LineQueue(kv, lineId).each(limit)) {
+      // One may have ended since its place in the queue was read.
+      if (!hasEnded(message)) messages.push({ id: message.id, to: message.to, status: message.status });
+    }
     const delays = delaysOf(plan);
     const pacing = (await kv.get(lineKeys.pacing(lineId))).value;
     const now = clock.now();

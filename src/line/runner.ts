@@ -14,10 +14,11 @@ import { retry } from "../base/retry.ts";
 import type { Service } from "../base/service.ts";
 import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
+import { Change } from "../store/kv.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
-import { afterDeparture, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
+import { afterDeparture, atStart, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
 
 export interface RunnerDeps extends PreparationDeps {
@@ -136,10 +137,21 @@ export class Runner implements Service {
 
   /** A message that was on its way when the last process ended is queued again, in its place, under its network id. */
   async #recover(): Promise<void> {
+    await this.#checkClock();
     const head = await this.#queue.head();
     if (head?.status !== "processing") return;
     if (head.attempts < MAX_ATTEMPTS_WITH_CRASHES) await this.#deps.recorder.requeued(head.id, "again");
     else await this.#deps.recorder.failed(head.id, UNACKNOWLEDGED);
+  }
+
+  async #checkClock(): Promise<void> {
+    const { kv, runtime } = this.#deps;
+    const { key, value: kept } = await kv.get(lineKeys.pacing(this.#line.lineId));
+    if (kept === null) return;
+    const pacing = atStart(kept, runtime.clock.now());
+    if (pacing === kept) return;
+    runtime.log.warn({ lineId: this.#line.lineId }, "the clock was set back: the pause of a line begins anew");
+    await kv.commit(new Change().set(key, pacing));
   }
 
   /** Does the next thing. Resolves to how long nothing is to be done: 0 go on, infinity until woken. */

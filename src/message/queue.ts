@@ -2,9 +2,12 @@
  * The queue of a line: rows in the order of departure.
  * Truth is these rows (promise 7); whoever adds or takes them does so in the commit that changes the message.
  */
-import type { Kv, Row } from "../store/kv.ts";
+import type { Key, Kv, Row } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 import { messageKeys, type QueueRow } from "./rows.ts";
+
+/** Messages that are read at a time: with the longest texts some 6 MB. */
+const AT_ONCE = 50;
 
 /** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
 export class LineQueue {
@@ -27,6 +30,22 @@ export class LineQueue {
     }
     const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
     return slots.flatMap((slot) => slot.value ?? []);
+  }
+
+  /** As `first`, some at a time: for whoever needs little of each. */
+  async *each(limit: number): AsyncIterable<Message> {
+    const keys: Key[] = [];
+    let left = limit;
+    for await (const row of this.rows()) {
+      if (left-- === 0) break;
+      keys.push(messageKeys.message(row.value.messageId));
+      if (keys.length === AT_ONCE) yield* await this.#read(keys.splice(0));
+    }
+    yield* await this.#read(keys);
+  }
+
+  async #read(keys: readonly Key[]): Promise<Message[]> {
+    return (await this.#kv.getMany<Message>(keys)).flatMap((slot) => slot.value ?? []);
   }
 
   /** The message that departs next; null when none waits. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Problem } from "../../../src/errors.ts";
 import type { EventName, NewEvent } from "../../../src/event/event.ts";
 import { EVENT_NAMES } from "../../../src/event/event.ts";
-import { eventId, type EventQuery, makeEventLog } from "../../../src/event/log.ts";
+import { eventId, type EventPage, type EventQuery, makeEventLog } from "../../../src/event/log.ts";
 import { plain } from "../../../src/event/plain.ts";
 import { envelopeSchema, EVENT_SCHEMAS } from "../../../src/event/schema.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
@@ -276,4 +276,31 @@ Deno.test("every event has a schema that takes what the product logs and refuses
     assert.ok(!envelopeSchema(name).safeParse({ ...envelope, data: {} }).success, name);
   }
   assert.match(eventId("1"), /^evt_1$/);
+});
+
+Deno.test("a page of long events is cut by its bytes, and goes on where it was cut", async () => {
+  using s = await stage();
+  const ids = [];
+  for (let i = 0; i < 40; i++) ids.push(await s.log({ ...qr(i), data: { qr: "\u0007".repeat(249_000) } } as NewEvent));
+  const seen: string[] = [];
+  let pages = 0;
+  for (let after: string | null = null;; pages++) {
+    const page: EventPage = await s.events.read("acc_1", query({ after, limit: 1000 }));
+    if (page.next === null) break;
+    assert.ok(JSON.stringify(page.events).length < 32 * 1024 ** 2);
+    seen.push(...page.events.map(({ id }) => id));
+    after = page.next;
+  }
+  assert.deepEqual(seen, ids);
+});
+
+Deno.test("a text of control characters counts as what it becomes in JSON", () => {
+  assert.ok(JSON.stringify(plain({ text: "\u0007".repeat(249_000) })).length <= 250_010);
+});
+
+Deno.test("an event that is too long keeps the names of the members it keeps", () => {
+  const { details } = plain({ details: { ["a".repeat(249_980)]: 1, text: "b".repeat(300), caption: "c" } });
+  assert.deepEqual(Object.keys(details).filter((name) => !["text", "caption", "a".repeat(249_980)].includes(name)), []);
+  const cut = plain({ other: "x".repeat(249_980), text: "aaa" }) as Record<string, string>;
+  assert.deepEqual(Object.keys(cut).filter((name) => name !== "other" && name !== "text"), []);
 });

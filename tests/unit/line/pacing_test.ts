@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { afterDeparture, nextDeparture, whileDeparting } from "../../../src/line/pacing.ts";
+import { afterDeparture, atStart, nextDeparture, whileDeparting } from "../../../src/line/pacing.ts";
 import { seededRandom } from "../../support/runtime.ts";
 import { World } from "../../support/line_world.ts";
 
@@ -115,4 +115,14 @@ Deno.test("a restart in the middle of a pause neither shortens nor restarts it",
   const [gap] = gaps(world);
   assert.ok(gap! >= 5_000 && gap! <= 15_000, `gap of ${gap} ms`);
   await world.supervisor.stop();
+});
+
+Deno.test("a clock that was set back while nothing ran costs a line one pause, not the difference", () => {
+  const delays = { minMs: 5_000, maxMs: 15_000 };
+  const kept = { lastDepartureAt: 600_000, nextDepartureAt: 608_000 };
+  const now = 1_000;
+  const pacing = atStart(kept, now);
+  assert.equal(nextDeparture(pacing, now, delays), now + 8_000);
+  assert.equal(nextDeparture(pacing, now + 8_000, delays), now + 8_000);
+  assert.deepEqual(atStart(kept, 600_000), kept);
 });
