@@ -29,7 +29,9 @@ function list(passes: (value: string) => boolean, fault: string) {
 
 function url(...protocols: string[]) {
   const isOne = (value: string) => URL.canParse(value) && protocols.includes(new URL(value).protocol);
-  return text(isOne, `is not a URL with ${protocols.join(" or ")}`).transform((value) => value.replace(/\/+$/, ""))
+  return text(isOne, `is not a URL with ${protocols.join(" or ")}`).transform((value) =>
+    value.replace(/(?<!\/)\/+$/, "")
+  )
     .nullable().default(null);
 }
 

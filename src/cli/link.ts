@@ -27,7 +27,7 @@ export function addLinkCommand(root: Command): void {
     .option("--key <key>", "API key [PALOMA_API_KEY] (of the only account in the data folder)")
     .option("--json", "one line of JSON for each state")
     .action(async (name: string, options: LinkOptions) => {
-      const url = options.url?.replace(/\/+$/, "") ?? `${localUrl(configOf(options))}/v1`;
+      const url = options.url?.replace(/(?<!\/)\/+$/, "") ?? `${localUrl(configOf(options))}/v1`;
       const api = httpClient(url, {
         "x-api-key": options.key ?? Deno.env.get("PALOMA_API_KEY") ?? await onlyKey(options),
       });

@@ -58,8 +58,8 @@ async function lengthOf({ path }: UntrustedFile): Promise<FileFacts> {
   return seconds && Number.isFinite(seconds) ? { seconds: Math.max(1, Math.round(seconds)) } : {};
 }
 
-/** What matters of a PDF's objects, in the order of the file. No alternative begins inside another's match. */
-const PDF_TOKENS = /\b(?<begin>obj)\b|\b(?<end>endobj)\b|\/Type\s*\/(?<pages>Pages)\b|\/Count\s+(?<count>\d{1,9})/g;
+/** What matters of a PDF's objects, in the order of the file. */
+const PDF_TOKEN = /endobj|obj|\/Type\s*\/Pages|\/Count\s+\d{1,9}/g;
 
 /** The root of the page tree says how many pages there are, where it does not lie in a compressed stream. */
 export function pageFacts(pdf: string): FileFacts {
@@ -69,9 +69,9 @@ export function pageFacts(pdf: string): FileFacts {
     if (object.isTree) pageCount = Math.max(pageCount, object.count);
     object = { isTree: false, count: 0 };
   };
-  for (const { groups = {} } of pdf.matchAll(PDF_TOKENS)) {
-    if (groups.pages) object.isTree = true;
-    else if (groups.count) object.count ||= Number(groups.count);
+  for (const [token] of pdf.matchAll(PDF_TOKEN)) {
+    if (token.startsWith("/Type")) object.isTree = true;
+    else if (token.startsWith("/Count")) object.count ||= Number(token.slice("/Count".length));
     else close();
   }
   close();

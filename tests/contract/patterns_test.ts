@@ -1,0 +1,83 @@
+/** No pattern of the source can be made to backtrack: whoever sends the text chooses how long it takes. */
+import assert from "node:assert/strict";
+import { join, relative } from "node:path";
+import type { checkSync } from "recheck";
+// The package's own entry starts a Java or native program where there is one; this one is JavaScript alone.
+import recheck from "recheck/lib/browser.js";
+
+const SOURCE = join(import.meta.dirname!, "..", "..", "src");
+const check = (recheck as unknown as { checkSync: typeof checkSync }).checkSync;
+const TIMEOUT_MS = 60_000;
+
+/** Patterns that are put together while the program runs: of constants, or of what is checked beside them. */
+const PUT_TOGETHER = [
+  "event/log.ts",
+  "http/api/path_index.ts",
+  "http/api/schemas.ts",
+  "http/resources/events.ts",
+];
+
+interface Pattern {
+  file: string;
+  source: string;
+  flags: string;
+}
+
+/** The patterns of a file, as Deno's own parser finds them. */
+function patternsOf(file: string, text: string): { literal: Pattern[]; putTogether: string[] } {
+  const literal: Pattern[] = [];
+  const putTogether: string[] = [];
+  const rule: Deno.lint.Rule = {
+    create: () => ({
+      Literal(node) {
+        if ("regex" in node && node.regex) literal.push({ file, source: node.regex.pattern, flags: node.regex.flags });
+      },
+      NewExpression({ callee }) {
+        if (callee.type === "Identifier" && callee.name === "RegExp") putTogether.push(file);
+      },
+    }),
+  };
+  Deno.lint.runPlugin({ name: "patterns", rules: { all: rule } }, `${file}.ts`, text);
+  return { literal, putTogether };
+}
+
+async function* filesOf(folder: string): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    if (isDirectory) yield* filesOf(path);
+    else if (/\.(ts|js)$/.test(name)) yield path;
+  }
+}
+
+/** Why the pattern may take long; null when it cannot. */
+function fault({ source, flags }: Pattern): string | null {
+  const found = check(source, flags, { timeout: TIMEOUT_MS });
+  if (found.status === "safe") return null;
+  return found.status === "vulnerable" ? found.complexity.summary : found.status;
+}
+
+Deno.test("no pattern of the source takes more than linear time", async () => {
+  const patterns = new Map<string, Pattern>();
+  const putTogether: string[] = [];
+  for await (const path of filesOf(SOURCE)) {
+    const file = relative(SOURCE, path).replaceAll("\\", "/");
+    const found = patternsOf(file, await Deno.readTextFile(path));
+    for (const pattern of found.literal) patterns.set(`/${pattern.source}/${pattern.flags}`, pattern);
+    putTogether.push(...found.putTogether);
+  }
+  const faults = [...patterns].flatMap(([shown, pattern]) => {
+    const why = fault(pattern);
+    return why === null ? [] : [`${pattern.file}: ${shown}: ${why}`];
+  });
+  assert.deepEqual(faults, []);
+  assert.ok(patterns.size > 80, `only ${patterns.size} patterns were found`);
+  assert.deepEqual([...new Set(putTogether)].sort(), PUT_TOGETHER);
+});
+
+Deno.test("a pattern that backtracks is found", () => {
+  const { literal } = patternsOf(
+    "planted",
+    String.raw`const file = /[^/\\.\s][^/\\]*$/, value = /:[ \t]*(.*?)[ \t]*$/;`,
+  );
+  assert.deepEqual(literal.map(fault), ["2nd degree polynomial", "3rd degree polynomial"]);
+});
