@@ -46,7 +46,7 @@ import { removeAllStaged } from "./message/staged_bulk.ts";
 import { makeMetrics } from "./ops/metrics.ts";
 import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
-import { dataKeys } from "./data/rows.ts";
+import { makeProbe } from "./data/probe.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Bell } from "./store/bell.ts";
@@ -181,7 +181,7 @@ async function gatewayRole(
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
 
   const queuedCount = makeQueuedCount(kv);
-  addGauges(metrics, { kv, lines: supervisor, queuedCount });
+  addGauges(metrics, { kv, lines: supervisor, queuedCount, connections: () => server?.connections() ?? 0 });
 
   const apiServices: Services = {
     runtime,
@@ -208,7 +208,7 @@ async function gatewayRole(
     events,
     webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
     trustedProxies: config.trustedProxies,
-    probe: async () => void await kv.get(dataKeys.schemaVersion()),
+    probe: makeProbe(kv, runtime.clock),
     stopping: stopping.signal,
   };
   const app = createApi(apiServices);

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { OperatorError } from "./errors.ts";
-import { isAddress, isNetwork } from "./base/ip_networks.ts";
+import { isAddress, isNetwork, splitPort } from "./base/ip_networks.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -38,6 +38,8 @@ function url(...protocols: string[]) {
 const port = text((value) => /^\d+$/.test(value) && Number(value) <= 65_535, "is not a port number (0 to 65535)")
   .transform(Number);
 
+const count = text((value) => /^[1-9]\d{0,6}$/.test(value), "is not a number from 1 to 9999999").transform(Number);
+
 const SCHEMAS = {
   PALOMA_HOST: {
     argument: "<address>",
@@ -71,12 +73,25 @@ const SCHEMAS = {
     about: "CIDRs whose X-Forwarded-For is believed",
     schema: list(isNetwork, "is neither an address nor a CIDR"),
   },
+  PALOMA_MAX_CONNECTIONS: {
+    argument: "<number>",
+    about: "connections that may be open (else by the limit of open files)",
+    schema: count.nullable().default(null),
+  },
+  PALOMA_MAX_CONNECTIONS_PER_ADDRESS: {
+    argument: "<number>",
+    about: "of them from one address that is no trusted proxy (half of them)",
+    schema: count.nullable().default(null),
+  },
   PALOMA_OUTBOUND_ALLOW: {
     argument: "<hosts>",
-    about: "private hosts or CIDRs that webhooks and fileUrl may reach",
+    about: "private hosts or CIDRs, maybe with :port, that webhooks and fileUrl may reach",
     schema: list(
-      (entry) => isNetwork(entry) || isHost(entry.replace(/^\*\./, "")),
-      "is no address, CIDR or host name (without scheme, port or path)",
+      (entry) => {
+        const { place } = splitPort(entry);
+        return isNetwork(place) || isHost(place.replace(/^\*\./, ""));
+      },
+      "is no address, CIDR or host name, with or without a port (and without scheme or path)",
     ),
   },
   PALOMA_WHATSAPP_URL: {
@@ -134,7 +149,11 @@ export interface Config {
   logLevel: LogLevel;
   /** CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: string[];
-  /** Private hosts or CIDRs that webhooks and `fileUrl` may reach, and over plain http. */
+  /** Null: by the process's limit of open files. */
+  maxConnections: number | null;
+  /** Null: half of them. */
+  maxConnectionsPerAddress: number | null;
+  /** Private hosts or CIDRs, maybe with a port, that webhooks and `fileUrl` may reach, and over plain http. */
   outboundAllow: string[];
   whatsapp: WhatsAppConfig;
   sandboxPort: number;
@@ -183,6 +202,8 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     secretKey: read("PALOMA_SECRET_KEY"),
     logLevel: read("PALOMA_LOG_LEVEL"),
     trustedProxies: read("PALOMA_TRUSTED_PROXIES"),
+    maxConnections: read("PALOMA_MAX_CONNECTIONS"),
+    maxConnectionsPerAddress: read("PALOMA_MAX_CONNECTIONS_PER_ADDRESS"),
     outboundAllow: read("PALOMA_OUTBOUND_ALLOW"),
     whatsapp: {
       url: read("PALOMA_WHATSAPP_URL"),

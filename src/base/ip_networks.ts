@@ -14,6 +14,13 @@ export function isNetwork(text: string): boolean {
   return ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
 }
 
+/** `10.0.0.0/8:443`, `[fd00::7]:443`, `n8n.local:5678`: the place, and the port where one is named. */
+export function splitPort(text: string): { place: string; port: number | null } {
+  const named = isNetwork(text) ? null : /^([^:]+|\[.+\]|.+\/\d+):(\d{1,5})$/.exec(text);
+  const place = (named ? named[1]! : text).replace(/^\[(.*)\]$/, "$1");
+  return { place, port: named ? Number(named[2]) : null };
+}
+
 /** Throws when the text is neither an address nor a CIDR. */
 export function parseNetwork(text: string): IpNetwork {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);

@@ -1,6 +1,6 @@
 /** Which addresses users may make the gateway call: public ones, and what the operator allows (PALOMA_OUTBOUND_ALLOW). */
 import ipaddr from "ipaddr.js";
-import { type IpNetwork, isInNetworks, isNetwork, parseNetwork } from "../base/ip_networks.ts";
+import { type IpNetwork, isInNetworks, isNetwork, parseNetwork, splitPort } from "../base/ip_networks.ts";
 
 /** Azure's platform service: a public number that only answers from inside. */
 const INTERNAL_ANYWAY = new Set(["168.63.129.16"]);
@@ -23,28 +23,36 @@ export function isPublicAddress(address: string): boolean {
 /** What the operator allows beyond the public internet. */
 export interface AllowList {
   /** The name as it stands in the URL, whatever it resolves to. */
-  allowsHost(hostname: string): boolean;
-  allowsAddress(address: string): boolean;
+  allowsHost(hostname: string, port: number): boolean;
+  allowsAddress(address: string, port: number): boolean;
 }
+
+/** What an entry without a port opens: the web's, and those that no system service has to itself. */
+const FIRST_FREE_PORT = 1_024;
+const isWeb = (port: number) => port === 80 || port === 443 || port >= FIRST_FREE_PORT;
 
 /**
  * Reads entries: an address (`10.0.0.7`, `fd00::7`), a CIDR (`10.0.0.0/8`), a host name (`erp.internal`), or a host name
- * with everything below it (`*.internal`).
+ * with everything below it (`*.internal`), each with or without a port (`10.0.0.0/8:443`, `n8n.local:5678`).
  */
 export function readAllowList(entries: readonly string[]): AllowList {
-  const networks: IpNetwork[] = [];
-  const names = new Set<string>();
-  const suffixes: string[] = [];
+  const networks: { network: IpNetwork; opens: Opens }[] = [];
+  const names: { fits(name: string): boolean; opens: Opens }[] = [];
   for (const entry of entries.map((text) => text.trim().toLowerCase()).filter(Boolean)) {
-    if (isNetwork(entry)) networks.push(parseNetwork(entry));
-    else if (entry.startsWith("*.")) suffixes.push(entry.slice(1));
-    else names.add(entry);
+    const { place, port } = splitPort(entry);
+    const opens: Opens = port === null ? isWeb : (asked) => asked === port;
+    if (isNetwork(place)) networks.push({ network: parseNetwork(place), opens });
+    else if (place.startsWith("*.")) names.push({ fits: (name) => name.endsWith(place.slice(1)), opens });
+    else names.push({ fits: (name) => name === place, opens });
   }
   return {
-    allowsHost(hostname) {
+    allowsHost(hostname, port) {
       const name = hostname.toLowerCase().replace(/\.$/, "");
-      return names.has(name) || suffixes.some((suffix) => name.endsWith(suffix));
+      return names.some(({ fits, opens }) => opens(port) && fits(name));
     },
-    allowsAddress: (address) => isInNetworks(networks, address),
+    allowsAddress: (address, port) =>
+      networks.some(({ network, opens }) => opens(port) && isInNetworks([network], address)),
   };
 }
+
+type Opens = (port: number) => boolean;

@@ -12,12 +12,17 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "");
 }
 
+/** The port that the URL names or its scheme means. */
+export function portOf({ port, protocol }: URL): number {
+  return Number(port) || (protocol === "https:" ? 443 : 80);
+}
+
 /** Connects to the first of the vetted addresses that answers; for https the certificate must be the host's. */
 export async function connect(
   url: URL,
   { addresses, caCerts, deadline }: { addresses: readonly string[]; caCerts: string[]; deadline: Deadline },
 ): Promise<ReusableConnection> {
-  const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
+  const port = portOf(url);
   let failure: unknown;
   for (const address of addresses.slice(0, MAX_ADDRESSES)) {
     try {

@@ -9,7 +9,7 @@
 import ipaddr from "ipaddr.js";
 import type { Clock } from "../runtime.ts";
 import { type AllowList, isPublicAddress } from "./address.ts";
-import { connect, hostOf } from "./connect.ts";
+import { connect, hostOf, portOf } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import { exchange, type PlainResponse, type StreamedBody } from "./http1.ts";
@@ -78,10 +78,11 @@ export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts =
   /** The addresses that may be connected to for this URL. */
   async function vetted(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
     const host = hostOf(url);
+    const port = portOf(url);
     const addresses = ipaddr.isValid(host) ? [host] : await resolved(host);
-    const allowed = allow.allowsHost(host) || addresses.every((address) => allow.allowsAddress(address));
+    const allowed = allow.allowsHost(host, port) || addresses.every((address) => allow.allowsAddress(address, port));
     if (allowed) return addresses;
-    if (!addresses.every((address) => allow.allowsAddress(address) || isPublicAddress(address))) {
+    if (!addresses.every((address) => allow.allowsAddress(address, port) || isPublicAddress(address))) {
       throw new EgressError(
         "forbidden_address",
         "the host is not on the public internet; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW",
@@ -160,7 +161,7 @@ export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts =
         const failure = deadline.end(error);
         if (failure.code !== "unresolved" && failure.code !== "timeout") throw failure;
         const url = readUrl(text);
-        if (!allow.allowsHost(hostOf(url))) checkUrl(url, schemes);
+        if (!allow.allowsHost(hostOf(url), portOf(url))) checkUrl(url, schemes);
       }
     },
   };

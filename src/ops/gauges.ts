@@ -12,9 +12,11 @@ export interface GaugeSources {
   kv: Kv;
   lines: { countByStatus(): Readonly<Record<LineStatus, number>> };
   queuedCount: QueuedCount;
+  /** Open ones of clients. */
+  connections(): number;
 }
 
-export function addGauges(metrics: Metrics, { kv, lines, queuedCount }: GaugeSources): void {
+export function addGauges(metrics: Metrics, { kv, lines, queuedCount, connections }: GaugeSources): void {
   metrics.gaugeBy("status", {
     name: "paloma_lines",
     help: "Lines by status",
@@ -26,6 +28,7 @@ export function addGauges(metrics: Metrics, { kv, lines, queuedCount }: GaugeSou
     `Webhook deliveries that wait for another attempt, counted up to ${MOST_RETRIES_COUNTED}`,
     () => countRows(kv),
   );
+  metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
   metrics.gauge("process_resident_memory_bytes", "Memory of the process", () => Deno.memoryUsage().rss);
 }
 

@@ -37,7 +37,7 @@ export interface Services {
   webhooks: Webhooks;
   /** CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
-  /** Resolves when the storage answers; rejects or hangs when it does not. */
+  /** Resolves when the storage takes a write; rejects or hangs when it does not. */
   probe(): Promise<void>;
   /** Aborts when the gateway stops: streams end, and `/readyz` says so. */
   stopping: AbortSignal;

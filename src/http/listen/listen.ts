@@ -7,6 +7,8 @@ import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
 import { problemDocument, problemOf } from "../api/answer.ts";
+import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
+import { makeSeats, seatsForFiles } from "./seats.ts";
 import { bracketed, reachable, type Serve } from "./serve.ts";
 import { serveConnections, serveHttp } from "./serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
@@ -29,6 +31,11 @@ export interface ListenOptions {
   runtime: Pick<Runtime, "clock" | "ids">;
   /** Shorter ones for tests. */
   timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number };
+  /** Connections that may be open; null: as many as the process may open files, and half of them from one address. */
+  maxConnections?: number | null;
+  maxConnectionsPerAddress?: number | null;
+  /** CIDRs from which many clients come. */
+  trustedProxies?: readonly string[];
   /** The one that suits this runtime unless given. */
   serve?: Serve;
 }
@@ -37,6 +44,8 @@ export interface Listening {
   /** `http://HOST:PORT`, as a client on this machine reaches it. */
   url: string;
   port: number;
+  /** How many connections are open. */
+  connections(): number;
   /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. Idempotent. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -67,13 +76,21 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
     keepAliveMs: KEEP_ALIVE_MS,
     maxHeaderBytes: MAX_HEADER_BYTES,
   };
+  const inAll = options.maxConnections ?? await seatsForFiles();
+  const proxies = (options.trustedProxies ?? []).map(parseNetwork);
+  const seats = makeSeats({
+    inAll,
+    ofAddress: options.maxConnectionsPerAddress ?? Math.ceil(inAll / 2),
+    isShared: (address) => isInNetworks(proxies, address),
+  });
   const unreadable = (error: unknown) => unreadableAnswer(error, ids.next("req"));
   try {
-    const server = await serve(app, { host, port, clock, limits, unreadable });
+    const server = await serve(app, { host, port, clock, limits, seats, unreadable });
     let stopped: Promise<void> | null = null;
     return {
       url: `http://${reachable(host)}:${server.port}`,
       port: server.port,
+      connections: () => seats.taken(),
       stop: (graceMs = GRACE_MS) => stopped ??= server.stop(graceMs),
     };
   } catch (error) {

@@ -2,6 +2,7 @@
 import type { Hono } from "@hono/hono";
 import type { Clock } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
+import type { Seats } from "./seats.ts";
 
 export interface Limits {
   /** For the headers of a connection's first request. */
@@ -20,6 +21,7 @@ export interface ServeOptions {
   port: number;
   clock: Clock;
   limits: Limits;
+  seats: Seats;
   /** The answer to a request that cannot be read (RequestError), or that made the app throw. */
   unreadable(error: unknown): Response;
 }

@@ -9,6 +9,7 @@ import { RequestError } from "@hono/node-server";
 import { settledWithin, within } from "../../base/within.ts";
 import { sleep } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
+import { NO_SEAT, type Seat } from "./seats.ts";
 import type { HttpServer, ServeOptions } from "./serve.ts";
 
 /** What those runtimes have, and newer declarations do not name any more. */
@@ -32,7 +33,7 @@ const ACCEPT_AGAIN_MS = 100;
 // deno-lint-ignore require-await -- what `Deno.listen` throws is a rejection
 export async function serveConnections(
   app: Hono<ApiEnv>,
-  { host, port, clock, limits, unreadable }: ServeOptions,
+  { host, port, clock, limits, seats, unreadable }: ServeOptions,
 ): Promise<HttpServer> {
   const listener = Deno.listen({ hostname: host, port });
   const served = new Map<HttpConnection, Promise<void>>();
@@ -43,9 +44,18 @@ export async function serveConnections(
     while (!stopped) {
       try {
         const connection = await listener.accept();
+        const peer = connection.remoteAddr.hostname;
+        let close = () => connection.close();
+        const seat = seats.take(peer, () => close());
+        if (!seat) {
+          await turnAway(connection);
+          continue;
+        }
         const http = serveHttp!(connection);
-        const ended = answerAll(http, connection.remoteAddr.hostname).finally(() => {
+        close = () => http.close();
+        const ended = answerAll(http, { peer, seat }).finally(() => {
           http.close();
+          seat.leave();
           served.delete(http);
         });
         served.set(http, ended);
@@ -55,7 +65,7 @@ export async function serveConnections(
     }
   }
 
-  async function answerAll(http: HttpConnection, peer: string): Promise<void> {
+  async function answerAll(http: HttpConnection, { peer, seat }: { peer: string; seat: Seat }): Promise<void> {
     for (let waitMs = limits.headersMs;; waitMs = limits.keepAliveMs) {
       // Once stopped, what is waited for is the end: the last answer may still be on its way.
       if (!stopped) idle.add(http);
@@ -64,8 +74,10 @@ export async function serveConnections(
       cancel();
       idle.delete(http);
       if (!next) return;
+      seat.work();
       const answer = await answerInTime(next.request, peer);
       await next.respondWith(stopped ? last(answer) : answer).catch(() => http.close());
+      seat.rest();
     }
   }
 
@@ -98,6 +110,11 @@ export async function serveConnections(
       if (!ended) { for (const http of served.keys()) http.close(); }
     },
   };
+}
+
+async function turnAway(connection: Deno.TcpConn): Promise<void> {
+  await connection.write(new TextEncoder().encode(NO_SEAT)).catch(() => {});
+  connection.close();
 }
 
 /** The same answer, after which the connection ends. */

@@ -1,9 +1,10 @@
 /** Serves on `node:http`, where that ends connections whose headers or bodies do not come. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "../api/context.ts";
+import { NO_SEAT, type Seat, type Seats } from "./seats.ts";
 import { type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
 /** Where it is a layer over Deno.serve it has none. */
@@ -15,7 +16,7 @@ export const NODE_HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
  */
 export async function serveNode(
   app: Hono<ApiEnv>,
-  { host, port, clock, limits, unreadable }: ServeOptions,
+  { host, port, clock, limits, seats, unreadable }: ServeOptions,
 ): Promise<HttpServer> {
   const server = createServer(
     {
@@ -31,10 +32,13 @@ export async function serveNode(
       overrideGlobalObjects: false,
     }),
   );
+  giveSeats(server, seats);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
       server.off("error", reject);
+      // An accept that fails must not end the process.
+      server.on("error", () => {});
       resolve();
     });
   });
@@ -51,4 +55,22 @@ export async function serveNode(
       });
     },
   };
+}
+
+function giveSeats(server: Server, seats: Seats): void {
+  const taken = new WeakMap<Socket, Seat>();
+  server.on("connection", (socket: Socket) => {
+    const seat = seats.take(socket.remoteAddress ?? "", () => socket.destroy());
+    if (!seat) {
+      socket.on("error", () => {});
+      return void socket.end(NO_SEAT, () => socket.destroy());
+    }
+    taken.set(socket, seat);
+    socket.once("close", seat.leave);
+  });
+  server.prependListener("request", ({ socket }: IncomingMessage, answer: ServerResponse) => {
+    const seat = taken.get(socket);
+    seat?.work();
+    answer.once("close", () => seat?.rest());
+  });
 }

@@ -25,7 +25,7 @@ const readyz = route({
   summary: "Can it take requests",
   answers: {
     200: { description: "It can", schema: State },
-    503: { description: "The storage does not answer, or it is stopping", schema: State },
+    503: { description: "The storage takes no writes, or it is stopping", schema: State },
   },
 });
 

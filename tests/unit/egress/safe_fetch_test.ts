@@ -294,3 +294,26 @@ Deno.test({
     await receiver.close();
   },
 });
+
+Deno.test("an allowed place is open at the web's ports and above 1023, or at the port that it names and no other", () => {
+  const open = (entry: string, host: string, port: number) => {
+    const allow = readAllowList([entry]);
+    return allow.allowsHost(host, port) || allow.allowsAddress(host, port);
+  };
+  for (const port of [80, 443, 1_024, 5_678]) assert.ok(open("10.0.0.0/8", "10.1.2.3", port), String(port));
+  for (const port of [22, 25, 81, 1_023]) {
+    assert.ok(!open("10.0.0.0/8", "10.1.2.3", port), String(port));
+    assert.ok(!open("n8n.local", "n8n.local", port), String(port));
+  }
+  const named: [entry: string, host: string][] = [
+    ["10.0.0.0/8:8443", "10.1.2.3"],
+    ["n8n.local:8443", "n8n.local"],
+    ["*.internal:8443", "a.internal"],
+    ["[fd00::7]:8443", "fd00::7"],
+    ["fd00::/8:8443", "fd00::9"],
+  ];
+  for (const [entry, host] of named) {
+    assert.ok(open(entry, host, 8_443), entry);
+    for (const port of [22, 80, 443, 8_080]) assert.ok(!open(entry, host, port), `${entry} at ${port}`);
+  }
+});

@@ -15,7 +15,12 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   await world.clock.advance(2_000);
 
   const metrics = makeMetrics();
-  addGauges(metrics, { kv: world.kv, lines: world.supervisor, queuedCount: makeQueuedCount(world.kv) });
+  addGauges(metrics, {
+    kv: world.kv,
+    lines: world.supervisor,
+    queuedCount: makeQueuedCount(world.kv),
+    connections: () => 7,
+  });
   const lines = (await metrics.render()).split("\n");
   for (
     const expected of [

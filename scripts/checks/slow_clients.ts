@@ -1,0 +1,107 @@
+/**
+ * A gateway with few open files and very many clients that are silent, slow or gone half-way: it must stay up and
+ * answer honest ones, from an address of their own: one address has half of the connections at most.
+ *
+ *     deno run -A scripts/checks/slow_clients.ts [--clients 5000] [--files 1024] [--seconds 20]     needs bash, curl
+ *
+ * Exits 0 when all honest requests were answered and the gateway stopped when asked, else 1.
+ */
+import { systemClock } from "../../src/runtime.ts";
+
+const valueOf = (flag: string, otherwise: number) =>
+  Deno.args.includes(flag) ? Number(Deno.args[Deno.args.indexOf(flag) + 1]) : otherwise;
+const clients = valueOf("--clients", 5_000);
+const files = valueOf("--files", 1_024);
+const seconds = valueOf("--seconds", 20);
+
+const folder = await Deno.makeTempDir();
+const main = new URL("../../main.ts", import.meta.url).pathname;
+const gateway = new Deno.Command("bash", {
+  args: ["-c", `ulimit -n ${files}; exec "$0" run -A --no-check "$1" serve`, Deno.execPath(), main],
+  env: { PALOMA_DATA_DIR: folder, PALOMA_PORT: "0", PALOMA_LOG_LEVEL: "info" },
+  stdout: "piped",
+  stderr: "piped",
+}).spawn();
+let log = "";
+const reading = (async () => {
+  for await (const text of gateway.stderr.pipeThrough(new TextDecoderStream())) log += text;
+})();
+const ended = gateway.status;
+let exited = false;
+ended.then(() => exited = true);
+
+async function until(done: () => boolean, what: string): Promise<void> {
+  for (const end = systemClock.now() + 30_000; !done();) {
+    if (exited || systemClock.now() > end) throw new Error(`${what}\n${log.slice(-2_000)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const urlOf = () => /"url":"http:\/\/127\.0\.0\.1:(\d+)"|http:\/\/127\.0\.0\.1:(\d+)/.exec(log);
+await until(() => urlOf() !== null, "the gateway did not start");
+const port = Number(urlOf()!.slice(1).find(Boolean));
+
+const open: Deno.TcpConn[] = [];
+const encoder = new TextEncoder();
+const kinds = ["silent", "slow", "half-closed", "slow body"] as const;
+
+/** Connects, and behaves badly until the gateway hangs up. */
+async function misbehave(kind: typeof kinds[number]): Promise<void> {
+  try {
+    const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    open.push(connection);
+    if (kind === "half-closed") {
+      await connection.write(encoder.encode("GET /healthz HTTP/1.1\r\n"));
+      await connection.closeWrite();
+    }
+    if (kind === "slow body") {
+      await connection.write(
+        encoder.encode("POST /v1/messages/send/text HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{"),
+      );
+    }
+    while (kind === "slow" && !exited && !over) {
+      await connection.write(encoder.encode("G"));
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  } catch {
+    // The gateway hung up, or takes no more at this moment.
+  }
+}
+
+async function askFrom(address: string): Promise<boolean> {
+  const { stdout } = await new Deno.Command("curl", {
+    args: ["-s", "-m", "5", "--interface", address, `http://127.0.0.1:${port}/readyz`],
+  }).output();
+  return new TextDecoder().decode(stdout).includes('"ok"');
+}
+
+let over = false;
+let answered = 0, unanswered = 0, worstMs = 0;
+for (let i = 0; i < clients; i++) {
+  void misbehave(kinds[i % kinds.length]!);
+  if (i % 100 === 99) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+for (const end = systemClock.now() + seconds * 1000; systemClock.now() < end && !exited;) {
+  const begun = systemClock.now();
+  const ok = await askFrom("127.0.0.2");
+  ok ? answered++ : unanswered++;
+  worstMs = Math.max(worstMs, systemClock.now() - begun);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+}
+over = true;
+const died = exited;
+if (!died) gateway.kill("SIGTERM");
+const { code } = await ended;
+await reading;
+for (const connection of open) {
+  try {
+    connection.close();
+  } catch {
+    // Ended already.
+  }
+}
+await gateway.stdout.cancel();
+await Deno.remove(folder, { recursive: true });
+const report = { clients, files, connected: open.length, answered, unanswered, worstMs, died, code };
+console.log(JSON.stringify(report));
+Deno.exit(!died && unanswered === 0 && answered > 0 && code === 0 ? 0 : 1);

@@ -1,0 +1,20 @@
+/** Whether the store takes writes: a full disk answers every read, and keeps nothing. */
+import type { Clock } from "../runtime.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import { dataKeys } from "./rows.ts";
+
+/** Anybody may ask whether the gateway is ready; so often it writes at most. */
+const EVERY_MS = 1_000;
+
+/** Resolves when a write is on disk; rejects, as the last one did, or hangs when there is none. Asked at once, all share one. */
+export function makeProbe(kv: Kv, clock: Clock): () => Promise<void> {
+  let last: { at: number; written: Promise<void> } | null = null;
+  return () => {
+    const now = clock.now();
+    if (last === null || now - last.at >= EVERY_MS) {
+      last = { at: now, written: kv.commit(new Change().set(dataKeys.probed(), now)).then(() => {}) };
+      last.written.catch(() => {});
+    }
+    return last.written;
+  };
+}
