@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import type { Accounts } from "./account/account.ts";
 import { DEFAULT_PLANS } from "./account/plan.ts";
+import { makeAccountKeys } from "./account/keys.ts";
 import { makeIdempotency } from "./account/idempotency.ts";
 import { type Service, startServices, together } from "./base/service.ts";
 import type { Config, WhatsAppConfig } from "./config.ts";
@@ -187,6 +188,7 @@ async function gatewayRole(
     runtime,
     metrics,
     accounts,
+    keys: makeAccountKeys({ kv, accounts, runtime }),
     idempotency,
     lines,
     accept: makeAccept({ kv, runtime, idempotency, queued: queueChanged }),

@@ -16,10 +16,15 @@ export interface Account {
   createdAt: number;
 }
 
+/** What a key may do: send messages, read, or change anything else. */
+export type Scope = "send" | "read" | "manage";
+
 /** An account with the plan that it is on: what one request needs to know of its caller. */
 export interface Caller {
   account: Account;
   plan: Plan;
+  /** The key, where it is not the account's own, which has every scope. */
+  key?: { id: string; scopes: readonly Scope[]; allowedIps: string[]; allowedDomains: string[] };
   /** What made the key valid, where that was remembered and not read: the commit that serves the caller checks it. */
   keyRow?: Row<string>;
 }

@@ -1,6 +1,6 @@
 /** The rows of accounts: who they are, their keys, plans, and kept answers. */
 import { key, prefix } from "../store/kv.ts";
-import type { Account } from "./account.ts";
+import type { Account, Scope } from "./account.ts";
 import type { Plan } from "./plan.ts";
 
 /** An account as it is stored: the key is found by its hash and readable only through the seal (promise 6). */
@@ -8,6 +8,20 @@ export interface AccountRecord extends Account {
   /** Hex; only the key with this hash is valid. */
   keyHash: string;
   sealedKey: Uint8Array<ArrayBuffer>;
+}
+
+/** A further key of an account (`keys.ts`). */
+export interface KeyRecord {
+  id: string;
+  accountId: string;
+  name: string;
+  scopes: Scope[];
+  /** As an account's. */
+  allowedIps: string[];
+  allowedDomains: string[];
+  createdAt: number;
+  /** Hex. */
+  keyHash: string;
 }
 
 /** What was answered under a client's `Idempotency-Key`. */
@@ -24,6 +38,15 @@ export const accountKeys = {
   accounts: () => prefix<AccountRecord>("account"),
   /** Whose API key has this SHA-256 (hex): the account's id. One row an account; rotating the key replaces it. */
   apiKey: (keyHash: string) => key<string>("api_key", keyHash),
+  /** A further key of the account. */
+  accountKey: (accountId: string, keyId: string) => key<KeyRecord>("account_key", accountId, keyId),
+  keysOfAccount: (accountId: string) => prefix<KeyRecord>("account_key", accountId),
+  /** Which of the further keys has this SHA-256 (hex). */
+  keyByHash: (keyHash: string) => key<{ accountId: string; keyId: string }>("account_key_hash", keyHash),
+  /** When a further key was last used, Unix ms. */
+  keyUsed: (keyId: string) => key<number>("account_key_used", keyId),
+  /** How many the account has made: creations check it, so that two at once do not pass the most there may be. */
+  keysMade: (accountId: string) => key<number>("account_keys_made", accountId),
   /** The plan catalogue. */
   plan: (name: string) => key<Plan>("plan", name),
   plans: () => prefix<Plan>("plan"),

@@ -4,13 +4,14 @@
  */
 import { Hono, type MiddlewareHandler } from "@hono/hono";
 import type { Caller } from "../account/account.ts";
+import { requireScope } from "../account/keys.ts";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 import { answerJson, problemOf, renderProblem } from "./api/answer.ts";
 import type { ApiContext, ApiEnv } from "./api/context.ts";
 import { idempotencyKey, repeatable } from "./api/idempotency.ts";
 import { PathIndex } from "./api/path_index.ts";
-import type { Answer, Api, ApiRequest, Route } from "./api/route.ts";
+import { type Answer, type Api, type ApiRequest, type Route, scopeOf } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
 import { validate } from "./api/validation.ts";
 import { checkContentType, checkLength, discardRest, MIB, parseJson, readBytes } from "./body/body.ts";
@@ -104,9 +105,9 @@ function waitsToSend(c: ApiContext): boolean {
 }
 
 function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {
-  const { accounts, idempotency, runtime: { clock } } = services;
+  const { accounts, keys, idempotency, runtime: { clock } } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
-  const auth = makeAuth({ accounts, clock, clientAddress });
+  const auth = makeAuth({ accounts, keys, clock, clientAddress });
   const limitRate = makeLimitRate(clock);
 
   function register(route: Route, handle: (c: ApiContext) => Promise<Response>): void {
@@ -129,6 +130,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
 
       async function serve(c: ApiContext, caller: Caller): Promise<Response> {
         c.set("caller", caller);
+        requireScope(caller, scopeOf(route));
         limitRate(c, caller);
         const parameters = readParameters(c, route, paths);
         const accountId = caller.account.id;

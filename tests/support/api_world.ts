@@ -4,6 +4,7 @@
  */
 import type { Hono } from "@hono/hono";
 import type { Account, Accounts } from "../../src/account/account.ts";
+import { makeAccountKeys } from "../../src/account/keys.ts";
 import { makeAccounts } from "../../src/account/accounts.ts";
 import { makeIdempotency } from "../../src/account/idempotency.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
@@ -147,6 +148,7 @@ export class ApiWorld implements ApiStage {
       runtime,
       metrics: makeMetrics(),
       accounts: this.accounts,
+      keys: makeAccountKeys({ kv, accounts: this.accounts, runtime }),
       idempotency,
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),

@@ -6,7 +6,7 @@
  * a limit, and could neither stream an upload nor hash what came for an `Idempotency-Key`.
  */
 import type { z } from "@hono/zod-openapi";
-import type { Caller } from "../../account/account.ts";
+import type { Caller, Scope } from "../../account/account.ts";
 import type { RepeatableRequest } from "../../account/idempotency.ts";
 import type { ProblemCode } from "../../errors.ts";
 import type { ApiContext } from "./context.ts";
@@ -63,6 +63,12 @@ export const TAGS = {
   Operations: "Health and metrics of the gateway.",
 } as const;
 export type Tag = keyof typeof TAGS;
+
+/** What a key must be allowed for the route: to read, to send what goes out as a message, or to manage the rest. */
+export function scopeOf({ method, tag }: Pick<Route, "method" | "tag">): Scope {
+  if (method === "get") return "read";
+  return tag === "Messages" ? "send" : "manage";
+}
 
 /** Infers the types that the handler of the route sees. */
 export function route<Params = undefined, Query = undefined, Body = undefined>(

@@ -1,5 +1,6 @@
 /** What the HTTP floor needs from the floors below; `app.ts` hands it over, tests hand over fakes. */
 import type { Accounts } from "../../account/account.ts";
+import type { AccountKeys } from "../../account/keys.ts";
 import type { Idempotency } from "../../account/idempotency.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Lines } from "../../line/lines.ts";
@@ -21,6 +22,7 @@ export interface Services {
   runtime: Runtime;
   metrics: Metrics;
   accounts: Accounts;
+  keys: AccountKeys;
   idempotency: Idempotency;
   lines: Lines;
   accept: Accept;

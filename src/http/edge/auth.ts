@@ -1,6 +1,7 @@
 /** Who calls, and whether from here (spec, Authentication); the panel vouches for whom it lets in. */
 import type { Account, Accounts, Caller } from "../../account/account.ts";
 import { keyUnknown } from "../../account/api_key.ts";
+import type { AccountKeys } from "../../account/keys.ts";
 import { domainAllowed, ipAllowed } from "../../account/restrictions.ts";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
@@ -22,15 +23,24 @@ export interface Auth {
 }
 
 export function makeAuth(
-  { accounts, clock, clientAddress }: { accounts: Accounts; clock: Clock; clientAddress: ClientAddress },
+  { accounts, keys, clock, clientAddress }: {
+    accounts: Accounts;
+    keys: AccountKeys;
+    clock: Clock;
+    clientAddress: ClientAddress;
+  },
 ): Auth {
   const checkPlace = makeCheckPlace(clientAddress);
+
+  async function callerOf(key: string): Promise<Caller | null> {
+    return await accounts.authenticate(key) ?? await keys.authenticate(key);
+  }
 
   function allowed(c: ApiContext, caller: Caller | null): Caller {
     if (caller === null) throw keyUnknown();
     const { account } = caller;
     if (!account.active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
-    checkPlace(c, account);
+    checkPlace(c, caller.key ?? account);
     if (account.expiresAt !== null && clock.now() >= account.expiresAt) {
       throw new Problem("subscription_expired", `It ended on ${new Date(account.expiresAt).toISOString()}.`);
     }
@@ -40,12 +50,12 @@ export function makeAuth(
   return {
     async authenticate(c, form) {
       const person = c.env?.person;
-      return person ? await person.caller() : allowed(c, await accounts.authenticate(readKey(c, form)));
+      return person ? await person.caller() : allowed(c, await callerOf(readKey(c, form)));
     },
     async recognise(c, form) {
       if (c.env?.person) return await c.env.person.caller();
       const key = readKey(c, form);
-      return allowed(c, await accounts.recall(key) ?? await accounts.authenticate(key));
+      return allowed(c, await accounts.recall(key) ?? await callerOf(key));
     },
   };
 }

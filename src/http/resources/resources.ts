@@ -7,6 +7,7 @@ import { addDeliveries, deliveryRoutes } from "./deliveries.ts";
 import { addEvents, eventRoutes } from "./events.ts";
 import { addGroups, groupRoutes } from "./groups.ts";
 import { addHealth, healthRoutes } from "./health.ts";
+import { addKeys, keyRoutes } from "./keys.ts";
 import { addMedia, mediaRoutes } from "./media.ts";
 import { addMessages, messageRoutes } from "./messages.ts";
 import { addQueue, queueRoutes } from "./queue.ts";
@@ -34,6 +35,7 @@ const RESOURCES: readonly Resource[] = [
   { routes: eventRoutes, add: addEvents },
   { routes: mediaRoutes, add: addMedia },
   { routes: accountRoutes, add: addAccount },
+  { routes: keyRoutes, add: addKeys },
   { routes: healthRoutes, add: addHealth },
 ];
 

@@ -235,4 +235,24 @@ export const accountCases: readonly Case[] = [
     ],
     lacks: ["pk_", "keyHash", "sealedKey"],
   },
+  {
+    name: "a further key is shown when it is made",
+    ask: () => ["POST", "/v1/account/keys", { json: { name: "shop", scopes: ["read", "send"] } }],
+    status: 201,
+    contains: [/^\{"data":\{"id":"key_\w{26}","name":"shop","scopes":\["send","read"\]/, /"key":"pk_[\w-]{43}"\}/],
+    lacks: ["keyHash", "accountId"],
+  },
+  {
+    name: "the list of further keys shows none",
+    ask: () => ["GET", "/v1/account/keys"],
+    status: 200,
+    contains: ['"name":"shop"', '"lastUsedAt":null'],
+    lacks: ["pk_", "keyHash", "accountId"],
+  },
+  {
+    name: "a further key that is not there cannot be deleted",
+    ask: () => ["DELETE", "/v1/account/keys/key_00000000000000000000000000"],
+    status: 404,
+    contains: problem("not_found"),
+  },
 ];

@@ -1,0 +1,126 @@
+/**
+ * Further API keys of an account, each with a name, scopes and limits of its own: for a browser page, a part of the
+ * client's system, an integration. The account's own key (`accounts.ts`) has every scope and is not among them. Kept by
+ * hash alone: a key is shown once.
+ */
+import { invalid, notFound, Problem } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { Account, Accounts, Caller, Scope } from "./account.ts";
+import { hashApiKey, isApiKeyShaped, makeApiKey } from "./api_key.ts";
+import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
+import { accountKeys, type KeyRecord } from "./rows.ts";
+
+/** Each is read with the list; a client that needs more wants accounts. */
+const KEYS_PER_ACCOUNT = 100;
+/** The last use is told to the minute: not every request writes. */
+const USE_EVERY_MS = 60_000;
+
+export const SCOPES = ["send", "read", "manage"] as const satisfies readonly Scope[];
+
+export type AccountKey = Omit<KeyRecord, "accountId" | "keyHash"> & { lastUsedAt: number | null };
+
+export type NewKey = Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "allowedDomains">;
+
+export interface AccountKeys {
+  /** Oldest first. */
+  list(accountId: string): Promise<AccountKey[]>;
+  /** Throws Problem validation_failed: a bad entry, or enough keys. `apiKey` is shown here and never again. */
+  create(accountId: string, wanted: NewKey): Promise<{ key: AccountKey; apiKey: string }>;
+  /** The key stops working at once. Throws Problem not_found. */
+  remove(accountId: string, keyId: string): Promise<AccountKey>;
+  /** Who calls with the key; null when it is none of these. */
+  authenticate(apiKey: string): Promise<Caller | null>;
+}
+
+export function makeAccountKeys(
+  { kv, accounts, runtime }: { kv: Kv; accounts: Pick<Accounts, "caller">; runtime: Runtime },
+): AccountKeys {
+  const { clock } = runtime;
+  const used = new Map<string, number>();
+
+  async function rows(accountId: string): Promise<KeyRecord[]> {
+    const found = [];
+    for await (const { value } of kv.list({ prefix: accountKeys.keysOfAccount(accountId) })) found.push(value);
+    return found;
+  }
+
+  async function shown(record: KeyRecord): Promise<AccountKey> {
+    const { accountId: _, keyHash: __, ...key } = record;
+    return { ...key, lastUsedAt: (await kv.get(accountKeys.keyUsed(record.id))).value };
+  }
+
+  /** Writes the time down now and then, and holds up nobody. */
+  function noteUse(keyId: string): void {
+    const now = clock.now();
+    if (now - (used.get(keyId) ?? -Infinity) < USE_EVERY_MS) return;
+    used.set(keyId, now);
+    kv.commit(new Change().set(accountKeys.keyUsed(keyId), now)).catch(() => used.delete(keyId));
+  }
+
+  return {
+    async list(accountId) {
+      return await Promise.all((await rows(accountId)).map(shown));
+    },
+
+    async create(accountId, { name, scopes, allowedIps, allowedDomains }) {
+      const apiKey = makeApiKey(runtime.random);
+      const record: KeyRecord = {
+        id: runtime.ids.next("key"),
+        accountId,
+        name,
+        scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+        allowedIps: parseAllowedIps(allowedIps),
+        allowedDomains: parseAllowedDomains(allowedDomains),
+        createdAt: clock.now(),
+        keyHash: hashApiKey(apiKey).toString("hex"),
+      };
+      await retryOnConflict(kv, async () => {
+        const made = await kv.get(accountKeys.keysMade(accountId));
+        if ((await rows(accountId)).length >= KEYS_PER_ACCOUNT) {
+          throw invalid("name", `an account has at most ${KEYS_PER_ACCOUNT} keys`);
+        }
+        const change = new Change().check(made).set(accountKeys.keysMade(accountId), (made.value ?? 0) + 1)
+          .set(accountKeys.accountKey(accountId, record.id), record)
+          .set(accountKeys.keyByHash(record.keyHash), { accountId, keyId: record.id });
+        return { change, result: null };
+      });
+      return { key: await shown(record), apiKey };
+    },
+
+    async remove(accountId, keyId) {
+      const slot = await kv.get(accountKeys.accountKey(accountId, keyId));
+      if (slot.value === null) throw notFound("key");
+      const removed = await shown(slot.value);
+      const change = new Change().delete(slot.key).delete(accountKeys.keyByHash(slot.value.keyHash))
+        .delete(accountKeys.keyUsed(keyId));
+      await kv.commit(change);
+      used.delete(keyId);
+      return removed;
+    },
+
+    async authenticate(apiKey) {
+      if (!isApiKeyShaped(apiKey)) return null;
+      const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey).toString("hex")));
+      if (place === null) return null;
+      const { value: key } = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
+      const caller = key && await accounts.caller(place.accountId);
+      if (!key || !caller) return null;
+      noteUse(key.id);
+      const { id, scopes, allowedIps, allowedDomains } = key;
+      return { ...caller, key: { id, scopes, allowedIps, allowedDomains } };
+    },
+  };
+}
+
+/** Throws Problem scope_missing when the caller's key may not do such a thing. */
+export function requireScope({ key }: Pick<Caller, "key">, scope: Scope): void {
+  if (key && !key.scopes.includes(scope)) {
+    throw new Problem("scope_missing", `This needs a key with the scope "${scope}".`);
+  }
+}
+
+/** Whether pages may use the key: what a page knows, whoever reads the page knows. */
+export function isForPages({ key, account }: { key?: Caller["key"]; account: Account }): boolean {
+  return (key ?? account).allowedDomains.length > 0;
+}

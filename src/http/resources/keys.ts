@@ -1,0 +1,113 @@
+/** Further keys of the account: each with a name, scopes and limits of its own. */
+import { z } from "@hono/zod-openapi";
+import type { Caller } from "../../account/account.ts";
+import { type AccountKey, isForPages, requireScope, SCOPES } from "../../account/keys.ts";
+import { Problem } from "../../errors.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+/** Each request with the key goes through them. */
+const MAX_LIMITS = 100;
+
+const limits = {
+  allowedIps: z.array(z.string()).openapi({ description: "Addresses and CIDRs that may use the key; empty: any" }),
+  allowedDomains: z.array(z.string()).openapi({
+    description: "Hosts, subdomains included, whose pages may use the key; empty: any",
+  }),
+};
+
+const scopes = z.array(z.enum(SCOPES)).min(1).max(10).openapi({
+  description: "`send`: messages. `read`: everything that is asked with GET. `manage`: the rest",
+  example: ["send", "read"],
+});
+
+const shape = {
+  id: idOf("key", "key"),
+  name: z.string(),
+  scopes,
+  ...limits,
+  createdAt: Timestamp,
+  lastUsedAt: Timestamp.nullable().openapi({ description: "To the minute; null: never" }),
+};
+const Key = z.object(shape).openapi("Key");
+
+const NewKey = z.strictObject({
+  name: z.string().trim().min(1).max(100).openapi({ example: "shop" }),
+  scopes,
+  allowedIps: z.array(z.string().max(255)).max(MAX_LIMITS).nullish(),
+  allowedDomains: z.array(z.string().max(255)).max(MAX_LIMITS).nullish(),
+}).openapi("NewKey");
+
+const base = { tag: "Account", access: "key" } as const;
+
+const listKeys = route({
+  ...base,
+  method: "get",
+  path: "/v1/account/keys",
+  operationId: "listKeys",
+  summary: "List the further keys",
+  description: "Oldest first. The account's own key is not among them: it has every scope and is managed in the panel.",
+  answers: { 200: { description: "The keys, without what authenticates", schema: z.object({ data: z.array(Key) }) } },
+  problems: ["scope_missing"],
+});
+
+const createKey = route({
+  ...base,
+  method: "post",
+  path: "/v1/account/keys",
+  operationId: "createKey",
+  summary: "Make a further key",
+  description: "Needs the scope `manage`, and a key that is not bound to domains. A key gives no scope that it lacks.",
+  body: NewKey,
+  answers: {
+    201: {
+      description: "The key; `key` is shown here and never again",
+      schema: z.object({ data: z.object({ ...shape, key: z.string() }) }),
+    },
+  },
+  problems: ["scope_missing"],
+});
+
+const deleteKey = route({
+  ...base,
+  method: "delete",
+  path: "/v1/account/keys/{id}",
+  operationId: "deleteKey",
+  summary: "Delete a further key; it stops working at once",
+  params: idParams("key", "key"),
+  answers: { 200: { description: "The key as it was", schema: z.object({ data: Key }) } },
+  problems: ["scope_missing", "not_found"],
+});
+
+export const keyRoutes = [listKeys, createKey, deleteKey];
+
+export function addKeys(api: Api, { keys }: Pick<Services, "keys">): void {
+  api.on(listKeys, async ({ caller }) => {
+    requireManager(caller);
+    return ok({ data: (await keys.list(caller.account.id)).map(shown) });
+  });
+
+  api.on(createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains } }) => {
+    requireManager(caller);
+    for (const scope of scopes) requireScope(caller, scope);
+    const wanted = { name, scopes, allowedIps: allowedIps ?? [], allowedDomains: allowedDomains ?? [] };
+    const { key, apiKey } = await keys.create(caller.account.id, wanted);
+    return created({ data: { ...shown(key), key: apiKey } });
+  });
+
+  api.on(deleteKey, async ({ caller, params: { id } }) => {
+    requireManager(caller);
+    return ok({ data: shown(await keys.remove(caller.account.id, id)) });
+  });
+}
+
+/** A page's key is known to everybody who opens the page, and an Origin is easily forged. */
+function requireManager(caller: Caller): void {
+  requireScope(caller, "manage");
+  if (isForPages(caller)) throw new Problem("scope_missing", "A key that is bound to domains manages no keys.");
+}
+
+function shown({ createdAt, lastUsedAt, ...key }: AccountKey): z.infer<typeof Key> {
+  return { ...key, createdAt: isoTime(createdAt), lastUsedAt: isoTimeOrNull(lastUsedAt) };
+}
