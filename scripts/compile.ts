@@ -13,8 +13,16 @@ const env = {
   RUST_MIN_STACK: String(64 * 1024 * 1024),
 };
 
-/** The gateway starts no process and loads no native library: an executable cannot either. */
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env", "--allow-sys", "--no-prompt"];
+/** The gateway starts itself alone, to read files of strangers (`src/inspect/`), and loads no native library. */
+const PERMISSIONS = [
+  "--allow-read",
+  "--allow-write",
+  "--allow-net",
+  "--allow-env",
+  "--allow-sys",
+  "--allow-run",
+  "--no-prompt",
+];
 /** Peer dependencies of Baileys that it tries to load and does without; `deno compile` would carry them. */
 const NEVER_LOADED = /^sharp@/;
 /** What packages carry for those who develop with them. */

@@ -37,7 +37,7 @@ export function addListenCommand(root: Command): void {
       if (!key) throw new Exit(2, "An API key is needed: --key, or PALOMA_API_KEY in the environment.");
       if (options.forward && !options.webhook) throw new Exit(2, "--forward goes with --webhook.");
       if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) throw new Exit(2, "--port is no port.");
-      const asked = { ...options, key, url: options.url.replace(/\/+$/, "") };
+      const asked = { ...options, key, url: options.url.replace(/(?<!\/)\/+$/, "") };
       return options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock);
     });
 }
