@@ -1,7 +1,7 @@
 /** What is shown of a voice note before it is played. */
 import assert from "node:assert/strict";
-import { voiceFacts } from "../../../../src/whatsapp/baileys/outgoing/voice_facts.ts";
-import { voiceNote } from "../../../support/sample_files.ts";
+import { voiceFacts } from "../../../src/inspect/voice_facts.ts";
+import { voiceNote } from "../../support/sample_files.ts";
 
 Deno.test("a voice note has its length and a waveform, silent where it is silent", async () => {
   const { seconds, waveform } = await voiceFacts(voiceNote(4));
