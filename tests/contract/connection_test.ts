@@ -132,7 +132,7 @@ testWithStore("a receiver that could not decrypt gets the message again", async 
   const participants = [OWNER, FRIEND].map((number) =>
     switchboard.directory.resolve(`${number}@s.whatsapp.net`)!.account
   );
-  const { jid: to } = switchboard.createGroup({ subject: "Team", participants, addressing: "lid" });
+  const { jid: to } = switchboard.groupChanges.create({ subject: "Team", participants, addressing: "lid" });
   const { connection } = await scene.login();
   await send(connection, { networkId: "3EB0F2", to, body: text("two") });
   await scene.arrival(scene.friend, ({ id }) => id === "3EB0F2");

@@ -202,7 +202,7 @@ for (const addressing of ["lid", "pn"] as const) {
     const client = await linkedClient(network, phone);
     clients.push(client);
     const participants = [ana, phone, ben].map(({ number }) => network.switchboard.directory.account(number)!);
-    const group = network.switchboard.createGroup({ subject: "Team", participants, addressing });
+    const group = network.switchboard.groupChanges.create({ subject: "Team", participants, addressing });
 
     const [listed] = Object.values(await client.socket.groupFetchAllParticipating());
     assert.equal(listed?.subject, "Team");

@@ -307,7 +307,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
       switchboard.directory.resolve(`${number}@s.whatsapp.net`)!.account
     );
     for (const addressing of ["lid", "pn"] as const) {
-      switchboard.createGroup({ subject: `Team ${addressing}`, participants: accounts, addressing });
+      switchboard.groupChanges.create({ subject: `Team ${addressing}`, participants: accounts, addressing });
     }
     const { connection, events } = await scene.login();
     const groups = await connection.groups();
@@ -342,7 +342,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     const participants = [OWNER, FRIEND].map((number) => switchboard.directory.account(number)!);
     const { events } = await scene.login();
     for (const addressing of ["lid", "pn"] as const) {
-      const { jid: to } = switchboard.createGroup({ subject: "Team", participants, addressing });
+      const { jid: to } = switchboard.groupChanges.create({ subject: "Team", participants, addressing });
       await scene.friend.sendMessage({ to, text: `hello by ${addressing}`, hideNumber: true });
       const { message } = await events.until("message", ({ message }) => message.text === `hello by ${addressing}`);
       assert.equal(message.participant, scene.friend.lid);
@@ -395,7 +395,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     const { connection } = await scene.login();
     const { switchboard } = scene.simulated;
     const members = [OWNER, FRIEND].map((number) => switchboard.directory.account(number)!);
-    const group = switchboard.createGroup({ subject: "Team", participants: members, addressing: "lid" });
+    const group = switchboard.groupChanges.create({ subject: "Team", participants: members, addressing: "lid" });
     const { takeKeys } = switchboard;
     let asked = 0;
     switchboard.takeKeys = (endpoint) => {

@@ -1,7 +1,8 @@
-/** `/groups`: making groups. */
+/** `/groups`: making groups, and looking at them. */
 import { Hono } from "@hono/hono";
 import { z } from "zod";
-import { invalid } from "../../errors.ts";
+import { invalid, notFound } from "../../errors.ts";
+import type { Group } from "../world/groups.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { body, number } from "./request.ts";
 
@@ -22,8 +23,34 @@ export function groupRoutes(network: Switchboard): Hono {
       if (participants.indexOf(one) < index) throw invalid(`participants.${index}`, "is named twice");
       return account;
     });
-    const group = network.createGroup({ subject, participants: accounts, addressing: addressingMode });
+    const group = network.groupChanges.create({ subject, participants: accounts, addressing: addressingMode });
     return c.json({ id: group.jid, jid: group.jid, subject, participants, size: participants.length }, 201);
   });
+  app.get("/:gid", (c) => {
+    const group = network.groups.get(c.req.param("gid"));
+    if (!group) throw notFound("group");
+    return c.json(describe(group));
+  });
   return app;
+}
+
+function describe({ jid, subject, description, announce, locked, ephemeral, approval, invite, ...group }: Group) {
+  return {
+    id: jid,
+    jid,
+    subject,
+    description: description?.text ?? null,
+    announce,
+    locked,
+    ephemeral,
+    approval,
+    invite,
+    size: group.participants.length,
+    participants: group.participants.map((account) => ({
+      number: account.number,
+      lid: account.lid,
+      admin: group.admins.has(account),
+    })),
+    requests: [...group.requests.keys()].map(({ number }) => number),
+  };
 }

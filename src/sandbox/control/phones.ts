@@ -32,6 +32,15 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
     return c.json(await linkResult(switchboard, answer));
   });
 
+  app.post("/:number/join", async (c) => {
+    const phone = phoneOf(c, network);
+    const { invite } = await body(c, z.object({ invite: z.string().min(1) }));
+    const code = invite.slice(invite.lastIndexOf("/") + 1);
+    const joined = switchboard.groupChanges.join(code, switchboard.directory.account(phone.number)!);
+    if ("error" in joined) throw invalid("invite", `is refused by the network (${joined.error})`);
+    return c.json({ gid: joined.group.jid, status: joined.waits ? "requested" : "joined" }, 201);
+  });
+
   app.post("/:number/passkey/sign", async (c) => {
     const phone = phoneOf(c, network);
     const { options } = await body(c, z.object({ options: z.unknown() }));

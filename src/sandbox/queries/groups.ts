@@ -1,16 +1,173 @@
-/** Queries of `w:g2`: the groups of the asker, and one group. Groups are made and changed by the control API only. */
-import { groupNode } from "../world/groups.ts";
-import { type BinaryNode, child, element, refusal, result } from "../world/stanza.ts";
+/** Queries of `w:g2`: reading groups, making them, changing them, and coming in by an invite. */
+import type { Account } from "../world/directory.ts";
+import { FORBIDDEN, type MemberAction, type MemberResult } from "../world/group_changes.ts";
+import { addressIn, type Group, groupNode, participantNode } from "../world/groups.ts";
+import {
+  type BinaryNode,
+  bytesOf,
+  child,
+  childrenOf,
+  element,
+  elements,
+  refusal,
+  result,
+  textOf,
+} from "../world/stanza.ts";
 import type { QueryContext } from "./query.ts";
 
-export function answerGroups(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
-  if (query.attrs.type !== "get") return refusal(query, { code: 405, text: "not-allowed" });
+const TEXTS: Record<string, string> = {
+  "400": "bad-request",
+  "403": "forbidden",
+  "404": "item-not-found",
+  "409": "conflict",
+  "410": "gone",
+};
+
+export function answerGroups(query: BinaryNode, context: QueryContext): BinaryNode | null {
+  const [asked] = elements(query);
+  if (!asked) return null;
+  const { groups } = context.network;
+  const group = groups.get(query.attrs.to ?? "");
+  if (query.attrs.type === "get") return group ? read(query, group, context) : readAny(query, context);
+  return group ? change(query, asked, { group, ...context }) : changeAny(query, asked, context);
+}
+
+function refuse(query: BinaryNode, code: string): BinaryNode {
+  return refusal(query, { code: Number(code), text: TEXTS[code] ?? "error" });
+}
+
+/** Questions about no group in particular: one's own, and one behind an invite. */
+function readAny(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   if (child(query, "participating")) {
     return result(query, [element("groups", {}, network.groups.of(companion.account).map(groupNode))]);
   }
-  if (!child(query, "query")) return null;
-  const group = network.groups.get(query.attrs.to ?? "");
-  if (!group) return refusal(query, { code: 404, text: "item-not-found" });
-  if (!group.participants.includes(companion.account)) return refusal(query, { code: 403, text: "forbidden" });
-  return result(query, [groupNode(group)]);
+  const code = child(query, "invite")?.attrs.code;
+  if (code !== undefined) {
+    const group = network.groups.byInvite(code);
+    return group ? result(query, [groupNode(group)]) : refuse(query, "410");
+  }
+  return child(query, "query") ? refuse(query, "404") : null;
+}
+
+function read(query: BinaryNode, group: Group, { companion }: QueryContext): BinaryNode | null {
+  const { account } = companion;
+  if (!group.participants.includes(account)) return refuse(query, FORBIDDEN);
+  if (child(query, "query")) return result(query, [groupNode(group)]);
+  if (!group.admins.has(account)) return refuse(query, FORBIDDEN);
+  if (child(query, "invite")) return result(query, [element("invite", { code: group.invite })]);
+  if (!child(query, "membership_approval_requests")) return null;
+  const requests = [...group.requests].map(([account, at]) =>
+    element("membership_approval_request", {
+      jid: addressIn(group, { account, device: 0 }),
+      phone_number: account.jid,
+      request_method: "invite_link",
+      request_time: String(Math.floor(at / 1000)),
+    })
+  );
+  return result(query, [element("membership_approval_requests", {}, requests)]);
+}
+
+function changeAny(query: BinaryNode, asked: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
+  const { account } = companion;
+  switch (asked.tag) {
+    case "create": {
+      const others = accountsOf(asked, network.directory);
+      const { subject } = asked.attrs;
+      if (!subject) return refuse(query, "400");
+      const participants = [account, ...others.filter((other) => other !== account)];
+      return result(query, [groupNode(network.groupChanges.create({ subject, participants, addressing: "lid" }))]);
+    }
+    case "leave":
+      for (const { attrs } of childrenOf(asked, "group")) {
+        const group = network.groups.get(attrs.id ?? "");
+        if (group) network.groupChanges.leave(group, account);
+      }
+      return result(query, [element("leave")]);
+    case "invite": {
+      const joined = network.groupChanges.join(asked.attrs.code ?? "", account);
+      if ("error" in joined) return refuse(query, joined.error);
+      const { jid } = joined.group;
+      return result(query, [
+        joined.waits ? element("membership_approval_request", { jid }) : element("group", { jid }),
+      ]);
+    }
+    default:
+      return refuse(query, "404");
+  }
+}
+
+interface ChangeContext extends QueryContext {
+  group: Group;
+}
+
+function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): BinaryNode | null {
+  const { group, companion: { account }, network: { groupChanges, directory } } = context;
+  const done = (allowed: boolean) => allowed ? result(query) : refuse(query, FORBIDDEN);
+  switch (asked.tag) {
+    case "add":
+    case "remove":
+    case "promote":
+    case "demote": {
+      const results = groupChanges.change(group, account, asked.tag as MemberAction, accountsOf(asked, directory));
+      return results
+        ? result(query, [element(asked.tag, {}, resultNodes(group, asked, results))])
+        : refuse(query, FORBIDDEN);
+    }
+    case "subject": {
+      const subject = textOf(asked);
+      return subject
+        ? done(groupChanges.set(group, account, { subject }, element("subject", { subject })))
+        : refuse(query, "400");
+    }
+    case "description": {
+      const text = textOf(child(asked, "body"));
+      const id = asked.attrs.id ?? "";
+      const body = element("description", { id }, [element("body", {}, bytesOf(child(asked, "body")))]);
+      return done(groupChanges.set(group, account, { description: text ? { id, text } : null }, body));
+    }
+    case "announcement":
+    case "not_announcement":
+      return done(groupChanges.set(group, account, { announce: asked.tag === "announcement" }, element(asked.tag)));
+    case "locked":
+    case "unlocked":
+      return done(groupChanges.set(group, account, { locked: asked.tag === "locked" }, element(asked.tag)));
+    case "ephemeral":
+    case "not_ephemeral": {
+      const ephemeral = Number(asked.attrs.expiration ?? 0);
+      return done(
+        groupChanges.set(group, account, { ephemeral }, element(asked.tag, { expiration: asked.attrs.expiration })),
+      );
+    }
+    case "membership_approval_mode":
+      return done(groupChanges.setApproval(group, account, child(asked, "group_join")?.attrs.state === "on"));
+    case "invite": {
+      const code = groupChanges.renewInvite(group, account);
+      return code === null ? refuse(query, FORBIDDEN) : result(query, [element("invite", { code })]);
+    }
+    case "membership_requests_action": {
+      const [decision] = elements(asked);
+      if (!decision) return refuse(query, "400");
+      const accounts = accountsOf(decision, directory);
+      const results = groupChanges.decide(group, account, decision.tag === "approve", accounts);
+      if (!results) return refuse(query, FORBIDDEN);
+      const decided = element(decision.tag, {}, resultNodes(group, decision, results));
+      return result(query, [element(asked.tag, {}, [decided])]);
+    }
+    default:
+      return null;
+  }
+}
+
+/** The participants that a node names and that exist. */
+function accountsOf(node: BinaryNode, directory: QueryContext["network"]["directory"]): Account[] {
+  const accounts = childrenOf(node, "participant").map(({ attrs }) => directory.resolve(attrs.jid)?.account ?? null);
+  return [...new Set(accounts)].filter((account) => account !== null);
+}
+
+/** A result each; who is not on the network at all is a 404 under the address that was asked for. */
+function resultNodes(group: Group, asked: BinaryNode, results: readonly MemberResult[]): BinaryNode[] {
+  const known = results.map(({ account, error }) => participantNode(group, account, { error }));
+  const named = new Set(results.flatMap(({ account }) => [account.jid, account.lid]));
+  const unknown = childrenOf(asked, "participant").filter(({ attrs }) => !named.has(attrs.jid ?? ""));
+  return [...known, ...unknown.map(({ attrs }) => element("participant", { jid: attrs.jid, error: "404" }))];
 }

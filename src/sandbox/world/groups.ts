@@ -1,4 +1,5 @@
-/** The groups of the network. They are made by the control API only; a group's size is its participants as given. */
+/** The groups of the network: who is in each, who runs it, and how it is set. */
+import { Buffer } from "node:buffer";
 import type { Account, Endpoint } from "./directory.ts";
 import { jidOf } from "./directory.ts";
 import { type BinaryNode, element } from "./stanza.ts";
@@ -8,33 +9,71 @@ import type { Runtime } from "../../runtime.ts";
 /** How a group's members see each other: by LID (groups of today) or by phone number (older ones). */
 export type AddressingMode = "lid" | "pn";
 
+const INVITE_BYTES = 16;
+
 export interface Group {
   readonly jid: string;
-  readonly subject: string;
+  readonly addressing: AddressingMode;
   /** Unix ms. */
   readonly createdAt: number;
-  readonly addressing: AddressingMode;
-  /** The first one is admin and creator. */
-  readonly participants: readonly Account[];
+  /** The first of those that it was made with. */
+  readonly creator: Account;
+  participants: readonly Account[];
+  readonly admins: Set<Account>;
+  subject: string;
+  description: { id: string; text: string } | null;
+  /** Only admins may write. */
+  announce: boolean;
+  /** Only admins may change what it is. */
+  locked: boolean;
+  /** Seconds after which messages vanish; 0 for never. */
+  ephemeral: number;
+  /** Whether an admin has to let in who comes by the invite. */
+  approval: boolean;
+  /** What follows `https://chat.whatsapp.com/`. */
+  invite: string;
+  /** Who waits to be let in, and since when (Unix ms). */
+  readonly requests: Map<Account, number>;
 }
 
 export class Groups {
   #byJid = new Map<string, Group>();
 
   /** A new group of at least one participant. */
-  create(details: { subject: string; participants: readonly Account[]; addressing: AddressingMode }, runtime: Runtime) {
+  create(
+    details: { subject: string; participants: readonly Account[]; addressing: AddressingMode },
+    { clock, random }: Runtime,
+  ): Group {
     let jid: string;
     do {
-      const digits = Array.from({ length: 17 }, () => runtime.random.between(0, 9)).join("");
+      const digits = Array.from({ length: 17 }, () => random.between(0, 9)).join("");
       jid = makeJid(`1${digits}`, "g.us");
     } while (this.#byJid.has(jid));
-    const group: Group = { jid, createdAt: runtime.clock.now(), ...details };
+    const creator = details.participants[0]!;
+    const group: Group = {
+      jid,
+      creator,
+      createdAt: clock.now(),
+      ...details,
+      admins: new Set([creator]),
+      description: null,
+      announce: false,
+      locked: false,
+      ephemeral: 0,
+      approval: false,
+      invite: Buffer.from(random.bytes(INVITE_BYTES)).toString("base64url"),
+      requests: new Map(),
+    };
     this.#byJid.set(jid, group);
     return group;
   }
 
   get(jid: string): Group | null {
     return this.#byJid.get(jid) ?? null;
+  }
+
+  byInvite(code: string): Group | null {
+    return [...this.#byJid.values()].find(({ invite }) => invite === code) ?? null;
   }
 
   /** The groups that an account takes part in, oldest first. */
@@ -46,29 +85,48 @@ export class Groups {
 /** A group as `w:g2` queries and notifications describe it. */
 export function groupNode(group: Group): BinaryNode {
   const seconds = String(Math.floor(group.createdAt / 1000));
-  const [creator] = group.participants;
+  const { creator, description } = group;
   const lidMode = group.addressing === "lid";
   return element("group", {
     id: group.jid.split("@")[0],
     subject: group.subject,
     s_t: seconds,
-    s_o: creator && addressIn(group, { account: creator, device: 0 }),
-    s_o_pn: lidMode ? creator?.jid : undefined,
+    s_o: addressIn(group, { account: creator, device: 0 }),
+    s_o_pn: lidMode ? creator.jid : undefined,
     creation: seconds,
-    creator: creator && addressIn(group, { account: creator, device: 0 }),
-    creator_pn: lidMode ? creator?.jid : undefined,
+    creator: addressIn(group, { account: creator, device: 0 }),
+    creator_pn: lidMode ? creator.jid : undefined,
     size: String(group.participants.length),
     addressing_mode: group.addressing,
   }, [
-    ...group.participants.map((account, index) =>
-      element("participant", {
-        jid: addressIn(group, { account, device: 0 }),
-        phone_number: lidMode ? account.jid : undefined,
-        lid: lidMode ? undefined : account.lid,
-        type: index === 0 ? "superadmin" : undefined,
-      })
-    ),
+    ...(description
+      ? [element("description", { id: description.id, t: seconds }, [
+        element("body", {}, Buffer.from(description.text)),
+      ])]
+      : []),
+    ...(group.announce ? [element("announcement")] : []),
+    ...(group.locked ? [element("locked")] : []),
+    ...(group.ephemeral ? [element("ephemeral", { expiration: String(group.ephemeral) })] : []),
+    ...(group.approval ? [approvalNode(true)] : []),
+    ...group.participants.map((account) => participantNode(group, account)),
   ]);
+}
+
+export function approvalNode(on: boolean): BinaryNode {
+  return element("membership_approval_mode", {}, [element("group_join", { state: on ? "on" : "off" })]);
+}
+
+/** A member as the others see it, with its other address beside. */
+export function participantNode(group: Group, account: Account, { error }: { error?: string } = {}): BinaryNode {
+  const lidMode = group.addressing === "lid";
+  const type = account === group.creator ? "superadmin" : "admin";
+  return element("participant", {
+    jid: addressIn(group, { account, device: 0 }),
+    phone_number: lidMode ? account.jid : undefined,
+    lid: lidMode ? undefined : account.lid,
+    type: group.admins.has(account) ? type : undefined,
+    error,
+  });
 }
 
 /** A member device's address as the group's members see it. */

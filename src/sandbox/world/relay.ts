@@ -61,6 +61,7 @@ export class Relay {
     const group = isGroup(to) ? this.#groups.get(to) : null;
     if (isGroup(to) && !group) return { error: "404" };
     if (group && !group.participants.includes(sender.account)) return { error: "403" };
+    if (group?.announce && !group.admins.has(sender.account)) return { error: "403" };
     const peer = group ? null : this.#directory.resolve(to);
     if (!group && !peer) return { error: "404" };
 

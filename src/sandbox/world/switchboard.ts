@@ -2,7 +2,8 @@
 import type { KeyBundle, MediaAccess } from "./device.ts";
 import { type Account, type Companion, Directory, type Endpoint, keysOf } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
-import { type AddressingMode, type Group, Groups } from "./groups.ts";
+import { GroupChanges } from "./group_changes.ts";
+import { Groups } from "./groups.ts";
 import { Notices } from "./notices.ts";
 import { Presence } from "./presence.ts";
 import { Relay } from "./relay.ts";
@@ -22,6 +23,7 @@ export interface Switchboard {
   readonly faults: Faults;
   readonly trust: Trust;
   readonly notices: Notices;
+  readonly groupChanges: GroupChanges;
   readonly presence: Presence;
   readonly wire: WireLog;
   readonly media: MediaAccess;
@@ -35,8 +37,6 @@ export interface Switchboard {
   takeKeys(endpoint: Endpoint): KeyBundle | null;
   /** Unlinks a companion: its session ends, its address is dead. */
   removeCompanion(companion: Companion): void;
-  /** Makes a group and tells its members' companions. */
-  createGroup(details: { subject: string; participants: Account[]; addressing: AddressingMode }): Group;
   /** Ends the account's open sessions as the fault says; with none open, its next one. */
   breakSessions(account: Account, kind: StreamFault): void;
   /** Somebody's status post reaches the account's companions. */
@@ -61,6 +61,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     faults,
     trust,
     notices,
+    groupChanges: new GroupChanges({ groups, notices, runtime }),
     presence: new Presence({ directory, groups, runtime }),
     relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
@@ -86,12 +87,6 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       companion.account.companions.delete(companion.id);
       companion.session?.end(streamError("logout")!);
       notices.devices(companion, "remove");
-    },
-
-    createGroup(details) {
-      const group = groups.create(details, runtime);
-      notices.created(group);
-      return group;
     },
 
     breakSessions(account, kind) {

@@ -1,0 +1,158 @@
+/** Changes to groups: who may make them, what they do, and who hears of them. */
+import { Buffer } from "node:buffer";
+import type { Runtime } from "../../runtime.ts";
+import type { Account } from "./directory.ts";
+import { addressIn, type AddressingMode, approvalNode, type Group, type Groups, participantNode } from "./groups.ts";
+import type { Notices } from "./notices.ts";
+import { type BinaryNode, element } from "./stanza.ts";
+
+/** Why a change is refused: codes as the network has them. */
+export const FORBIDDEN = "403";
+const NOT_FOUND = "404";
+const ALREADY_IN = "409";
+const GONE = "410";
+
+const INVITE_BYTES = 16;
+
+export type MemberAction = "add" | "remove" | "promote" | "demote";
+
+/** What became of one member of a change; `error` is a code of the network. */
+export interface MemberResult {
+  account: Account;
+  error?: string;
+}
+
+export class GroupChanges {
+  #groups: Groups;
+  #notices: Notices;
+  #runtime: Runtime;
+
+  constructor({ groups, notices, runtime }: { groups: Groups; notices: Notices; runtime: Runtime }) {
+    this.#groups = groups;
+    this.#notices = notices;
+    this.#runtime = runtime;
+  }
+
+  /** The first participant makes it and is its admin. */
+  create(details: { subject: string; participants: readonly Account[]; addressing: AddressingMode }): Group {
+    const group = this.#groups.create(details, this.#runtime);
+    this.#notices.created(group);
+    return group;
+  }
+
+  /** Null when the actor may not; else a result each. Everybody may add where the group is open; the rest is for admins. */
+  change(group: Group, actor: Account, action: MemberAction, accounts: readonly Account[]): MemberResult[] | null {
+    if (!group.participants.includes(actor)) return null;
+    if (!group.admins.has(actor) && (action !== "add" || group.locked)) return null;
+    const before = group.participants;
+    const results = accounts.map((account): MemberResult => {
+      const member = group.participants.includes(account);
+      if (action === "add" && member) return { account, error: ALREADY_IN };
+      if (action !== "add" && !member) return { account, error: NOT_FOUND };
+      if (account === group.creator && action !== "promote") return { account, error: FORBIDDEN };
+      this.#apply(group, action, account);
+      return { account };
+    });
+    const done = results.filter(({ error }) => !error).map(({ account }) => account);
+    if (done.length) this.#tellMembers(group, { actor, action, accounts: done, before });
+    return results;
+  }
+
+  leave(group: Group, account: Account): void {
+    if (!group.participants.includes(account)) return;
+    const before = group.participants;
+    this.#apply(group, "remove", account);
+    this.#tellMembers(group, { actor: account, action: "remove", accounts: [account], before });
+  }
+
+  /** Changes how the group is set, and tells its members by the same node; false when the actor may not. */
+  set(group: Group, actor: Account, change: Partial<Settings>, told: BinaryNode): boolean {
+    if (!group.participants.includes(actor)) return false;
+    const open = !group.locked && Object.keys(change).every((key) => OPEN_SETTINGS.has(key));
+    if (!group.admins.has(actor) && !open) return false;
+    Object.assign(group, change);
+    this.#tell(group.participants, group, actor, told);
+    return true;
+  }
+
+  setApproval(group: Group, actor: Account, approval: boolean): boolean {
+    return this.set(group, actor, { approval }, approvalNode(approval));
+  }
+
+  /** A new invite, which makes the old one worthless; null when the actor is no admin. */
+  renewInvite(group: Group, actor: Account): string | null {
+    const invite = Buffer.from(this.#runtime.random.bytes(INVITE_BYTES)).toString("base64url");
+    const done = group.admins.has(actor) && this.set(group, actor, { invite }, element("invite", { code: invite }));
+    return done ? invite : null;
+  }
+
+  /** Joins by an invite, or asks to be let in. Answers with the group, or with the code of a refusal. */
+  join(code: string, account: Account): { group: Group; waits: boolean } | { error: string } {
+    const group = this.#groups.byInvite(code);
+    if (!group) return { error: GONE };
+    if (group.participants.includes(account)) return { error: ALREADY_IN };
+    if (group.approval) {
+      group.requests.set(account, this.#runtime.clock.now());
+      const request = element("created_membership_requests", { request_method: "invite_link" }, [
+        participantNode(group, account),
+      ]);
+      this.#tell(group.admins, group, account, request);
+      return { group, waits: true };
+    }
+    this.#admit(group, account, account);
+    return { group, waits: false };
+  }
+
+  /** Lets those in who wait, or turns them away; null when the actor is no admin. */
+  decide(group: Group, actor: Account, approve: boolean, accounts: readonly Account[]): MemberResult[] | null {
+    if (!group.admins.has(actor)) return null;
+    return accounts.map((account) => {
+      if (!group.requests.delete(account)) return { account, error: NOT_FOUND };
+      if (approve) this.#admit(group, actor, account);
+      return { account };
+    });
+  }
+
+  #admit(group: Group, actor: Account, account: Account): void {
+    const before = group.participants;
+    this.#apply(group, "add", account);
+    this.#tellMembers(group, { actor, action: "add", accounts: [account], before });
+  }
+
+  #apply(group: Group, action: MemberAction, account: Account): void {
+    if (action === "add") group.participants = [...group.participants, account];
+    if (action === "remove") group.participants = group.participants.filter((other) => other !== account);
+    if (action === "promote") group.admins.add(account);
+    if (action === "remove" || action === "demote") group.admins.delete(account);
+  }
+
+  /** Members of before and after hear of it: who was removed, too. */
+  #tellMembers(
+    group: Group,
+    { actor, action, accounts, before }: {
+      actor: Account;
+      action: MemberAction;
+      accounts: readonly Account[];
+      before: readonly Account[];
+    },
+  ): void {
+    const nodes = accounts.map((account) => participantNode(group, account));
+    this.#tell(new Set([...before, ...group.participants]), group, actor, element(action, {}, nodes));
+  }
+
+  #tell(accounts: Iterable<Account>, group: Group, actor: Account, node: BinaryNode): void {
+    const lidMode = group.addressing === "lid";
+    this.#notices.tell(accounts, {
+      from: group.jid,
+      type: "w:gp2",
+      participant: addressIn(group, { account: actor, device: 0 }),
+      participant_pn: lidMode ? actor.jid : undefined,
+      notify: actor.name,
+    }, [node]);
+  }
+}
+
+type Settings = Pick<Group, "subject" | "description" | "announce" | "locked" | "ephemeral" | "approval" | "invite">;
+
+/** What every member may change while the group is not locked. */
+const OPEN_SETTINGS = new Set<string>(["subject", "description", "ephemeral"]);
