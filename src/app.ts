@@ -12,6 +12,7 @@ import type { Config, WhatsAppConfig } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
 import { type DataFolder, openDataFolder, pathsOf } from "./data/data_folder.ts";
 import { readAllowList } from "./egress/address.ts";
+import { type Proxy, readProxy } from "./egress/proxy.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
 import { makeEventLog } from "./event/log.ts";
 import { splitEventOrder } from "./event/order_migration.ts";
@@ -81,6 +82,8 @@ export interface NetworkOptions {
   kv: Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
+  /** Opens a line's own way out. */
+  openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza of the network that nobody handles. */
   countStray?: (stanza: { tag: string; type: string }) => void;
 }
@@ -162,6 +165,7 @@ async function gatewayRole(
     kv,
     seal,
     whatsapp: config.whatsapp,
+    openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
     countStray: (stanza) => metrics.strays.inc(stanza),
   });
   const supervisor = new Supervisor({
@@ -175,14 +179,15 @@ async function gatewayRole(
     delays,
     events,
     media: makeMediaIngest({ media, links, runtime }),
+    seal,
     network,
   });
   const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
-  const lines = makeLines({ kv, runtime, accounts, supervisor });
+  const lines = makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
 
   const queuedCount = makeQueuedCount(kv);
-  addGauges(metrics, { kv, lines: supervisor, queuedCount, connections: () => server?.connections() ?? 0 });
+  addGauges(metrics, { kv, network, lines: supervisor, queuedCount, connections: () => server?.connections() ?? 0 });
 
   const apiServices: Services = {
     runtime,

@@ -13,7 +13,8 @@ import { connect, hostOf, portOf } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import { exchange, type PlainResponse, type StreamedBody } from "./http1.ts";
-import { IdleConnections, type ReusableConnection } from "./idle_connections.ts";
+import { makeProxy, type Proxy, type ProxyAddress } from "./proxy.ts";
+import { IdleConnections, ReusableConnection } from "./idle_connections.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
 
 export type Scheme = "http:" | "https:";
@@ -47,6 +48,8 @@ export interface SafeFetch {
   fetch(request: SafeRequest): Promise<SafeResponse>;
   /** Throws EgressError when the target may not be called. A name that does not resolve now is no reason. */
   vet(url: string, schemes: readonly Scheme[]): Promise<void>;
+  /** The proxy, at an address that was vetted just now. Throws EgressError. */
+  proxy(address: ProxyAddress): Promise<Proxy>;
 }
 
 export interface SafeFetchOptions {
@@ -56,11 +59,14 @@ export interface SafeFetchOptions {
   resolve?: Resolve;
   /** PEM certificates that are trusted beside the system's. */
   caCerts?: string[];
+  /** The only way out, where there is one: it looks names up, and what it reaches is its own concern. */
+  via?: Pick<Proxy, "connect">;
 }
 
 /** Long enough for any slow name server, short enough for a client that waits for its 201. */
 const VET_TIMEOUT_MS = 3_000;
 const MAX_URL_LENGTH = 2_048;
+export const PROXY_SCHEMES: readonly Scheme[] = ["http:", "https:"];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** Ports of other protocols, which a request could be abused to speak (the Fetch standard's list). */
@@ -72,7 +78,9 @@ const BAD_PORTS = new Set([
   6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts = [] }: SafeFetchOptions): SafeFetch {
+export function makeSafeFetch(
+  { clock, allow, resolve = makeResolve(), caCerts = [], via }: SafeFetchOptions,
+): SafeFetch {
   const idle = new IdleConnections(clock);
 
   /** The addresses that may be connected to for this URL. */
@@ -100,10 +108,16 @@ export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts =
     return addresses;
   }
 
-  async function once(url: URL, request: SafeRequest, deadline: Deadline): Promise<Hop> {
+  async function connectTo(url: URL, request: SafeRequest, deadline: Deadline): Promise<ReusableConnection> {
     const addresses = await deadline.race(vetted(url, request.schemes));
     const waiting = request.reuse ? idle.take(url.origin, addresses) : null;
-    const connection = waiting ?? await connect(url, { addresses, caCerts, deadline });
+    return waiting ?? await connect(url, { addresses, caCerts, deadline });
+  }
+
+  async function once(url: URL, request: SafeRequest, deadline: Deadline): Promise<Hop> {
+    const connection = via
+      ? new ReusableConnection(await deadline.race(via.connect(url, caCerts), (late) => late.close()), url.hostname)
+      : await connectTo(url, request, deadline);
     deadline.onStop(() => connection.close());
     const response = await deadline.race(exchange(connection, {
       method: request.method,
@@ -152,6 +166,17 @@ export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts =
       }
     },
 
+    async proxy(address) {
+      const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
+      try {
+        const [vettedAddress] = await deadline.race(vetted(urlOf(address), PROXY_SCHEMES));
+        deadline.end(null);
+        return makeProxy(address, vettedAddress!);
+      } catch (error) {
+        throw deadline.end(error);
+      }
+    },
+
     async vet(text, schemes) {
       const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
       try {
@@ -165,6 +190,11 @@ export function makeSafeFetch({ clock, allow, resolve = makeResolve(), caCerts =
       }
     },
   };
+}
+
+/** Where a proxy is, as a URL that the rules can be held against. */
+export function urlOf({ host, port }: ProxyAddress): URL {
+  return new URL(`http://${host.includes(":") ? `[${host}]` : host}:${port}`);
 }
 
 /** The rules for hosts that the operator has not allowed. */

@@ -13,6 +13,7 @@ export const EVENT_NAMES = [
   "session.disconnected",
   "session.qr",
   "session.passkey",
+  "session.restricted",
   "message.echo",
   "message.edited",
   "message.deleted",
@@ -139,6 +140,14 @@ export interface SessionPasskeyData {
   expiresAt: string;
 }
 
+/** Beyond the specification: the network lets the account start no new chats, or lets it again. */
+export interface SessionRestrictedData {
+  active: boolean;
+  /** As the network names it. */
+  kind: string;
+  until: string | null;
+}
+
 /** Beyond the specification: the deliveries of a webhook keep failing, or its target asked to be left alone (410). */
 export interface WebhookFailingData {
   webhookId: string;
@@ -168,6 +177,7 @@ export type EventBody =
   | { event: "session.disconnected"; data: SessionDisconnectedData }
   | { event: "session.qr"; data: SessionQrData }
   | { event: "session.passkey"; data: SessionPasskeyData }
+  | { event: "session.restricted"; data: SessionRestrictedData }
   | { event: "message.echo"; data: MessageEchoData }
   | { event: "message.edited"; data: MessageEditedData }
   | { event: "message.deleted"; data: MessageDeletedData }

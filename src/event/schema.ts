@@ -19,6 +19,7 @@ import type {
   SessionDisconnectedData,
   SessionPasskeyData,
   SessionQrData,
+  SessionRestrictedData,
   WebhookFailingData,
   WebhookTestData,
 } from "./event.ts";
@@ -135,6 +136,12 @@ const SessionPasskey: z.ZodType<SessionPasskeyData> = z.object({
   expiresAt: Time,
 });
 
+const SessionRestricted: z.ZodType<SessionRestrictedData> = z.object({
+  active: z.boolean().describe("False when the account may start new chats again"),
+  kind: z.string().describe("As the network names it"),
+  until: Time.nullable(),
+});
+
 const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
   webhookId: z.string(),
   url: z.string(),
@@ -165,6 +172,11 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     version: 1,
     summary: "Beyond the specification: the account asks for its passkey before it is linked.",
     data: SessionPasskey,
+  },
+  "session.restricted": {
+    version: 1,
+    summary: "Beyond the specification: the network lets the account start no new chats, or lets it again.",
+    data: SessionRestricted,
   },
   "message.echo": {
     version: 1,

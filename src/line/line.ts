@@ -14,7 +14,7 @@
  * | logged_out   | the link is gone: a new one begins with the owner's `reconnect`                           |
  */
 
-import type { PasskeyRequest } from "../whatsapp/connection.ts";
+import type { PasskeyRequest, Restriction } from "../whatsapp/connection.ts";
 
 /** The session states of the specification. */
 export const LINE_STATUSES = ["initializing", "qr", "pairing", "connected", "disconnected", "logged_out"] as const;
@@ -34,6 +34,7 @@ export const LINE_TRIGGERS = [
   "replaced", // 440: another client took the place
   "refused", // the network does not want this login or link, now or ever
   "link_expired", // nobody scanned or typed in time
+  "noted", // something beside its state was learned
   "paused", // the owner's `disconnect`
   "logged_out", // unlinked by the owner here, or on the phone
 ] as const;
@@ -54,6 +55,7 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     replaced: "disconnected",
     link_expired: "disconnected",
     refused: "disconnected",
+    noted: "initializing",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -67,6 +69,7 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     reopening: "initializing",
     link_expired: "disconnected",
     refused: "disconnected",
+    noted: "qr",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -80,6 +83,7 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     reopening: "initializing",
     link_expired: "disconnected",
     refused: "disconnected",
+    noted: "pairing",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -89,6 +93,7 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     reopening: "disconnected",
     replaced: "disconnected",
     refused: "disconnected",
+    noted: "connected",
     paused: "disconnected",
     logged_out: "logged_out",
   },
@@ -101,12 +106,14 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
     reopening: "disconnected",
     replaced: "disconnected",
     refused: "disconnected",
+    noted: "disconnected",
     paused: "disconnected",
     logged_out: "logged_out",
   },
   logged_out: {
     booted: "logged_out",
     linking: "initializing",
+    noted: "logged_out",
     paused: "logged_out",
     logged_out: "logged_out",
   },
@@ -140,6 +147,10 @@ export interface Line {
   pairingCode: string | null;
   /** What a person has to do with the account's passkey before the link goes on; null when nothing. */
   passkey: PasskeyRequest | null;
+  /** The line's own way out: sealed, for its login, and as it may be shown; null for none. */
+  proxy: { sealed: Uint8Array; shown: string } | null;
+  /** What the account is under: it may start no new chats; null when it may. */
+  restriction: Restriction | null;
   /** True from pair-success to log-out: a send is accepted although the line may be offline. */
   linked: boolean;
   /** Why it is not connected, one sentence; null when connected. */
@@ -153,8 +164,11 @@ export interface Line {
 export const NOTHING_TO_LINK = { qr: null, pairingCode: null, passkey: null } as const;
 
 /** A line as it is created: wanted connected, nothing known yet. */
-export function newLine(fields: Pick<Line, "id" | "accountId" | "name" | "pairingPhone" | "createdAt">): Line {
+export function newLine(
+  fields: Pick<Line, "id" | "accountId" | "name" | "pairingPhone" | "createdAt"> & Partial<Pick<Line, "proxy">>,
+): Line {
   return {
+    proxy: null,
     ...fields,
     wanted: "connected",
     generation: 1,
@@ -165,6 +179,7 @@ export function newLine(fields: Pick<Line, "id" | "accountId" | "name" | "pairin
     qr: null,
     pairingCode: null,
     passkey: null,
+    restriction: null,
     linked: false,
     reason: null,
     lastUsed: fields.createdAt,

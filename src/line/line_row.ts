@@ -90,12 +90,25 @@ function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null 
   if (qr) return { ...of, event: "session.qr", data: { qr } };
   if (after.passkey && !isSamePasskey(before.passkey, after.passkey)) {
     const { stage, expiresAt } = after.passkey;
-    return { ...of, event: "session.passkey", data: { stage, expiresAt: new Date(expiresAt).toISOString() } };
+    return { ...of, event: "session.passkey", data: { stage, expiresAt: isoTime(expiresAt) } };
+  }
+  if (!isSameRestriction(before.restriction, after.restriction)) {
+    const { kind = before.restriction?.kind ?? "", until = null } = after.restriction ?? {};
+    const data = { active: after.restriction !== null, kind, until: until === null ? null : isoTime(until) };
+    return { ...of, event: "session.restricted", data };
   }
   if (before.status === after.status) return null;
   if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
   if (after.status !== "disconnected" && after.status !== "logged_out") return null;
   return { ...of, event: "session.disconnected", data: { status: after.status, reason: after.reason ?? "" } };
+}
+
+function isSameRestriction(one: Line["restriction"] = null, other: Line["restriction"] = null): boolean {
+  return one?.kind === other?.kind && one?.until === other?.until;
+}
+
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
 }
 
 function isSamePasskey(one: Line["passkey"], other: Line["passkey"]): boolean {

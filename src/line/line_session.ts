@@ -8,14 +8,18 @@ import type { EventLog } from "../event/log.ts";
 import type { MessageError } from "../message/message.ts";
 import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
+import type { Seal } from "../store/seal.ts";
 import type {
   CloseReason,
   Connection,
   ConnectionEvents,
   Network,
+  OpenOptions,
   OwnIdentity,
   PasskeyRequest,
+  Restriction,
 } from "../whatsapp/connection.ts";
+import { BackOff } from "./back_off.ts";
 import { DELETED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
@@ -24,15 +28,9 @@ import { Runner, type RunnerDeps } from "./runner.ts";
 export interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
   events: EventLog;
   network: Network;
+  seal: Pick<Seal, "open">;
 }
 
-/** First pause after a lost connection; doubled each time, with jitter from half to whole. */
-const BACK_OFF_MS = 1_000;
-const MAX_BACK_OFF_MS = 60_000;
-/** A connection that lasted this long ends the series of failures. */
-const STABLE_AFTER_MS = 10_000;
-/** 515 means "connect again at once"; more than this many in a row, and it is trouble like any other. */
-const RESTARTS_AT_ONCE = 3;
 /** How often a fresh QR or code is made before the line waits for somebody to ask; a round of QRs lasts some 160 s. */
 const LINK_ROUNDS = 5;
 /** How long a pause or log-out may take on the network, and a line that is offline to come up for its log-out. */
@@ -63,7 +61,7 @@ export class LineSession implements Service {
   #ended: Connection | null = null;
   /** When the present connection logged in; null before. */
   #openedAt: number | null = null;
-  #failures = 0;
+  readonly #backOff: BackOff;
   #linkRounds = 0;
   #cancelRetry: () => void = () => {};
   #stopped: Promise<void> | null = null;
@@ -72,10 +70,16 @@ export class LineSession implements Service {
   constructor(deps: LineSessionDeps, line: { id: string; accountId: string }, changed: () => void) {
     this.lineId = line.id;
     this.#deps = deps;
+    this.#backOff = new BackOff(deps.runtime.random);
     this.#changed = changed;
     this.#receiver = new Receiver(deps, line);
     this.#row = new LineRow(deps, { lineId: line.id, signal: this.#stopping.signal, changed });
     this.runner = new Runner(deps, { lineId: line.id, suspect: (connection) => this.#suspect(connection) });
+  }
+
+  /** When the present connection logged in, Unix ms; null while there is none that did. */
+  get connectedSince(): number | null {
+    return this.#openedAt;
   }
 
   /** The connection, logged in or not: the one that a link is completed on. */
@@ -162,7 +166,7 @@ export class LineSession implements Service {
     if (!line || line.observedGeneration === line.generation) return;
     const observed = { observedGeneration: line.generation, halted: false, ...NOTHING_TO_LINK };
     this.#cancelRetry();
-    this.#failures = 0;
+    this.#backOff.reset();
     this.#linkRounds = 0;
     switch (line.wanted) {
       case "connected":
@@ -175,7 +179,12 @@ export class LineSession implements Service {
         return await this.#row.change("paused", { ...observed, reason: "The owner disconnected it." });
       case "logged_out":
         await this.#unlink(line);
-        await this.#row.change("logged_out", { ...observed, linked: false, reason: "The owner logged it out." });
+        await this.#row.change("logged_out", {
+          ...observed,
+          linked: false,
+          restriction: null,
+          reason: "The owner logged it out.",
+        });
         return await this.#endQueue(LOGGED_OUT);
       case "deleted":
         await this.#unlink(line);
@@ -190,7 +199,7 @@ export class LineSession implements Service {
 
   // What the network says
 
-  #open(line: Pick<Line, "pairingPhone">): void {
+  #open(line: Line): void {
     if (this.#stopping.signal.aborted) return;
     this.#openedAt = null;
     let opened: Connection | null = null;
@@ -204,6 +213,7 @@ export class LineSession implements Service {
         hear(() => this.#row.change("code", { ...NOTHING_TO_LINK, pairingCode: code, reason: null })),
       passkey: (request) => hear(() => this.#passkey(request)),
       linked: (identity) => hear(() => this.#linked(identity)),
+      restricted: (restriction) => hear(() => this.#restricted(restriction)),
       open: (identity) => hear(() => this.#opened(identity)),
       closed: (reason) => {
         this.#ended = opened;
@@ -213,12 +223,24 @@ export class LineSession implements Service {
       ...this.#incoming(),
     };
     try {
-      opened = this.#deps.network.open({ lineId: this.lineId, pairingPhone: line.pairingPhone }, events);
+      opened = this.#deps.network.open({
+        lineId: this.lineId,
+        ...this.#openOptions(line),
+      }, events);
       this.#connection = opened;
     } catch (error) {
       this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a connection could not be opened");
       this.#retryLater();
     }
+  }
+
+  /** Throws SealError. */
+  #openOptions({ pairingPhone, restriction, proxy }: Line): Omit<OpenOptions, "lineId"> {
+    return {
+      pairingPhone,
+      restriction: restriction ?? null,
+      proxy: proxy ? new TextDecoder().decode(this.#deps.seal.open(proxy.sealed)) : null,
+    };
   }
 
   #incoming(): Pick<ConnectionEvents, "message" | "receipt"> {
@@ -234,9 +256,15 @@ export class LineSession implements Service {
     await this.#row.change("passkey", { ...NOTHING_TO_LINK, passkey, reason: passkeyReason(passkey) });
   }
 
+  /** Cold messages wait until it ends, or they expire. */
+  async #restricted(restriction: Restriction | null): Promise<void> {
+    await this.#row.change("noted", { restriction });
+    this.runner.wake();
+  }
+
   async #linked({ phone }: OwnIdentity): Promise<void> {
     this.#linkRounds = 0;
-    this.#failures = 0;
+    this.#backOff.reset();
     await this.#row.change("linked", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
   }
 
@@ -254,7 +282,7 @@ export class LineSession implements Service {
     const lasted = this.#openedAt === null ? 0 : this.#deps.runtime.clock.now() - this.#openedAt;
     this.#connection = null;
     this.#openedAt = null;
-    if (lasted >= STABLE_AFTER_MS) this.#failures = 0;
+    this.#backOff.ended(lasted);
     const level = kind === "untrusted" ? "warn" : "info";
     this.#deps.runtime.log[level]({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
     const none = { ...NOTHING_TO_LINK, reason };
@@ -263,7 +291,7 @@ export class LineSession implements Service {
     switch (kind) {
       case "restart":
         await this.#row.change("reopening", none);
-        if (++this.#failures <= RESTARTS_AT_ONCE) return this.#open(line);
+        if (this.#backOff.restartsAtOnce()) return this.#open(line);
         return this.#retryLater();
       case "replaced":
         return await this.#row.change("replaced", { ...none, halted: true });
@@ -272,7 +300,7 @@ export class LineSession implements Service {
         return retryAfterMs == null ? undefined : this.#retryAfter(retryAfterMs);
       case "logged_out":
         await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
-        await this.#row.change("logged_out", { ...none, linked: false, halted: true });
+        await this.#row.change("logged_out", { ...none, linked: false, restriction: null, halted: true });
         return await this.#endQueue(LOGGED_OUT);
       case "link_expired":
         if (++this.#linkRounds >= LINK_ROUNDS) return await this.#row.change("link_expired", { ...none, halted: true });
@@ -303,9 +331,7 @@ export class LineSession implements Service {
   // What it does about it
 
   #retryLater(): void {
-    const { random } = this.#deps.runtime;
-    const whole = Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** Math.min(this.#failures++, 10));
-    this.#retryAfter(random.between(whole / 2, whole));
+    this.#retryAfter(this.#backOff.next());
   }
 
   #retryAfter(pauseMs: number): void {
@@ -336,23 +362,27 @@ export class LineSession implements Service {
       await this.#within(CLOSE_WITHIN_MS, connection.logout());
     } else {
       await this.#close();
-      if (line.linked) await this.#comeUpToUnlink();
+      if (line.linked) await this.#comeUpToUnlink(line);
     }
     await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
   }
 
   /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
-  async #comeUpToUnlink(): Promise<void> {
+  async #comeUpToUnlink(line: Line): Promise<void> {
     const { promise: up, resolve } = Promise.withResolvers<boolean>();
-    const connection = this.#deps.network.open({ lineId: this.lineId, pairingPhone: null }, {
-      qr: () => resolve(false),
-      pairingCode: () => resolve(false),
-      passkey: () => resolve(false),
-      linked: () => {},
-      open: () => resolve(true),
-      closed: () => resolve(false),
-      ...this.#incoming(),
-    });
+    const connection = this.#deps.network.open(
+      { lineId: this.lineId, ...this.#openOptions(line), pairingPhone: null },
+      {
+        qr: () => resolve(false),
+        pairingCode: () => resolve(false),
+        passkey: () => resolve(false),
+        linked: () => {},
+        restricted: () => {},
+        open: () => resolve(true),
+        closed: () => resolve(false),
+        ...this.#incoming(),
+      },
+    );
     const { signal } = this.#stopping;
     signal.addEventListener("abort", () => resolve(false), { once: true });
     const inTime = await settledWithin(this.#deps.runtime.clock, UNLINK_WITHIN_MS, up);

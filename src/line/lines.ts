@@ -1,19 +1,26 @@
 /** The lines as the HTTP floor uses them: it writes what is wanted, sessions bring it about (promise 5). */
 import type { Accounts } from "../account/account.ts";
-import { notFound, Problem } from "../errors.ts";
+import { EgressError } from "../egress/egress_error.ts";
+import { readProxy, shownProxy } from "../egress/proxy.ts";
+import { PROXY_SCHEMES, type SafeFetch, urlOf } from "../egress/safe_fetch.ts";
+import { invalid, notFound, Problem } from "../errors.ts";
+import type { Seal } from "../store/seal.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
+import { LineQueue } from "../message/queue.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import {
   type Connection,
+  type ConnectionHealth,
   type Group,
   type NumberCheck,
   type PasskeyAssertion,
   PasskeyNotRequested,
   PasskeyRefused,
   type PasskeyRequest,
+  type Restriction,
 } from "../whatsapp/connection.ts";
 import { DELETED_REASON, type Line, type LineStatus, newLine, NOTHING_TO_LINK, type Wanted } from "./line.ts";
 import { qrDataUrl } from "./line_row.ts";
@@ -45,6 +52,13 @@ export interface Lines {
   forSending(accountId: string, lineId: string | null): Promise<Row<Line>>;
   /** The row of the line is not any more what it was. */
   changed(lineId: string): void;
+  /**
+   * Changes the name, or the way out; a line that is wanted connected then comes up on the new one. What is undefined
+   * stays. Throws Problem not_found, validation_failed.
+   */
+  update(accountId: string, lineId: string, changes: { name?: string; proxy?: string | null }): Promise<Line>;
+  /** Signs of life; asks the network where the line is connected. Throws not_found. */
+  health(accountId: string, lineId: string): Promise<LineHealth>;
   /** What the account's passkey is asked for now. Throws not_found when it is not. */
   passkey(accountId: string, lineId: string): Promise<PasskeyRequest>;
   /**
@@ -60,9 +74,20 @@ export interface Lines {
   groups(accountId: string, lineId: string): Promise<Group[]>;
 }
 
+export interface LineHealth {
+  /** Null while there is no connection. */
+  connection: ConnectionHealth | null;
+  /** Unix ms; null while it is not logged in. */
+  connectedSince: number | null;
+  restriction: Restriction | null;
+  queue: { waiting: number; oldestSeconds: number };
+}
+
 export interface NewLineOptions {
   name: string;
   pairingPhone: string | null;
+  /** `socks5://user:password@host:port`, `http://…`, `https://…`; none if left out. */
+  proxy?: string | null;
   /** Adds what is to be written with the line or not at all; called anew for each try. */
   commitWith?: (change: Change, line: Line) => void;
 }
@@ -78,7 +103,9 @@ export interface LinesDeps {
   kv: Kv;
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
-  supervisor: Pick<Supervisor, "reconcile" | "watch" | "connection" | "present">;
+  seal: Pick<Seal, "seal">;
+  safeFetch: Pick<SafeFetch, "vet">;
+  supervisor: Pick<Supervisor, "reconcile" | "watch" | "connection" | "connectedSince" | "present">;
 }
 
 /** What is to be said of a line when its row is gone. */
@@ -97,7 +124,7 @@ const REACHED: Readonly<Record<Wanted, readonly LineStatus[]>> = {
   deleted: [],
 };
 
-export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lines {
+export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }: LinesDeps): Lines {
   // Concurrent requests for a line share one read of it, which is as fresh as one each.
   const sharedGet = shareReads(kv);
   /** Lines as they were last read for sending. */
@@ -138,8 +165,23 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     throw new Problem("no_connected_session", "The account has no connected session to send from.");
   }
 
+  /** Throws Problem validation_failed. */
+  async function proxyOf(text: string | null): Promise<Line["proxy"]> {
+    if (text === null) return null;
+    try {
+      const address = readProxy(text);
+      await safeFetch.vet(urlOf(address).href, PROXY_SCHEMES);
+      return { sealed: seal.seal(new TextEncoder().encode(text)), shown: shownProxy(address) };
+    } catch (error) {
+      throw error instanceof EgressError ? invalid("proxy", error.message) : error;
+    }
+  }
+
   /** The commit that makes a line. Throws Problem session_limit_reached. */
-  async function creationOf(accountId: string, { name, pairingPhone, commitWith }: NewLineOptions) {
+  async function creationOf(
+    accountId: string,
+    { name, pairingPhone, proxy, commitWith }: Omit<NewLineOptions, "proxy"> & Pick<Line, "proxy">,
+  ) {
     const caller = await accounts.caller(accountId);
     if (!caller) throw notFound("account");
     const count = await kv.get(lineKeys.lineCount(accountId));
@@ -151,7 +193,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
       );
     }
     const createdAt = runtime.clock.now();
-    const line = newLine({ id: runtime.ids.next("ses"), accountId, name, pairingPhone, createdAt });
+    const line = newLine({ id: runtime.ids.next("ses"), accountId, name, pairingPhone, proxy, createdAt });
     const change = new Change().check(count).set(lineKeys.lineCount(accountId), (count.value ?? 0) + 1)
       .checkAbsent(lineKeys.line(line.id)).set(lineKeys.line(line.id), line)
       .set(lineKeys.lineOfAccount(accountId, createdAt, line.id), line.id);
@@ -202,7 +244,7 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
     return await until(
       lineId,
       written,
-      (line) => line.observedGeneration >= written.generation && (REACHED[wanted].includes(line.status) || line.halted),
+      (line) => isReached(line, written),
     );
   }
 
@@ -235,7 +277,9 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
 
   return {
     async create(accountId, options) {
-      const line = await counting.add(accountId, () => retryOnConflict(kv, () => creationOf(accountId, options)));
+      const proxy = await proxyOf(options.proxy ?? null);
+      const creation = () => creationOf(accountId, { ...options, proxy });
+      const line = await counting.add(accountId, () => retryOnConflict(kv, creation));
       supervisor.reconcile(line);
       return line;
     },
@@ -279,6 +323,41 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
 
     changed: (lineId) => void sendable.delete(lineId),
 
+    async update(accountId, lineId, { name, proxy }) {
+      const changed = proxy === undefined ? {} : { proxy: await proxyOf(proxy) };
+      const line = await retryOnConflict<Line>(kv, async () => {
+        const slot = await row(accountId, lineId);
+        const comesUpAnew = proxy !== undefined && slot.value.wanted === "connected";
+        const line: Line = {
+          ...slot.value,
+          ...changed,
+          ...(name === undefined ? {} : { name }),
+          generation: slot.value.generation + (comesUpAnew ? 1 : 0),
+        };
+        sendable.delete(lineId);
+        return { change: new Change().check(slot).set(lineKeys.line(lineId), line), result: line };
+      });
+      supervisor.reconcile(line);
+      return await used(await until(lineId, line, (now) => isReached(now, line)));
+    },
+
+    async health(accountId, lineId) {
+      const { value: { restriction } } = await row(accountId, lineId);
+      const queue = new LineQueue(kv, lineId);
+      let waiting = 0;
+      for await (const _ of queue.rows()) waiting++;
+      const oldest = await queue.head();
+      return {
+        connection: await supervisor.present(lineId)?.health() ?? null,
+        connectedSince: supervisor.connectedSince(lineId),
+        restriction: restriction ?? null,
+        queue: {
+          waiting,
+          oldestSeconds: oldest ? Math.max(0, Math.floor((runtime.clock.now() - oldest.createdAt) / 1000)) : 0,
+        },
+      };
+    },
+
     async passkey(accountId, lineId) {
       const { value: { passkey } } = await row(accountId, lineId);
       if (!passkey) throw notFound("passkey request");
@@ -294,4 +373,9 @@ export function makeLines({ kv, runtime, accounts, supervisor }: LinesDeps): Lin
 
     groups: async (accountId, lineId) => await (await connectionOf(accountId, lineId)).groups(),
   };
+}
+
+/** Whether the line is where it was wanted when this was written, or has come to a halt on its way. */
+function isReached(now: Line, { generation, wanted }: Line): boolean {
+  return now.observedGeneration >= generation && (REACHED[wanted].includes(now.status) || now.halted);
 }

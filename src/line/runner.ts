@@ -53,6 +53,8 @@ const TROUBLE_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
 /** How long a connection may take over the departure of one message. */
 const SEND_DEADLINE_MS = 120_000;
+/** How far behind messages that have to wait the next that may leave is looked for. */
+const MOST_HELD = 500;
 /** How many messages of an ended line fail at once. */
 const ENDING_AT_ONCE = 50;
 
@@ -138,8 +140,9 @@ export class Runner implements Service {
   /** A message that was on its way when the last process ended is queued again, in its place, under its network id. */
   async #recover(): Promise<void> {
     await this.#checkClock();
-    const head = await this.#queue.head();
-    if (head?.status !== "processing") return;
+    // It may stand behind others that have to wait.
+    const head = (await this.#queue.first(MOST_HELD)).find(({ status }) => status === "processing");
+    if (!head) return;
     if (head.attempts < MAX_ATTEMPTS_WITH_CRASHES) await this.#deps.recorder.requeued(head.id, "again");
     else await this.#deps.recorder.failed(head.id, UNACKNOWLEDGED);
   }
@@ -160,7 +163,7 @@ export class Runner implements Service {
     const flow = this.#flow;
     if (flow.kind !== "open") await this.#preparation.end();
     if (flow.kind === "ended") return await this.#fail(flow.error);
-    const message = await this.#queue.head();
+    const message = await this.#next(flow);
     if (!message) {
       this.#preparation.drop();
       return Infinity;
@@ -195,6 +198,19 @@ export class Runner implements Service {
       return 0;
     }
     return await this.#dispatch(message, { connection: flow.connection, ready, delays, pacing });
+  }
+
+  /**
+   * The message whose turn it is. While the account may start no new chats, those to new ones let others pass; null when
+   * nothing can leave: what ends the restriction wakes the line, and what expires meanwhile is found by the sweep.
+   */
+  async #next(flow: Flow): Promise<Message | null> {
+    const head = await this.#queue.head();
+    if (head === null || flow.kind !== "open") return head;
+    const mayPass = async (message: Message) => isProved(message) || await flow.connection.allows(message.to);
+    if (await mayPass(head)) return head;
+    for (const message of await this.#queue.first(MOST_HELD)) if (await mayPass(message)) return message;
+    return null;
   }
 
   /** Fails what waits, some at a time, because the link is gone. */
@@ -248,6 +264,10 @@ export class Runner implements Service {
         this.#retryAt = last ? 0 : answeredAt + (RETRY_AFTER_MS[dispatched.attempts - 1] ?? 0);
         return 0;
       }
+      case "restricted":
+        // No attempt: it waits with the other cold ones, under its id.
+        await this.#record(() => recorder.requeued(message.id, "hold", departed));
+        return 0;
       case "hold":
         await this.#record(() => recorder.requeued(message.id, "hold", this.#keepPacing(pacing)));
         this.#retryAt = answeredAt + TROUBLE_PAUSE_MS;

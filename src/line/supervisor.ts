@@ -65,6 +65,11 @@ export class Supervisor implements Service {
     this.#sessions.get(lineId)?.runner.queueChanged();
   }
 
+  /** When the line logged in, Unix ms; null while it is not. */
+  connectedSince(lineId: string): number | null {
+    return this.#sessions.get(lineId)?.connectedSince ?? null;
+  }
+
   /** The line's connection, logged in or not. */
   present(lineId: string): Connection | null {
     return this.#sessions.get(lineId)?.present ?? null;

@@ -4,23 +4,36 @@ import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
+import type { Network } from "../whatsapp/connection.ts";
 
 /** Waiting retries are counted up to here: more is trouble enough, and each costs a row. */
 const MOST_RETRIES_COUNTED = 10_000;
 
 export interface GaugeSources {
   kv: Kv;
+  network: Pick<Network, "webVersion">;
   lines: { countByStatus(): Readonly<Record<LineStatus, number>> };
   queuedCount: QueuedCount;
   /** Open ones of clients. */
   connections(): number;
 }
 
-export function addGauges(metrics: Metrics, { kv, lines, queuedCount, connections }: GaugeSources): void {
+export function addGauges(
+  metrics: Metrics,
+  { kv, network, lines, queuedCount, connections }: GaugeSources,
+): void {
   metrics.gaugeBy("status", {
     name: "paloma_lines",
     help: "Lines by status",
     read: () => lines.countByStatus(),
+  });
+  metrics.gaugeBy("version", {
+    name: "paloma_whatsapp_web_version",
+    help: "1 for the version of WhatsApp Web that is announced",
+    read() {
+      const announced = network.webVersion();
+      return announced ? { [`${announced.version} (${announced.source})`]: 1 } : {};
+    },
   });
   metrics.gauge("paloma_messages_queued", "Messages that wait in the queues of all lines", queuedCount);
   metrics.gauge(

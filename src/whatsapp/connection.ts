@@ -21,12 +21,18 @@ export interface Network {
    * nothing is. Throws StoreError.
    */
   recall(lineId: string, networkId: string): Promise<Recalled | null>;
+  /** The version of the network's web client that was announced last, and where it is from; null before the first. */
+  webVersion(): { version: string; source: string } | null;
   /** Drops rows of the engine's own whose time is over. Returns how many. */
   sweep(): Promise<number>;
 }
 
 export interface OpenOptions {
   lineId: string;
+  /** What the account is known to be under since an earlier connection. */
+  restriction: Restriction | null;
+  /** The line's own way out, with its login; null for none. There is no other while it is set. */
+  proxy: string | null;
   /** Link by code for this number (digits) when the line is not linked yet; null links by QR. */
   pairingPhone: string | null;
 }
@@ -42,6 +48,8 @@ export interface ConnectionEvents {
   linked(identity: OwnIdentity): void;
   /** Logged in: ready to send; messages missed while offline are coming in. */
   open(identity: OwnIdentity): void;
+  /** The account may not start new chats for now; null: it may again. */
+  restricted(restriction: Restriction | null): void;
   /** The connection has ended; the last event. */
   closed(reason: CloseReason): void;
   /**
@@ -82,6 +90,38 @@ export interface PasskeyAssertion {
   clientExtensionResults: Record<string, unknown>;
 }
 
+/** The network lets the account go on with its chats, and start no new ones. */
+export interface Restriction {
+  /** As the network names it. */
+  kind: string;
+  /** Unix ms; null where the network does not tell. */
+  until: number | null;
+}
+
+/** How many chats the account may start. */
+export interface NewChats {
+  used: number;
+  limit: number;
+  /** Unix ms. */
+  resetsAt: number | null;
+}
+
+/** Signs of life of a connection; times are Unix ms, null for what has not happened. */
+export interface ConnectionHealth {
+  lastFrameAt: number | null;
+  /** A message came. */
+  lastReceivedAt: number | null;
+  /** The network acknowledged a message. */
+  lastSentAt: number | null;
+  /** How long the network took to answer just now; null when it did not. */
+  pingMs: number | null;
+  newChats: NewChats | null;
+  /** Messages of this connection that could not be read at first. */
+  undecryptable: number;
+  /** The version of the network's web client that is announced. */
+  webVersion: string;
+}
+
 export interface OwnIdentity {
   /** Digits. */
   phone: string;
@@ -116,6 +156,10 @@ export interface Connection {
    * An abort ends what it still does; what it resolves to is then nobody's concern.
    */
   prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared>;
+  /** Whether the network lets a message to this recipient through: not to a new chat while the account is restricted. */
+  allows(to: string): Promise<boolean>;
+  /** Never rejects. */
+  health(): Promise<ConnectionHealth>;
   /** Gives the network the signed challenge. Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
   signPasskey(assertion: PasskeyAssertion): Promise<void>;
   /** The codes here and on the phone are the same. Throws as signPasskey does. */
@@ -223,6 +267,8 @@ export type SendOutcome =
   | { kind: "retry"; detail: string }
   /** Not connected: nothing was tried. */
   | { kind: "hold"; detail: string }
+  /** The account may start no new chats for now: it waits until it may, and is not tried again before. */
+  | { kind: "restricted"; detail: string }
   /** It may have left, the ack did not come: the same id again after the reconnect. */
   | { kind: "unknown"; detail: string };
 

@@ -135,14 +135,16 @@ export class ApiWorld implements ApiStage {
       delays: () => Promise.resolve(delays),
       events,
       media: { take: () => Promise.resolve(null) },
+      seal,
       network: this.network,
     });
     const safeFetch: SafeFetch = {
       ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),
       fetch: () => Promise.reject(new EgressError("unreachable", "there is no network here")),
+      proxy: () => Promise.reject(new Error("no proxies here")),
     };
     const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
-    const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor });
+    const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor, seal, safeFetch });
     const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
     this.services = {
       runtime,

@@ -84,7 +84,7 @@ export async function withScene(
       return engine.network;
     },
     open({ pairingPhone = null, events = new LineEvents() } = {}) {
-      const connection = engine.network.open({ lineId: LINE, pairingPhone }, events);
+      const connection = engine.network.open({ lineId: LINE, pairingPhone, restriction: null, proxy: null }, events);
       connections.add(connection);
       return { connection, events };
     },

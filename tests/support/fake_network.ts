@@ -4,6 +4,7 @@ import {
   type CloseReason,
   type Connection,
   type ConnectionEvents,
+  type ConnectionHealth,
   type Group,
   type Network,
   NetworkTimeout,
@@ -92,6 +93,10 @@ export class FakeNetwork implements Network {
   }
 
   /** The process that used it has died: nothing it opened is heard any more. */
+  webVersion() {
+    return { version: "2.3000.1", source: "setting" };
+  }
+
   sweep(): Promise<number> {
     return Promise.resolve(0);
   }
@@ -171,6 +176,15 @@ export class FakeConnection implements Connection {
     if (outcome === null) return await new Promise((resolve) => this.#waiting.push(resolve));
     await pause(this.#network.answerMs());
     return outcome;
+  }
+
+  allows(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  health(): Promise<ConnectionHealth> {
+    const unknown = { lastFrameAt: null, lastReceivedAt: null, lastSentAt: null, pingMs: null, newChats: null };
+    return Promise.resolve({ ...unknown, undecryptable: 0, webVersion: "2.3000.1" });
   }
 
   signPasskey(): Promise<void> {

@@ -6,12 +6,14 @@ import type {
   OwnIdentity,
   PasskeyRequest,
   Receipt,
+  Restriction,
 } from "../../src/whatsapp/connection.ts";
 
 export type Reported =
   | { event: "qr"; text: string }
   | { event: "pairingCode"; code: string }
   | { event: "passkey"; request: PasskeyRequest | null }
+  | { event: "restricted"; restriction: Restriction | null }
   | { event: "linked"; identity: OwnIdentity }
   | { event: "open"; identity: OwnIdentity }
   | { event: "closed"; reason: CloseReason }
@@ -40,6 +42,9 @@ export class LineEvents implements ConnectionEvents {
   }
   passkey(request: PasskeyRequest | null): void {
     this.#add({ event: "passkey", request });
+  }
+  restricted(restriction: Restriction | null): void {
+    this.#add({ event: "restricted", restriction });
   }
   linked(identity: OwnIdentity): void {
     this.#add({ event: "linked", identity });

@@ -32,6 +32,12 @@ export interface WorldOptions {
   sessions?: number;
 }
 
+/** What is sealed here is as it was. */
+const SEAL = {
+  seal: (plain: Uint8Array) => new Uint8Array(plain),
+  open: (sealed: Uint8Array) => new Uint8Array(sealed),
+};
+
 export class World {
   readonly runtime: TestRuntime;
   readonly network: FakeNetwork;
@@ -98,6 +104,7 @@ export class World {
       files,
       fetchPreview: () => Promise.resolve(null),
       fetchAttachment: (message, signal) => this.fetchAttachment(message, signal),
+      seal: SEAL,
       network: this.network,
       media: this.media,
       delays: () => Promise.resolve(this.delays),
@@ -108,6 +115,8 @@ export class World {
       runtime: this.runtime,
       accounts: { caller: () => Promise.resolve(caller) },
       supervisor: this.supervisor,
+      seal: SEAL,
+      safeFetch: { vet: () => Promise.resolve() },
     });
     this.cancel = makeCancel({ kv, recorder, dequeued: (lineId) => this.supervisor.queueChanged(lineId) });
     await this.supervisor.start();

@@ -13,6 +13,7 @@ import { addMessages, messageRoutes } from "./messages.ts";
 import { addQueue, queueRoutes } from "./queue.ts";
 import { addSends, sendRoutes } from "./sends/sends.ts";
 import { addPasskey, passkeyRoutes } from "./passkey.ts";
+import { addSessionHealth, sessionHealthRoutes } from "./session_health.ts";
 import { addSessions, sessionRoutes } from "./sessions.ts";
 import { addWebhooks, webhookRoutes } from "./webhooks.ts";
 
@@ -25,6 +26,7 @@ interface Resource {
 const RESOURCES: readonly Resource[] = [
   { routes: sessionRoutes, add: addSessions },
   { routes: passkeyRoutes, add: addPasskey },
+  { routes: sessionHealthRoutes, add: addSessionHealth },
   { routes: contactRoutes, add: addContacts },
   { routes: groupRoutes, add: addGroups },
   { routes: queueRoutes, add: addQueue },

@@ -4,8 +4,13 @@ import { type Line, LINE_STATUSES } from "../../line/line.ts";
 import type { Lines } from "../../line/lines.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, PhoneNumber, Timestamp } from "../api/schemas.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+
+export const Restriction = z.object({
+  kind: z.string().openapi({ description: "As the network names it", example: "DEFAULT" }),
+  until: Timestamp.nullable(),
+}).openapi("Restriction", { description: "The account may go on with its chats, and start no new ones" });
 
 export const Session = z.object({
   _id: idOf("session", "ses"),
@@ -21,8 +26,20 @@ export const Session = z.object({
     description: "Beyond the specification: set while the account asks for its passkey, see `GET …/passkey`",
     example: null,
   }),
+  restriction: Restriction.nullable().openapi({ example: null }),
+  proxy: z.string().nullable().openapi({ description: "The line's own way out, without its login", example: null }),
   reason: z.string().nullable().openapi({ description: "Why it is not connected; null when it is", example: null }),
 }).openapi("Session");
+
+const Name = z.string().min(1).max(100).regex(/\S/, "must have a character that can be seen").openapi({
+  example: "Support line",
+});
+
+const Proxy = z.string().min(1).max(512).nullish().openapi({
+  description: "The line's own way out, `socks5://user:password@host:port`, `http://…` or `https://…`: everything of " +
+    "the line goes through it and nothing past it; null for none",
+  example: undefined,
+});
 
 const LinkingResult = z.object({
   status: z.enum(LINE_STATUSES),
@@ -34,15 +51,16 @@ const LinkingResult = z.object({
 }).openapi("LinkingResult");
 
 const NewSession = z.strictObject({
-  name: z.string().min(1).max(100).regex(/\S/, "must have a character that can be seen").openapi({
-    example: "Support line",
-  }),
+  name: Name,
   pairingPhone: PhoneNumber.nullish().openapi({
     description: "Digits with country code; links by a pairing code instead of a QR",
     // None: whoever tries the form as it stands expects a QR.
     example: undefined,
   }),
+  proxy: Proxy,
 }).openapi("NewSession");
+
+const SessionChange = z.strictObject({ name: Name.optional(), proxy: Proxy }).openapi("SessionChange");
 
 const params = idParams("session", "ses");
 const one = { description: "The session", schema: z.object({ data: Session }) };
@@ -72,6 +90,18 @@ const createSession = route({
   repeats: "handler",
   answers: { 201: { ...one, description: "The new session" } },
   problems: ["session_limit_reached"],
+});
+
+const updateSession = route({
+  ...ofOne,
+  method: "patch",
+  path: "/v1/sessions/{id}",
+  operationId: "updateSession",
+  summary: "Rename the session, or give it a proxy",
+  description: "What is left out stays as it is. With a new proxy, or none, the line connects anew.",
+  body: SessionChange,
+  answers: { 200: { ...one, description: "The session after the action" } },
+  problems: ["not_found"],
 });
 
 const getQr = route({
@@ -142,6 +172,7 @@ const deleteSession = route({
 export const sessionRoutes = [
   listSessions,
   createSession,
+  updateSession,
   getQr,
   getStatus,
   reconnect,
@@ -153,11 +184,16 @@ export const sessionRoutes = [
 export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "lines" | "idempotency">): void {
   api.on(listSessions, async ({ caller }) => ok({ data: (await lines.list(caller.account.id)).map(sessionOf) }));
 
-  api.on(createSession, async ({ caller, body: { name, pairingPhone }, repeat }) => {
+  api.on(createSession, async ({ caller, body: { name, pairingPhone, proxy }, repeat }) => {
     const answerTo = (line: Line) => created({ data: sessionOf(line) });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
-      return lines.create(caller.account.id, { name, pairingPhone: pairingPhone ?? null, commitWith: keep });
+      const options = { name, pairingPhone: pairingPhone ?? null, proxy: proxy ?? null, commitWith: keep };
+      return lines.create(caller.account.id, options);
     });
+  });
+
+  api.on(updateSession, async ({ caller, params, body }) => {
+    return ok({ data: sessionOf(await lines.update(caller.account.id, params.id, body)) });
   });
 
   api.on(getQr, async ({ caller, params }) => {
@@ -186,7 +222,7 @@ export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "li
 
 /** A line as the API shows it. */
 export function sessionOf(line: Line): z.infer<typeof Session> {
-  const { id, name, status, phone, lastUsed, createdAt, passkey, reason } = line;
+  const { id, name, status, phone, lastUsed, createdAt, passkey, restriction, proxy, reason } = line;
   return {
     _id: id,
     name,
@@ -195,6 +231,8 @@ export function sessionOf(line: Line): z.infer<typeof Session> {
     lastUsed: isoTime(lastUsed),
     createdAt: isoTime(createdAt),
     passkey: passkey ? { stage: passkey.stage, expiresAt: isoTime(passkey.expiresAt) } : null,
+    restriction: restriction ? { kind: restriction.kind, until: isoTimeOrNull(restriction.until) } : null,
+    proxy: proxy?.shown ?? null,
     reason,
   };
 }

@@ -2,6 +2,7 @@
  * One connection of one line: from opening its keys to the socket's end. Everything that the line does on the network
  * is wired together here; each part has its own file.
  */
+import type { Agent } from "node:https";
 import {
   type AuthenticationCreds,
   type BinaryNode,
@@ -17,6 +18,8 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import type { Inspect } from "../../inspect/inspector.ts";
 import type { Kv } from "../../store/kv.ts";
+import { EgressError } from "../../egress/egress_error.ts";
+import type { Proxy } from "../../egress/proxy.ts";
 import { type Seal, SealError } from "../../store/seal.ts";
 import {
   type CloseReason,
@@ -31,7 +34,7 @@ import {
 } from "../connection.ts";
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
 import { makeCause } from "./incoming/cause.ts";
-import { closeReason, codeRefused, distrustOf, reasonOf } from "./close_reason.ts";
+import { closeReason, codeRefused, distrustOf, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { within } from "../../base/within.ts";
 import { digitsOf } from "./incoming/decode.ts";
 import { takeFramesInTurn } from "./incoming/frames.ts";
@@ -54,6 +57,8 @@ import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
 import { reportRefusals } from "./incoming/refusals.ts";
 import { makeSender, type Sender, type SenderOptions } from "./outgoing/sender.ts";
 import { makeSentStore } from "./outgoing/sent_store.ts";
+import { makeStanding, type Standing } from "./outgoing/standing.ts";
+import { watchVitals } from "./vitals.ts";
 
 /** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
 const PING_MS = 20_000;
@@ -80,10 +85,20 @@ export interface Shared {
   /** Null is the real network. */
   url: string | null;
   version: () => Promise<WAVersion>;
-  mediaHost: MediaHost;
   inspect: Inspect;
   refreshHandled: boolean;
   countStray: CountStray;
+  /** The network refused the version: the next one is asked for anew. True when it makes sense to try it at once. */
+  versionRefused(lineId: string): boolean;
+  /** Whether the line may be connected anew because it hears nothing: once in a while, for it may not help. */
+  mayComplain(lineId: string): boolean;
+}
+
+/** How a line goes out. */
+export interface Way {
+  /** Null: straight. */
+  proxy: Proxy | null;
+  mediaHost: MediaHost;
 }
 
 export interface LineConnection extends Connection {
@@ -99,12 +114,14 @@ interface Live {
   recipients: Recipients;
   groups: Groups;
   pairing: Pairing;
+  standing: Standing;
+  version: WAVersion;
 }
 
 /** Begins to connect as soon as `previous` (the line's last connection) has let go of the keys. */
 export function connectLine(
   shared: Shared,
-  options: OpenOptions & { previous: Promise<void> },
+  options: OpenOptions & { previous: Promise<void>; way: Promise<Way> },
   events: ConnectionEvents,
 ): LineConnection {
   const { runtime, kv, seal } = shared;
@@ -120,6 +137,8 @@ export function connectLine(
   let live: Live | undefined;
   let inbox: Inbox | undefined;
   let lastFrameAt = 0;
+  const vitals = watchVitals(clock);
+  let proxyFailure: () => string | null = () => null;
   let cancelWatch = () => {};
 
   function finish(reason: CloseReason): void {
@@ -128,6 +147,7 @@ export function connectLine(
     loggedIn = false;
     cancelWatch();
     live?.pairing.stop();
+    live?.standing.end();
     live?.sender.abandon();
     const handedOver = inbox?.close() ?? Promise.resolve();
     // Not within the call that found the end: the caller of `open` has its connection by then.
@@ -157,12 +177,20 @@ export function connectLine(
 
   async function start(): Promise<void> {
     await options.previous;
+    const { proxy, mediaHost } = await options.way;
+    if (proxy) proxyFailure = proxy.failure;
     const auth = await openAuthState({ kv, seal, lineId });
     const version = await shared.version();
     if (over) return await auth.close();
     const journal = makeJournal({ kv, seal, lineId, auth, runtime: { clock, log } }, {
-      decrypted: (entry) => inbox?.decrypted(entry),
-      undecrypted: (entry) => inbox?.undecrypted(entry),
+      decrypted(entry) {
+        vitals.decrypted();
+        inbox?.decrypted(entry);
+      },
+      undecrypted(entry) {
+        vitals.undecrypted();
+        inbox?.undecrypted(entry);
+      },
       broken,
     });
     const groups = makeGroups(() => live!.socket, runtime);
@@ -178,6 +206,7 @@ export function connectLine(
     const socket = makeWASocket({
       ...LINE_CONFIG,
       ...(shared.url === null ? {} : { waWebSocketUrl: shared.url }),
+      ...(proxy ? { agent: proxy.agent as unknown as Agent } : {}),
       auth,
       version,
       logger,
@@ -187,11 +216,17 @@ export function connectLine(
       userDevicesCache: devices.cache,
     });
     const recipients = makeRecipients({ socket, kv, lineId, runtime });
-    const upload = uploadTo(shared.mediaHost, socket);
+    const upload = uploadTo(mediaHost, socket);
     const isOpen = () => loggedIn;
     const source: SenderOptions["source"] = async ({ lineId, networkId }) =>
       await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
         await findOriginal({ kv, seal, lineId }, networkId);
+    const standing = makeStanding({
+      socket,
+      clock,
+      restriction: options.restriction,
+      changed: (restriction) => over || events.restricted(restriction),
+    });
     const sender = makeSender({
       lineId,
       source,
@@ -202,28 +237,31 @@ export function connectLine(
       sent,
       upload,
       inspect: shared.inspect,
+      standing,
+      acknowledged: vitals.sent,
       runtime: { ...runtime, log },
       isOpen,
     });
     takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
     socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
+    socket.ws.on("frame", vitals.frame);
     const polls = makePolls({ kv, seal, lineId, sent, runtime });
-    inbox = openInbox({ socket, auth, groups }, { journal, polls });
+    inbox = openInbox({ socket, auth, groups, mediaHost }, { journal, polls });
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
     const pairing = pair(socket, auth);
-    live = { socket, auth, sender, recipients, groups, pairing };
+    live = { socket, auth, sender, recipients, groups, pairing, standing, version };
     listen(live, journal);
     // A login that does not come to its end; whoever still has to link takes the time that the refs give.
     if (isLinked(auth.creds)) cancelWatch = clock.after(LOGIN_MS, () => finish(closeReason("unavailable")));
   }
 
   function openInbox(
-    { socket, auth, groups }: Pick<Live, "socket" | "auth" | "groups">,
+    { socket, auth, groups, mediaHost }: Pick<Live, "socket" | "auth" | "groups"> & Pick<Way, "mediaHost">,
     { journal, polls }: { journal: Journal; polls: Polls },
   ): Inbox {
-    const source = { host: shared.mediaHost, runtime, socket: () => loggedIn ? socket : null };
+    const source = { host: mediaHost, runtime, socket: () => loggedIn ? socket : null };
     const phoneOf = makePhoneOf({ socket, groups, runtime: { clock, log } });
     return makeInbox({
       journal,
@@ -298,7 +336,7 @@ export function connectLine(
         stayUnavailable(live);
         inbox?.open();
       }
-      if (connection === "close") finish(unlinking ? closeReason("asked") : reasonOf(lastDisconnect?.error));
+      if (connection === "close") finish(unlinking ? closeReason("asked") : endOf(lastDisconnect?.error));
     });
   }
 
@@ -320,17 +358,29 @@ export function connectLine(
     });
   }
 
+  /** What does not come through the proxy is the proxy's doing. */
+  function endOf(error: unknown): CloseReason {
+    const reason = reasonOf(error);
+    if (reason.code === VERSION_REFUSED && shared.versionRefused(lineId)) return { ...reason, retryAfterMs: 0 };
+    const detail = reason.code === null ? proxyFailure() : null;
+    return detail === null ? reason : { ...reason, detail };
+  }
+
   /** Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. */
   function watchSilence(): void {
     cancelWatch = clock.after(WATCH_MS, () => {
+      const complaint = vitals.complaint();
       if (clock.now() - lastFrameAt > SILENCE_MS) finish(closeReason("lost"));
+      else if (complaint !== null && shared.mayComplain(lineId)) finish({ ...closeReason("lost"), detail: complaint });
       else watchSilence();
     });
   }
 
   const started = start().catch((error) => {
     log.error({ error: error instanceof Error ? error.name : "unknown" }, "a connection could not be opened");
-    const detail = error instanceof SealError
+    const detail = error instanceof EgressError
+      ? `The proxy can't be used: ${error.message}.`
+      : error instanceof SealError
       ? "The stored credentials do not fit the secret key."
       : "The storage failed.";
     finish({ kind: "unavailable", code: null, detail });
@@ -366,6 +416,15 @@ export function connectLine(
       live && loggedIn
         ? prepare(live, message, signal)
         : Promise.resolve({ kind: "hold", detail: "The line is not connected." }),
+    allows: async (to) => live ? await cause.own(() => live!.standing.allows(to)) : true,
+    async health() {
+      const { lastFrameAt, lastReceivedAt, lastSentAt, undecryptable } = vitals.vitals;
+      const [pingMs, newChats] = live && loggedIn
+        ? await Promise.all([vitals.ping(live.socket), live.standing.newChats()])
+        : [null, null];
+      const webVersion = (live?.version ?? await shared.version()).join(".");
+      return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };
+    },
     async signPasskey(assertion) {
       await linking().sign(assertion);
     },

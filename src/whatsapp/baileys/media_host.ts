@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { DEF_MEDIA_HOST, DEFAULT_ORIGIN } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
 import type { StreamedBody } from "../../egress/http1.ts";
+import type { Proxy } from "../../egress/proxy.ts";
 import { makeSafeFetch, type SafeRequest } from "../../egress/safe_fetch.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -38,10 +39,14 @@ export interface MediaAnswer {
 }
 
 /** Throws when the CA file can't be read: a mistake in the settings, to be told at start. */
-export function makeMediaHost(config: Pick<WhatsAppConfig, "mediaUrl" | "ca">, clock: Clock): MediaHost {
+export function makeMediaHost(
+  config: Pick<WhatsAppConfig, "mediaUrl" | "ca">,
+  clock: Clock,
+  via?: Pick<Proxy, "connect">,
+): MediaHost {
   const base = config.mediaUrl ?? `https://${DEF_MEDIA_HOST}`;
   const ca = config.ca ? readFileSync(config.ca, "utf8") : null;
-  const { fetch } = makeSafeFetch({ clock, allow: EVERY_HOST, caCerts: ca ? [ca] : [] });
+  const { fetch } = makeSafeFetch({ clock, allow: EVERY_HOST, caCerts: ca ? [ca] : [], via });
 
   function request(url: URL, options: Pick<SafeRequest, "method" | "headers" | "body" | "maxBytes" | "signal">) {
     return fetch({

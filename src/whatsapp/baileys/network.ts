@@ -6,9 +6,11 @@ import { makeInspector } from "../../inspect/inspector.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
+import { EgressError } from "../../egress/egress_error.ts";
+import type { Proxy } from "../../egress/proxy.ts";
 import type { ConnectionEvents, Network } from "../connection.ts";
 import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
-import { connectLine } from "./connection.ts";
+import { connectLine, type Way } from "./connection.ts";
 import { sweepExpired } from "./expiry.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
@@ -20,16 +22,24 @@ import { repairCurve } from "./repairs/curve.ts";
 import { repairLibsignal } from "./repairs/libsignal.ts";
 import { repairNoise } from "./repairs/noise.ts";
 import { containStrayRejections } from "./repairs/stray_rejections.ts";
-import { webVersion } from "./web_version.ts";
+import { makeWebVersions } from "./web_version.ts";
 
 /** What was received is on disk in this time, a slow file aside: for that no log-out is held up, it follows from memory. */
 const HAND_OVER_MS = 2_000;
+
+/**
+ * A line that hears nothing, or whose version was refused, is connected anew once in this time: where it does not help,
+ * more of it does not either.
+ */
+const ONCE_IN_MS = 60 * 60_000;
 
 export interface BaileysNetworkOptions {
   runtime: Runtime;
   kv: Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
+  /** Opens a line's own way out. Throws EgressError. */
+  openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza that nobody handles, by tag and type. */
   countStray?: CountStray;
   /** False leaves the refresh stage of linking to the library, which fails there: for the test that shows it. */
@@ -42,26 +52,58 @@ export interface BaileysNetworkOptions {
  * can't be read.
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
-  const { runtime, kv, seal, whatsapp, countStray = () => {}, refreshHandled = true } = options;
+  const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {}, refreshHandled = true } = options;
   silenceLibsignal();
   repairLibsignal();
   repairCurve();
   repairNoise(runtime.clock);
   containStrayRejections(runtime.log);
   if (whatsapp.rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(whatsapp.rootKey, "hex");
+  const mediaHost = makeMediaHost(whatsapp, runtime.clock);
+  /** Of a line that has no way out: its files can't be had. */
+  const NO_WAY = {
+    mediaHost: makeMediaHost(whatsapp, runtime.clock, { connect: () => Promise.reject(new Error("no way out")) }),
+  };
+  /** When each line was last connected anew because it heard nothing. */
+  const complainedAt = new Map<string, number>();
+  /** When each line's version was last refused. */
+  const refusedAt = new Map<string, number>();
+  const versions = makeWebVersions(whatsapp, runtime);
+
+  /** Whether it did not happen to the line for a while; from now on it did. */
+  function isFirstIn(at: Map<string, number>, lineId: string): boolean {
+    const now = runtime.clock.now();
+    if (now - (at.get(lineId) ?? -Infinity) < ONCE_IN_MS) return false;
+    at.set(lineId, now);
+    return true;
+  }
+
   const shared = {
     runtime,
     kv,
     seal,
     url: whatsapp.url,
-    version: webVersion(whatsapp, runtime),
-    mediaHost: makeMediaHost(whatsapp, runtime.clock),
+    version: async () => (await versions.now()).version,
+    versionRefused(lineId: string): boolean {
+      versions.renew();
+      return isFirstIn(refusedAt, lineId);
+    },
     inspect: makeInspector({ clock: runtime.clock }),
     refreshHandled,
     countStray: makeCountStray(countStray, runtime.log),
+    mayComplain: (lineId: string) => isFirstIn(complainedAt, lineId),
   };
   /** When each line's last connection let go of the keys; a new one waits for it. */
   const ends = new Map<string, Promise<void>>();
+  /** How each line's last connection goes out. */
+  const ways = new Map<string, Promise<Way>>();
+
+  async function wayOf(proxy: string | null): Promise<Way> {
+    if (proxy === null) return { proxy: null, mediaHost };
+    const opened = await openProxy(proxy);
+    return { proxy: opened, mediaHost: makeMediaHost(whatsapp, runtime.clock, opened) };
+  }
+
   /** Who takes each line's messages; known until the line is forgotten. */
   const receivers = new Map<string, ConnectionEvents["message"]>();
 
@@ -69,7 +111,10 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     open(open, events) {
       const previous = ends.get(open.lineId) ?? Promise.resolve();
       receivers.set(open.lineId, (message) => events.message(message));
-      const connection = connectLine(shared, { ...open, previous }, events);
+      const way = wayOf(open.proxy);
+      way.catch(() => {}); // the connection tells it
+      ways.set(open.lineId, way);
+      const connection = connectLine(shared, { ...open, previous, way }, events);
       const { ended } = connection;
       ends.set(open.lineId, ended);
       ended.then(() => ends.get(open.lineId) === ended && ends.delete(open.lineId));
@@ -83,14 +128,24 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       await ends.get(lineId);
       const receive = receivers.get(lineId);
       if (receive) {
-        const left = await leftoversOf({ ...shared, lineId });
+        const { mediaHost } = await ways.get(lineId)?.catch(() => NO_WAY) ?? NO_WAY;
+        const left = await leftoversOf({ ...shared, mediaHost, lineId });
         // A receiver that takes nothing leaves all as it is, for the next attempt.
         await within(runtime.clock, HAND_OVER_MS, handOver(left, receive));
       }
       await forgetLine(kv, lineId);
       receivers.delete(lineId);
+      ways.delete(lineId);
     },
     recall: (lineId, networkId) => recall({ kv, seal, lineId }, networkId),
+    webVersion() {
+      const last = versions.last();
+      return last && { version: last.version.join("."), source: last.source };
+    },
     sweep: () => sweepExpired(kv, runtime.clock.now()),
   };
+}
+
+function noProxies(): Promise<never> {
+  return Promise.reject(new EgressError("unreachable", "there are no proxies here"));
 }

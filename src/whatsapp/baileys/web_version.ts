@@ -7,36 +7,55 @@ const FETCH_TIMEOUT_MS = 5_000;
 /** WhatsApp publishes several versions a day, and accepts each for weeks. */
 const KEPT_MS = 6 * 60 * 60 * 1000;
 
-/**
- * The setting, else the latest that web.whatsapp.com serves (asked for on the real network only), else the one that
- * the library was released with. Never rejects.
- */
-export function webVersion(
+/** The version that is announced, and where it is from. */
+export interface WebVersion {
+  version: WAVersion;
+  source: "setting" | "web.whatsapp.com" | "built in";
+}
+
+export interface WebVersions {
+  /**
+   * The setting, else the latest that web.whatsapp.com serves (asked for on the real network only), else the one that the
+   * library was released with. Never rejects.
+   */
+  now(): Promise<WebVersion>;
+  /** As it was given out last; null before. */
+  last(): WebVersion | null;
+  /** The network refused it (405): the next is asked for anew. */
+  renew(): void;
+}
+
+export function makeWebVersions(
   config: Pick<WhatsAppConfig, "url" | "version">,
   runtime: Pick<Runtime, "clock" | "log">,
-): () => Promise<WAVersion> {
+): WebVersions {
   const { clock, log } = runtime;
-  const pinned = DEFAULT_CONNECTION_CONFIG.version;
+  const builtIn: WebVersion = { version: DEFAULT_CONNECTION_CONFIG.version, source: "built in" };
   const set = config.version?.split(".").map(Number) as WAVersion | undefined;
-  let latest: { at: number; version: Promise<WAVersion> } | undefined;
+  let latest: { at: number; version: Promise<WebVersion> } | undefined;
+  let last: WebVersion | null = null;
 
-  async function ask(): Promise<WAVersion> {
+  async function ask(): Promise<WebVersion> {
     const { version, isLatest } = await fetchLatestWaWebVersion({ signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-    if (!isLatest) {
-      latest = undefined;
-      log.warn(
-        { version: pinned.join(".") },
-        "could not learn the current WhatsApp Web version; using the built-in one",
-      );
-      return pinned;
-    }
-    return version;
+    if (isLatest) return { version, source: "web.whatsapp.com" };
+    latest = undefined;
+    log.warn(
+      { version: builtIn.version.join(".") },
+      "could not learn the current WhatsApp Web version; using the built-in one",
+    );
+    return builtIn;
   }
 
-  return () => {
-    if (set) return Promise.resolve(set);
-    if (config.url !== null) return Promise.resolve(pinned);
+  function present(): WebVersion | Promise<WebVersion> {
+    if (set) return { version: set, source: "setting" };
+    if (config.url !== null) return builtIn;
     if (!latest || clock.now() - latest.at > KEPT_MS) latest = { at: clock.now(), version: ask() };
     return latest.version;
+  }
+
+  return {
+    now: async () => last = await present(),
+    last: () => last,
+    renew: () => void (latest = undefined),
   };
 }

@@ -94,6 +94,38 @@ export const sessionCases: readonly Case[] = [
     contains: wrong("to"),
   },
   {
+    name: "a session gets a name, and a way out that is shown without its login",
+    ask: (
+      { session },
+    ) => ["PATCH", `/v1/sessions/${session}`, { json: { name: "Desk", proxy: "socks5://u:hunter2@203.0.114.7:1080" } }],
+    status: 200,
+    contains: ['"name":"Desk"', '"proxy":"socks5://203.0.114.7:1080"'],
+    lacks: ["hunter2"],
+  },
+  {
+    name: "a way out is a proxy",
+    ask: ({ session }) => ["PATCH", `/v1/sessions/${session}`, { json: { proxy: "ftp://127.0.0.1:21" } }],
+    status: 400,
+    contains: wrong("proxy"),
+  },
+  {
+    name: "a session goes straight again",
+    ask: ({ session }) => ["PATCH", `/v1/sessions/${session}`, { json: { proxy: null } }],
+    status: 200,
+    contains: ['"proxy":null'],
+  },
+  {
+    name: "a session says how it is",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}/health`],
+    status: 200,
+    contains: [
+      '"connectedSince":"',
+      '"queue":{"waiting":0,"oldestSeconds":0}',
+      '"restriction":null',
+      '"newChats":null',
+    ],
+  },
+  {
     name: "no passkey is asked for as a rule",
     ask: ({ session }) => ["GET", `/v1/sessions/${session}/passkey`],
     status: 404,

@@ -258,6 +258,7 @@ Deno.test("every event has a schema that takes what the product logs and refuses
     "session.connected": { phone: "49" },
     "session.disconnected": { status: "logged_out", reason: "x" },
     "session.qr": { qr: "data:image/png;base64,AA==" },
+    "session.restricted": { active: true, kind: "DEFAULT", until: null },
     "session.passkey": { stage: "required", expiresAt: "2026-01-15T12:00:00.000Z" },
     "webhook.failing": {
       webhookId: "whk_1",

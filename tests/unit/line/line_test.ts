@@ -19,6 +19,8 @@ disconnected opened connected | disconnected dropped disconnected | disconnected
 disconnected replaced disconnected | disconnected paused disconnected | disconnected logged_out logged_out
 logged_out booted logged_out | logged_out linking initializing | logged_out paused logged_out
 logged_out logged_out logged_out
+initializing noted initializing | qr noted qr | pairing noted pairing | connected noted connected
+disconnected noted disconnected | logged_out noted logged_out
 initializing passkey initializing | qr passkey initializing | pairing passkey initializing
 initializing refused disconnected | qr refused disconnected | pairing refused disconnected
 connected refused disconnected | disconnected refused disconnected`;

@@ -17,6 +17,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   const metrics = makeMetrics();
   addGauges(metrics, {
     kv: world.kv,
+    network: world.network,
     lines: world.supervisor,
     queuedCount: makeQueuedCount(world.kv),
     connections: () => 7,

@@ -34,6 +34,7 @@ import type { Devices } from "./devices.ts";
 import { NoDevice, reachGroup, reachPerson, rotateSenderKey } from "./reach.ts";
 import type { Recipients } from "./recipients.ts";
 import type { SentStore } from "./sent_store.ts";
+import type { Standing } from "./standing.ts";
 
 /** The server acknowledges within a second; after this it is taken as lost. */
 const ACK_MS = 20_000;
@@ -44,6 +45,7 @@ const RESTRICTED = 463;
 /** The stanza's word for what changes an earlier message. */
 const EDITED = "1";
 const REVOKED = "7";
+const MAY_START_NO_CHATS = "The network does not let this number start new chats for now (error 463).";
 
 export interface SenderOptions {
   socket: WASocket;
@@ -56,6 +58,9 @@ export interface SenderOptions {
   source: EncodeTools["source"];
   upload: Upload;
   inspect: Inspect;
+  standing: Pick<Standing, "isRestricted">;
+  /** The network acknowledged a message. */
+  acknowledged: () => void;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
   isOpen: () => boolean;
 }
@@ -71,7 +76,9 @@ export interface Sender {
 type Ack = { error: number | null; isPartial: boolean } | "lost";
 
 export function makeSender(options: SenderOptions): Sender {
-  const { socket, recipients, groups, devices, sent, lineId, source, upload, inspect, runtime, isOpen } = options;
+  const { socket, recipients, groups, devices, sent, lineId, source, upload, inspect, standing, runtime, isOpen } =
+    options;
+  const { acknowledged } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
@@ -141,23 +148,27 @@ export function makeSender(options: SenderOptions): Sender {
         return isOpen() ? { kind: "retry", detail: describe(error) } : offline();
       }
     }
-    return outcomeOf(await ack.answer(), jid);
+    return await outcomeOf(await ack.answer(), jid);
   }
 
-  function outcomeOf(ack: Ack | "late", jid: string): SendOutcome {
+  async function outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
     if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
     if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
     const { error, isPartial } = ack;
     if (error !== null || isPartial) groups.forget(jid);
     if (isPartial) void devices.forget(jid);
-    if (error === null) return { kind: "sent", chat: jid };
+    if (error === null) {
+      acknowledged();
+      return { kind: "sent", chat: jid };
+    }
+    if (error === RESTRICTED && await standing.isRestricted()) {
+      return { kind: "restricted", detail: MAY_START_NO_CHATS };
+    }
     if (PASSING.has(error)) return { kind: "retry", detail: `The network answered with error ${error}.` };
     return {
       kind: "refused",
       code: error === RESTRICTED ? "account_restricted" : "refused",
-      detail: error === RESTRICTED
-        ? "The network does not let this number start new chats for now (error 463)."
-        : `The network refused the message (error ${error}).`,
+      detail: error === RESTRICTED ? MAY_START_NO_CHATS : `The network refused the message (error ${error}).`,
     };
   }
 

@@ -1,0 +1,148 @@
+/**
+ * A way out of its own: every connection through one proxy (HTTP, HTTPS or SOCKS5), names looked up there.
+ *
+ * Users name the proxy, so it is vetted as any address that they name, and the connection goes to the address that was
+ * vetted. There is no way past it: what the proxy does not carry is not sent.
+ */
+import { EventEmitter, once } from "node:events";
+import type { ClientRequest } from "node:http";
+import { isIP, type Socket } from "node:net";
+import tls from "node:tls";
+import { HttpsProxyAgent } from "https-proxy-agent";
+import { SocksProxyAgent } from "socks-proxy-agent";
+import { EgressError } from "./egress_error.ts";
+import type { ByteConnection } from "./http1.ts";
+
+const PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443", "socks5:": "1080" };
+const MAX_URL_LENGTH = 512;
+
+/** A proxy as it was written, read. */
+export interface ProxyAddress {
+  protocol: "http:" | "https:" | "socks5:";
+  /** Without the brackets of an IPv6 address. */
+  host: string;
+  port: string;
+  username: string;
+  password: string;
+}
+
+/** Reads `socks5://user:password@host:port`, or `http://…`, `https://…`. Throws EgressError. */
+export function readProxy(text: string): ProxyAddress {
+  const [, protocol = ""] = /^(https?:|socks5:)\/\//.exec(text) ?? [];
+  // Only URLs of known schemes have their hosts read: odd spellings of an address are made plain.
+  const plain = text.replace(protocol, "http:");
+  if (!protocol || text.length > MAX_URL_LENGTH || !URL.canParse(plain)) {
+    throw new EgressError("forbidden_url", "the proxy must be socks5://, http:// or https:// with a host and a port");
+  }
+  const { hostname, port, username, password, pathname, search, hash } = new URL(plain);
+  if (pathname !== "/" || search || hash) throw new EgressError("forbidden_url", "the proxy has no path");
+  return {
+    protocol: protocol as ProxyAddress["protocol"],
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port || PORTS[protocol]!,
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+  };
+}
+
+/** The proxy as it may be shown: without its login. */
+export function shownProxy({ protocol, host, port }: ProxyAddress): string {
+  return `${protocol}//${urlHost(host)}:${port}`;
+}
+
+export interface Proxy {
+  /** For a WebSocket. */
+  readonly agent: HttpsProxyAgent<string> | SocksProxyAgent;
+  /** A connection to the URL's host, TLS included. Throws EgressError. */
+  connect(url: URL, caCerts: string[]): Promise<ByteConnection>;
+  /** Why the proxy did not carry the last connection, one sentence; null when it did. */
+  failure(): string | null;
+}
+
+/** `address` is what the proxy's host resolved to, vetted. */
+export function makeProxy(proxy: ProxyAddress, address: string): Proxy {
+  const { protocol, host, port, username, password } = proxy;
+  const login = username ? `${encodeURIComponent(username)}:${encodeURIComponent(password)}@` : "";
+  const at = `${login}${urlHost(address)}:${port}`;
+  // socks5h: names are looked up by the proxy.
+  const agent = protocol === "socks5:"
+    ? new SocksProxyAgent(`socks5h://${at}`)
+    : new HttpsProxyAgent(`${protocol}//${at}`, (protocol === "https:" ? { servername: host } : {}) as never);
+  let failure: string | null = null;
+
+  const open = agent.connect.bind(agent) as (request: ClientRequest, options: object) => Promise<Socket>;
+  agent.connect = (async (request: ClientRequest, options: object) => {
+    let status = 200;
+    request.once("proxyConnect", ({ statusCode }: { statusCode: number }) => status = statusCode);
+    failure = null;
+    try {
+      const socket = await open(request, options);
+      if (status === 200) return socket;
+      socket.destroy();
+      throw new Error(status === 407 ? "it refused the login" : `it answered ${status}`);
+    } catch (error) {
+      failure = `The proxy ${shownProxy(proxy)} does not carry the connection: ${reasonOf(error)}.`;
+      throw error;
+    }
+  }) as typeof agent.connect;
+
+  return {
+    agent,
+    failure: () => failure,
+    async connect(url, caCerts) {
+      const isSecure = url.protocol === "https:";
+      const hostname = url.hostname.replace(/^\[|\]$/g, "");
+      const port = Number(url.port) || (isSecure ? 443 : 80);
+      try {
+        const target = { host: hostname, port, secureEndpoint: false };
+        const socket = await agent.connect(new EventEmitter() as ClientRequest, target as never) as unknown as Socket;
+        return bytesOf(isSecure ? await secure(socket, hostname, caCerts) : socket);
+      } catch (error) {
+        throw new EgressError("unreachable", failure ?? "the host cannot be reached through the proxy", {
+          cause: error,
+        });
+      }
+    },
+  };
+}
+
+/** TLS inside the tunnel; the certificate must be the host's. */
+async function secure(socket: Socket, host: string, caCerts: string[]): Promise<Socket> {
+  const ca = caCerts.length > 0 ? { ca: [...tls.rootCertificates, ...caCerts] } : {};
+  const secured = tls.connect({ socket, host, ...(isIP(host) ? {} : { servername: host }), ...ca });
+  await once(secured, "secureConnect");
+  return secured;
+}
+
+/** A socket of `node:net` as connections are used here. */
+function bytesOf(socket: Socket): ByteConnection {
+  const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  let left: Uint8Array = new Uint8Array(0);
+  socket.on("error", () => {}); // whoever reads or writes hears of it
+  return {
+    async read(into) {
+      while (left.length === 0) {
+        const { done, value } = await chunks.next();
+        if (done) return null;
+        left = value;
+      }
+      const taken = left.subarray(0, into.length);
+      into.set(taken);
+      left = left.subarray(taken.length);
+      return taken.length;
+    },
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        socket.write(bytes.slice(), (error) => error ? reject(error) : resolve(bytes.length));
+      }),
+    close: () => void socket.destroy(),
+  };
+}
+
+function urlHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : "unknown").slice(0, 200);
+}

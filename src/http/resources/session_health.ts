@@ -1,0 +1,61 @@
+/** Signs of life of a line: whether it is heard, and hears. */
+import { z } from "@hono/zod-openapi";
+import { type Api, ok, route } from "../api/route.ts";
+import { idParams, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+import { Restriction } from "./sessions.ts";
+
+const Health = z.object({
+  connectedSince: Timestamp.nullable().openapi({ description: "null while it is not connected" }),
+  lastFrameAt: Timestamp.nullable().openapi({ description: "When the network last said anything" }),
+  lastReceivedAt: Timestamp.nullable().openapi({ description: "When a message last came, on this connection" }),
+  lastSentAt: Timestamp.nullable().openapi({ description: "When the network last acknowledged a message" }),
+  pingMs: z.int().nullable().openapi({ description: "How long the network took to answer just now", example: 48 }),
+  restriction: Restriction.nullable(),
+  newChats: z.object({ used: z.int(), limit: z.int(), resetsAt: Timestamp.nullable() }).nullable().openapi({
+    description: "How many chats the account may start; null where the network sets no limit or does not tell",
+    example: null,
+  }),
+  queue: z.object({ waiting: z.int(), oldestSeconds: z.int() }),
+  undecryptable: z.int().openapi({ description: "Messages of this connection that could not be read at first" }),
+  webVersion: z.string().nullable().openapi({
+    description: "The version of WhatsApp Web that is announced",
+    example: "2.3000.1027934701",
+  }),
+}).openapi("SessionHealth");
+
+const getSessionHealth = route({
+  tag: "Sessions",
+  access: "key",
+  params: idParams("session", "ses"),
+  method: "get",
+  path: "/v1/sessions/{id}/health",
+  operationId: "getSessionHealth",
+  summary: "Ask how the line is",
+  description: "Asks the network while the session is connected; times are of the present connection.",
+  answers: { 200: { description: "Signs of life", schema: z.object({ data: Health }) } },
+  problems: ["not_found"],
+});
+
+export const sessionHealthRoutes = [getSessionHealth];
+
+export function addSessionHealth(api: Api, { lines }: Pick<Services, "lines">): void {
+  api.on(getSessionHealth, async ({ caller, params }) => {
+    const { connection, connectedSince, restriction, queue } = await lines.health(caller.account.id, params.id);
+    const { newChats } = connection ?? {};
+    return ok({
+      data: {
+        connectedSince: isoTimeOrNull(connectedSince),
+        lastFrameAt: isoTimeOrNull(connection?.lastFrameAt ?? null),
+        lastReceivedAt: isoTimeOrNull(connection?.lastReceivedAt ?? null),
+        lastSentAt: isoTimeOrNull(connection?.lastSentAt ?? null),
+        pingMs: connection?.pingMs ?? null,
+        restriction: restriction && { kind: restriction.kind, until: isoTimeOrNull(restriction.until) },
+        newChats: newChats ? { ...newChats, resetsAt: isoTimeOrNull(newChats.resetsAt) } : null,
+        queue,
+        undecryptable: connection?.undecryptable ?? 0,
+        webVersion: connection?.webVersion ?? null,
+      },
+    });
+  });
+}

@@ -1,0 +1,117 @@
+/**
+ * How the account stands with the network: whether it may start new chats, and how many.
+ *
+ * A restricted account (the network's "reach-out time lock", error 463) may go on with chats that are wanted: each of them
+ * has a token that the other side gave (`tctoken`). Trying others again makes it worse. The network announces a
+ * restriction and its end, and tells of it when asked; asking sends nothing to anybody.
+ */
+import { isJidGroup, jidNormalizedUser, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
+import { within } from "../../../base/within.ts";
+import type { Clock } from "../../../runtime.ts";
+import type { NewChats, Restriction } from "../../connection.ts";
+
+const ANSWER_MS = 5_000;
+/** A restriction whose end the network did not tell is asked about again after this. */
+const UNKNOWN_END_MS = 60 * 60_000;
+/** Tokens are good for so long: four weeks, counted from the beginning of a week (as WhatsApp Web counts). */
+const WEEK_S = 7 * 24 * 60 * 60;
+const TOKEN_WEEKS = 4;
+
+export interface StandingOptions {
+  socket: Pick<WASocket, "ev" | "authState" | "fetchAccountReachoutTimelock" | "fetchNewChatMessageCap"> & {
+    signalRepository: { lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN"> };
+  };
+  clock: Clock;
+  /** As it was known before this connection. */
+  restriction: Restriction | null;
+  /** The account is restricted, or is no more. */
+  changed(restriction: Restriction | null): void;
+}
+
+export interface Standing {
+  /** Whether the network lets a message to this chat through, as far as is known. Throws StoreError. */
+  allows(to: string): Promise<boolean>;
+  /** A message was refused: asks the network once whether the account is restricted. Never rejects. */
+  isRestricted(): Promise<boolean>;
+  /** Null where the network sets no limit, or does not tell. Never rejects. */
+  newChats(): Promise<NewChats | null>;
+  /** The connection has ended. */
+  end(): void;
+}
+
+export function makeStanding({ socket, clock, restriction, changed }: StandingOptions): Standing {
+  let present = restriction;
+  let asking: Promise<boolean> | null = null;
+  let cancelEnd = () => {};
+
+  function set(next: Restriction | null): void {
+    const isNews = next?.until !== present?.until || next?.kind !== present?.kind;
+    present = next;
+    waitForEnd();
+    if (isNews) changed(next);
+  }
+
+  function waitForEnd(): void {
+    cancelEnd();
+    if (!present) return;
+    const leftMs = (present.until ?? clock.now() + UNKNOWN_END_MS) - clock.now();
+    // A timer takes some three weeks at most.
+    cancelEnd = clock.after(Math.min(Math.max(0, leftMs), UNKNOWN_END_MS), () => {
+      if (present?.until != null && present.until <= clock.now()) set(null);
+      else waitForEnd();
+    });
+  }
+
+  async function hasToken(jid: string): Promise<boolean> {
+    const lid = jid.endsWith(S_WHATSAPP_NET) ? await socket.signalRepository.lidMapping.getLIDForPN(jid) : null;
+    const ids = lid ? [lid, jid] : [jid];
+    const found = await socket.authState.keys.get("tctoken", ids);
+    return ids.some((id) => found[id]?.token?.length && isGood(Number(found[id]?.timestamp ?? 0)));
+  }
+
+  function isGood(timestamp: number): boolean {
+    const week = Math.floor(clock.now() / 1000 / WEEK_S) - (TOKEN_WEEKS - 1);
+    return timestamp >= week * WEEK_S;
+  }
+
+  /** The library reports what it is answered as an update, as it does what the network announces. */
+  async function ask(): Promise<boolean> {
+    try {
+      const answer = await within(clock, ANSWER_MS, socket.fetchAccountReachoutTimelock());
+      return answer !== "late" && answer.isActive === true;
+    } catch {
+      return false;
+    }
+  }
+
+  socket.ev.on("connection.update", ({ reachoutTimeLock }) => {
+    if (!reachoutTimeLock) return;
+    const { isActive, timeEnforcementEnds, enforcementType } = reachoutTimeLock;
+    const until = timeEnforcementEnds?.getTime() ?? null;
+    const isOver = until !== null && until <= clock.now();
+    set(isActive && !isOver ? { kind: String(enforcementType ?? "DEFAULT"), until } : null);
+  });
+  waitForEnd();
+
+  return {
+    async allows(to) {
+      if (!present || isJidGroup(to)) return true;
+      return await hasToken(/^\d+$/.test(to) ? `${to}${S_WHATSAPP_NET}` : jidNormalizedUser(to));
+    },
+    async isRestricted() {
+      asking ??= ask().finally(() => asking = null);
+      return await asking;
+    },
+    async newChats() {
+      try {
+        const answer = await within(clock, ANSWER_MS, socket.fetchNewChatMessageCap());
+        if (answer === "late" || !answer?.total_quota) return null;
+        const { total_quota: limit, used_quota: used = 0, cycle_end_timestamp: end } = answer;
+        return { used, limit, resetsAt: end ? Number(end) * 1000 : null };
+      } catch {
+        return null;
+      }
+    },
+    end: () => cancelEnd(),
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * Signs of life of one connection: what came and went last, how fast the network answers, what could not be read; and
+ * whether a line that is connected hears nothing although the network says that messages wait for it.
+ */
+import { type BinaryNode, getBinaryNodeChild, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
+import { within } from "../../base/within.ts";
+import type { Clock } from "../../runtime.ts";
+
+const PING_MS = 5_000;
+/** The network said that messages wait, and gave nothing for so long. */
+const DEAF_MS = 45_000;
+/** So many messages in a row that could not be read: the keys of the line are not what its senders think. */
+const UNREADABLE_IN_A_ROW = 20;
+
+export interface Vitals {
+  lastFrameAt: number | null;
+  lastReceivedAt: number | null;
+  lastSentAt: number | null;
+  /** Messages of this connection that did not decrypt at first. */
+  undecryptable: number;
+}
+
+export interface VitalSigns {
+  readonly vitals: Readonly<Vitals>;
+  frame(stanza: BinaryNode | Uint8Array): void;
+  sent(): void;
+  decrypted(): void;
+  undecrypted(): void;
+  /** Why the connection is not well although it stands; null when it is. */
+  complaint(): string | null;
+  /** How long the network takes to answer, ms; null when it does not. Never rejects. */
+  ping(socket: Pick<WASocket, "query">): Promise<number | null>;
+}
+
+export function watchVitals(clock: Clock): VitalSigns {
+  const vitals: Vitals = { lastFrameAt: null, lastReceivedAt: null, lastSentAt: null, undecryptable: 0 };
+  let unreadableInARow = 0;
+  /** When the network last gave something that waits, or said that something does; null when nothing is said to wait. */
+  let waitingSince: number | null = null;
+
+  return {
+    vitals,
+    frame(stanza) {
+      const now = vitals.lastFrameAt = clock.now();
+      if (stanza instanceof Uint8Array) return;
+      const { tag } = stanza;
+      if (tag === "message") vitals.lastReceivedAt = now;
+      if (tag === "ib") {
+        const preview = getBinaryNodeChild(stanza, "offline_preview");
+        if (preview && Number(preview.attrs.count ?? 0) > 0) waitingSince = now;
+        if (getBinaryNodeChild(stanza, "offline")) waitingSince = null;
+      } else if (tag !== "iq" && waitingSince !== null) waitingSince = now;
+    },
+    sent: () => void (vitals.lastSentAt = clock.now()),
+    decrypted: () => void (unreadableInARow = 0),
+    undecrypted() {
+      vitals.undecryptable++;
+      unreadableInARow++;
+    },
+    complaint() {
+      if (waitingSince !== null && clock.now() - waitingSince > DEAF_MS) {
+        return "The network says that messages wait, and gives none.";
+      }
+      return unreadableInARow >= UNREADABLE_IN_A_ROW ? "What arrives can't be decrypted." : null;
+    },
+    async ping(socket) {
+      const begun = clock.now();
+      const attrs = { to: S_WHATSAPP_NET, type: "get", xmlns: "w:p" };
+      const ping = { tag: "iq", attrs, content: [{ tag: "ping", attrs: {} }] };
+      const answer = await within(clock, PING_MS, socket.query(ping)).catch(() => "late" as const);
+      return answer === "late" ? null : clock.now() - begun;
+    },
+  };
+}

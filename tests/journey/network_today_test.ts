@@ -1,0 +1,157 @@
+/** What the network does today: each point as a fault or stage of the simulated one, and a line that lives with it. */
+import assert from "node:assert/strict";
+import { type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+
+const LINE = "4915100000001";
+const ANA = "4917000000001";
+const BEN = "4917000000002";
+
+const fault = (stage: Stage, kind: string, more: Json = {}) =>
+  stage.control.call("POST", "/faults", { line: LINE, kind, ...more });
+
+/** A message to the line and one from it arrive. */
+async function talks(stage: Stage, line: LinkedLine): Promise<void> {
+  const text = `hello ${Math.random()}`;
+  const message = await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text });
+  await until(systemClock, async () => {
+    const events = await stage.events(line);
+    return events.find(({ event, data }) => event === "message.received" && data.messageId === message.id) ?? null;
+  }, { what: "an incoming message" });
+  await stage.status(await stage.sendText(line, ANA, text), "sent");
+}
+
+/** How often a login of the line was refused so far. */
+const refusals = (stage: Stage, line: LinkedLine) => stage.logOf(line).filter(({ kind }) => kind === "refused").length;
+
+const metrics = async (stage: Stage) => await (await fetch(new URL("/metrics", stage.gateway.baseUrl))).text();
+const disconnects = async (stage: Stage, line: LinkedLine) =>
+  (await stage.events(line)).filter(({ event }) => event === "session.disconnected").length;
+
+onStage(
+  "status stanzas and posts that can't be read are acknowledged, counted, and hold nothing back",
+  async (stage) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    for (const form of ["stanza", "undecryptable"]) {
+      await fault(stage, "status_post", { form, count: 3 });
+      await talks(stage, line);
+    }
+    assert.equal(await disconnects(stage, line), 0);
+    assert.match(await metrics(stage), /paloma_network_stanzas_unhandled_total\{tag="status",type="[^"]*"\} 3/);
+    const named = stage.logOf(line).filter(({ msg }) => /kind of stanza/.test(msg));
+    assert.ok(named.length <= 1);
+  },
+);
+
+onStage("a device without keys is left out: the person's others get the message", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  const other = await stage.api.call("POST", "/sessions", { name: "Ana's second device" });
+  await until(systemClock, async () => {
+    const { status, qr } = await stage.api.call("GET", `/sessions/${other.data._id}/qr`);
+    if (qr) await stage.control.call("POST", `/phones/${ANA}/scan`, { qr });
+    return status === "connected" || null;
+  }, { what: "a second device of Ana's" });
+  const { devices } = await stage.control.call("GET", `/phones/${ANA}`);
+  await stage.control.call("POST", "/faults", { line: ANA, kind: "no_keys", device: devices.at(-1).id });
+  await stage.status(await stage.sendText(line, ANA, "to the phone alone"), "sent");
+  await stage.arrival(ANA, ({ text }) => text === "to the phone alone");
+});
+
+for (const error of [400, 429]) {
+  onStage(`a code that the network refuses with ${error} is not shown, and the session says why`, async (stage) => {
+    await stage.addPhone(LINE);
+    await fault(stage, "refuse_code", { error });
+    const { data } = await stage.api.call("POST", "/sessions", { name: "By code", pairingPhone: LINE });
+    const line = { sessionId: data._id, number: LINE };
+    const { reason } = await stage.sessionStatus(line, "disconnected");
+    assert.match(reason, new RegExp(`error ${error}`));
+    // The owner asks again, and gets one.
+    await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
+    const { pairingCode: code } = await stage.api.call("GET", `/sessions/${line.sessionId}/qr`);
+    assert.equal((await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code })).status, "linked");
+    await stage.sessionStatus(line, "connected");
+  });
+}
+
+onStage("a line is not connected before its link is complete", async (stage) => {
+  await stage.addPhone(ANA);
+  await stage.addPhone(LINE);
+  await fault(stage, "early_success");
+  const { data: { _id: sessionId } } = await stage.api.call("POST", "/sessions", { name: "Too early" });
+  await linkByQr(systemClock, { api: stage.api, control: stage.control, sessionId, phone: LINE });
+  const line = { sessionId, number: LINE };
+  assert.equal((await stage.session(line)).phone, LINE);
+  const connected = (await stage.events(line)).filter(({ event }) => event === "session.connected");
+  assert.deepEqual(connected.map(({ data }) => data.phone), [LINE]);
+  await talks(stage, line);
+});
+
+for (
+  const [error, reason, tries] of [
+    [402, /banned this number for a while/, 1],
+    [405, /version/, 2],
+    [406, /banned this account/, 1],
+    [409, /kind of client/, 1],
+    [516, /linked again/, 1],
+  ] as const
+) {
+  onStage(`a login that is refused with ${error} has its own reason, and is not tried on and on`, async (stage) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    // A version that is refused is asked for anew, and tried once more.
+    await fault(stage, "refuse_login", { error, count: tries });
+    await fault(stage, "drop");
+    const seen = await until(systemClock, async () => {
+      const session = await stage.session(line);
+      return tries === refusals(stage, line) && reason.test(session.reason ?? "") ? session : null;
+    }, { what: `the reason of ${error}` });
+    assert.equal(seen.status, "disconnected");
+    await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
+    await stage.sessionStatus(line, "connected");
+    await talks(stage, line);
+  });
+}
+
+onStage("a restricted account goes on with its chats and holds new ones until the end of it", async (stage) => {
+  for (const number of [ANA, BEN]) await stage.addPhone(number);
+  const line = await stage.linkLine(LINE);
+  await talks(stage, line);
+  const until_ = Date.now() + 3_600_000;
+  await fault(stage, "restrict", { until: until_ });
+  const bulk = await stage.api.call("POST", "/messages/send/bulk", {
+    sessionId: line.sessionId,
+    messages: ["one", "two", "three", "four"].map((text) => ({ to: BEN, text })),
+  });
+  const restricted = await until(systemClock, async () => (await stage.session(line)).restriction, {
+    what: "a restriction",
+  });
+  assert.equal(Math.abs(Date.parse(restricted.until) - until_) < 1_000, true);
+  await stage.status(await stage.sendText(line, ANA, "a reply goes on"), "sent");
+  assert.equal((await stage.queue(line)).length, 4);
+  const wire: Json[] = await stage.control.call("GET", `/wire?line=${LINE}`);
+  const cold = wire.filter(({ id }) => bulk.messages.some((m: Json) => m.networkId === id));
+  assert.ok(cold.length <= 1);
+  const { data: health } = await stage.api.call("GET", `/sessions/${line.sessionId}/health`);
+  assert.equal(health.queue.waiting, 4);
+  assert.equal(health.restriction.until, restricted.until);
+
+  await fault(stage, "restrict", { until: 0 });
+  for (const { messageId } of bulk.messages) await stage.status(messageId, "sent");
+  assert.equal((await stage.session(line)).restriction, null);
+  const events = (await stage.events(line)).filter(({ event }) => event === "session.restricted");
+  assert.deepEqual(events.map(({ data }) => data.active), [true, false]);
+});
+
+onStage("the network's limit of new chats stands in the line's health", async (stage) => {
+  await stage.addPhone(BEN);
+  const line = await stage.linkLine(LINE);
+  await fault(stage, "cap_new_chats", { limit: 5, until: Date.now() + 3_600_000 });
+  await stage.status(await stage.sendText(line, BEN, "hello"), "sent");
+  const { data } = await stage.api.call("GET", `/sessions/${line.sessionId}/health`);
+  assert.deepEqual([data.newChats.used, data.newChats.limit], [1, 5]);
+  for (const field of ["connectedSince", "lastFrameAt", "lastSentAt"]) assert.ok(Date.parse(data[field]), field);
+  assert.ok(data.pingMs >= 0 && data.webVersion.startsWith("2."), JSON.stringify(data));
+});
