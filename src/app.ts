@@ -16,6 +16,7 @@ import { type Proxy, readProxy } from "./egress/proxy.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
 import { makeEventLog } from "./event/log.ts";
 import { splitEventOrder } from "./event/order_migration.ts";
+import { acceptedWithRoom, makeDiskReserve } from "./ops/disk_reserve.ts";
 import { addGauges } from "./ops/gauges.ts";
 import { listen, type Listening } from "./http/listen/listen.ts";
 import type { Services } from "./http/api/services.ts";
@@ -45,6 +46,7 @@ import { makeQuotaView } from "./message/history/counts.ts";
 import { makeRecorder } from "./message/record.ts";
 import { makeReplay } from "./message/replay.ts";
 import { removeAllStaged } from "./message/staged_bulk.ts";
+import { measuredEvents, measuredRecorder, measuredStore, measuredWebhooks } from "./ops/measure.ts";
 import { makeMetrics } from "./ops/metrics.ts";
 import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
@@ -58,7 +60,8 @@ import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks.ts";
 import { baileysNetwork } from "./whatsapp/baileys/network.ts";
-import type { Network } from "./whatsapp/connection.ts";
+import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
+import type { LinkCopy, Network } from "./whatsapp/connection.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
@@ -72,6 +75,9 @@ export const dataFolder = {
   open: (config: Pick<Config, "dataDir" | "secretKey">, runtime: Runtime): Promise<DataFolder> =>
     openDataFolder(config, { runtime, engine, migrations }),
   backup: (dataDir: string, file: string) => backup(pathsOf(dataDir), file, engine),
+  lock: (dataDir: string) => lockGateway(dataDir, engine),
+  /** What links the lines of an open folder. */
+  linkCopy: (data: Pick<DataFolder, "kv" | "seal">): LinkCopy => makeLinkCopy(data),
   restore: (file: string, dataDir: string) => restore(file, pathsOf(dataDir), engine),
 };
 
@@ -146,20 +152,25 @@ async function gatewayRole(
   { config, runtime, openNetwork = baileysNetwork }: GatewayOptions,
   { data, bell }: { data: DataFolder; bell: Bell },
 ): Promise<Role> {
-  const { kv, seal, accounts } = data;
+  const { seal, accounts } = data;
+  const metrics = makeMetrics();
   const stopping = new AbortController();
   let server: Listening | null = null;
   const url = () => server!.url;
 
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
   const links = makeMediaLinks(() => config.publicUrl ?? url(), data.key);
-  const events = makeEventLog(kv, runtime);
+  const kv = measuredStore(data.kv, metrics, runtime.clock);
+  const events = measuredEvents(makeEventLog(kv, runtime), metrics);
   const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
-  const recorder = makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime });
+  const recorder = measuredRecorder(
+    makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime }),
+    metrics,
+    runtime.clock,
+  );
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
-  const metrics = makeMetrics();
   const network = openNetwork({
     runtime,
     kv,
@@ -184,10 +195,26 @@ async function gatewayRole(
   });
   const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
   const lines = makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch });
-  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
+  const dispatcher = makeDispatcher({
+    kv,
+    events,
+    runtime,
+    safeFetch: measuredWebhooks(safeFetch, metrics),
+    seal,
+    bell,
+  });
 
   const queuedCount = makeQueuedCount(kv);
-  addGauges(metrics, { kv, network, lines: supervisor, queuedCount, connections: () => server?.connections() ?? 0 });
+  const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
+  metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
+  addGauges(metrics, {
+    kv,
+    clock: runtime.clock,
+    network,
+    lines: supervisor,
+    queuedCount,
+    connections: () => server?.connections() ?? 0,
+  });
 
   const apiServices: Services = {
     runtime,
@@ -196,7 +223,7 @@ async function gatewayRole(
     keys: makeAccountKeys({ kv, accounts, runtime }),
     idempotency,
     lines,
-    accept: makeAccept({ kv, runtime, idempotency, queued: queueChanged }),
+    accept: acceptedWithRoom(makeAccept({ kv, runtime, idempotency, queued: queueChanged }), reserve),
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),
     history: makeHistory(kv),

@@ -40,6 +40,15 @@ const port = text((value) => /^\d+$/.test(value) && Number(value) <= 65_535, "is
 
 const count = text((value) => /^[1-9]\d{0,6}$/.test(value), "is not a number from 1 to 9999999").transform(Number);
 
+const UNITS: Readonly<Record<string, number>> = { "": 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
+const SIZE = /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB|)$/i;
+
+/** Bytes from `256MB`. */
+const size = text((value) => SIZE.test(value), "is not a size like 256MB").transform((value) => {
+  const [, number, unit] = SIZE.exec(value)!;
+  return Number(number) * UNITS[unit!.toUpperCase()]!;
+});
+
 const SCHEMAS = {
   PALOMA_HOST: {
     argument: "<address>",
@@ -93,6 +102,11 @@ const SCHEMAS = {
       },
       "is no address, CIDR or host name, with or without a port (and without scheme or path)",
     ),
+  },
+  PALOMA_MIN_FREE_DISK: {
+    argument: "<size>",
+    about: "below this much free disk sends are refused (256MB)",
+    schema: size.default(256e6),
   },
   PALOMA_WHATSAPP_URL: {
     argument: "<url>",
@@ -155,6 +169,8 @@ export interface Config {
   maxConnectionsPerAddress: number | null;
   /** Private hosts or CIDRs, maybe with a port, that webhooks and `fileUrl` may reach, and over plain http. */
   outboundAllow: string[];
+  /** Bytes. */
+  minFreeDisk: number;
   whatsapp: WhatsAppConfig;
   sandboxPort: number;
 }
@@ -205,6 +221,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     maxConnections: read("PALOMA_MAX_CONNECTIONS"),
     maxConnectionsPerAddress: read("PALOMA_MAX_CONNECTIONS_PER_ADDRESS"),
     outboundAllow: read("PALOMA_OUTBOUND_ALLOW"),
+    minFreeDisk: read("PALOMA_MIN_FREE_DISK"),
     whatsapp: {
       url: read("PALOMA_WHATSAPP_URL"),
       rootKey: read("PALOMA_WHATSAPP_ROOT_KEY"),

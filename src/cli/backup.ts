@@ -1,31 +1,97 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
+import { join } from "node:path";
 import type { Command } from "commander";
 import type { BackupSummary } from "../data/backup.ts";
-import { printResult } from "./output.ts";
+import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
+import { systemClock, systemRandom } from "../runtime.ts";
+import { Exit, printResult } from "./output.ts";
+import { neededPassphrase, passphraseOf, withPassphrase } from "./passphrase.ts";
 import { configOf, withSettings } from "./settings.ts";
 
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =
   "The secret key is not in it: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
+/** Backups that `--into` makes, and rotates. */
+const ROTATED = /^paloma-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z\.backup$/;
+
+interface BackupOptions extends Record<string, unknown> {
+  into?: string;
+  keep: string;
+  passphraseFile?: string;
+  json?: boolean;
+}
 
 export function addBackupCommands(root: Command): void {
-  withSettings(root.command("backup <file>").description("copy everything into one file, also while the gateway runs"))
+  withPassphrase(
+    withSettings(root.command("backup [file]").description("copy everything into one file, also while a gateway runs")),
+  )
+    .option("--into <folder>", "in place of a file: name it by the time, and keep the newest few")
+    .option("--keep <n>", "how many of them", "7")
     .option("--json", "print JSON")
-    .action(async (file: string, options) => {
+    .action(async (given: string | undefined, options: BackupOptions) => {
+      const file = target(given, options);
+      const passphrase = await passphraseOf(options);
+      const { dataDir } = configOf(options);
       const { dataFolder } = await import("../app.ts");
-      const summary = await dataFolder.backup(configOf(options).dataDir, file);
-      printResult(options, { file, ...summary }, () => `${file}: ${describe(summary)}.\n${KEEP_THE_KEY}`);
+      const summary = passphrase === null
+        ? await dataFolder.backup(dataDir, file)
+        : await throughFile(`${file}.open`, async (plain) => {
+          const summary = await dataFolder.backup(dataDir, plain);
+          await sealFile(plain, file, { passphrase, random: systemRandom });
+          return summary;
+        });
+      const removed = options.into === undefined ? [] : await rotate(options.into, Number(options.keep));
+      printResult(
+        options,
+        { file, ...summary, sealed: passphrase !== null, removed },
+        () => `${file}: ${describe(summary)}.\n${KEEP_THE_KEY}`,
+      );
     });
 
-  withSettings(
-    root.command("restore <file>").description("bring a backup into an empty data folder, while no gateway runs"),
+  withPassphrase(
+    withSettings(
+      root.command("restore <file>").description("bring a backup into an empty data folder, while no gateway runs"),
+    ),
   )
     .option("--json", "print JSON")
-    .action(async (file: string, options) => {
+    .action(async (file: string, options: BackupOptions) => {
+      const { dataDir } = configOf(options);
       const { dataFolder } = await import("../app.ts");
-      const summary = await dataFolder.restore(file, configOf(options).dataDir);
+      const isSealed = await isSealedFile(file).catch(() => false);
+      const summary = isSealed
+        ? await throughFile(join(await Deno.makeTempDir({ prefix: "paloma-restore-" }), "open"), async (plain) => {
+          const passphrase = await neededPassphrase(options);
+          await openSealedFile(file, plain, { passphrase, random: systemRandom });
+          return await dataFolder.restore(plain, dataDir);
+        })
+        : await dataFolder.restore(file, dataDir);
       printResult(options, { file, ...summary }, () => `Restored ${describe(summary)}. It needs the same secret key.`);
     });
+}
+
+function target(file: string | undefined, { into, keep }: BackupOptions): string {
+  if ((file === undefined) === (into === undefined)) throw new Exit(2, "Give a file, or --into a folder.");
+  if (!/^[1-9]\d{0,3}$/.test(keep)) throw new Exit(2, `--keep: "${keep}" is not a number from 1`);
+  if (file !== undefined) return file;
+  const time = new Date(systemClock.now()).toISOString().replace(/\.\d+Z$/, "Z").replaceAll(":", "-");
+  return join(into!, `paloma-${time}.backup`);
+}
+
+/** Runs with a file in between, which is gone afterwards. */
+async function throughFile<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
+  try {
+    return await run(path);
+  } finally {
+    await Deno.remove(path).catch(() => {});
+  }
+}
+
+/** Removes all but the newest backups of the folder, and nothing else in it; returns what is gone. */
+async function rotate(folder: string, keep: number): Promise<string[]> {
+  const names = (await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).filter((name) => ROTATED.test(name));
+  const old = names.sort().slice(0, -keep);
+  for (const name of old) await Deno.remove(join(folder, name));
+  return old;
 }
 
 function describe({ rows, files, bytes }: BackupSummary): string {

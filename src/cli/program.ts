@@ -8,6 +8,7 @@ import { addAccountCommand } from "./account.ts";
 import { addBackupCommands } from "./backup.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { addHealthcheckCommand } from "./healthcheck.ts";
+import { addLineCommand } from "./line.ts";
 import { addLinkCommand } from "./link.ts";
 import { addListenCommand } from "./listen.ts";
 import { addOpenapiCommand } from "./openapi.ts";
@@ -86,6 +87,7 @@ function program(args: readonly string[], json: boolean): Command {
   // A word that is no command is a typo, and answered with the nearest one.
   addServeCommand(root, { isDefault: args[0] === undefined || args[0].startsWith("-") });
   addLinkCommand(root);
+  addLineCommand(root);
   addSandboxCommand(root);
   addAccountCommand(root);
   addPlanCommand(root);

@@ -2,6 +2,9 @@
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
+import { lineKeys } from "../line/rows.ts";
+import { LineQueue } from "../message/queue.ts";
+import type { Clock } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/connection.ts";
@@ -12,6 +15,7 @@ const MOST_RETRIES_COUNTED = 10_000;
 export interface GaugeSources {
   kv: Kv;
   network: Pick<Network, "webVersion">;
+  clock: Clock;
   lines: { countByStatus(): Readonly<Record<LineStatus, number>> };
   queuedCount: QueuedCount;
   /** Open ones of clients. */
@@ -20,7 +24,7 @@ export interface GaugeSources {
 
 export function addGauges(
   metrics: Metrics,
-  { kv, network, lines, queuedCount, connections }: GaugeSources,
+  { kv, clock, network, lines, queuedCount, connections }: GaugeSources,
 ): void {
   metrics.gaugeBy("status", {
     name: "paloma_lines",
@@ -42,6 +46,11 @@ export function addGauges(
     () => countRows(kv),
   );
   metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
+  metrics.gauge(
+    "paloma_queue_oldest_seconds",
+    "Age of the message that has waited longest at the head of a line's queue",
+    () => oldestSeconds(kv, clock),
+  );
   metrics.gauge("process_resident_memory_bytes", "Memory of the process", () => Deno.memoryUsage().rss);
 }
 
@@ -49,4 +58,14 @@ async function countRows(kv: Kv): Promise<number> {
   let count = 0;
   for await (const _ of kv.list({ prefix: webhookKeys.allDueAttempts() }, { limit: MOST_RETRIES_COUNTED })) count++;
   return count;
+}
+
+/** Reads the head of each line's queue: what an operator should know of waits there. */
+async function oldestSeconds(kv: Kv, clock: Clock): Promise<number> {
+  let oldest = clock.now();
+  for await (const { value: line } of kv.list({ prefix: lineKeys.lines() })) {
+    const head = await new LineQueue(kv, line.id).head();
+    if (head) oldest = Math.min(oldest, head.createdAt);
+  }
+  return (clock.now() - oldest) / 1000;
 }

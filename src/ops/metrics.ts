@@ -8,12 +8,24 @@ export interface Metrics {
   requests: Counter<"method" | "route" | "status">;
   requestSeconds: Histogram;
   accepted: Counter<"kind">;
+  /** Messages that came to their end: `sent`, or the code of the error. */
+  ended: Counter<"outcome">;
+  /** From the moment that a message left the queue until the server's word was there. */
+  ackSeconds: Histogram;
+  /** `committed`, `conflict`, or the code of the StoreError. */
+  commits: Counter<"outcome">;
+  commitSeconds: Histogram;
+  /** `2xx` to `5xx`, or the code of the EgressError. */
+  webhookAttempts: Counter<"outcome">;
+  undecryptable: Counter;
   /** Labels as many as the adapter tells apart. */
   strays: Counter<"tag" | "type">;
   /** A value that is read when somebody asks; one that cannot be read then is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The same with a value for each value of a label. */
   gaugeBy(label: string, gauge: { name: string; help: string; read: () => Readonly<Record<string, number>> }): void;
+  /** Of every metric. */
+  names(): string[];
   /** The whole text, for `GET /metrics`. */
   render(): Promise<string>;
 }
@@ -24,6 +36,7 @@ const LATENCY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 export function makeMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
+  const names = () => registry.getMetricsAsArray().map(({ name }) => name);
   return {
     requests: new Counter({
       name: "paloma_http_requests_total",
@@ -41,6 +54,41 @@ export function makeMetrics(): Metrics {
       name: "paloma_messages_accepted_total",
       help: "Messages accepted for sending",
       labelNames: ["kind"],
+      registers,
+    }),
+    ended: new Counter({
+      name: "paloma_messages_ended_total",
+      help: "Messages that came to their end, by outcome: sent, or the code of the error",
+      labelNames: ["outcome"],
+      registers,
+    }),
+    ackSeconds: new Histogram({
+      name: "paloma_message_ack_seconds",
+      help: "Time from the departure of a message to the acknowledgement of the network",
+      buckets: LATENCY_BOUNDS,
+      registers,
+    }),
+    commits: new Counter({
+      name: "paloma_store_commits_total",
+      help: "Commits to the store, by outcome",
+      labelNames: ["outcome"],
+      registers,
+    }),
+    commitSeconds: new Histogram({
+      name: "paloma_store_commit_seconds",
+      help: "Time that commits to the store take",
+      buckets: LATENCY_BOUNDS,
+      registers,
+    }),
+    webhookAttempts: new Counter({
+      name: "paloma_webhook_attempts_total",
+      help: "Attempts to deliver an event to a webhook, by outcome: the class of the status, or what went wrong",
+      labelNames: ["outcome"],
+      registers,
+    }),
+    undecryptable: new Counter({
+      name: "paloma_messages_undecryptable_total",
+      help: "Incoming messages that could not be decrypted when they were reported",
       registers,
     }),
     strays: new Counter({
@@ -71,10 +119,10 @@ export function makeMetrics(): Metrics {
         },
       });
     },
+    names,
     async render() {
       // One by one: `registry.metrics()` fails as a whole when one cannot be read.
-      const names = registry.getMetricsAsArray().map(({ name }) => name);
-      const texts = await Promise.allSettled(names.map((name) => registry.getSingleMetricAsString(name)));
+      const texts = await Promise.allSettled(names().map((name) => registry.getSingleMetricAsString(name)));
       return texts.flatMap((text) => text.status === "fulfilled" ? [text.value] : []).join("\n") + "\n";
     },
   };

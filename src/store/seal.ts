@@ -3,7 +3,7 @@
  * A sealed value is `version (1 byte) | nonce (12) | ciphertext | tag (16)`.
  */
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, hkdfSync, scryptSync } from "node:crypto";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 
@@ -26,6 +26,14 @@ const TAG_BYTES = 16;
 /** The 32-byte key that belongs to the operator's secret, which may be any text (`PALOMA_SECRET_KEY`). */
 export function sealKey(secret: string): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", secret, "", "paloma: encryption at rest", 32));
+}
+
+/** Some 100 ms and 64 MB a try: a passphrase is no key. */
+const SCRYPT = { N: 2 ** 16, r: 8, p: 1, maxmem: 128 * 1024 * 1024 };
+
+/** The 32-byte key that belongs to a passphrase that a person chose. */
+export function passphraseKey(passphrase: string, salt: Uint8Array): Uint8Array {
+  return new Uint8Array(scryptSync(passphrase, salt, 32, SCRYPT));
 }
 
 /** `key` is 32 bytes, see `sealKey`. */

@@ -27,6 +27,16 @@ export interface Network {
   sweep(): Promise<number>;
 }
 
+/** What links lines, for taking it to another gateway. While it is read or written, the line must not be connected. */
+export interface LinkCopy {
+  /** Credentials and keys of the line in the clear: seal them. */
+  read(lineId: string): Promise<Uint8Array>;
+  /** Makes them the line's here. */
+  write(lineId: string, copy: Uint8Array): Promise<void>;
+  /** The line is linked no more. */
+  drop(lineId: string): Promise<void>;
+}
+
 export interface OpenOptions {
   lineId: string;
   /** What the account is known to be under since an earlier connection. */

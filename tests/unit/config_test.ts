@@ -28,6 +28,7 @@ Deno.test("every setting that is wrong is named, all of them together", () => {
     PALOMA_LOG_LEVEL: "loud",
     PALOMA_TRUSTED_PROXIES: "10.0.0.0/8, proxy",
     PALOMA_OUTBOUND_ALLOW: "hooks.internal, http://hooks.internal",
+    PALOMA_MIN_FREE_DISK: "much",
     PALOMA_WHATSAPP_URL: "https://example.com",
     PALOMA_WHATSAPP_ROOT_KEY: "abc",
     PALOMA_WHATSAPP_MEDIA_URL: "ftp://example.com",
@@ -67,6 +68,11 @@ Deno.test("a problem says what is wrong with the value, and never shows a secret
     'PALOMA_TRUSTED_PROXIES: "10.0.0.0/99" is neither an address nor a CIDR',
   ]);
   assert.deepEqual(problemsOf({ PALOMA_SECRET_KEY: "hunter2" }), ["PALOMA_SECRET_KEY: needs at least 16 characters"]);
+});
+
+Deno.test("sizes may have a unit", () => {
+  const bytes = (size: string) => readConfig({ PALOMA_MIN_FREE_DISK: size }).minFreeDisk;
+  assert.deepEqual(["0", "1500", "64kb", "1.5 GB"].map(bytes), [0, 1_500, 64_000, 1_500_000_000]);
 });
 
 Deno.test("PORT counts where PALOMA_PORT says nothing", () => {

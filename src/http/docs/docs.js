@@ -8,7 +8,7 @@ const main = document.querySelector("main");
 const nav = document.querySelector("nav");
 
 try {
-  const response = await fetch("/openapi.json");
+  const response = await fetch("openapi.json");
   show(await response.json());
 } catch (error) {
   main.replaceChildren(el("p", { class: "error" }, `The reference cannot be shown: ${error}`));

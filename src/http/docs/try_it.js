@@ -22,7 +22,8 @@ export function tryIt(api, operation) {
 function exampleRequest(api, { method, path, parameters = [], requestBody, security }) {
   const needsKey = security.length > 0;
   const inPath = (name) => parameters.find((parameter) => parameter.in === "path" && parameter.name === name);
-  const url = location.origin + path.replaceAll(/\{(\w+)\}/g, (_, name) => exampleOf(api, inPath(name).schema));
+  const url = new URL(".", location.href).href.slice(0, -1) +
+    path.replaceAll(/\{(\w+)\}/g, (_, name) => exampleOf(api, inPath(name).schema));
   const request = { method: method.toUpperCase(), url, headers: needsKey ? { "x-api-key": KEY } : {} };
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   if (type === "application/json") request.json = exampleOf(api, content.schema);

@@ -23,8 +23,8 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       assert.equal(response.status, 200, path);
       assert.equal(response.headers.get("x-content-type-options"), path.endsWith(".json") ? null : "nosniff");
       if (path.endsWith(".json")) continue;
-      for (const [, found] of text.matchAll(/(?:href="|src="|from "|fetch\(")([./][^"#]+)"/g)) {
-        waiting.push(new URL(found!, `http://x${path === "/docs" ? "/docs/" : path}`).pathname);
+      for (const [whole, found] of text.matchAll(/(?:href="|src="|from "|fetch\(")((?!\w+:)[^"#]+)"/g)) {
+        waiting.push(new URL(found!, `http://x${whole.startsWith("fetch") ? "/docs" : path}`).pathname);
       }
     }
     assert.deepEqual([...seen].sort(), [

@@ -18,6 +18,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   addGauges(metrics, {
     kv: world.kv,
     network: world.network,
+    clock: world.clock,
     lines: world.supervisor,
     queuedCount: makeQueuedCount(world.kv),
     connections: () => 7,

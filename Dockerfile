@@ -1,0 +1,19 @@
+# syntax=docker/dockerfile:1
+
+FROM denoland/deno:debian-2.9.6 AS build
+WORKDIR /src
+COPY deno.json deno.lock main.ts ./
+COPY src src
+COPY scripts/compile.ts scripts/packages.ts scripts/
+RUN deno run -A scripts/compile.ts && mkdir /data
+
+FROM gcr.io/distroless/cc-debian12:nonroot
+COPY --from=build /src/dist/paloma /usr/local/bin/paloma
+COPY --from=build --chown=nonroot:nonroot /data /data
+ENV PALOMA_HOST=0.0.0.0 \
+    PALOMA_DATA_DIR=/data
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=30s --timeout=6s --start-period=20s --retries=3 CMD ["/usr/local/bin/paloma", "healthcheck"]
+ENTRYPOINT ["/usr/local/bin/paloma"]
+CMD ["serve"]

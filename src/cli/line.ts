@@ -1,0 +1,75 @@
+/** `paloma line`: a line moves to another gateway without a new QR. */
+import type { Command } from "commander";
+import { AlreadyRunning } from "../data/gateway_lock.ts";
+import { withData } from "./data.ts";
+import { Exit, printResult } from "./output.ts";
+import { neededPassphrase, withPassphrase } from "./passphrase.ts";
+import { configOf, withSettings } from "./settings.ts";
+
+interface LineOptions extends Record<string, unknown> {
+  passphraseFile?: string;
+  account: string;
+  json?: boolean;
+}
+
+export function addLineCommand(root: Command): void {
+  const line = root.command("line").description("move a line to another gateway without a new QR");
+  const sub = (usage: string, about: string) =>
+    withPassphrase(withSettings(line.command(usage).description(about)))
+      .option("--json", "print JSON");
+
+  sub("export <id> <file>", "write what links the line, and give it up here").action(
+    async (id: string, file: string, options: LineOptions) => {
+      const passphrase = await neededPassphrase(options);
+      const [{ dataFolder }, { exportLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
+      // Where none runs, none may begin to meanwhile.
+      const lock = await dataFolder.lock(configOf(options).dataDir).catch((error) => {
+        if (error instanceof AlreadyRunning) return null;
+        throw error;
+      });
+      try {
+        await withData(options, async (data) => {
+          const deps = { ...data, link: dataFolder.linkCopy(data) };
+          const write = (sealed: Uint8Array) => writeNew(file, sealed);
+          const { name } = await exportLine(deps, id, { passphrase, gatewayRuns: lock === null, write });
+          printResult(
+            options,
+            { sessionId: id, name, file },
+            () => `${file} links ${name}. Keep it and its passphrase apart, import it once, and delete it then.`,
+          );
+        });
+      } finally {
+        lock?.release();
+      }
+    },
+  );
+
+  sub("import <file>", "make a line of an exported one; it connects as soon as a gateway runs")
+    .requiredOption("--account <id>", "whose line it becomes")
+    .action(async (file: string, options: LineOptions) => {
+      const passphrase = await neededPassphrase(options);
+      const sealed = await Deno.readFile(file);
+      const [{ dataFolder }, { importLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
+      await withData(options, async (data) => {
+        const deps = { ...data, link: dataFolder.linkCopy(data) };
+        const { id, name, phone } = await importLine(deps, options.account, { passphrase, file: sealed });
+        printResult(options, { sessionId: id, name, phone }, () => `${name} (${phone}) is session ${id}.`);
+      });
+    });
+}
+
+/** On disk when it resolves. Throws Exit when there is such a file already. */
+async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await Deno.open(path, { createNew: true, write: true, mode: 0o600 }).catch((error) => {
+    if (error instanceof Deno.errors.AlreadyExists) {
+      throw new Exit(1, `${path} exists already: nothing is overwritten.`);
+    }
+    throw error;
+  });
+  try {
+    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+    await file.sync();
+  } finally {
+    file.close();
+  }
+}

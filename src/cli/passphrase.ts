@@ -1,0 +1,25 @@
+/** Passphrases come from a file or the environment: on the command line everybody on the machine could read them. */
+import type { Command } from "commander";
+import { Exit } from "./output.ts";
+
+const SHORTEST = 12;
+
+export function withPassphrase(command: Command): Command {
+  return command.option("--passphrase-file <file>", "seals the file; else PALOMA_PASSPHRASE in the environment");
+}
+
+/** Null when none was given. Throws Exit 2 for one that is too short. */
+export async function passphraseOf(options: { passphraseFile?: string }): Promise<string | null> {
+  const passphrase = options.passphraseFile === undefined
+    ? Deno.env.get("PALOMA_PASSPHRASE") ?? null
+    : (await Deno.readTextFile(options.passphraseFile)).replace(/\r?\n$/, "");
+  if (passphrase === null || passphrase.length >= SHORTEST) return passphrase;
+  throw new Exit(2, `A passphrase needs at least ${SHORTEST} characters.`);
+}
+
+/** As `passphraseOf`, for what is never written without one. */
+export async function neededPassphrase(options: { passphraseFile?: string }): Promise<string> {
+  const passphrase = await passphraseOf(options);
+  if (passphrase !== null) return passphrase;
+  throw new Exit(2, "A passphrase is needed: --passphrase-file, or PALOMA_PASSPHRASE in the environment.");
+}

@@ -1,0 +1,103 @@
+/**
+ * A file sealed under a passphrase, of any size: frames, each sealed on its own. A frame says its number and whether it is
+ * the last, so that none can be taken out, moved or cut off.
+ */
+import { Buffer } from "node:buffer";
+import { OperatorError } from "../errors.ts";
+import type { Random } from "../runtime.ts";
+import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
+
+const MAGIC = Buffer.from("paloma sealed 1\n");
+const SALT_BYTES = 16;
+const FRAME_BYTES = 1024 * 1024;
+/** Before the bytes of a frame: its number, and 1 for the last. */
+const HEAD_BYTES = 5;
+
+/** A sealed file cannot be opened: another passphrase, or it was altered or cut off. */
+export class SealedFileError extends OperatorError {
+  readonly code = "sealed_file_unusable";
+  override name = "SealedFileError";
+}
+
+/** Whether the file is one that `sealFile` wrote. */
+export async function isSealedFile(path: string): Promise<boolean> {
+  using file = await Deno.open(path);
+  return Buffer.compare(await readUpTo(file, MAGIC.length), MAGIC) === 0;
+}
+
+/** Writes what is in `from` to the new file `to`, sealed, and on disk when it resolves. */
+export async function sealFile(
+  from: string,
+  to: string,
+  { passphrase, random }: { passphrase: string; random: Random },
+): Promise<void> {
+  const salt = random.bytes(SALT_BYTES);
+  const seal = makeSeal(passphraseKey(passphrase, salt), random);
+  using source = await Deno.open(from);
+  using target = await Deno.open(to, { createNew: true, write: true, mode: 0o600 });
+  await writeAll(target, Buffer.concat([MAGIC, salt]));
+  let next = await readUpTo(source, FRAME_BYTES);
+  for (let number = 0;; number++) {
+    const bytes = next;
+    next = await readUpTo(source, FRAME_BYTES);
+    const last = next.length === 0;
+    const frame = Buffer.alloc(HEAD_BYTES + bytes.length);
+    frame.writeUInt32BE(number);
+    frame[HEAD_BYTES - 1] = last ? 1 : 0;
+    frame.set(bytes, HEAD_BYTES);
+    const sealed = seal.seal(frame);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(sealed.length);
+    await writeAll(target, Buffer.concat([length, sealed]));
+    if (last) break;
+  }
+  await target.sync();
+}
+
+/** Writes what was sealed to the new file `to`. Throws SealedFileError. */
+export async function openSealedFile(
+  from: string,
+  to: string,
+  { passphrase, random }: { passphrase: string; random: Random },
+): Promise<void> {
+  using source = await Deno.open(from);
+  await readUpTo(source, MAGIC.length);
+  const seal = makeSeal(passphraseKey(passphrase, await readUpTo(source, SALT_BYTES)), random);
+  using target = await Deno.open(to, { createNew: true, write: true, mode: 0o600 });
+  for (let number = 0;; number++) {
+    const frame = openFrame(await readUpTo(source, 4), (length) => readUpTo(source, length));
+    const plain = open(seal, await frame, from);
+    if (plain.readUInt32BE() !== number) throw damaged(from);
+    await writeAll(target, plain.subarray(HEAD_BYTES));
+    if (plain[HEAD_BYTES - 1] === 1) return;
+  }
+}
+
+async function openFrame(length: Buffer, read: (length: number) => Promise<Buffer>): Promise<Buffer> {
+  return length.length < 4 ? Buffer.alloc(0) : await read(Math.min(length.readUInt32BE(), 2 * FRAME_BYTES));
+}
+
+function open(seal: ReturnType<typeof makeSeal>, frame: Uint8Array, path: string): Buffer {
+  try {
+    return Buffer.from(seal.open(frame));
+  } catch (error) {
+    if (error instanceof SealError) throw damaged(path);
+    throw error;
+  }
+}
+
+function damaged(path: string): SealedFileError {
+  return new SealedFileError(`${path} does not open: the passphrase is another one, or the file is damaged`);
+}
+
+/** So many bytes, or fewer where the file ends. */
+async function readUpTo(file: Deno.FsFile, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  let done = 0;
+  for (let read; done < length && (read = await file.read(buffer.subarray(done))) !== null;) done += read;
+  return buffer.subarray(0, done);
+}
+
+async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+}

@@ -1,0 +1,66 @@
+/**
+ * A reserve of free disk: below it nothing new is accepted, so that what is on its way can still be recorded. The store
+ * survives a full disk, but a line whose outcomes cannot be written stands still.
+ */
+import { statfsSync } from "node:fs";
+import type { Accept } from "../message/accept.ts";
+import type { Clock, Log } from "../runtime.ts";
+import { StoreError } from "../store/kv.ts";
+
+/** The system is asked this often at most: sends come by the thousand a second. */
+const LOOK_EVERY_MS = 1_000;
+
+export interface DiskReserveOptions {
+  folder: string;
+  minFreeBytes: number;
+  runtime: { clock: Clock; log: Log };
+  /** The system's own word unless given. */
+  freeBytes?: (folder: string) => number;
+}
+
+export interface DiskReserve {
+  /** Bytes that the gateway may still write, as of the last look. */
+  free(): number;
+  /** Throws StoreError `full` while less than the reserve is free. */
+  assertRoom(): void;
+}
+
+export function makeDiskReserve(options: DiskReserveOptions): DiskReserve {
+  const { folder, minFreeBytes, runtime: { clock, log }, freeBytes = freeBytesOf } = options;
+  let looked = -Infinity;
+  let free = Infinity;
+  let short = false;
+
+  function look(): number {
+    if (clock.now() - looked < LOOK_EVERY_MS) return free;
+    looked = clock.now();
+    free = freeBytes(folder);
+    if (short !== free < minFreeBytes) {
+      short = !short;
+      if (short) log.error({ free, minFreeBytes }, "the disk is nearly full: sends are refused until there is room");
+      else log.info({ free }, "there is room on the disk again");
+    }
+    return free;
+  }
+
+  return {
+    free: look,
+    assertRoom() {
+      if (look() < minFreeBytes) throw new StoreError("full", "less than PALOMA_MIN_FREE_DISK is free");
+    },
+  };
+}
+
+/** Bytes that are free for the gateway's user on the folder's disk. */
+export function freeBytesOf(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
+
+/** Accepts only while there is room. */
+export function acceptedWithRoom(accept: Accept, reserve: DiskReserve): Accept {
+  return (command) => {
+    reserve.assertRoom();
+    return accept(command);
+  };
+}

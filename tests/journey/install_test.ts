@@ -1,0 +1,52 @@
+/** `install.sh` against a release on loopback: what has the right checksum is installed, anything else is not. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { tryProgram } from "../support/gateway_process.ts";
+
+const SCRIPT = join(import.meta.dirname!, "..", "..", "install.sh");
+const NAME = `paloma-${Deno.build.arch}-${Deno.build.os === "darwin" ? "apple-darwin" : "unknown-linux-gnu"}`;
+/** In place of the executable: the installer asks it for its version. */
+const PROGRAM = "#!/bin/sh\necho 9.9.9\n";
+
+async function install(release: Record<string, string>): Promise<{ code: number; said: string; installed: string[] }> {
+  const folder = await Deno.makeTempDir({ prefix: "paloma-install-" });
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+    const file = release[new URL(request.url).pathname.slice(1)];
+    return file === undefined ? new Response(null, { status: 404 }) : new Response(file);
+  });
+  try {
+    const { code, stdout, stderr } = await tryProgram("/bin/sh", [SCRIPT, join(folder, "bin")], {
+      PATH: "/usr/bin:/bin",
+      PALOMA_RELEASES: `http://127.0.0.1:${server.addr.port}`,
+    });
+    const installed = await Array.fromAsync(Deno.readDir(join(folder, "bin")), ({ name }) => name).catch(() => []);
+    return { code, said: stdout + stderr, installed };
+  } finally {
+    await server.shutdown();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+const sums = (text: string) => `${createHash("sha256").update(text).digest("hex")}  ${NAME}\n`;
+
+Deno.test("an executable with the release's checksum is installed", async () => {
+  const { code, said, installed } = await install({ [NAME]: PROGRAM, SHA256SUMS: sums(PROGRAM) });
+  assert.equal(code, 0, said);
+  assert.deepEqual(installed, ["paloma"]);
+  assert.match(said, /paloma is 9\.9\.9/);
+});
+
+Deno.test("one with another checksum, none, or no file at all is not", async () => {
+  for (
+    const release of [
+      { [NAME]: PROGRAM, SHA256SUMS: sums("another") },
+      { [NAME]: PROGRAM, SHA256SUMS: "" },
+      { SHA256SUMS: sums(PROGRAM) },
+    ] as Record<string, string>[]
+  ) {
+    const { code, said, installed } = await install(release);
+    assert.notEqual(code, 0, said);
+    assert.deepEqual(installed, []);
+  }
+});

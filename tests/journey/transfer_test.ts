@@ -1,0 +1,62 @@
+/** A line that moves from one gateway to another, both on the simulated network. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { httpClient, type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { runCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
+import { onStage } from "../support/stage.ts";
+
+const LINE = "4915200000041";
+const ANA = "4917000000041";
+const PASSPHRASE = { PALOMA_PASSPHRASE: "correct horse battery" };
+
+onStage(
+  "a line that was exported connects elsewhere without a QR, and the old place is not linked any more",
+  async (stage) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    const folder = await Deno.makeTempDir({ prefix: "paloma-elsewhere-" });
+    const file = join(folder, "line.export");
+    const env = { ...stage.env, ...PASSPHRASE };
+    const elsewhere = { ...env, PALOMA_DATA_DIR: join(folder, "data") };
+
+    const short = await tryCommand(["line", "export", line.sessionId, file], {
+      ...stage.env,
+      PALOMA_PASSPHRASE: "short",
+    });
+    assert.equal(short.code, 2);
+    await runCommand(["line", "export", line.sessionId, file], env);
+    const old = await stage.session(line);
+    assert.deepEqual([old.status, old.reason], [
+      "logged_out",
+      "It was exported to another gateway; reconnect links it here anew.",
+    ]);
+    const again = await tryCommand(["line", "export", line.sessionId, `${file}2`], env);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /is not linked: there is nothing to export/);
+
+    const { accountId, apiKey } = JSON.parse(
+      await runCommand(["account", "create", "--name", "new", "--plan", "sandbox", "--json"], elsewhere)
+        .catch(() => runCommand(["account", "create", "--name", "new", "--plan", "free", "--json"], elsewhere)),
+    );
+    const gateway = await startGatewayProcess(elsewhere);
+    try {
+      const importing = ["line", "import", file, "--account", accountId, "--json"];
+      const wrong = await tryCommand(importing, { ...elsewhere, PALOMA_PASSPHRASE: "another passphrase" });
+      assert.equal(wrong.code, 1);
+      assert.match(wrong.stderr, /the passphrase is another one/);
+      const { sessionId, phone } = JSON.parse(await runCommand(importing, elsewhere));
+      assert.equal(phone, LINE);
+      const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
+      await until(systemClock, async () => {
+        const { data: sessions } = await api.call("GET", "/sessions");
+        return sessions.find(({ _id, status }: Json) => _id === sessionId && status === "connected");
+      }, { what: "the line to connect at its new place" });
+      await api.call("POST", "/messages/send/text", { sessionId, to: ANA, text: "from my new place" });
+      await stage.arrival(ANA, ({ text, from }) => text === "from my new place" && String(from).startsWith(LINE));
+    } finally {
+      await gateway.stop();
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+);

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { isSealedFile, openSealedFile, SealedFileError, sealFile } from "../../../src/data/sealed_file.ts";
+import { seededRandom } from "../../support/runtime.ts";
+
+const random = seededRandom(3);
+const passphrase = "correct horse battery";
+const FRAME = 1024 * 1024;
+
+async function inFolder(run: (path: (name: string) => string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await run((name) => join(folder, name));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("a file of any size comes back as it was", () =>
+  inFolder(async (path) => {
+    for (const size of [0, 1, FRAME - 1, FRAME, FRAME + 1, 2 * FRAME]) {
+      const bytes = random.bytes(size);
+      await Deno.writeFile(path("plain"), bytes);
+      await sealFile(path("plain"), path(`sealed${size}`), { passphrase, random });
+      assert.ok(await isSealedFile(path(`sealed${size}`)) && !await isSealedFile(path("plain")));
+      await openSealedFile(path(`sealed${size}`), path(`open${size}`), { passphrase, random });
+      assert.deepEqual(await Deno.readFile(path(`open${size}`)), bytes);
+    }
+  }));
+
+Deno.test("another passphrase, and a file that was altered, cut off or put together anew, do not open", () =>
+  inFolder(async (path) => {
+    await Deno.writeFile(path("plain"), random.bytes(2 * FRAME + 100));
+    await sealFile(path("plain"), path("sealed"), { passphrase, random });
+    const sealed = await Deno.readFile(path("sealed"));
+    const head = 32;
+    const frame = 4 + 1 + 12 + 5 + FRAME + 16;
+    const frames = [sealed.slice(head, head + frame), sealed.slice(head + frame, head + 2 * frame)];
+    const swapped = new Uint8Array([
+      ...sealed.slice(0, head),
+      ...frames[1]!,
+      ...frames[0]!,
+      ...sealed.slice(head + 2 * frame),
+    ]);
+    const altered = sealed.slice();
+    altered[head + 500]! ^= 1;
+    const refused = { cut: sealed.slice(0, head + 2 * frame), torn: sealed.slice(0, -5), swapped, altered };
+    for (const [name, bytes] of Object.entries(refused)) {
+      await Deno.writeFile(path(name), bytes);
+      await assert.rejects(
+        openSealedFile(path(name), path(`${name}.open`), { passphrase, random }),
+        SealedFileError,
+        name,
+      );
+    }
+    const other = openSealedFile(path("sealed"), path("open"), { passphrase: "another one altogether", random });
+    await assert.rejects(other, SealedFileError);
+  }));

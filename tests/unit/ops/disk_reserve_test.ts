@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { acceptedWithRoom, freeBytesOf, makeDiskReserve } from "../../../src/ops/disk_reserve.ts";
+import type { Accepted, SendCommand } from "../../../src/message/send.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const MB = 1_000_000;
+
+Deno.test("below the reserve sends are refused, and taken again within a second of there being room", async () => {
+  const runtime = testRuntime();
+  let free = 300 * MB;
+  const reserve = makeDiskReserve({ folder: "/", minFreeBytes: 256 * MB, runtime, freeBytes: () => free });
+  let taken = 0;
+  const accept = acceptedWithRoom(() => {
+    taken++;
+    return Promise.resolve({} as Accepted);
+  }, reserve);
+  const send = () => accept({} as SendCommand);
+
+  await send();
+  free = 255 * MB;
+  await runtime.clock.advance(1_000);
+  assert.throws(send, { name: "StoreError", code: "full", message: /PALOMA_MIN_FREE_DISK/ });
+  assert.throws(send, { code: "full" });
+  assert.equal(runtime.lines.filter(({ level }) => level === 50).length, 1, "said once");
+  free = 257 * MB;
+  await runtime.clock.advance(1_000);
+  await send();
+  assert.equal(taken, 2);
+});
+
+Deno.test("the system is asked once a second, however many sends there are", () => {
+  const runtime = testRuntime();
+  let asked = 0;
+  const freeBytes = () => {
+    asked++;
+    return Infinity;
+  };
+  const reserve = makeDiskReserve({ folder: "/", minFreeBytes: 0, runtime, freeBytes });
+  for (let i = 0; i < 1_000; i++) reserve.assertRoom();
+  assert.equal(asked, 1);
+});
+
+Deno.test("the free bytes of a folder are the system's", () => {
+  assert.ok(freeBytesOf(".") > 0);
+});
