@@ -21,10 +21,13 @@ import { addGauges } from "./ops/gauges.ts";
 import { listen, type Listening } from "./http/listen/listen.ts";
 import type { Services } from "./http/api/services.ts";
 import { createApi } from "./http/server.ts";
+import { makeBulkView } from "./line/bulk_view.ts";
+import { laneOf } from "./line/chats.ts";
 import { nameGenerations } from "./line/generation_migration.ts";
 import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
+import { orderQueues } from "./line/queue_migration.ts";
 import { makeQueueView } from "./line/queue_view.ts";
 import { makeAmendments } from "./line/amendments.ts";
 import { makeFindReferred } from "./line/references.ts";
@@ -37,6 +40,7 @@ import { makeMediaIngest } from "./media/ingest.ts";
 import { makeMediaLinks } from "./media/link.ts";
 import { makeServeMedia } from "./media/serve.ts";
 import { makeAccept } from "./message/accept.ts";
+import { makeReschedule } from "./message/reschedule.ts";
 import { makeCancel } from "./message/cancel.ts";
 import { makeFetchAttachment } from "./message/fetch_attachment.ts";
 import { makeFetchPreview } from "./message/link_preview.ts";
@@ -65,7 +69,7 @@ import type { LinkCopy, Network } from "./whatsapp/connection.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
-const migrations = [indexFileEnds, splitEventOrder, nameGenerations];
+const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues];
 
 /**
  * The data folder that the settings name, for the gateway and for the commands beside it. Each throws StoreError, and
@@ -236,6 +240,12 @@ async function gatewayRole(
     }),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
     quotaView: makeQuotaView({ kv, clock: runtime.clock }),
+    reschedule: makeReschedule({
+      kv,
+      laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
+      queueChanged,
+    }),
+    bulkView: makeBulkView({ kv, clock: runtime.clock, accounts }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
     media,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
@@ -269,7 +279,7 @@ async function gatewayRole(
     },
   };
   const maintenance = makeMaintenance([
-    ...sweeps({ kv, runtime, media, network }),
+    ...sweeps({ kv, runtime, media, network, events, eventDays: config.eventDays }),
     { name: "logins, links and the audit log", everyMs: SWEEP_PANEL_MS, run: panel.sweep },
   ], { runtime });
   return {

@@ -134,6 +134,12 @@ const SCHEMAS = {
     schema: text((value) => /^\d+\.\d+\.\d+$/.test(value), "is not a version like 2.3000.1043857760").nullable()
       .default(null),
   },
+  PALOMA_EVENT_DAYS: {
+    argument: "<days>",
+    about: "how long events are kept (30)",
+    schema: text((value) => /^[1-9]\d{0,3}$/.test(value), "is not a number of days (1 to 9999)").transform(Number)
+      .default(30),
+  },
   PALOMA_SANDBOX_PORT: {
     argument: "<number>",
     about: "port of the sandbox's control API (8081)",
@@ -173,6 +179,8 @@ export interface Config {
   minFreeDisk: number;
   whatsapp: WhatsAppConfig;
   sandboxPort: number;
+  /** How many days events are kept. */
+  eventDays: number;
 }
 
 /** Where the messaging network is; every null means the real one. */
@@ -230,6 +238,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
       version: read("PALOMA_WHATSAPP_VERSION"),
     },
     sandboxPort: read("PALOMA_SANDBOX_PORT"),
+    eventDays: read("PALOMA_EVENT_DAYS"),
   };
   if (problems.length > 0) throw new SettingsError(problems);
   return config;

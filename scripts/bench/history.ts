@@ -175,6 +175,8 @@ function message(
     historyNumber: number,
     to: "4915559999999",
     content: { kind: "text", text: "Your parcel is on its way and arrives tomorrow between 9 and 12." },
+    priority: "normal",
+    sendAt: null,
     bulkId: null,
     status,
     attempts: status === "queued" ? 0 : 1,

@@ -18,6 +18,7 @@ export const EVENT_NAMES = [
   "message.edited",
   "message.deleted",
   "poll.vote",
+  "bulk.finished",
   "webhook.failing",
   "webhook.test",
 ] as const;
@@ -148,6 +149,15 @@ export interface SessionRestrictedData {
   until: string | null;
 }
 
+/** Beyond the specification: every message of a bulk has ended. */
+export interface BulkFinishedData {
+  bulkId: string;
+  total: number;
+  sent: number;
+  /** Cancelled ones too. */
+  failed: number;
+}
+
 /** Beyond the specification: the deliveries of a webhook keep failing, or its target asked to be left alone (410). */
 export interface WebhookFailingData {
   webhookId: string;
@@ -182,6 +192,7 @@ export type EventBody =
   | { event: "message.edited"; data: MessageEditedData }
   | { event: "message.deleted"; data: MessageDeletedData }
   | { event: "poll.vote"; data: PollVoteData }
+  | { event: "bulk.finished"; data: BulkFinishedData }
   | { event: "webhook.failing"; data: WebhookFailingData }
   | { event: "webhook.test"; data: WebhookTestData };
 

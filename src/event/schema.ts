@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { INCOMING_TYPES } from "../whatsapp/connection.ts";
 import type {
+  BulkFinishedData,
   EventBody,
   EventName,
   MessageDeletedData,
@@ -142,6 +143,13 @@ const SessionRestricted: z.ZodType<SessionRestrictedData> = z.object({
   until: Time.nullable(),
 });
 
+const BulkFinished: z.ZodType<BulkFinishedData> = z.object({
+  bulkId: z.string().describe("As in the acknowledgement of the bulk"),
+  total: z.number().int(),
+  sent: z.number().int(),
+  failed: z.number().int().describe("Cancelled ones too"),
+});
+
 const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
   webhookId: z.string(),
   url: z.string(),
@@ -197,6 +205,11 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     version: 1,
     summary: "Beyond the specification: somebody voted in a poll, or changed or took back the vote.",
     data: PollVote,
+  },
+  "bulk.finished": {
+    version: 1,
+    summary: "Beyond the specification: every message of a bulk was sent or has failed.",
+    data: BulkFinished,
   },
   "webhook.failing": {
     version: 1,

@@ -5,8 +5,6 @@ import type { Runtime } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
 import { orderOf } from "./log.ts";
 
-/** Seven days: a client that is down over a long weekend still catches up. */
-const EVENT_KEEP_MS = 7 * 24 * 3_600_000;
 /** At most so many an account, about 500 MB: the oldest go first. */
 const EVENT_KEEP_COUNT = 500_000;
 /** Events removed in one commit. */
@@ -15,15 +13,16 @@ const BATCH = 200;
 export interface SweepEventsOptions {
   /** Ends the sweep between two commits. */
   signal?: AbortSignal;
-  keepMs?: number;
+  /** How long events are kept. */
+  keepMs: number;
   keepCount?: number;
   /** Called before events go: webhooks note those that they never delivered as failed. */
   release?(accountId: string, events: readonly LoggedEvent[]): Promise<void>;
 }
 
 /** Removes what is too old or too much, oldest first; safe to run at any time. Resolves to how many went. */
-export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions = {}): Promise<number> {
-  const { keepMs = EVENT_KEEP_MS, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
+export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions): Promise<number> {
+  const { keepMs, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
   const oldest = runtime.clock.now() - keepMs;
   let removed = 0;
   for await (const { key, value: count } of kv.list({ prefix: eventKeys.eventCounts() })) {

@@ -121,8 +121,15 @@ function isSamePasskey(one: Line["passkey"], other: Line["passkey"]): boolean {
  */
 export async function deleteLine(kv: Kv, line: Line): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.seenOfLine(line.id) });
+  await deleteRange(kv, { prefix: lineKeys.heardOfLine(line.id) });
+  await deleteRange(kv, { prefix: lineKeys.knownChatsOfLine(line.id) });
   await deleteRange(kv, { prefix: messageKeys.networkIdsOfLine(line.id) });
-  await deleteKeys(kv, [lineKeys.pacing(line.id), lineKeys.lineUsed(line.id), lineKeys.line(line.id)]);
+  await deleteKeys(kv, [
+    lineKeys.pacing(line.id),
+    lineKeys.lineUsed(line.id),
+    lineKeys.queuePaused(line.id),
+    lineKeys.line(line.id),
+  ]);
 }
 
 /** A data URL of a PNG, `data:image/png;base64,…` (spec, "Session QR / pairing result"). */

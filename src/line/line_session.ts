@@ -245,7 +245,10 @@ export class LineSession implements Service {
 
   #incoming(): Pick<ConnectionEvents, "message" | "receipt"> {
     return {
-      message: (message) => this.#receiver.message(message),
+      message: async (message) => {
+        await this.#receiver.message(message);
+        if (!message.fromMe) this.runner.heard(message);
+      },
       receipt: async (receipt) => {
         if (await this.#receiver.receipt(receipt)) this.runner.wake();
       },

@@ -50,6 +50,8 @@ export interface Lines {
    * Throws session_not_connected, no_connected_session.
    */
   forSending(accountId: string, lineId: string | null): Promise<Row<Line>>;
+  /** Holds what waits on the line, or lets it go on; the line stays connected. Throws Problem not_found. */
+  pauseQueue(accountId: string, lineId: string, paused: boolean): Promise<Line>;
   /** The row of the line is not any more what it was. */
   changed(lineId: string): void;
   /**
@@ -105,7 +107,7 @@ export interface LinesDeps {
   accounts: Pick<Accounts, "caller">;
   seal: Pick<Seal, "seal">;
   safeFetch: Pick<SafeFetch, "vet">;
-  supervisor: Pick<Supervisor, "reconcile" | "watch" | "connection" | "connectedSince" | "present">;
+  supervisor: Pick<Supervisor, "queueChanged" | "reconcile" | "watch" | "connection" | "connectedSince" | "present">;
 }
 
 /** What is to be said of a line when its row is gone. */
@@ -321,6 +323,14 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
       return found;
     },
 
+    async pauseQueue(accountId, lineId, paused) {
+      const { value: line } = await row(accountId, lineId);
+      const at = lineKeys.queuePaused(lineId);
+      await kv.commit(paused ? new Change().set(at, true) : new Change().delete(at));
+      supervisor.queueChanged(lineId);
+      return await used(line);
+    },
+
     changed: (lineId) => void sendable.delete(lineId),
 
     async update(accountId, lineId, { name, proxy }) {
@@ -344,16 +354,14 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
     async health(accountId, lineId) {
       const { value: { restriction } } = await row(accountId, lineId);
       const queue = new LineQueue(kv, lineId);
-      let waiting = 0;
-      for await (const _ of queue.rows()) waiting++;
-      const oldest = await queue.head();
+      const [waiting, since] = [await queue.size(), await queue.oldestSince()];
       return {
         connection: await supervisor.present(lineId)?.health() ?? null,
         connectedSince: supervisor.connectedSince(lineId),
         restriction: restriction ?? null,
         queue: {
           waiting,
-          oldestSeconds: oldest ? Math.max(0, Math.floor((runtime.clock.now() - oldest.createdAt) / 1000)) : 0,
+          oldestSeconds: since === null ? 0 : Math.max(0, Math.floor((runtime.clock.now() - since) / 1000)),
         },
       };
     },

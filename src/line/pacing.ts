@@ -30,6 +30,10 @@ export interface Pacing {
   lastDepartureAt: number;
   /** Before this nothing departs, Unix ms. */
   nextDepartureAt: number;
+  /** The message that is on its way, or may have left and goes again: before any other. */
+  departing?: string;
+  /** How many departures there were, failed ones too. */
+  departures?: number;
   /** Present while the file of the next message is prepared: how often that was begun and did not come to its end. */
   preparing?: { messageId: string; begun: number };
 }

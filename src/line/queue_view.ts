@@ -8,13 +8,17 @@ import { lineKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";
 import { delaysOf, nextDeparture } from "./pacing.ts";
 
+/** What a message waits for beside its turn, and until when (Unix ms; null: until somebody lets it go on). */
+export type WaitsFor = { kind: "schedule"; until: number } | { kind: "paused"; until: null };
+
 export interface QueuedMessage {
   /** Without its content: a thousand long texts would take 100 MB. */
-  message: Pick<Message, "id" | "to" | "status">;
+  message: Pick<Message, "id" | "to" | "status" | "priority" | "sendAt">;
   /** From 1: the one that leaves next, or is on its way. */
   place: number;
-  /** Unix ms; null while the line is not connected, for then nobody knows. */
+  /** Unix ms; null while the line is not connected or its queue paused, for then nobody knows. */
   estimatedDepartureAt: number | null;
+  waitsFor: WaitsFor | null;
 }
 
 /** The first `limit` messages. Throws Problem not_found, also for another account's line. */
@@ -30,17 +34,25 @@ export function makeQueueView(
     const messages: QueuedMessage["message"][] = [];
     for await (const message of new LineQueue(kv, lineId).each(limit)) {
       // One may have ended since its place in the queue was read.
-      if (!hasEnded(message)) messages.push({ id: message.id, to: message.to, status: message.status });
+      const { id, to, status, priority, sendAt } = message;
+      if (!hasEnded(message)) messages.push({ id, to, status, priority, sendAt });
     }
     const delays = delaysOf(plan);
     const pacing = (await kv.get(lineKeys.pacing(lineId))).value;
     const now = clock.now();
     const first = messages[0]?.status === "processing" ? now : Math.max(now, nextDeparture(pacing, now, delays));
     const pause = (delays.minMs + delays.maxMs) / 2;
-    return messages.map((message, i) => ({
-      message,
-      place: i + 1,
-      estimatedDepartureAt: line.status === "connected" ? Math.round(first + i * pause) : null,
-    }));
+    const paused = (await kv.get(lineKeys.queuePaused(lineId))).value !== null;
+    const isKnown = line.status === "connected" && !paused;
+    return messages.map((message, i) => {
+      const until = message.sendAt !== null && message.sendAt > now ? message.sendAt : null;
+      const waitsFor: WaitsFor | null = paused
+        ? { kind: "paused", until: null }
+        : until === null
+        ? null
+        : { kind: "schedule", until };
+      const leavesAt = Math.max(Math.round(first + i * pause), until ?? 0);
+      return { message, place: i + 1, estimatedDepartureAt: isKnown ? leavesAt : null, waitsFor };
+    });
   };
 }

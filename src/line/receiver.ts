@@ -21,6 +21,7 @@ import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { untilStored } from "../store/retry.ts";
 import type { Incoming, IncomingChange, Receipt } from "../whatsapp/connection.ts";
+import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import { makeSessionName } from "./line_row.ts";
 import { isNews, MAX_MESSAGE_AGE_MS, seenRow } from "./seen.ts";
 
@@ -99,6 +100,7 @@ export class Receiver {
     const sessionName = (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
     const now = runtime.clock.now();
     const change = new Change().check(before).set(seen, seenRow(message, now)).set(lineKeys.lineUsed(lineId), now);
+    if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
     if (taken?.file) keepFile(change, taken.file);
     const body = message.change ? await this.#changeBody(message, message.change) : messageBody(message, taken);
     events.append(change, { accountId, sessionId: lineId, sessionName, ...body });

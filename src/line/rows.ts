@@ -20,6 +20,15 @@ export const lineKeys = {
   lineUsed: (lineId: string) => key<number>("line_used", lineId),
   /** When the line's last message departed and when the next may: the pause survives a restart (promise 2). */
   pacing: (lineId: string) => key<Pacing>("pacing", lineId),
+  /** There while the owner has paused the line's queue. */
+  queuePaused: (lineId: string) => key<true>("queue_paused", lineId),
+  /** When a chat last wrote to the line, Unix ms; kept for a day (`chats.ts`). */
+  heard: (lineId: string, chat: string) => key<number>("heard", lineId, chat),
+  heardOfLine: (lineId: string) => prefix<number>("heard", lineId),
+  allHeard: () => prefix<number>("heard"),
+  /** A chat in which the line or the other side has written. */
+  knownChat: (lineId: string, chat: string) => key<true>("known_chat", lineId, chat),
+  knownChatsOfLine: (lineId: string) => prefix<true>("known_chat", lineId),
   /** An incoming message that was kept: the same one is dropped when it comes again, see `seen.ts`. */
   seen: (lineId: string, chat: string, networkId: string) => key<SeenRow>("seen", lineId, chat, networkId),
   seenOfLine: (lineId: string) => prefix<SeenRow>("seen", lineId),

@@ -6,9 +6,10 @@
  * `processing` and goes again under the same network id. Wake-ups may be lost or doubled: each only makes it look.
  */
 import { EXPIRED } from "../message/expiry.ts";
-import type { Message, MessageError } from "../message/message.ts";
+import { chatOf, hasEnded, type Message, type MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
 import { isProved } from "../message/receipts.ts";
+import { messageKeys } from "../message/rows.ts";
 import type { Alongside, Recorder } from "../message/record.ts";
 import { retry } from "../base/retry.ts";
 import type { Service } from "../base/service.ts";
@@ -16,8 +17,9 @@ import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change } from "../store/kv.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
+import { Chats, chatsOf, keepKnown, writtenAt } from "./chats.ts";
 import { lineKeys } from "./rows.ts";
-import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
+import type { Connection, Incoming, SendOutcome } from "../whatsapp/connection.ts";
 import { afterDeparture, atStart, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
 
@@ -53,8 +55,12 @@ const TROUBLE_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
 /** How long a connection may take over the departure of one message. */
 const SEND_DEADLINE_MS = 120_000;
-/** How far behind messages that have to wait the next that may leave is looked for. */
-const MOST_HELD = 500;
+/**
+ * Nothing waits for ever (docs/queue.md): one departure in so many is of the message that has waited longest, whatever
+ * its priority, once that is so long.
+ */
+const OLDEST_EVERY = 10;
+const OLDEST_AFTER_MS = 10 * 60_000;
 /** How many messages of an ended line fail at once. */
 const ENDING_AT_ONCE = 50;
 
@@ -65,7 +71,14 @@ export class Runner implements Service {
   readonly #deps: RunnerDeps;
   readonly #line: RunnerLine;
   readonly #queue: LineQueue;
+  readonly #chats: Chats;
   readonly #preparation: Preparation;
+  /** Chats that wrote since the last look. */
+  readonly #heard = new Map<string, number>();
+  /** Where the queue of each priority ended at the last look; null before the first. */
+  #ends: Awaited<ReturnType<LineQueue["ends"]>> | null = null;
+  /** When the next scheduled message is due, Unix ms. */
+  #dueAt = Infinity;
   #flow: Flow = { kind: "waiting" };
   #stopping = new AbortController();
   #running: Promise<void> | null = null;
@@ -80,6 +93,7 @@ export class Runner implements Service {
     this.#deps = deps;
     this.#line = line;
     this.#queue = new LineQueue(deps.kv, line.lineId);
+    this.#chats = new Chats(deps.kv, line.lineId);
     this.#preparation = new Preparation(deps, line.lineId, () => this.wake());
   }
 
@@ -105,6 +119,13 @@ export class Runner implements Service {
   wake(): void {
     this.#woken = true;
     this.#wakeUp?.();
+  }
+
+  /** A message came in: what waits for its chat is a reply now. */
+  heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">): void {
+    const at = writtenAt(message, this.#deps.runtime.clock.now());
+    for (const chat of chatsOf(message)) this.#heard.set(chat, at);
+    this.queueChanged();
   }
 
   /** The connection came, went or ended. */
@@ -140,9 +161,8 @@ export class Runner implements Service {
   /** A message that was on its way when the last process ended is queued again, in its place, under its network id. */
   async #recover(): Promise<void> {
     await this.#checkClock();
-    // It may stand behind others that have to wait.
-    const head = (await this.#queue.first(MOST_HELD)).find(({ status }) => status === "processing");
-    if (!head) return;
+    const head = await this.#departing(await this.#pacing());
+    if (head?.status !== "processing") return;
     if (head.attempts < MAX_ATTEMPTS_WITH_CRASHES) await this.#deps.recorder.requeued(head.id, "again");
     else await this.#deps.recorder.failed(head.id, UNACKNOWLEDGED);
   }
@@ -163,7 +183,10 @@ export class Runner implements Service {
     const flow = this.#flow;
     if (flow.kind !== "open") await this.#preparation.end();
     if (flow.kind === "ended") return await this.#fail(flow.error);
-    const message = await this.#next(flow);
+    const now = runtime.clock.now();
+    await this.#sortIn(now);
+    const pacing = await this.#pacing();
+    const message = await this.#next(flow, { pacing, now });
     if (!message) {
       this.#preparation.drop();
       return Infinity;
@@ -172,19 +195,17 @@ export class Runner implements Service {
       await recorder.proved(message.id);
       return 0;
     }
-    const now = runtime.clock.now();
     if (message.expiresAt <= now) {
       await recorder.dropped(message.id, EXPIRED);
       return 0;
     }
-    if (flow.kind === "waiting") return Infinity;
+    if (flow.kind === "waiting" || await this.#isPaused()) return Infinity;
     // After passing trouble the network is left alone for a while.
     const pause = this.#retryAt - now;
     // A longer one than there is: the clock was set back.
     if (pause > 0 && pause <= LONGEST_PAUSE_MS) return pause;
     const ready = this.#preparation.of(message, flow.connection);
     const delays = await this.#deps.delays(message.accountId);
-    const pacing = (await this.#deps.kv.get(lineKeys.pacing(this.#line.lineId))).value;
     const wait = this.#preparation.untilTyped(message, { now, pauseMs: nextDeparture(pacing, now, delays) - now });
     // When it expires meanwhile, the next one still has what is left of the pause to get ready.
     if (wait > 0) return Math.min(wait, message.expiresAt - now);
@@ -200,17 +221,52 @@ export class Runner implements Service {
     return await this.#dispatch(message, { connection: flow.connection, ready, delays, pacing });
   }
 
+  /** The owner holds the queue; it stays so over restarts. */
+  async #isPaused(): Promise<boolean> {
+    return (await this.#deps.kv.get(lineKeys.queuePaused(this.#line.lineId))).value !== null;
+  }
+
+  async #pacing(): Promise<Pacing | null> {
+    return (await this.#deps.kv.get(lineKeys.pacing(this.#line.lineId))).value;
+  }
+
+  /** The message that is on its way, or may have left and has to go again before any other. */
+  async #departing(pacing: Pacing | null): Promise<Message | null> {
+    if (!pacing?.departing) return null;
+    const { value } = await this.#deps.kv.get(messageKeys.message(pacing.departing));
+    return value && !hasEnded(value) ? value : null;
+  }
+
+  /** Brings the rows of the queue up to date: messages that are due, and those to chats that wrote. */
+  async #sortIn(now: number): Promise<void> {
+    const laneOf = (chat: string) => this.#chats.wroteLately(chat, now) ? "reply" : "cold";
+    if (this.#ends === null) {
+      for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);
+      this.#ends = await this.#queue.ends();
+    } else {
+      await this.#queue.sortIn(this.#ends, laneOf);
+    }
+    for (const [chat, at] of [...this.#heard]) {
+      this.#chats.heard(chat, at);
+      await this.#queue.promote(chat);
+      this.#heard.delete(chat);
+    }
+    this.#dueAt = await this.#queue.release(now, laneOf) ?? Infinity;
+  }
+
   /**
    * The message whose turn it is. While the account may start no new chats, those to new ones let others pass; null when
    * nothing can leave: what ends the restriction wakes the line, and what expires meanwhile is found by the sweep.
    */
-  async #next(flow: Flow): Promise<Message | null> {
-    const head = await this.#queue.head();
-    if (head === null || flow.kind !== "open") return head;
-    const mayPass = async (message: Message) => isProved(message) || await flow.connection.allows(message.to);
-    if (await mayPass(head)) return head;
-    for (const message of await this.#queue.first(MOST_HELD)) if (await mayPass(message)) return message;
-    return null;
+  async #next(flow: Flow, { pacing, now }: { pacing: Pacing | null; now: number }): Promise<Message | null> {
+    const allows = async (to: string) => flow.kind !== "open" || await flow.connection.allows(to);
+    const departing = await this.#departing(pacing);
+    if (departing && (isProved(departing) || await allows(departing.to))) return departing;
+    const turn = (pacing?.departures ?? 0) % OLDEST_EVERY === OLDEST_EVERY - 1;
+    return await this.#queue.next({
+      laneOf: async (chat) => !await allows(chat) ? "held" : this.#chats.wroteLately(chat, now) ? "reply" : "cold",
+      oldestBefore: turn ? now - OLDEST_AFTER_MS : null,
+    });
   }
 
   /** Fails what waits, some at a time, because the link is gone. */
@@ -226,15 +282,22 @@ export class Runner implements Service {
   async #dispatch(message: Message, { connection, ready, delays, pacing }: Departure): Promise<number> {
     const { recorder, runtime: { clock, random } } = this.#deps;
     const handedOverAt = clock.now();
-    const onItsWay = whileDeparting(handedOverAt, { delays, random });
+    const departures = (pacing?.departures ?? 0) + 1;
+    const departing = message.id;
+    const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), departures, departing };
     const dispatched = await recorder.dispatched(message, this.#keepPacing(onItsWay));
     if (!dispatched) return 0; // cancelled or changed in this very moment
     this.#preparation.drop(); // it is used up
     const outcome = await this.#send(message, ready);
     const answeredAt = clock.now();
     this.#log(dispatched, outcome);
-    const departed = this.#keepPacing(afterDeparture(handedOverAt, answeredAt, { delays, random }));
-    const used: Alongside = (change) => departed(change.set(lineKeys.lineUsed(this.#line.lineId), answeredAt));
+    const after = { ...afterDeparture(handedOverAt, answeredAt, { delays, random }), departures };
+    const departed = this.#keepPacing(after);
+    const again = this.#keepPacing({ ...after, departing });
+    const used: Alongside = (change, sent) => {
+      keepKnown(change, this.#line.lineId, chatOf(sent.to));
+      departed(change.set(lineKeys.lineUsed(this.#line.lineId), answeredAt), sent);
+    };
     const last = dispatched.attempts >= MAX_ATTEMPTS;
     switch (outcome.kind) {
       case "sent":
@@ -248,9 +311,7 @@ export class Runner implements Service {
       case "unknown":
         this.#line.suspect(connection);
         await this.#record(() =>
-          last
-            ? recorder.failed(message.id, UNACKNOWLEDGED, departed)
-            : recorder.requeued(message.id, "again", departed)
+          last ? recorder.failed(message.id, UNACKNOWLEDGED, departed) : recorder.requeued(message.id, "again", again)
         );
         return 0;
       case "retry": {
@@ -259,7 +320,7 @@ export class Runner implements Service {
           message: `It could not be sent in ${MAX_ATTEMPTS} attempts: ${outcome.detail}`,
         };
         await this.#record(() =>
-          last ? recorder.failed(message.id, error, departed) : recorder.requeued(message.id, "again", departed)
+          last ? recorder.failed(message.id, error, departed) : recorder.requeued(message.id, "again", again)
         );
         this.#retryAt = last ? 0 : answeredAt + (RETRY_AFTER_MS[dispatched.attempts - 1] ?? 0);
         return 0;
@@ -318,7 +379,8 @@ export class Runner implements Service {
     if (forMs <= 0 || this.#woken || this.#stopping.signal.aborted) return;
     const woken = this.#nextWake();
     const { bell, runtime } = this.#deps;
-    if (forMs < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, runtime.clock.now() + forMs);
+    const until = Math.min(runtime.clock.now() + forMs, this.#dueAt);
+    if (until < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, until);
     this.#isIdle = true;
     this.#resolveIdle();
     await woken;

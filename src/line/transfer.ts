@@ -90,7 +90,8 @@ export async function importLine(
   const { name, phone, link: copy } = opened(file, passphrase, runtime);
   // No session of this process takes the line up, so nobody has to be told of it.
   const none = () => null;
-  const supervisor = { reconcile() {}, watch: () => () => {}, connection: none, connectedSince: none, present: none };
+  const unheard = { reconcile() {}, queueChanged() {}, watch: () => () => {} };
+  const supervisor = { ...unheard, connection: none, connectedSince: none, present: none };
   // It is made without a proxy, so that no address has to be vetted.
   const safeFetch = { vet: () => Promise.resolve() };
   const lines = makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch });

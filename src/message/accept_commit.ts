@@ -5,8 +5,8 @@ import type { Runtime } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
 import { Change, type Kv, type Slot } from "../store/kv.ts";
 import { fitsOneCommit, type Load, loadOf } from "./commit_size.ts";
-import { enqueue } from "./enqueue.ts";
-import { EMPTY_LEDGER, extendLedger } from "./history/ledger.ts";
+import { enqueue, positionAt } from "./enqueue.ts";
+import { EMPTY_LEDGER, extendLedger, lastPositionOf } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
 import { findReplay, type KeptSend } from "./replay.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
@@ -74,8 +74,14 @@ export class AcceptCommit {
     if (fitsOneCommit(loadOfCommand(command))) this.#messages.push(...messages);
     else await this.#stage(messages);
     if (bulkId !== null) {
-      const bulk = { accountId: this.#accountId, sessionId, total: messages.length, createdAt };
-      this.#change.set(messageKeys.bulk(bulkId), bulk);
+      const bulk = {
+        accountId: this.#accountId,
+        sessionId,
+        total: messages.length,
+        firstHistoryNumber: historyNumber,
+        createdAt,
+      };
+      this.#change.set(messageKeys.bulk(bulkId), bulk).set(messageKeys.openBulk(bulkId), true);
     }
     const before = { accountId: this.#accountId, ledger: this.#ledger };
     this.#ledger = extendLedger(this.#change, before, { messages, usage });
@@ -106,9 +112,10 @@ export class AcceptCommit {
   }
 
   /** The messages of a send, at the next places of the account. */
-  #messagesOf({ items, line, bulk, ttlMs }: SendCommand): Message[] {
+  #messagesOf({ items, line, bulk, ttlMs, sendAt, priority }: SendCommand): Message[] {
     const { ids, clock } = this.#options.runtime;
     const now = clock.now();
+    const first = sendAt === null ? Math.max(this.#ledger.lastPosition + 1, positionAt(now)) : positionAt(sendAt);
     const bulkId = bulk ? ids.next("blk") : null;
     return items.map(({ to, content, manner }, i) => {
       const id = ids.next("msg");
@@ -118,17 +125,19 @@ export class AcceptCommit {
         accountId: this.#accountId,
         sessionId: line.id,
         networkId: ids.network(),
-        position: this.#ledger.lastPosition + 1 + i,
+        position: first + i,
         historyNumber: this.#ledger.messages + 1 + i,
         to,
         content,
         ...(manner ? { manner } : {}),
+        priority,
+        sendAt,
         bulkId,
         status: "queued",
         attempts: 0,
         error: null,
         createdAt: now,
-        expiresAt: now + ttlMs,
+        expiresAt: (sendAt ?? now) + ttlMs,
         sentAt: null,
         deliveredAt: null,
         readAt: null,
@@ -144,7 +153,7 @@ export class AcceptCommit {
     const { kv } = this.#options;
     const bulkId = messages[0]!.bulkId;
     if (bulkId === null) throw new Error("only a bulk may be larger than a commit");
-    const reserved: Ledger = { ...this.#ledger, lastPosition: messages.at(-1)!.position };
+    const reserved: Ledger = { ...this.#ledger, lastPosition: lastPositionOf(this.#ledger, messages) };
     const { key } = this.#slot;
     const reserve = new Change().check(this.#slot).set(key, reserved);
     stage(reserve, bulkId, messages);

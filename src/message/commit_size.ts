@@ -5,7 +5,7 @@ import type { SendManner } from "./message.ts";
 import type { SendItem } from "./send.ts";
 
 /** Rows of one message: one may be an answer kept, and each may wait until a second of its own. */
-const ROWS_A_MESSAGE = 5;
+const ROWS_A_MESSAGE = 6;
 /** Some rows are the account's: ledger, history, quota. */
 const MESSAGES_A_COMMIT = Math.floor((COMMIT_LIMITS.mutations - 100) / ROWS_A_MESSAGE);
 const BYTES_A_COMMIT = COMMIT_LIMITS.bytes - 188 * 1024;

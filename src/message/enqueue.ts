@@ -2,24 +2,36 @@
 import { dropFile, keepFile } from "../media/store.ts";
 import type { Change } from "../store/kv.ts";
 import { attachmentOf, storedFile } from "./content.ts";
-import type { Message } from "./message.ts";
-import { messageKeys } from "./rows.ts";
+import { chatOf, type Message } from "./message.ts";
+import { type Lane, LANES, messageKeys, type QueueRow } from "./rows.ts";
 
-/** Adds new messages to the change, with their places in the queue, their files' rows, and until when they may wait. */
+/** The position of a message that begins to wait at this time (Unix ms). */
+export function positionAt(time: number): number {
+  return time * 1000;
+}
+
+/** When a message at this position began to wait, Unix ms. */
+export function waitingSince(position: number): number {
+  return Math.floor(position / 1000);
+}
+
+/**
+ * Adds new messages to the change, with their places in the queue or the schedule, their files' rows, and until when
+ * they may wait. Nobody reads here which chats wrote lately: the runner finds that out (`LineQueue`).
+ */
 export function enqueue(change: Change, messages: readonly Message[]): void {
   for (const message of messages) {
-    const { id: messageId, sessionId, position, accountId, bulkId } = message;
-    change.set(messageKeys.message(messageId), message);
-    change.set(messageKeys.queue(sessionId, position), { messageId, accountId, bulkId });
+    change.set(messageKeys.message(message.id), message);
+    addPlace(change, message);
     keepFileOf(change, message);
   }
   addExpiries(change, messages);
 }
 
 /** Takes the message that ends out of the queue, and its file's row with it. */
-export function dequeue(change: Change, { sessionId, position, content }: Message): void {
-  change.delete(messageKeys.queue(sessionId, position));
-  const file = storedFile(content);
+export function dequeue(change: Change, message: Message): void {
+  removePlace(change, message);
+  const file = storedFile(message.content);
   if (file) dropFile(change, file.fileId);
 }
 
@@ -30,6 +42,22 @@ export function removeQueued(change: Change, message: Message): void {
   change.delete(messageKeys.message(message.id)).delete(messageKeys.expiry(message.expiresAt, message.id));
 }
 
+/** Moves a waiting message to the place, and the time, that it has now. `lane`: of its chat. */
+export function movePlace(change: Change, before: Message, { message, lane }: { message: Message; lane: Lane }): void {
+  removePlace(change, before);
+  if (message.sendAt === null) addTurn(change, message, lane);
+  else addPlace(change, message);
+  if (message.expiresAt !== before.expiresAt) addExpiries(change, [message]);
+}
+
+/** Adds the message to those of its line that may leave. */
+export function addTurn(change: Change, message: Message, lane: Lane): void {
+  const { sessionId, priority } = message;
+  const row = rowOf(message);
+  change.set(messageKeys.queue(sessionId, priority, lane, message), row);
+  change.set(messageKeys.chatQueue(sessionId, row.chat, message), row);
+}
+
 /** Adds the row of the message's file, if it has one here. */
 export function keepFileOf(change: Change, { content, accountId, createdAt }: Message): void {
   const file = storedFile(content);
@@ -37,6 +65,24 @@ export function keepFileOf(change: Change, { content, accountId, createdAt }: Me
   const { mimetype, filename } = attachmentOf(content)!;
   const { fileId: id, size, sha256 } = file;
   keepFile(change, { id, accountId, size, sha256, mimetype, filename, createdAt, expiresAt: null });
+}
+
+function addPlace(change: Change, message: Message): void {
+  const { sessionId, sendAt, historyNumber } = message;
+  if (sendAt === null) addTurn(change, message, "cold");
+  else change.set(messageKeys.schedule(sessionId, sendAt, historyNumber), rowOf(message));
+}
+
+/** Wherever it stands: nobody keeps in which lane. */
+function removePlace(change: Change, message: Message): void {
+  const { sessionId, priority, to, sendAt, historyNumber } = message;
+  if (sendAt !== null) change.delete(messageKeys.schedule(sessionId, sendAt, historyNumber));
+  for (const lane of LANES) change.delete(messageKeys.queue(sessionId, priority, lane, message));
+  change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));
+}
+
+function rowOf({ id, to, bulkId }: Message): QueueRow {
+  return { messageId: id, chat: chatOf(to), bulkId };
 }
 
 /**

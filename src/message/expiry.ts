@@ -23,6 +23,8 @@ export async function expireMessages(
   /** Ends the message if it may be ended; whether nothing is left to be done about it. */
   async function expire(message: Message | null): Promise<boolean> {
     if (message === null || hasEnded(message)) return true;
+    // It was moved to another time, which has a row of its own.
+    if (message.expiresAt > runtime.clock.now()) return true;
     if (message.status !== "queued") return false;
     if (message.bulkId !== null && (await kv.get(messageKeys.bulk(message.bulkId))).value === null) return false;
     return await recorder.dropped(message.id, EXPIRED) !== null;

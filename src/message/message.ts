@@ -19,6 +19,9 @@ import type { OutgoingContent } from "./content.ts";
 export const MESSAGE_STATUSES = ["queued", "processing", "sent", "failed"] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
+export const PRIORITIES = ["high", "normal", "low"] as const;
+export type Priority = (typeof PRIORITIES)[number];
+
 /** Which status may follow which. `sent` and `failed` are ends. */
 export const NEXT_STATUS: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
   queued: ["processing", "failed", "sent"],
@@ -26,6 +29,11 @@ export const NEXT_STATUS: Readonly<Record<MessageStatus, readonly MessageStatus[
   sent: [],
   failed: [],
 };
+
+/** The chat that a recipient names. A number and its JID are one chat. */
+export function chatOf(to: string): string {
+  return to.endsWith("@s.whatsapp.net") ? to.slice(0, to.indexOf("@")) : to;
+}
 
 export function hasEnded(message: Pick<Message, "status">): boolean {
   return NEXT_STATUS[message.status].length === 0;
@@ -53,8 +61,11 @@ export interface Message {
   sessionId: string;
   /** The id on the messaging network, chosen at accept, the same over every attempt. */
   networkId: string;
-  /** Place in the line's queue: grows with acceptance, fixes the order of departure. */
+  /** Place in the line's queue among messages of its priority: when it began to wait, in microseconds (`Ledger`). */
   position: number;
+  priority: Priority;
+  /** Not before this time; null: as soon as its turn comes. */
+  sendAt: number | null;
   /** Place in the account's history, dense from 1. */
   historyNumber: number;
   /** Recipient as accepted: digits, or a JID. */

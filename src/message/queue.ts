@@ -1,13 +1,27 @@
 /**
- * The queue of a line: rows in the order of departure.
- * Truth is these rows (promise 7); whoever adds or takes them does so in the commit that changes the message.
+ * The queue of a line: rows in the order of departure, by chat, and by due time (docs/decisions/0014-order-of-the-queue.md).
+ *
+ * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
+ * not check them; what a race leaves is dropped when it is met. The head costs a few reads whatever waits behind it.
  */
-import type { Key, Kv, Row } from "../store/kv.ts";
-import type { Message } from "./message.ts";
-import { messageKeys, type QueueRow } from "./rows.ts";
+import { Change, type Key, type Kv, type PrefixOf, type Row } from "../store/kv.ts";
+import { addTurn, waitingSince } from "./enqueue.ts";
+import { chatOf, hasEnded, type Message, PRIORITIES, type Priority } from "./message.ts";
+import { type Lane, LANES, messageKeys, type QueueRow } from "./rows.ts";
+
+/** Rows that one commit moves. */
+const MOVED_AT_ONCE = 100;
+
+/** What the line may send now. */
+export interface Choice {
+  /** In which lane messages to the chat stand now; what is `held` may not leave. */
+  laneOf(chat: string): Lane | Promise<Lane>;
+  /** What began to wait before this time (Unix ms) departs first, the oldest before all, whatever its priority; or null. */
+  oldestBefore: number | null;
+}
 
 /** Messages that are read at a time: with the longest texts some 6 MB. */
-const AT_ONCE = 50;
+const READ_AT_ONCE = 50;
 
 /** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
 export class LineQueue {
@@ -21,66 +35,262 @@ export class LineQueue {
     this.#lineId = lineId;
   }
 
-  /** The first `limit` messages, in the order of departure. */
+  /** The first `limit` messages in the order of departure, then those whose time has not come. */
   async first(limit: number): Promise<Message[]> {
-    const rows: Row<QueueRow>[] = [];
-    for await (const row of this.rows()) {
-      rows.push(row);
-      if (rows.length === limit) break;
-    }
-    const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
-    return slots.flatMap((slot) => slot.value ?? []);
+    return await Array.fromAsync(this.each(limit));
   }
 
   /** As `first`, some at a time: for whoever needs little of each. */
   async *each(limit: number): AsyncIterable<Message> {
-    const keys: Key[] = [];
     let left = limit;
-    for await (const row of this.rows()) {
-      if (left-- === 0) break;
-      keys.push(messageKeys.message(row.value.messageId));
-      if (keys.length === AT_ONCE) yield* await this.#read(keys.splice(0));
+    for (const prefix of [messageKeys.queueOfLine(this.#lineId), messageKeys.scheduleOfLine(this.#lineId)]) {
+      let rows: Row<QueueRow>[] = [];
+      for await (const row of this.#counting({ prefix })) {
+        if (left === 0) break;
+        left--;
+        rows.push(row);
+        if (rows.length < READ_AT_ONCE) continue;
+        yield* await this.#read(rows);
+        rows = [];
+      }
+      yield* await this.#read(rows);
     }
-    yield* await this.#read(keys);
   }
 
-  async #read(keys: readonly Key[]): Promise<Message[]> {
-    return (await this.#kv.getMany<Message>(keys)).flatMap((slot) => slot.value ?? []);
+  /** The messages of the rows; rows that do not count any more go. */
+  async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
+    if (rows.length === 0) return [];
+    const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
+    const left = new Change();
+    const messages = slots.flatMap(({ value }, i) => {
+      if (value && isPlaceOf(rows[i]!.key, value)) return value;
+      left.delete(rows[i]!.key);
+      return [];
+    });
+    if (left.mutations.length > 0) await this.#kv.commit(left);
+    return messages;
   }
 
-  /** The message that departs next; null when none waits. */
-  async head(): Promise<Message | null> {
-    for await (const row of this.rows()) {
-      const message = (await this.#kv.get(messageKeys.message(row.value.messageId))).value;
+  /** The message that departs next; null when none may. */
+  async next(choice: Choice): Promise<Message | null> {
+    const lanes = new Set(LANES);
+    for (;;) {
+      const row = await this.#oldest(lanes, choice.oldestBefore) ?? await this.#head(lanes);
+      if (!row) return null;
+      if (laneAt(row) === "held" && await choice.laneOf(row.value.chat) === "held") {
+        lanes.delete("held");
+        continue;
+      }
+      const message = await this.#departing(row, choice);
       if (message) return message;
+    }
+  }
+
+  /** How many wait, those that are scheduled aside. */
+  async size(): Promise<number> {
+    let size = 0;
+    for await (const _ of this.#counting({ prefix: messageKeys.queueOfLine(this.#lineId) })) size++;
+    return size;
+  }
+
+  /** Since when the oldest of them waits, Unix ms; null when none does. */
+  async oldestSince(): Promise<number | null> {
+    const oldest = await this.#oldest(new Set(LANES), Infinity);
+    return oldest && waitingSince(positionOf(oldest));
+  }
+
+  /**
+   * Puts messages whose time has come into the queue, some at a time; resolves to when the next is due, Unix ms: that may
+   * have passed. Null when none is scheduled.
+   */
+  async release(now: number, laneOf: Choice["laneOf"]): Promise<number | null> {
+    const prefix = messageKeys.scheduleOfLine(this.#lineId);
+    const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: MOVED_AT_ONCE }));
+    const due = rows.filter((row) => dueAt(row) <= now);
+    if (due.length > 0) {
+      const slots = await this.#kv.getMany(due.map((row) => messageKeys.message(row.value.messageId)));
+      const change = new Change();
+      for (const [i, { key, value: { chat } }] of due.entries()) {
+        const message = slots[i]!.value;
+        change.delete(key);
+        if (message && isPlaceOf(key, message)) addTurn(change, message, await laneOf(chat));
+      }
+      await this.#kv.commit(change);
+    }
+    const next = rows[due.length];
+    if (next) return dueAt(next);
+    return rows.length < MOVED_AT_ONCE ? null : now;
+  }
+
+  /** Moves what waits for the chat, of which a message came in, to the replies. */
+  async promote(chat: string): Promise<void> {
+    const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
+    for (let at = 0; at < rows.length; at += MOVED_AT_ONCE) {
+      const some = rows.slice(at, at + MOVED_AT_ONCE);
+      const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
+      const change = new Change();
+      for (const { value } of slots) if (value && !hasEnded(value)) this.#toLane(change, value, "reply");
+      if (change.mutations.length > 0) await this.#kv.commit(change);
+    }
+  }
+
+  /** Where the queue of each priority ends now, for `sortIn`. */
+  async ends(): Promise<Map<Priority, Key | null>> {
+    const last = async (priority: Priority) => {
+      const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
+      for await (const { key } of this.#kv.list({ prefix }, { limit: 1, reverse: true })) return key;
+      return null;
+    };
+    return new Map(await Promise.all(PRIORITIES.map(async (priority) => [priority, await last(priority)] as const)));
+  }
+
+  /** Moves what was accepted after `ends` for chats that wrote lately to the replies, and moves the ends on. */
+  async sortIn(ends: Map<Priority, Key | null>, laneOf: Choice["laneOf"]): Promise<void> {
+    for (const [priority, end] of ends) {
+      const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
+      const range = { prefix, ...(end === null ? {} : { start: after(end) }) };
+      const replies: Row<QueueRow>[] = [];
+      for await (const row of this.#kv.list(range)) {
+        ends.set(priority, row.key);
+        if (await laneOf(row.value.chat) === "reply") replies.push(row);
+      }
+      await this.#move(replies, "reply");
+    }
+  }
+
+  /** The first row of these lanes in the order of departure. */
+  async #head(lanes: ReadonlySet<Lane>): Promise<Row<QueueRow> | null> {
+    if (lanes.size === LANES.length) return await this.#firstOf(messageKeys.queueOfLine(this.#lineId));
+    for (const priority of PRIORITIES) {
+      for (const lane of lanes) {
+        const row = await this.#firstOf(messageKeys.queueLane(this.#lineId, priority, lane));
+        if (row) return row;
+      }
     }
     return null;
   }
 
-  /** Every row that counts, in the order of departure. */
-  async *rows(): AsyncIterable<Row<QueueRow>> {
-    const incomplete = new Set<string>();
-    for await (const row of this.#pages()) {
-      const { bulkId } = row.value;
-      if (bulkId !== null && bulkId !== this.#complete) {
-        if (incomplete.has(bulkId)) continue;
-        if ((await this.#kv.get(messageKeys.bulk(bulkId))).value === null) {
-          incomplete.add(bulkId);
-          continue;
-        }
-        this.#complete = bulkId;
+  async #oldest(lanes: ReadonlySet<Lane>, oldestBefore: number | null): Promise<Row<QueueRow> | null> {
+    if (oldestBefore === null) return null;
+    const heads = await Promise.all(
+      PRIORITIES.flatMap((priority) =>
+        [...lanes].map((lane) => this.#firstOf(messageKeys.queueLane(this.#lineId, priority, lane)))
+      ),
+    );
+    const oldest = heads.reduce((a, b) => a && b ? (positionOf(b) < positionOf(a) ? b : a) : a ?? b, null);
+    return oldest && waitingSince(positionOf(oldest)) <= oldestBefore ? oldest : null;
+  }
+
+  /** What departs on this row: the first message of its chat. Null when the row had to be moved. */
+  async #departing(row: Row<QueueRow>, { laneOf }: Choice): Promise<Message | null> {
+    const { messageId, chat } = row.value;
+    const lane = await laneOf(chat);
+    const stands = laneAt(row);
+    if (lane === "held") {
+      await this.#holdBack(row, laneOf);
+      return null;
+    }
+    // A chat whose first message could not leave is new no longer, or it is again one to which the line writes unasked.
+    if (lane !== stands && (stands === "reply" || lane === "reply")) {
+      await this.#move([row], lane);
+      return null;
+    }
+    const own = (await this.#kv.get(messageKeys.message(messageId))).value;
+    if (!own || !isPlaceOf(row.key, own)) {
+      await this.#kv.commit(new Change().delete(row.key));
+      return null;
+    }
+    for await (const first of this.#counting({ prefix: messageKeys.queueOfChat(this.#lineId, chat) })) {
+      if (first.value.messageId === messageId) return own;
+      const message = (await this.#kv.get(messageKeys.message(first.value.messageId))).value;
+      if (message && isPlaceOf(first.key, message)) return message;
+      await this.#kv.commit(new Change().delete(first.key));
+    }
+    return own;
+  }
+
+  /** Moves messages to new chats, from this row on, out of the way of those that may leave. */
+  async #holdBack(row: Row<QueueRow>, laneOf: Choice["laneOf"]): Promise<void> {
+    const prefix = row.key.slice(0, 4) as PrefixOf<QueueRow>;
+    const held: Row<QueueRow>[] = [];
+    for await (const next of this.#kv.list({ prefix, start: row.key }, { limit: MOVED_AT_ONCE })) {
+      if (await laneOf(next.value.chat) === "held") held.push(next);
+    }
+    await this.#move(held, "held");
+  }
+
+  async #move(rows: readonly Row<QueueRow>[], lane: Lane): Promise<void> {
+    for (let at = 0; at < rows.length; at += MOVED_AT_ONCE) {
+      const change = new Change();
+      for (const { key, value } of rows.slice(at, at + MOVED_AT_ONCE)) {
+        const [family, lineId, priority, , ...place] = key;
+        change.delete(key).set([family!, lineId!, priority!, LANES.indexOf(lane), ...place], value);
       }
-      yield row;
+      await this.#kv.commit(change);
     }
   }
 
-  /** The first row alone, then the rest: the head is asked for far more often than what follows. */
-  async *#pages(): AsyncIterable<Row<QueueRow>> {
-    const prefix = messageKeys.queueOfLine(this.#lineId);
-    let last: Row<QueueRow> | null = null;
-    for await (const row of this.#kv.list({ prefix }, { limit: 1 })) yield last = row;
-    if (last === null) return;
-    const after = messageKeys.queue(this.#lineId, (last.key[2] as number) + 1);
-    yield* this.#kv.list({ prefix, start: after });
+  #toLane(change: Change, message: Message, lane: Lane): void {
+    const { id, sessionId, priority, to, bulkId } = message;
+    for (const other of LANES) {
+      if (other !== lane) change.delete(messageKeys.queue(sessionId, priority, other, message));
+    }
+    change.set(messageKeys.queue(sessionId, priority, lane, message), { messageId: id, chat: chatOf(to), bulkId });
   }
+
+  async #firstOf(prefix: PrefixOf<QueueRow>): Promise<Row<QueueRow> | null> {
+    let last: Row<QueueRow> | null = null;
+    // The first row alone, then the rest: the head is asked for far more often than what follows.
+    for await (const row of this.#kv.list({ prefix }, { limit: 1 })) last = row;
+    if (last === null || await this.#counts(last)) return last;
+    for await (const row of this.#counting({ prefix, start: after(last.key) })) return row;
+    return null;
+  }
+
+  async *#counting(range: { prefix: PrefixOf<QueueRow>; start?: Key }): AsyncIterable<Row<QueueRow>> {
+    const incomplete = new Set<string>();
+    for await (const row of this.#kv.list(range)) {
+      const { bulkId } = row.value;
+      if (bulkId !== null && incomplete.has(bulkId)) continue;
+      if (await this.#counts(row)) yield row;
+      else incomplete.add(bulkId!);
+    }
+  }
+
+  async #counts({ value: { bulkId } }: Row<QueueRow>): Promise<boolean> {
+    if (bulkId === null || bulkId === this.#complete) return true;
+    if ((await this.#kv.get(messageKeys.bulk(bulkId))).value === null) return false;
+    this.#complete = bulkId;
+    return true;
+  }
+}
+
+/** Whether the row at this key is where the message waits. */
+function isPlaceOf(key: Key, message: Message): boolean {
+  if (hasEnded(message)) return false;
+  const lane = key[0] === "queue" ? LANES[key[3] as number]! : "cold";
+  const { sessionId, priority, sendAt, historyNumber, to } = message;
+  const place = key[0] === "queue"
+    ? messageKeys.queue(sessionId, priority, lane, message)
+    : key[0] === "schedule"
+    ? messageKeys.schedule(sessionId, sendAt ?? 0, historyNumber)
+    : messageKeys.chatQueue(sessionId, chatOf(to), message);
+  return place.every((part, i) => part === key[i]);
+}
+
+function laneAt({ key }: Row<QueueRow>): Lane {
+  return LANES[key[3] as number]!;
+}
+
+function dueAt({ key }: Row<QueueRow>): number {
+  return key[2] as number;
+}
+
+function positionOf({ key }: Row<QueueRow>): number {
+  return key[4] as number;
+}
+
+/** The key just past this one, whose last part is a whole number. */
+function after(key: Key): Key {
+  return [...key.slice(0, -1), (key.at(-1) as number) + 1];
 }

@@ -11,6 +11,8 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history/history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
+import { countEnd, finishBulk } from "./bulk.ts";
+import { giveBack } from "./refund.ts";
 import { dequeue } from "./enqueue.ts";
 import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
 
@@ -24,7 +26,7 @@ export interface RecorderDeps {
 }
 
 /** Adds to the commit what belongs to it besides the message: the line's pacing, when it was last used. */
-export type Alongside = (change: Change) => void;
+export type Alongside = (change: Change, message: Message) => void;
 
 /** Each resolves to the message as it is now, or to null when it is not in a state from which it could move. */
 export interface Recorder {
@@ -64,12 +66,16 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
       if (message.status === "processing") {
         change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
       }
-      if (hasEnded(message)) await end(change, message);
-      alongside?.(change);
+      if (hasEnded(message)) {
+        countEnd(change, message);
+        await end(change, message);
+      }
+      alongside?.(change, message);
       return { change, result: message };
     });
     if (moved && hasEnded(moved)) {
       events.committed(moved.accountId);
+      if (moved.bulkId !== null) await finishBulk({ kv, events, sessionName }, moved.bulkId);
       const file = storedFile(moved.content);
       if (file) await removeFile(file.fileId);
     }
@@ -117,7 +123,7 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
       move(messageId, "processing", (m) => failedUnlessProved(m, error), alongside),
     dropped: (messageId, error) => move(messageId, "queued", (m) => failedUnlessProved(m, error)),
     cancelled: (messageId, error) =>
-      move(messageId, "queued", (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null),
+      move(messageId, "queued", (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null, giveBack),
   };
 }
 

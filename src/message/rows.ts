@@ -1,15 +1,25 @@
 /** The rows of messages: queue, history, receipts, ledger. */
 import type { Usage } from "../account/quota.ts";
 import { key, prefix } from "../store/kv.ts";
-import type { Message } from "./message.ts";
+import type { Message, Priority } from "./message.ts";
 
-/** A row of a line's queue: exists while the message is `queued` or `processing`. */
+/** A row of a line's queue or schedule: of a message that is `queued` or `processing`. */
 export interface QueueRow {
   messageId: string;
-  accountId: string;
+  /** The chat that the message goes to (`chatOf`). */
+  chat: string;
   /** The bulk that the message came with; the row counts only once the bulk's own row exists. */
   bulkId: string | null;
 }
+
+/** Where a message stands among those of its line and priority: `position` decides, `historyNumber` where two are equal. */
+export type Place = Pick<Message, "position" | "historyNumber">;
+
+/** Within a priority, in this order (docs/queue.md): chats that wrote lately, new chats that had to wait, all others. */
+export const LANES = ["reply", "held", "cold"] as const;
+export type Lane = (typeof LANES)[number];
+
+const PRIORITY_ORDER: Readonly<Record<Priority, number>> = { high: 0, normal: 1, low: 2 };
 
 /** A bulk send. Its row is the last that accept writes, so that a crash in the middle leaves none of it (promise 1). */
 export interface Bulk {
@@ -17,6 +27,8 @@ export interface Bulk {
   sessionId: string;
   /** How many messages. */
   total: number;
+  /** The history number of its first message; the others follow it. */
+  firstHistoryNumber: number;
   createdAt: number;
 }
 
@@ -33,8 +45,8 @@ export interface Ledger {
   /** How many messages the account has sent: the last history number. */
   messages: number;
   /**
-   * The last place given out in the queues of the account's lines. A line belongs to one account, so places that grow
-   * over the account are an order for each line; they may have gaps, history numbers may not.
+   * The last position given out in the queues of the account's lines: microseconds since 1970, or one more than the last
+   * when the clock does not say more. So positions always grow, and a scheduled message stands where its time says.
    */
   lastPosition: number;
   /** Ids of the messages after the last full block, oldest first. */
@@ -45,14 +57,34 @@ export const messageKeys = {
   /** A message by its id. */
   message: (messageId: string) => key<Message>("message", messageId),
   messages: () => prefix<Message>("message"),
-  /** A line's queue: one row for each message that is `queued` or `processing`, in the order of departure. */
-  queue: (lineId: string, position: number) => key<QueueRow>("queue", lineId, position),
+  /** A line's queue: one row for each message that may leave, in the order of departure. */
+  queue: (lineId: string, priority: Priority, lane: Lane, { position, historyNumber }: Place) =>
+    key<QueueRow>("queue", lineId, PRIORITY_ORDER[priority], LANES.indexOf(lane), position, historyNumber),
   queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
+  queueLane: (lineId: string, priority: Priority, lane: Lane) =>
+    prefix<QueueRow>("queue", lineId, PRIORITY_ORDER[priority], LANES.indexOf(lane)),
+  /** The same messages by chat, in the order in which the chat gets them. */
+  chatQueue: (lineId: string, chat: string, { position, historyNumber }: Place) =>
+    key<QueueRow>("chat_queue", lineId, chat, position, historyNumber),
+  queueOfChat: (lineId: string, chat: string) => prefix<QueueRow>("chat_queue", lineId, chat),
+  chatQueuesOfLine: (lineId: string) => prefix<QueueRow>("chat_queue", lineId),
+  /** Messages of a line that may not leave before a time (Unix ms). */
+  schedule: (lineId: string, sendAt: number, historyNumber: number) =>
+    key<QueueRow>("schedule", lineId, sendAt, historyNumber),
+  scheduleOfLine: (lineId: string) => prefix<QueueRow>("schedule", lineId),
   /** Ids of messages that may wait until this time (Unix ms), the first of them in the key; they may have ended since. */
   expiry: (expiresAt: number, firstMessageId: string) => key<string[]>("expiry", expiresAt, firstMessageId),
   expiries: () => prefix<string[]>("expiry"),
   /** A bulk: written last of its rows; without it the queue rows that name it do not count (all or none). */
   bulk: (bulkId: string) => key<Bulk>("bulk", bulkId),
+  /** How many messages of the bulk have ended so. */
+  bulkCount: (bulkId: string, status: "sent" | "failed") => key<bigint>("bulk_count", bulkId, status),
+  /** A bulk of which not every message has ended, or whose end was not reported yet. */
+  openBulk: (bulkId: string) => key<true>("open_bulk", bulkId),
+  openBulks: () => prefix<true>("open_bulk"),
+  /** What was cancelled of an account's messages of a UTC day and has yet to be given back to its quota. */
+  refund: (accountId: string, day: string) => key<bigint>("refund", accountId, day),
+  refunds: (accountId: string) => prefix<bigint>("refund", accountId),
   /** The gateway's message id of a network id, from the first departure: receipts name only that. */
   messageOfNetworkId: (lineId: string, networkId: string) => key<string>("message_of_network_id", lineId, networkId),
   networkIdsOfLine: (lineId: string) => prefix<string>("message_of_network_id", lineId),

@@ -3,15 +3,18 @@ import type { Caller } from "../account/account.ts";
 import type { QuotaLeft } from "../account/quota.ts";
 import type { Slot } from "../store/kv.ts";
 import type { OutgoingContent } from "./content.ts";
-import type { Message, SendManner } from "./message.ts";
+import type { Message, Priority, SendManner } from "./message.ts";
 
 /** A row that a commit checks: what was decided by it holds as long as its version is the same. */
 export type Precondition = Pick<Slot<unknown>, "key" | "version">;
 
 /** What a send may ask for, whatever the kind of its content. */
 export interface SendOptions {
-  /** How long each message may wait, milliseconds. */
+  /** How long each message may wait, from `sendAt` where that is given, milliseconds. */
   ttlMs: number;
+  /** None leaves before this time; null: as soon as its turn comes. */
+  sendAt: number | null;
+  priority: Priority;
 }
 
 export interface SendItem {

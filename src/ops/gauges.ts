@@ -60,12 +60,11 @@ async function countRows(kv: Kv): Promise<number> {
   return count;
 }
 
-/** Reads the head of each line's queue: what an operator should know of waits there. */
+/** Reads the heads of each line's queue: what is scheduled does not count. */
 async function oldestSeconds(kv: Kv, clock: Clock): Promise<number> {
   let oldest = clock.now();
   for await (const { value: line } of kv.list({ prefix: lineKeys.lines() })) {
-    const head = await new LineQueue(kv, line.id).head();
-    if (head) oldest = Math.min(oldest, head.createdAt);
+    oldest = Math.min(oldest, await new LineQueue(kv, line.id).oldestSince() ?? oldest);
   }
   return (clock.now() - oldest) / 1000;
 }

@@ -1,6 +1,10 @@
 /** Every sweep of the product: what is removed, and how often it is looked for. */
 import { sweepAnswers } from "../account/idempotency.ts";
+import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
+import { sweepHeard } from "../line/chats.ts";
+import { makeSessionName } from "../line/line_row.ts";
+import { finishBulks } from "../message/bulk.ts";
 import { makeSweepSeen } from "../line/seen.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
@@ -12,21 +16,27 @@ import type { Network } from "../whatsapp/connection.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 export interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
   media: DiskMediaStore;
   network: Pick<Network, "sweep">;
+  events: EventLog;
+  /** How many days events are kept. */
+  eventDays: number;
 }
 
 export function sweeps(context: SweepContext): Sweep[] {
-  const { kv, runtime, network } = context;
+  const { kv, runtime, network, events, eventDays } = context;
   const now = () => runtime.clock.now();
   const sweepSeen = makeSweepSeen(kv);
   return [
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
+    { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },
+    { name: "bulks", everyMs: MINUTE_MS, run: () => finishBulks({ kv, events, sessionName: makeSessionName(kv) }) },
     { name: "network rows", everyMs: HOUR_MS, run: () => network.sweep() },
     {
       name: "events",
@@ -34,6 +44,7 @@ export function sweeps(context: SweepContext): Sweep[] {
       run: (signal) =>
         sweepEvents(kv, runtime, {
           signal,
+          keepMs: eventDays * DAY_MS,
           release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
         }),
     },

@@ -27,6 +27,9 @@ import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { makeAccept } from "../../src/message/accept.ts";
+import { makeBulkView } from "../../src/line/bulk_view.ts";
+import { laneOf } from "../../src/line/chats.ts";
+import { makeReschedule } from "../../src/message/reschedule.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
 import { makeReplay } from "../../src/message/replay.ts";
 import { makeHistory, recordStatus } from "../../src/message/history/history.ts";
@@ -166,6 +169,12 @@ export class ApiWorld implements ApiStage {
       }),
       cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
       quotaView: makeQuotaView({ kv, clock: runtime.clock }),
+      reschedule: makeReschedule({
+        kv,
+        laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
+        queueChanged: (lineId) => supervisor.queueChanged(lineId),
+      }),
+      bulkView: makeBulkView({ kv, clock: runtime.clock, accounts: this.accounts }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
       media,
       serveMedia: makeServeMedia({ kv, media, links, runtime }),

@@ -12,7 +12,7 @@ import type { OutgoingContent } from "../../src/message/content.ts";
 import { recordStatus } from "../../src/message/history/history.ts";
 import type { Message, MessageStatus } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
-import { enqueue } from "../../src/message/enqueue.ts";
+import { enqueue, positionAt } from "../../src/message/enqueue.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
@@ -151,7 +151,7 @@ export class World {
 
   /** What accept writes. */
   async accept(lineId = "ses_1", fields: Partial<Message> = {}): Promise<Message> {
-    const position = ++this.#accepted;
+    const historyNumber = ++this.#accepted;
     const now = this.clock.now();
     const message: Message = {
       id: this.runtime.ids.next("msg"),
@@ -159,16 +159,18 @@ export class World {
       accountId: ACCOUNT,
       sessionId: lineId,
       networkId: this.runtime.ids.network(),
-      position,
-      historyNumber: position,
+      position: positionAt(fields.sendAt ?? now) + historyNumber,
+      historyNumber,
       to: "34600000002",
       content: { kind: "text", text: "hello" },
+      priority: "normal",
+      sendAt: null,
       bulkId: null,
       status: "queued",
       attempts: 0,
       error: null,
       createdAt: now,
-      expiresAt: now + 86_400_000,
+      expiresAt: (fields.sendAt ?? now) + 86_400_000,
       sentAt: null,
       deliveredAt: null,
       readAt: null,

@@ -97,6 +97,8 @@ export function aSend(options: Partial<SendCommand> = {}): SendCommand {
     items: [{ to: "34600000001", content: { kind: "text", text: "hello" } }],
     bulk: false,
     ttlMs: 24 * 60 * 60 * 1000,
+    sendAt: null,
+    priority: "normal",
     idempotency: null,
     ...options,
   };

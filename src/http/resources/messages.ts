@@ -1,11 +1,13 @@
 /** Messages after they were accepted: status, history, cancelling (spec, "Message status and history"). */
 import { z } from "@hono/zod-openapi";
+import { Problem } from "../../errors.ts";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import { Text } from "../../message/kinds/text.ts";
 import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { priority, sendAt, sendTimeOf } from "./sends/fields.ts";
 
 const MessageError = z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() });
 
@@ -99,12 +101,18 @@ const editMessage = route({
   method: "patch",
   path: "/v1/messages/{id}",
   operationId: "editMessage",
-  summary: "Change the text of a message",
-  description:
+  summary: "Change a message, or move it in the queue",
+  description: "With `sendAt` or `priority`: only while it is queued; `ttl` counts from the new time. With `text`: " +
     "One that waits is changed where it stands. One that was sent is changed on the recipients' phones, for " +
     "15 minutes: the answer comes when the network has acknowledged that. Counts on no quota.",
   params: idParams("message", "msg"),
-  body: z.strictObject({ text: Text.openapi({ example: "Hello again 👋" }) }).openapi("MessageEdit"),
+  body: z.strictObject({ text: Text.nullish().openapi({ example: "Hello again 👋" }), sendAt, priority })
+    .superRefine(({ text, sendAt, priority }, context) => {
+      const moves = typeof sendAt === "string" || typeof priority === "string";
+      if (moves !== (typeof text === "string")) return;
+      const message = "either text is required, or sendAt, priority or both";
+      context.addIssue({ code: "custom", path: ["text"], message });
+    }).openapi("MessageEdit"),
   answers: { 200: record },
   problems: ["not_found", "not_editable", "network_error", "network_timeout"],
 });
@@ -153,9 +161,9 @@ const cancelMessage = route({
 
 export const messageRoutes = [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessage];
 
-type Needed = Pick<Services, "history" | "cancel" | "amendments">;
+type Needed = Pick<Services, "history" | "cancel" | "amendments" | "reschedule" | "runtime">;
 
-export function addMessages(api: Api, { history, cancel, amendments }: Needed): void {
+export function addMessages(api: Api, { history, cancel, amendments, reschedule, runtime }: Needed): void {
   api.on(getStatus, async ({ caller, params }) => {
     const { id, status, sentAt, error } = await history.get(caller.account.id, params.id);
     return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt), error });
@@ -171,7 +179,13 @@ export function addMessages(api: Api, { history, cancel, amendments }: Needed): 
   });
 
   api.on(editMessage, async ({ caller, params, body }) => {
-    return ok({ data: recordOf(await amendments.edit(caller.account.id, params.id, body.text)) });
+    const { id: accountId } = caller.account;
+    if (typeof body.text === "string") {
+      return ok({ data: recordOf(await amendments.edit(accountId, params.id, body.text)) });
+    }
+    const sendAt = sendTimeOf(body.sendAt, runtime.clock.now()) ?? undefined;
+    const priority = body.priority ?? undefined;
+    return ok({ data: recordOf(await reschedule(accountId, params.id, { sendAt, priority })) });
   });
 
   api.on(revokeMessage, async ({ caller, params }) => {
@@ -179,8 +193,9 @@ export function addMessages(api: Api, { history, cancel, amendments }: Needed): 
   });
 
   api.on(cancelMessage, async ({ caller, params: { id } }) => {
-    const cancelled = await cancel(caller.account.id, id);
-    if (id.startsWith("msg_")) return ok({ data: itemOf(cancelled[0]!) });
+    if (id.startsWith("msg_")) return ok({ data: itemOf(await cancel.message(caller.account.id, id)) });
+    const cancelled = await cancel.bulk(caller.account.id, id);
+    if (cancelled.length === 0) throw new Problem("not_cancellable", "Nothing of it waits any more.");
     const messageIds = cancelled.map((message) => message.id);
     return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
   });

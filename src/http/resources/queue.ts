@@ -1,5 +1,6 @@
 /** What waits in the queue of a line. */
 import { z } from "@hono/zod-openapi";
+import { PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -9,7 +10,14 @@ const QueuedMessage = z.object({
   to: z.string(),
   status: z.enum(["queued", "processing"]),
   position: z.int().openapi({ description: "From 1: the one that leaves next, or is on its way" }),
-  estimatedDeparture: Timestamp.nullable().openapi({ description: "null while the session is not connected" }),
+  priority: z.enum(PRIORITIES),
+  estimatedDeparture: Timestamp.nullable().openapi({
+    description: "null while the session is not connected, or its queue paused",
+  }),
+  waitsFor: z.object({
+    kind: z.enum(["schedule", "paused"]),
+    until: Timestamp.nullable().openapi({ description: "null: until somebody lets it go on" }),
+  }).nullable().openapi({ description: "What it waits for beside its turn; null: nothing", example: null }),
 }).openapi("QueuedMessage");
 
 const base = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
@@ -20,7 +28,8 @@ const getQueue = route({
   path: "/v1/sessions/{id}/queue",
   operationId: "getQueue",
   summary: "Look at what waits to be sent",
-  description: "In the order of departure; the time is an estimate from the pauses of the plan.",
+  description:
+    "In the order of departure, then what is scheduled; the time is an estimate from the pauses of the plan.",
   query: z.object({
     limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
   }),
@@ -34,12 +43,14 @@ export function addQueue(api: Api, { queueView }: Pick<Services, "queueView">): 
   api.on(getQueue, async ({ caller, params, query }) => {
     const queued = await queueView(caller.account.id, params.id, { limit: query.limit });
     return ok({
-      data: queued.map(({ message, place, estimatedDepartureAt }) => ({
+      data: queued.map(({ message, place, estimatedDepartureAt, waitsFor }) => ({
         messageId: message.id,
         to: message.to,
         status: message.status,
         position: place,
+        priority: message.priority,
         estimatedDeparture: isoTimeOrNull(estimatedDepartureAt),
+        waitsFor: waitsFor && { kind: waitsFor.kind, until: isoTimeOrNull(waitsFor.until) },
       })),
     });
   });

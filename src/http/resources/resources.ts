@@ -2,6 +2,7 @@
 import type { Api, Route } from "../api/route.ts";
 import type { Services } from "../api/services.ts";
 import { accountRoutes, addAccount } from "./account.ts";
+import { addBulks, bulkRoutes } from "./bulks.ts";
 import { addContacts, contactRoutes } from "./contacts.ts";
 import { addDeliveries, deliveryRoutes } from "./deliveries.ts";
 import { addEvents, eventRoutes } from "./events.ts";
@@ -32,6 +33,7 @@ const RESOURCES: readonly Resource[] = [
   { routes: queueRoutes, add: addQueue },
   { routes: sendRoutes, add: addSends },
   { routes: messageRoutes, add: addMessages },
+  { routes: bulkRoutes, add: addBulks },
   { routes: webhookRoutes, add: addWebhooks },
   { routes: deliveryRoutes, add: addDeliveries },
   { routes: eventRoutes, add: addEvents },

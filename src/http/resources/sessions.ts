@@ -169,6 +169,27 @@ const deleteSession = route({
   problems: ["not_found"],
 });
 
+const pauseQueue = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/queue/pause",
+  operationId: "pauseQueue",
+  summary: "Hold the queue",
+  description: "What is queued waits and what is accepted joins it; the line stays connected. Kept over restarts.",
+  answers: { 200: { ...one, description: "The session after the action" } },
+  problems: ["not_found"],
+});
+
+const resumeQueue = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/sessions/{id}/queue/resume",
+  operationId: "resumeQueue",
+  summary: "Let the queue go on",
+  answers: { 200: { ...one, description: "The session after the action" } },
+  problems: ["not_found"],
+});
+
 export const sessionRoutes = [
   listSessions,
   createSession,
@@ -179,6 +200,8 @@ export const sessionRoutes = [
   disconnect,
   logOut,
   deleteSession,
+  pauseQueue,
+  resumeQueue,
 ];
 
 export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "lines" | "idempotency">): void {
@@ -212,6 +235,13 @@ export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "li
     [logOut, "logged_out"],
     [deleteSession, "deleted"],
   ];
+  for (const [route, paused] of [[pauseQueue, true], [resumeQueue, false]] as const) {
+    api.on(
+      route,
+      async ({ caller, params }) =>
+        ok({ data: sessionOf(await lines.pauseQueue(caller.account.id, params.id, paused)) }),
+    );
+  }
   for (const [route, wanted] of controls) {
     api.on(
       route,

@@ -41,9 +41,15 @@ export function extendLedger(
   return {
     usage,
     messages: ledger.messages + messages.length,
-    lastPosition: Math.max(ledger.lastPosition, messages.at(-1)?.position ?? 0),
+    lastPosition: lastPositionOf(ledger, messages),
     openBlock: open,
   };
+}
+
+/** The last position given out once these messages have theirs; a scheduled one takes the place of its time. */
+export function lastPositionOf({ lastPosition }: Pick<Ledger, "lastPosition">, messages: readonly Message[]): number {
+  const last = messages.at(-1);
+  return last && last.sendAt === null ? Math.max(lastPosition, last.position) : lastPosition;
 }
 
 /** Ids of the messages with these history numbers, in their order; all of them at most `ledger.messages`. */

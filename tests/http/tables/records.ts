@@ -89,6 +89,36 @@ export const messageCases: readonly Case[] = [
     status: 404,
     contains: problem("not_found"),
   },
+  {
+    name: "a bulk that nobody has is 404",
+    ask: () => ["GET", `/v1/bulks/${nobodys("blk")}`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "cancelling what is left of a bulk that nobody has is 404",
+    ask: () => ["DELETE", `/v1/bulks/${nobodys("blk")}`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "a message that nobody has cannot be moved",
+    ask: () => ["PATCH", `/v1/messages/${NO_MESSAGE}`, { json: { priority: "high" } }],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "a move to nowhere is refused",
+    ask: () => ["PATCH", `/v1/messages/${NO_MESSAGE}`, { json: {} }],
+    status: 400,
+    contains: wrong("text"),
+  },
+  {
+    name: "a move to the past is refused",
+    ask: () => ["PATCH", `/v1/messages/${NO_MESSAGE}`, { json: { sendAt: "2001-01-01T00:00:00Z" } }],
+    status: 400,
+    contains: wrong("sendAt", /past/),
+  },
 ];
 
 export const webhookCases: readonly Case[] = [

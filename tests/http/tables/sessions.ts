@@ -170,6 +170,24 @@ export const sessionCases: readonly Case[] = [
     contains: wrong("limit", /at most 1000/),
   },
   {
+    name: "pausing the queue answers with the session, which stays connected",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/queue/pause`],
+    status: 200,
+    contains: [/^\{"data":\{"_id"/, '"status":"connected"'],
+  },
+  {
+    name: "so does letting it go on",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/queue/resume`],
+    status: 200,
+    contains: [/^\{"data":\{"_id"/, '"status":"connected"'],
+  },
+  {
+    name: "the queue of an unknown session cannot be paused",
+    ask: () => ["POST", "/v1/sessions/ses_00000000000000000000000000/queue/pause"],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
     name: "disconnecting pauses the session and answers with it",
     ask: ({ session }) => ["POST", `/v1/sessions/${session}/disconnect`],
     status: 200,

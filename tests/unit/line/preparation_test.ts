@@ -66,7 +66,7 @@ for (const seed of [1, 2, 3]) {
       while (world.network.departures.length === left) await world.clock.advance(100);
       await world.clock.advance(random.between(0, 2_800));
       const head = messages.find(({ networkId }) => world.network.preparations.at(-1)!.networkId === networkId)!;
-      await world.cancel("acc_1", head.id);
+      await world.cancel.message("acc_1", head.id);
     }
     await world.clock.advance(40 * 16_000);
     assert.equal(world.network.departures.length, 40 - 15);
@@ -117,7 +117,7 @@ Deno.test("a message that is cancelled while it gets ready is given up at once, 
   const second = await world.accept("ses_1", { content: PDF });
   const third = await world.accept();
   await world.clock.advance(1_000);
-  await world.cancel("acc_1", second.id);
+  await world.cancel.message("acc_1", second.id);
   await world.clock.advance(0);
   const [, given, taken] = world.network.preparations;
   assert.ok(given!.signal.aborted && !taken!.signal.aborted);
@@ -133,7 +133,7 @@ Deno.test("a message that is cancelled or expires when it is ready never leaves"
   const world = await pausedWorld(1_000);
   const cancelled = await world.accept();
   await world.clock.advance(2_000);
-  await world.cancel("acc_1", cancelled.id);
+  await world.cancel.message("acc_1", cancelled.id);
   const expired = await world.accept("ses_1", { expiresAt: world.clock.now() + 1_500 });
   const last = await world.accept();
   await world.clock.advance(20_000);

@@ -16,7 +16,7 @@ Deno.test("a message that ends while the queue is read is not shown", async () =
     get: (kv, name: keyof Kv) =>
       name === "getMany"
         ? async (wanted: Parameters<Kv["getMany"]>[0]) => {
-          await world.cancel(ACCOUNT, second!.id);
+          await world.cancel.message(ACCOUNT, second!.id);
           return await kv.getMany(wanted);
         }
         : (kv[name] as () => unknown).bind(kv),

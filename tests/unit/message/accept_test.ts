@@ -34,10 +34,12 @@ Deno.test("an accepted send is a message, a place in its line's queue and a plac
     accountId: "acc_1",
     sessionId: "ses_1",
     networkId: "",
-    position: 1,
+    position: now * 1000,
     historyNumber: 1,
     to: "34600000001",
     content: { kind: "text", text: "hello" },
+    priority: "normal",
+    sendAt: null,
     bulkId: null,
     status: "queued",
     attempts: 0,
@@ -48,7 +50,12 @@ Deno.test("an accepted send is a message, a place in its line's queue and a plac
     deliveredAt: null,
     readAt: null,
   });
-  assert.deepEqual(await keysUnder(kv, messageKeys.queueOfLine("ses_1")), [messageKeys.queue("ses_1", 1)]);
+  assert.deepEqual(await keysUnder(kv, messageKeys.queueOfLine("ses_1")), [
+    messageKeys.queue("ses_1", "normal", "cold", message),
+  ]);
+  assert.deepEqual(await keysUnder(kv, messageKeys.queueOfChat("ses_1", "34600000001")), [
+    messageKeys.chatQueue("ses_1", "34600000001", message),
+  ]);
   const page = await history.page("acc_1", { page: 1, limit: 20, status: null, from: null, to: null });
   assert.deepEqual(page, { messages: [message], total: 1 });
   assert.deepEqual(woken, ["ses_1"]);
@@ -60,10 +67,11 @@ Deno.test("sends that come together share a commit and keep their order", async 
   const sends = Array.from({ length: 100 }, (_, i) => aSend({ line: aLine(`ses_${i % 3}`) }));
   const accepted = await Promise.all(sends.map(accept));
   assert(kv.disk.commits <= 4, `${kv.disk.commits} commits`);
+  const first = (await history.get("acc_1", accepted[0]!.messages[0]!.id)).position;
   for (const [i, { messages }] of accepted.entries()) {
     const { position, historyNumber, sessionId } = await history.get("acc_1", messages[0]!.id);
     assert.deepEqual({ position, historyNumber, sessionId }, {
-      position: i + 1,
+      position: first + i,
       historyNumber: i + 1,
       sessionId: `ses_${i % 3}`,
     });

@@ -13,9 +13,7 @@ const BULK = 450;
 const ALL = { page: 1, limit: 20, status: null, from: null, to: null };
 
 async function waiting(kv: MemoryKv): Promise<number> {
-  let count = 0;
-  for await (const _ of new LineQueue(kv, "ses_1").rows()) count++;
-  return count;
+  return (await new LineQueue(kv, "ses_1").first(Infinity)).length;
 }
 
 Deno.test("a bulk is there as a whole or not at all, wherever the process is killed while it is accepted", async () => {
@@ -37,7 +35,9 @@ Deno.test("a bulk is there as a whole or not at all, wherever the process is kil
     const after = sendWorld(kv, testRuntime(kills + 2));
     const count = accepted ? BULK + 1 : 1;
     assert.equal((await after.history.page("acc_1", ALL)).total, count);
-    for (const family of [messageKeys.messages(), messageKeys.queueOfLine("ses_1")]) {
+    for (
+      const family of [messageKeys.messages(), messageKeys.queueOfLine("ses_1"), messageKeys.chatQueuesOfLine("ses_1")]
+    ) {
       assert.equal((await keysUnder(kv, family)).length, count, String(family));
     }
     assert.equal(
@@ -110,6 +110,6 @@ Deno.test("of a large bulk every item has its status, its place and its share of
     assert.equal(page.total, 2500);
     assert.deepEqual(page.messages.map(({ id }) => id), messages.slice(0, 20).map(({ id }) => id).reverse());
     const last = await history.get("acc_1", messages.at(-1)!.id);
-    assert.deepEqual([last.status, last.position, last.to, last.bulkId], ["queued", 2500, "34600002499", bulkId]);
+    assert.deepEqual([last.status, last.historyNumber, last.to, last.bulkId], ["queued", 2500, "34600002499", bulkId]);
     await assert.rejects(accept(aBulk(501, { caller })), { code: "quota_exceeded" });
   }));

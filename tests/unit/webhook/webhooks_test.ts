@@ -283,6 +283,7 @@ Deno.test("events that go before they were delivered end in the failed log; a pa
   await s.world.log(textEvent(2), textEvent(3));
   await s.clock.advance(8 * DAY_MS);
   const removed = await sweepEvents(kv, runtime, {
+    keepMs: 7 * 86_400_000,
     release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
   });
   assert.equal(removed, 3);
@@ -324,7 +325,10 @@ Deno.test("delivered ones go with their event, failed ones after thirty days", a
   await s.world.exhaust(s.webhook.id);
   await s.world.stop();
   await s.clock.advance(8 * DAY_MS);
-  await sweepEvents(kv, runtime, { release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events) });
+  await sweepEvents(kv, runtime, {
+    keepMs: 7 * 86_400_000,
+    release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
+  });
   assert.deepEqual((await s.world.deliveries(s.webhook.id)).map(({ status }) => status), ["failed"]);
   await s.clock.advance(21 * DAY_MS);
   assert.equal(await sweepDeliveries({ kv, runtime }), 0);

@@ -5,7 +5,7 @@ import { Caption, Text } from "../../../message/kinds/text.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import { MIB } from "../../body/body.ts";
-import { BulkAcknowledgement, FileUrl, manner, quotaHeaders, sessionId, single, ttl } from "./fields.ts";
+import { BulkAcknowledgement, FileUrl, manner, options, quotaHeaders, sessionId, single } from "./fields.ts";
 import { quotaHeadersOf, type Sender } from "./sender.ts";
 
 const MAX_BULK = 10_000;
@@ -37,7 +37,7 @@ const BulkItem = z.strictObject({
   }
 }).openapi("BulkItem", ITEM_RULES);
 
-const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ttl }).openapi(
+const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ...options }).openapi(
   "BulkMessage",
 );
 
@@ -53,7 +53,7 @@ export const sendBulk = route({
 });
 
 export function addBulk(api: Api, sender: Sender): void {
-  api.on(sendBulk, async ({ caller, body: { sessionId, messages, ttl }, repeat }) => {
+  api.on(sendBulk, async ({ caller, body: { messages, ...asked }, repeat }) => {
     const items = messages.map(({ to, text, fileUrl, caption, ...manner }, i) => ({
       to,
       content: typeof text === "string"
@@ -62,7 +62,7 @@ export function addBulk(api: Api, sender: Sender): void {
       manner,
       path: `messages.${i}.`,
     }));
-    const accepted = await sender.send(caller, { sessionId, items, bulk: true, ttl, repeat });
+    const accepted = await sender.send(caller, { ...asked, items, bulk: true, repeat });
     const rows = accepted.messages.map(({ id, jobId, to, status }, index) => ({
       index,
       to,

@@ -1,5 +1,7 @@
 /** What the sends have in common: the fields of their bodies, their answers, and what may go wrong. */
 import { z } from "@hono/zod-openapi";
+import { invalid } from "../../../errors.ts";
+import { PRIORITIES } from "../../../message/message.ts";
 import { idOf } from "../../api/schemas.ts";
 
 /** As many as a group has. */
@@ -26,6 +28,29 @@ export const FileUrl = z.url({ protocol: /^https?$/, error: "must be an http or 
     "Address of a file, like https://files.example.com/1042.pdf; it is fetched when the turn of its message comes",
   example: undefined,
 });
+
+export const sendAt = z.iso.datetime({ offset: true }).nullish().openapi({
+  description: "Not before this time, at most 30 days ahead; `ttl` counts from it. It holds up nothing until then",
+  example: undefined,
+});
+export const priority = z.enum(PRIORITIES).nullish().openapi({
+  description: "What leaves first; `normal` if left out. The order within a chat stays as it was accepted",
+  example: undefined,
+});
+
+/** What every send may say beside its content. */
+export const options = { ttl, sendAt, priority };
+
+const MAX_AHEAD_MS = 30 * DAY_SECONDS * 1000;
+
+/** The time, Unix ms; null when none was given. Throws Problem validation_failed for one that is past or too far ahead. */
+export function sendTimeOf(sendAt: string | null | undefined, now: number): number | null {
+  if (typeof sendAt !== "string") return null;
+  const time = Date.parse(sendAt);
+  if (time <= now) throw invalid("sendAt", "is in the past");
+  if (time > now + MAX_AHEAD_MS) throw invalid("sendAt", "is more than 30 days ahead");
+  return time;
+}
 
 /** An id of a message as clients know it: the gateway's, or the network's, as events tell it. */
 export const MessageReference = z.string().regex(/^[0-9A-Za-z_.:-]{1,128}$/, "must be the id of a message").openapi({

@@ -4,6 +4,7 @@ import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import type { QuotaLeft } from "../../../account/quota.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
+import type { Priority } from "../../../message/message.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ApiContext } from "../../api/context.ts";
@@ -11,7 +12,7 @@ import { repeatable } from "../../api/idempotency.ts";
 import type { Answer } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { JsonUpload } from "../../body/json_upload.ts";
-import { DAY_SECONDS } from "./fields.ts";
+import { DAY_SECONDS, sendTimeOf } from "./fields.ts";
 import { type Item, resolve } from "./manner.ts";
 
 /** How often a line may change under a send before that is given up. */
@@ -22,6 +23,9 @@ export interface SendOptions {
   sessionId?: string | null | undefined;
   /** Seconds; a day if left out. */
   ttl?: number | null | undefined;
+  /** ISO 8601. */
+  sendAt?: string | null | undefined;
+  priority?: Priority | null | undefined;
 }
 
 /** A send before it has a line. */
@@ -42,14 +46,20 @@ export interface Sender {
   ): Promise<Answer>;
 }
 
-type Needed = Pick<Services, "lines" | "accept" | "replay" | "media" | "metrics" | "findReferred">;
+type Needed = Pick<Services, "lines" | "accept" | "replay" | "media" | "metrics" | "findReferred" | "runtime">;
 
-export function makeSender({ lines, accept, replay, media, metrics, findReferred }: Needed): Sender {
-  async function send(caller: Caller, { sessionId, items, bulk = false, ttl, repeat }: Outgoing): Promise<Accepted> {
+export function makeSender({ lines, accept, replay, media, metrics, findReferred, runtime }: Needed): Sender {
+  async function send(caller: Caller, outgoing: Outgoing): Promise<Accepted> {
+    const { sessionId, items, bulk = false, ttl, sendAt, priority, repeat } = outgoing;
     const replayed = repeat && await replay(repeat);
     if (replayed) return replayed;
+    const options = {
+      ttlMs: (ttl ?? DAY_SECONDS) * 1000,
+      sendAt: sendTimeOf(sendAt, runtime.clock.now()),
+      priority: priority ?? "normal",
+    };
     const sending = await resolve(items, { accountId: caller.account.id, sessionId: sessionId ?? null, findReferred });
-    const command = { caller, items: sending.items, bulk, ttlMs: (ttl ?? DAY_SECONDS) * 1000, idempotency: repeat };
+    const command = { ...options, caller, items: sending.items, bulk, idempotency: repeat };
     const accepted = await onLine(caller.account.id, sending.sessionId, (line) => accept({ ...command, line }));
     if (!accepted.replayed) metrics.accepted.inc({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;

@@ -8,7 +8,7 @@ import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { addBulk, sendBulk } from "./bulk.ts";
-import { manner, sessionId, single, ttl } from "./fields.ts";
+import { manner, options, sessionId, single } from "./fields.ts";
 import { addReferring, referringRoutes } from "./referring.ts";
 import { acknowledged, makeSender } from "./sender.ts";
 import { addStatusPosts, sendStatus } from "./status_posts.ts";
@@ -21,7 +21,7 @@ const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
     path: `/v1/messages/send/${kind}`,
     operationId: `send${name}`,
     summary,
-    body: z.strictObject({ sessionId, to: Recipient, ...fields, ...manner, ttl }).openapi(`${name}Message`),
+    body: z.strictObject({ sessionId, to: Recipient, ...fields, ...manner, ...options }).openapi(`${name}Message`),
   });
   return { route: declared, contentOf };
 });
@@ -38,9 +38,9 @@ export function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
   for (const { route, contentOf } of KIND_SENDS) {
     api.on(route, async ({ caller, body, repeat }) => {
-      const { sessionId, to, ttl, replyTo, mentions, viewOnce, linkPreview, typing, ...own } = body;
+      const { sessionId, to, ttl, sendAt, priority, replyTo, mentions, viewOnce, linkPreview, typing, ...own } = body;
       const items = [{ to, content: contentOf(own), manner: { replyTo, mentions, viewOnce, linkPreview, typing } }];
-      return acknowledged(await sender.send(caller, { sessionId, ttl, items, repeat }));
+      return acknowledged(await sender.send(caller, { sessionId, ttl, sendAt, priority, items, repeat }));
     });
   }
   addUploads(api, sender, services);

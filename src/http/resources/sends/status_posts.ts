@@ -9,7 +9,7 @@ import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
-import { FileUrl, sessionId, single, ttl } from "./fields.ts";
+import { FileUrl, options, sessionId, single } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 import { base64, filename, MAX_DOCUMENT_BODY, MAX_DOCUMENT_BYTES } from "./uploads.ts";
 
@@ -36,7 +36,7 @@ const StatusMessage = z.strictObject({
   audience: z.array(PhoneNumber).min(1).max(MAX_AUDIENCE).openapi({
     description: "Who sees it: numbers. Those without an account are left out",
   }),
-  ttl,
+  ...options,
 }).superRefine((body, context) => {
   const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
   const given = [body.text, body.file, body.fileUrl].filter((value) => typeof value === "string").length;
@@ -63,7 +63,10 @@ export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Service
   const options = { part: "file", schema: StatusMessage, media, maxBytes: MAX_DOCUMENT_BYTES };
   api.on(sendStatus, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, options);
-    const { file, fields: { sessionId, ttl, audience, text, fileUrl, filename: name, caption = null } } = upload;
+    const {
+      file,
+      fields: { sessionId, ttl, sendAt, priority, audience, text, fileUrl, filename: name, caption = null },
+    } = upload;
     const filename = name && (safeFilename(name) ?? "file");
     const of = typeof text === "string"
       ? { kind: "text", text } as const
@@ -71,6 +74,13 @@ export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Service
       ? fileContent(file, { filename: filename!, caption })
       : remoteContent(fileUrl!, { caption, filename });
     const content: StatusContent = { kind: "status", of, audience };
-    return await sender.sendUpload({ c, caller }, upload, { sessionId, ttl, to: STATUS_CHAT, content });
+    return await sender.sendUpload({ c, caller }, upload, {
+      sessionId,
+      ttl,
+      sendAt,
+      priority,
+      to: STATUS_CHAT,
+      content,
+    });
   });
 }

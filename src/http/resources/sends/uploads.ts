@@ -16,11 +16,13 @@ import {
   MAX_TYPING_MS,
   Mentions,
   MessageReference,
+  options,
+  priority,
   seconds,
+  sendAt,
   Session,
   sessionId,
   single,
-  ttl,
   typingMs,
 } from "./fields.ts";
 import type { Sender } from "./sender.ts";
@@ -67,7 +69,7 @@ interface WithFile {
   fileUrl?: string | null | undefined;
 }
 
-const inJson = { sessionId, to: Recipient, file: base64.nullish(), fileUrl: FileUrl.nullish(), ttl, ...manner };
+const inJson = { sessionId, to: Recipient, file: base64.nullish(), fileUrl: FileUrl.nullish(), ...options, ...manner };
 
 const DocumentMessage = z.strictObject({
   ...inJson,
@@ -126,6 +128,8 @@ const FileMessage = z.strictObject({
     minimum: 1,
     maximum: MAX_TTL_SECONDS,
   }),
+  sendAt: sendAt.unwrap().unwrap().optional(),
+  priority: priority.unwrap().unwrap().optional(),
   file: z.string().openapi({ format: "binary", minLength: 1, description: "Any file type, at most 100 MiB" }),
 }).openapi("FileMessage");
 
@@ -197,29 +201,29 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
   api.on(sendFile, async ({ c, caller }) => {
     const form = { part: "file", schema: FileMessage, media, maxBytes: MAX_FORM_FILE_BYTES };
     const upload = await readFormUpload(c.req.raw, form);
-    const { fields: { sessionId, to, caption, ttl, file: _, ...manner }, file } = upload;
+    const { fields: { sessionId, to, caption, ttl, sendAt, priority, file: _, ...manner }, file } = upload;
     const filename = safeFilename(upload.filename) ?? "file";
     const content = fileContent(file, { filename, caption });
-    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, manner });
+    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, sendAt, priority, manner });
   });
 
   api.on(sendDocument, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document, schema: DocumentMessage });
-    const { fields: { sessionId, to, caption = null, ttl, fileUrl, file: _, filename: name, ...manner }, file } =
-      upload;
+    const { fields: { caption = null, fileUrl, file: _, filename: name, ...asked }, file } = upload;
+    const { sessionId, to, ttl, sendAt, priority, ...manner } = asked;
     const filename = name && (safeFilename(name) ?? "file");
     const content = file
       ? fileContent(file, { filename: filename!, caption })
       : remoteContent(fileUrl!, { caption, filename });
-    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, manner });
+    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, sendAt, priority, manner });
   });
 
   for (const { route, schema, ...own } of FILES_OF_KIND) {
     api.on(route, async ({ c, caller }) => {
       const upload = await readJsonUpload(c.req.raw, { ...document, schema });
-      const { fields: { sessionId, to, ttl, fileUrl, file: _, ...manner } } = upload;
+      const { fields: { sessionId, to, ttl, sendAt, priority, fileUrl, file: _, ...manner } } = upload;
       const content: FileContent = { ...own, file: upload.file ?? { url: fileUrl! }, caption: null };
-      return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, manner });
+      return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, sendAt, priority, manner });
     });
   }
 

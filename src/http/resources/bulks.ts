@@ -1,0 +1,57 @@
+/** Bulks after they were accepted: how far they are, and cancelling the rest. */
+import { z } from "@hono/zod-openapi";
+import { type Api, ok, route } from "../api/route.ts";
+import { idOf, idParams, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const Bulk = z.object({
+  bulkId: idOf("bulk", "blk"),
+  sessionId: idOf("session", "ses"),
+  total: z.int(),
+  queued: z.int().openapi({ description: "Messages that have neither left nor failed" }),
+  sent: z.int(),
+  failed: z.int().openapi({ description: "Cancelled ones too" }),
+  eta: Timestamp.nullable().openapi({
+    description: "When the last will probably leave; null when none waits, or nobody knows",
+  }),
+}).openapi("Bulk");
+
+const base = { tag: "Messages", access: "key", params: idParams("bulk", "blk"), problems: ["not_found"] } as const;
+const one = { description: "The bulk", schema: z.object({ data: Bulk }) };
+
+const getBulk = route({
+  ...base,
+  method: "get",
+  path: "/v1/bulks/{id}",
+  operationId: "getBulk",
+  summary: "See how far a bulk is",
+  answers: { 200: one },
+});
+
+const cancelBulk = route({
+  ...base,
+  method: "delete",
+  path: "/v1/bulks/{id}",
+  operationId: "cancelBulk",
+  summary: "Cancel what still waits of a bulk",
+  description:
+    "What has not been handed to the network ends as `failed` with error code `cancelled`, and its quota is " +
+    "given back. Nothing left to cancel is no error.",
+  answers: { 200: { ...one, description: "The bulk after that" } },
+});
+
+export const bulkRoutes = [getBulk, cancelBulk];
+
+export function addBulks(api: Api, { cancel, bulkView }: Pick<Services, "cancel" | "bulkView">): void {
+  async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
+    const { bulk: { sessionId, total }, queued, sent, failed, etaAt } = await bulkView(accountId, bulkId);
+    return { bulkId, sessionId, total, queued, sent, failed, eta: isoTimeOrNull(etaAt) };
+  }
+
+  api.on(getBulk, async ({ caller, params: { id } }) => ok({ data: await bulkOf(caller.account.id, id) }));
+
+  api.on(cancelBulk, async ({ caller, params: { id } }) => {
+    await cancel.bulk(caller.account.id, id);
+    return ok({ data: await bulkOf(caller.account.id, id) });
+  });
+}

@@ -1,0 +1,89 @@
+/** The chats of a line: which of them wrote lately, and with which it has written at all. */
+import { chatOf } from "../message/message.ts";
+import type { Lane } from "../message/rows.ts";
+import { deleteKeys } from "../store/delete_range.ts";
+import type { Change, Key, Kv } from "../store/kv.ts";
+import type { Incoming } from "../whatsapp/connection.ts";
+import { lineKeys } from "./rows.ts";
+
+/** A message to a chat that wrote within this time is a reply. */
+const REPLY_WITHIN_MS = 24 * 3_600_000;
+
+/** The chats that a message came from: the same person may be written to by number and by `@lid`. */
+export function chatsOf({ chat, number, participant }: Pick<Incoming, "chat" | "number" | "participant">): string[] {
+  const chats = [chatOf(chat)];
+  return participant === null && number !== null ? [...new Set([...chats, number])] : chats;
+}
+
+/** When a message that came in counts as written, Unix ms: a phone's clock may be ahead. */
+export function writtenAt({ timestamp }: Pick<Incoming, "timestamp">, now: number): number {
+  return Math.min(now, timestamp * 1000);
+}
+
+/** Adds to the change that these chats wrote. */
+export function keepHeard(change: Change, lineId: string, { chats, at }: { chats: readonly string[]; at: number }) {
+  for (const chat of chats) {
+    change.set(lineKeys.heard(lineId, chat), at);
+    keepKnown(change, lineId, chat);
+  }
+}
+
+/** Adds to the change that the line has written to the chat, or the chat to the line. */
+export function keepKnown(change: Change, lineId: string, chat: string): void {
+  change.set(lineKeys.knownChat(lineId, chat), true);
+}
+
+/** Which chats of one line wrote lately, in memory: of those, there are few. */
+export class Chats {
+  readonly #kv: Kv;
+  readonly #lineId: string;
+  readonly #heardAt = new Map<string, number>();
+
+  constructor(kv: Kv, lineId: string) {
+    this.#kv = kv;
+    this.#lineId = lineId;
+  }
+
+  /** Reads which chats wrote lately; resolves to them. */
+  async load(now: number): Promise<string[]> {
+    for await (const { key, value } of this.#kv.list({ prefix: lineKeys.heardOfLine(this.#lineId) })) {
+      if (isRecent(value, now)) this.heard(String(key.at(-1)), value);
+    }
+    return [...this.#heardAt.keys()];
+  }
+
+  heard(chat: string, at: number): void {
+    this.#heardAt.set(chat, Math.max(at, this.#heardAt.get(chat) ?? 0));
+  }
+
+  wroteLately(chat: string, now: number): boolean {
+    const at = this.#heardAt.get(chat);
+    if (at === undefined) return false;
+    if (isRecent(at, now)) return true;
+    this.#heardAt.delete(chat);
+    return false;
+  }
+
+  /** Whether the line and the chat have never written to each other. A group is never new. */
+  async isNew(chat: string): Promise<boolean> {
+    return !chat.endsWith("@g.us") && (await this.#kv.get(lineKeys.knownChat(this.#lineId, chat))).value === null;
+  }
+}
+
+/** The lane of a chat, for whoever moves one message and has no chats in memory. */
+export async function laneOf(kv: Kv, lineId: string, { chat, now }: { chat: string; now: number }): Promise<Lane> {
+  const { value } = await kv.get(lineKeys.heard(lineId, chat));
+  return value !== null && isRecent(value, now) ? "reply" : "cold";
+}
+
+/** Removes what was kept of chats that wrote long ago; resolves to how many. */
+export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Promise<number> {
+  async function* old(): AsyncGenerator<Key> {
+    for await (const { key, value } of kv.list({ prefix: lineKeys.allHeard() })) if (!isRecent(value, now)) yield key;
+  }
+  return await deleteKeys(kv, old(), { signal });
+}
+
+function isRecent(at: number, now: number): boolean {
+  return at > now - REPLY_WITHIN_MS;
+}
