@@ -138,11 +138,13 @@ Deno.test("what can never be read is reported once, and neither that nor poison 
     const { timestamp: _, ...reported } = data;
     assert.deepEqual(reported, {
       from: `${ANA}@s.whatsapp.net`,
+      chat: `${ANA}@s.whatsapp.net`,
       number: ANA,
       pushName: `Phone of ${ANA}`,
       messageId: "LOST1",
       type: "unknown",
       text: null,
+      isForwarded: false,
       details: { undecryptable: true },
     });
     assert.equal((await stage.session(line)).status, "connected");
