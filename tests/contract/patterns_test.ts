@@ -15,6 +15,7 @@ const PUT_TOGETHER = [
   "http/api/path_index.ts",
   "http/api/schemas.ts",
   "http/resources/events.ts",
+  "panel/web/router.js",
 ];
 
 interface Pattern {
