@@ -11,6 +11,8 @@ import type { MediaAccess } from "../world/device.ts";
 /** The last part is the file's hash in base64url, which some clients pad. */
 const UPLOAD_PATH = /^\/(?:mms|product|pps)\/[a-z-]+\/([A-Za-z0-9_-]+)(?:=|%3D){0,2}$/i;
 
+const PICTURE_PATH = "/v/t61.24694-24/";
+
 export interface MediaHost extends MediaAccess {
   /** Direct paths of the files that it has, oldest first. */
   paths(): string[];
@@ -35,6 +37,7 @@ export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions):
   const host: HostState = {
     files,
     auth,
+    pictures: new Map(),
     taken: (line) => sleep(runtime.clock, uploadMs(line), stop.signal),
   };
   const server = Deno.serve(
@@ -51,6 +54,11 @@ export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions):
     host: address,
     auth,
     caPem,
+    keepPicture(picture) {
+      const path = `${PICTURE_PATH}${Buffer.from(runtime.random.bytes(12)).toString("hex")}.jpg`;
+      host.pictures.set(path, picture);
+      return `https://${address}${path}`;
+    },
     paths: () => files.paths(),
     remove: (directPath) => files.remove(directPath),
     close: async () => {
@@ -65,11 +73,13 @@ export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions):
 interface HostState {
   files: FileShelf;
   auth: string;
+  /** Profile pictures by path: as they are, for everybody who knows the address. */
+  pictures: Map<string, Uint8Array>;
   /** Resolves when the host has taken as long over an upload of this line as it is to take. */
   taken(line: string): Promise<void>;
 }
 
-async function answer(request: Request, { files, auth, taken }: HostState): Promise<Response> {
+async function answer(request: Request, { files, auth, pictures, taken }: HostState): Promise<Response> {
   const { pathname, searchParams, origin } = new URL(request.url);
   if (request.method === "POST") {
     const token = UPLOAD_PATH.exec(pathname)?.[1];
@@ -83,6 +93,8 @@ async function answer(request: Request, { files, auth, taken }: HostState): Prom
       : refuse(stored.status, stored.reason);
   }
   if (request.method !== "GET") return refuse(405, "only GET and POST");
+  const picture = pictures.get(pathname);
+  if (picture) return new Response(picture as BufferSource, { headers: { "content-type": "image/jpeg" } });
   // Clients add `&hash=…&mms-type=…` to the direct path, whose own query is the host's business.
   const served = await files.serve(pathname, request.headers.get("range"));
   return served ?? refuse(404, "there is no such file, or not any more");

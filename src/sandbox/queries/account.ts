@@ -25,9 +25,6 @@ export function answerAccount(query: BinaryNode, { companion, network }: QueryCo
       const hosts = [element("host", { hostname: host, maxContentLengthBytes: MAX_MEDIA_BYTES })];
       return result(query, [element("media_conn", attributes, hosts)]);
     }
-    case "w:profile:picture":
-      if (query.attrs.type === "set") return result(query);
-      return refusal(query, { code: 404, text: "item-not-found" });
     case "w:biz":
       return child(query, "business_profile") ? result(query, [element("business_profile", { v: "244" }, [])]) : null;
     case "w:mex": {

@@ -1,5 +1,5 @@
-/** Queries about an account's settings: server properties, privacy, blocked contacts. */
-import { type BinaryNode, child, childrenOf, element, refusal, result } from "../world/stanza.ts";
+/** Queries about an account's settings: server properties, privacy. */
+import { type BinaryNode, child, childrenOf, element, result } from "../world/stanza.ts";
 import type { QueryContext } from "./query.ts";
 
 /** What a fresh account has: everybody may see and write. */
@@ -17,10 +17,6 @@ const PRIVACY = {
 export function answerSettings(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   if (child(query, "props")) {
     return result(query, [element("props", { protocol: "1", hash: `sandbox-${companion.account.number}` }, [])]);
-  }
-  if (query.attrs.xmlns === "blocklist") {
-    if (query.attrs.type === "get") return result(query, [element("list", {}, [])]);
-    return refusal(query, { code: 405, text: "not-allowed" });
   }
   if (query.attrs.type === "set") {
     for (const token of childrenOf(child(query, "tokens"), "token")) {

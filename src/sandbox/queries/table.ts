@@ -4,6 +4,7 @@ import { type BinaryNode, refusal, result } from "../world/stanza.ts";
 import { answerAccount } from "./account.ts";
 import { answerGroups } from "./groups.ts";
 import { answerKeys } from "./keys.ts";
+import { answerAbout, answerBlocklist, answerPicture } from "./profile.ts";
 import { answerSettings } from "./settings.ts";
 import { answerAppState } from "./app_state.ts";
 import { answerUsync } from "./usync.ts";
@@ -18,13 +19,13 @@ const HANDLERS: Readonly<Record<string, QueryHandler>> = {
   "passive": accepted,
   "md": answerAccount,
   "w:m": answerAccount,
-  "w:profile:picture": answerAccount,
+  "w:profile:picture": answerPicture,
   "w:biz": answerAccount,
   "w:mex": answerAccount,
   "abt": answerSettings,
   "privacy": answerSettings,
-  "blocklist": answerSettings,
-  "status": accepted,
+  "blocklist": answerBlocklist,
+  "status": answerAbout,
   "disappearing_mode": accepted,
   "urn:xmpp:whatsapp:dirty": accepted,
   "w:stats": accepted,

@@ -41,7 +41,7 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
         // Without it a client cannot encrypt for a phone number; a LID needs no other.
         return byLid ? [] : [element("lid", { val: account.lid })];
       case "status":
-        return [element("status", { t: "0" })];
+        return [element("status", { t: "0" }, account.about)];
       case "disappearing_mode":
         return [element("disappearing_mode", { duration: "0", t: "0" })];
       default:

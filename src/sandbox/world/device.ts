@@ -77,6 +77,8 @@ export interface MediaAccess {
   readonly auth: string;
   /** The certificate authority that vouches for the host. */
   readonly caPem: string;
+  /** Keeps a profile picture; resolves to its address. */
+  keepPicture(picture: Uint8Array): string;
 }
 
 /*

@@ -9,7 +9,12 @@ import type { BinaryNode } from "./stanza.ts";
 /** A phone number's account. */
 export interface Account {
   readonly number: string;
-  readonly name: string;
+  name: string;
+  /** What the owner says of themselves. */
+  about: string;
+  /** Where the profile picture lies on the media host; null without one. */
+  picture: string | null;
+  readonly blocked: Set<Account>;
   /** Without device, by number and by LID. */
   readonly jid: string;
   readonly lid: string;
@@ -93,6 +98,9 @@ export class Directory {
     const account: Account = {
       number,
       name: options.name,
+      about: "",
+      picture: null,
+      blocked: new Set(),
       jid: makeJid(number, "s.whatsapp.net"),
       lid: makeJid(lid, "lid"),
       phone: null,

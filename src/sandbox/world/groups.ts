@@ -32,6 +32,8 @@ export interface Group {
   approval: boolean;
   /** What follows `https://chat.whatsapp.com/`. */
   invite: string;
+  /** Where its picture lies on the media host; null without one. */
+  picture: string | null;
   /** Who waits to be let in, and since when (Unix ms). */
   readonly requests: Map<Account, number>;
 }
@@ -62,6 +64,7 @@ export class Groups {
       ephemeral: 0,
       approval: false,
       invite: Buffer.from(random.bytes(INVITE_BYTES)).toString("base64url"),
+      picture: null,
       requests: new Map(),
     };
     this.#byJid.set(jid, group);

@@ -16,7 +16,13 @@ import { testRuntime } from "../../../support/runtime.ts";
 
 // Phones encrypt in this process.
 
-const NO_MEDIA: MediaAccess = { url: "https://127.0.0.1:1", host: "127.0.0.1:1", auth: "", caPem: "" };
+const NO_MEDIA: MediaAccess = {
+  url: "https://127.0.0.1:1",
+  host: "127.0.0.1:1",
+  auth: "",
+  caPem: "",
+  keepPicture: () => "",
+};
 
 export class SmallNetwork implements PhoneUplink {
   readonly runtime = testRuntime();

@@ -34,7 +34,10 @@ const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTVWXYZ";
 /** A network with one phone whose account demands a passkey. */
 function scene(options: { query?: boolean } = {}) {
   const runtime = testRuntime();
-  const network = createSwitchboard({ runtime, media: { url: "", host: "", auth: "", caPem: "" } });
+  const network = createSwitchboard({
+    runtime,
+    media: { url: "", host: "", auth: "", caPem: "", keepPicture: () => "" },
+  });
   const refs = new RefBook(runtime.random);
   const account = network.directory.open("4915100000001", { name: "Shop", random: runtime.random });
   const uplink = createUplink(network, refs);

@@ -11,7 +11,7 @@ import { testRuntime } from "../../../../support/runtime.ts";
 /** A companion that asks to be linked, and the account of the phone that will. */
 function scene({ refresh = false } = {}) {
   const runtime = testRuntime();
-  const media = { url: "", host: "", auth: "", caPem: "" };
+  const media = { url: "", host: "", auth: "", caPem: "", keepPicture: () => "" };
   const network = createSwitchboard({ runtime, media });
   const refs = new RefBook(runtime.random);
   const account = network.directory.open("4915100000001", { name: "Shop", random: runtime.random });
