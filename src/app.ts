@@ -28,6 +28,8 @@ import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { orderQueues } from "./line/queue_migration.ts";
+import { makeLookups } from "./line/lookups.ts";
+import { makeUnread } from "./line/unread.ts";
 import { makeQueueView } from "./line/queue_view.ts";
 import { makeAmendments } from "./line/amendments.ts";
 import { makeFindReferred } from "./line/references.ts";
@@ -247,6 +249,8 @@ async function gatewayRole(
     }),
     bulkView: makeBulkView({ kv, clock: runtime.clock, accounts }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
+    lookups: makeLookups(runtime),
+    unread: makeUnread({ kv, clock: runtime.clock }),
     media,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,

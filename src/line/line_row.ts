@@ -123,6 +123,7 @@ export async function deleteLine(kv: Kv, line: Line): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.seenOfLine(line.id) });
   await deleteRange(kv, { prefix: lineKeys.heardOfLine(line.id) });
   await deleteRange(kv, { prefix: lineKeys.knownChatsOfLine(line.id) });
+  await deleteRange(kv, { prefix: lineKeys.chatsRead(line.id) });
   await deleteRange(kv, { prefix: messageKeys.networkIdsOfLine(line.id) });
   await deleteKeys(kv, [
     lineKeys.pacing(line.id),

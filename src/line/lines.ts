@@ -14,8 +14,6 @@ import { shareReads } from "../store/layers/shared_reads.ts";
 import {
   type Connection,
   type ConnectionHealth,
-  type Group,
-  type NumberCheck,
   type PasskeyAssertion,
   PasskeyNotRequested,
   PasskeyRefused,
@@ -71,9 +69,7 @@ export interface Lines {
   /** The owner saw the same code on the phone. As signPasskey. */
   confirmPasskey(accountId: string, lineId: string): Promise<Line>;
   /** Throws session_not_connected, NetworkRefusal, NetworkTimeout. */
-  checkNumber(accountId: string, lineId: string, number: string): Promise<NumberCheck>;
-  /** Throws as checkNumber. */
-  groups(accountId: string, lineId: string): Promise<Group[]>;
+  connection(accountId: string, lineId: string): Promise<Connection>;
 }
 
 export interface LineHealth {
@@ -377,9 +373,7 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
 
     confirmPasskey: (accountId, lineId) => passkeyStep(accountId, lineId, (connection) => connection.confirmPasskey()),
 
-    checkNumber: async (accountId, lineId, number) => await (await connectionOf(accountId, lineId)).checkNumber(number),
-
-    groups: async (accountId, lineId) => await (await connectionOf(accountId, lineId)).groups(),
+    connection: connectionOf,
   };
 }
 

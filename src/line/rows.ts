@@ -3,8 +3,11 @@ import type { Line } from "./line.ts";
 import type { Pacing } from "./pacing.ts";
 import { key, prefix } from "../store/kv.ts";
 
-/** When the message was emitted, Unix ms, or when it was only reported as unreadable. */
-export type SeenRow = number | { reportedAt: number };
+/**
+ * When the message was emitted, Unix ms, with its author where that is not the chat itself: `me`, or a JID in a group; or
+ * when it was only reported as unreadable.
+ */
+export type SeenRow = number | { reportedAt: number } | { at: number; from: string };
 
 export const lineKeys = {
   /** A line. Stays after its deletion was asked for, until its session has unlinked it. */
@@ -31,6 +34,10 @@ export const lineKeys = {
   knownChatsOfLine: (lineId: string) => prefix<true>("known_chat", lineId),
   /** An incoming message that was kept: the same one is dropped when it comes again, see `seen.ts`. */
   seen: (lineId: string, chat: string, networkId: string) => key<SeenRow>("seen", lineId, chat, networkId),
+  seenOfChat: (lineId: string, chat: string) => prefix<SeenRow>("seen", lineId, chat),
+  /** When the chat was last read through the gateway, Unix ms. */
+  chatRead: (lineId: string, chat: string) => key<number>("chat_read", lineId, chat),
+  chatsRead: (lineId: string) => prefix<number>("chat_read", lineId),
   seenOfLine: (lineId: string) => prefix<SeenRow>("seen", lineId),
   allSeen: () => prefix<SeenRow>("seen"),
 };

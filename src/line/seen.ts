@@ -13,22 +13,31 @@ import { lineKeys, type SeenRow } from "./rows.ts";
 export const MAX_MESSAGE_AGE_MS = 30 * 86_400_000;
 /** A seen row outlives every message that could still come again. */
 const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
+/** How a row names the line's owner. */
+export const ME = "me";
 /** Rows that one turn reads, in some 0.1 s: a million are looked at within two hours. */
 const ROWS_A_TURN = 10_000;
 
 /** The row of a message that is emitted now, Unix ms. */
-export function seenRow({ undecryptable }: Pick<Incoming, "undecryptable">, now: number): SeenRow {
-  return undecryptable ? { reportedAt: now } : now;
+export function seenRow({ undecryptable, fromMe, participant }: Incoming, now: number): SeenRow {
+  if (undecryptable) return { reportedAt: now };
+  const from = fromMe ? ME : participant;
+  return from === null ? now : { at: now, from };
 }
 
 /** When the row was written, Unix ms. */
 export function seenAt(row: SeenRow): number {
-  return typeof row === "number" ? row : row.reportedAt;
+  return typeof row === "number" ? row : "at" in row ? row.at : row.reportedAt;
+}
+
+/** Who wrote the message: `me` for the line's owner, a JID in a group, else null. */
+export function seenFrom(row: SeenRow): string | null {
+  return typeof row === "object" && "from" in row ? row.from : null;
 }
 
 /** Whether the message says something that was not emitted yet, going by what stands in its row's place. */
 export function isNews({ undecryptable }: Pick<Incoming, "undecryptable">, { value }: Slot<SeenRow>): boolean {
-  return value === null || (!undecryptable && typeof value !== "number");
+  return value === null || (!undecryptable && typeof value === "object" && "reportedAt" in value);
 }
 
 /**

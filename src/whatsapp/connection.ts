@@ -4,6 +4,8 @@
  * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, once; after that every
  * call answers at once as if offline. The network never throws into the caller's events. Outcomes are values.
  */
+import type { Chats, Contacts } from "./contacts.ts";
+import type { Groups } from "./groups.ts";
 
 /** Opens connections and keeps what links a line (credentials, signal keys) between them. */
 export interface Network {
@@ -176,8 +178,9 @@ export interface Connection {
   confirmPasskey(): Promise<void>;
   /** Throws NetworkRefusal or NetworkTimeout when the network cannot be asked: a guess is never an answer. */
   checkNumber(number: string): Promise<NumberCheck>;
-  /** Throws as checkNumber does. */
-  groups(): Promise<Group[]>;
+  readonly groups: Groups;
+  readonly contacts: Contacts;
+  readonly chats: Chats;
   /** Unlinks the device on the network, then closes. Resolves also when the network could not be told. */
   logout(): Promise<void>;
   /** Closes the socket, keeps the link. */
@@ -302,16 +305,6 @@ export interface NumberCheck {
   jid: string;
 }
 
-export interface Group {
-  id: string;
-  name: string;
-  description: string;
-  size: number;
-  isAdmin: boolean;
-  /** Unix ms. */
-  createdAt: number;
-}
-
 export interface Receipt {
   networkId: string;
   /** Chat JID of the message. */
@@ -420,6 +413,13 @@ export class MediaTrouble extends Error {
 /** The network said no, or there is no connection to ask it by. The message is one sentence that clients may read. */
 export class NetworkRefusal extends Error {
   override name = "NetworkRefusal";
+  /** The network's number for the reason, where it gave one. */
+  readonly code: number | null;
+
+  constructor(message: string, { code = null, cause }: { code?: number | null; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.code = code;
+  }
 }
 
 /** The network did not answer in time. The message is one sentence that clients may read. */

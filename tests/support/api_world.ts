@@ -22,6 +22,8 @@ import { makeLines } from "../../src/line/lines.ts";
 import { makeAmendments } from "../../src/line/amendments.ts";
 import { makeFindReferred } from "../../src/line/references.ts";
 import { makeQueueView } from "../../src/line/queue_view.ts";
+import { makeLookups } from "../../src/line/lookups.ts";
+import { makeUnread } from "../../src/line/unread.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
@@ -176,6 +178,8 @@ export class ApiWorld implements ApiStage {
       }),
       bulkView: makeBulkView({ kv, clock: runtime.clock, accounts: this.accounts }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
+      lookups: makeLookups(runtime),
+      unread: makeUnread({ kv, clock: runtime.clock }),
       media,
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,

@@ -312,7 +312,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
       switchboard.groupChanges.create({ subject: `Team ${addressing}`, participants: accounts, addressing });
     }
     const { connection, events } = await scene.login();
-    const groups = await connection.groups();
+    const groups = await connection.groups.list();
     assert.deepEqual(groups.map(({ name, size, isAdmin }) => ({ name, size, isAdmin })), [
       { name: "Team lid", size: 2, isAdmin: true },
       { name: "Team pn", size: 2, isAdmin: true },

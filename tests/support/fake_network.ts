@@ -5,7 +5,6 @@ import {
   type Connection,
   type ConnectionEvents,
   type ConnectionHealth,
-  type Group,
   type Network,
   NetworkTimeout,
   type NumberCheck,
@@ -18,6 +17,7 @@ import {
   type SendOutcome,
   type Unsent,
 } from "../../src/whatsapp/connection.ts";
+import { fakeChats, fakeContacts, fakeGroups } from "./fake_chats.ts";
 
 /** One attempt as the network saw it. */
 export interface Departure {
@@ -200,9 +200,9 @@ export class FakeConnection implements Connection {
     return Promise.resolve({ exists: true, jid: `${number}@s.whatsapp.net` });
   }
 
-  groups(): Promise<Group[]> {
-    return Promise.resolve([]);
-  }
+  readonly groups = fakeGroups(() => this.isOpen);
+  readonly contacts = fakeContacts(() => this.isOpen);
+  readonly chats = fakeChats(() => this.isOpen);
 
   logout(): Promise<void> {
     this.loggedOut = true;

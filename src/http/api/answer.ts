@@ -40,7 +40,9 @@ export function problemOf(error: unknown): Problem {
       cause: error,
     });
   }
-  if (error instanceof NetworkRefusal) return new Problem("network_error", error.message, { cause: error });
+  if (error instanceof NetworkRefusal) {
+    return new Problem(error.code === 404 ? "not_found" : "network_error", error.message, { cause: error });
+  }
   if (error instanceof NetworkTimeout) return new Problem("network_timeout", error.message, { cause: error });
   if (error instanceof PasskeyNotRequested) {
     return new Problem("passkey_not_requested", "No passkey, or not this step of it, is asked for now.");

@@ -55,6 +55,9 @@ export interface RouteAnswer {
 
 export const TAGS = {
   Sessions: "Lines of the account: one phone number each, linked by QR or by pairing code.",
+  Groups: "Groups of a line: made, changed, joined and left.",
+  Chats: "What the other side of a chat sees of a line.",
+  Contacts: "What the network tells of people, who is blocked, and the line's own profile.",
   Messages: "Sending, and what became of it.",
   Webhooks: "Where events are posted, what was delivered, and sending it again.",
   Events: "Every event, to be read by cursor or as a stream: what a client that was down has missed.",
@@ -97,8 +100,8 @@ export interface Answer {
   headers?: Readonly<Record<string, string>>;
 }
 
-export function ok(body: unknown): Answer {
-  return { status: 200, body };
+export function ok(body: unknown, headers?: Answer["headers"]): Answer {
+  return headers ? { status: 200, body, headers } : { status: 200, body };
 }
 
 export function created(body: unknown): Answer {

@@ -1,6 +1,9 @@
 /** Schemas that several resources share. */
+import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
+import { invalid } from "../../errors.ts";
 import type { IdPrefix } from "../../runtime.ts";
+import type { MemberResult as PortResult } from "../../whatsapp/groups.ts";
 
 export const Timestamp = z.iso.datetime().openapi({ description: "ISO 8601 UTC", example: "2026-01-15T12:00:00.000Z" });
 
@@ -19,6 +22,60 @@ export const Recipient = z.string().regex(
   description: "Number with country code and no `+`, a group JID ending in `@g.us`, or a JID that came in an event",
   example: "34600111222",
 });
+
+/** A group, in a path. What does not look like one is answered with 404. */
+export const GroupJid = z.string().regex(/^\d{5,25}(-\d{5,25})?@g\.us$/).openapi({
+  description: "Group JID",
+  example: "120363025246125486@g.us",
+});
+
+/** Somebody who is, or is to be, in a group. */
+const Person = z.string().regex(
+  /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
+  "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
+    "or a person's JID (…@s.whatsapp.net, …@lid)",
+).openapi({ description: "Number with country code and no `+`, or a person's JID", example: "34600111222" });
+
+/** People of whom each is named once; how many at most is the question's own. */
+export function people({ least, most }: { least: number; most: number }) {
+  return z.array(Person).min(least).max(most).refine((all) => new Set(all).size === all.length, "names somebody twice");
+}
+
+/** The JID of a recipient. */
+export function jidOf(recipient: string): string {
+  return recipient.includes("@") ? recipient : `${recipient}@s.whatsapp.net`;
+}
+
+/** What became of one of several participants. */
+export const MemberResult = z.object({
+  number: z.string().openapi({ description: "As it was given" }),
+  status: z.enum(["ok", "failed"]),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+}).openapi("ParticipantResult");
+
+export function memberResultOf({ number, error }: PortResult): z.infer<typeof MemberResult> {
+  return { number, status: error === null ? "ok" : "failed", error };
+}
+
+const MOST_PICTURE_BYTES = 1024 * 1024;
+
+/** A picture in a body; `jpegOf` reads it. */
+export const Jpeg = z.string().max(1_500_000).openapi({
+  description: "A square JPEG of at most 1 MiB in base64; the prefix `data:image/jpeg;base64,` is accepted. " +
+    "An empty text takes the picture away",
+});
+
+/** The bytes of a `picture`; null takes it away, undefined leaves it. Throws Problem validation_failed. */
+export function jpegOf(picture: string | undefined): Uint8Array | null | undefined {
+  if (picture === undefined) return undefined;
+  if (picture === "") return null;
+  const text = picture.replace(/^data:image\/jpeg;base64,/, "");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) throw invalid("picture", "is not base64");
+  const bytes = new Uint8Array(Buffer.from(text, "base64"));
+  if (bytes.length > MOST_PICTURE_BYTES) throw invalid("picture", "is larger than 1 MiB");
+  if (bytes[0] !== 0xff || bytes[1] !== 0xd8 || bytes[2] !== 0xff) throw invalid("picture", "is not a JPEG");
+  return bytes;
+}
 
 /** Path parameter `{id}`. What does not look like an id is answered with 404, as any unknown id. */
 export function idParams(what: string, prefix: IdPrefix) {

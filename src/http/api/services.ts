@@ -7,7 +7,9 @@ import type { Lines } from "../../line/lines.ts";
 import type { Amendments } from "../../line/amendments.ts";
 import type { FindReferred } from "../../line/references.ts";
 import type { BulkView } from "../../line/bulk_view.ts";
+import type { Lookups } from "../../line/lookups.ts";
 import type { QueueView } from "../../line/queue_view.ts";
+import type { Unread } from "../../line/unread.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { MediaStore } from "../../media/store.ts";
 import type { Accept } from "../../message/accept.ts";
@@ -36,6 +38,8 @@ export interface Services {
   reschedule: Reschedule;
   bulkView: BulkView;
   queueView: QueueView;
+  lookups: Lookups;
+  unread: Unread;
   quotaView: QuotaView;
   media: MediaStore;
   serveMedia: ServeMedia;

@@ -1,18 +1,50 @@
-/** What the network tells about other numbers (spec, "Sessions"). */
+/** What the network tells about other numbers (spec, "Sessions"), who is blocked, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { idParams, PhoneNumber } from "../api/schemas.ts";
+import { idOf, idParams, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+
+/** How long an answer of the network is good for those who ask again. */
+const CARD_MAX_AGE_MS = 10 * 60_000;
+const OWN_MAX_AGE_MS = 60_000;
 
 const Check = z.object({
   exists: z.boolean().openapi({ description: "Whether the number has an account on the messaging app" }),
   jid: z.string().openapi({ example: "34600111222@s.whatsapp.net" }),
 }).openapi("NumberCheck");
 
-const base = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
+const text = z.string().nullable();
+const pictureUrl = text.openapi({
+  description: "On the network's host, for some days; null where there is none to see",
+});
+const Business = z.object({
+  description: text,
+  category: text,
+  address: text,
+  email: text,
+  websites: z.array(z.string()),
+});
+const Contact = z.object({
+  ...Check.shape,
+  lid: text.openapi({ description: "The address that hides the number", example: "123456789012345@lid" }),
+  name: text.openapi({ description: "As they called themselves when they last wrote since the line connected" }),
+  about: text,
+  pictureUrl,
+  business: Business.nullable(),
+}).openapi("Contact");
+const Blocked = z.object({ jid: z.string(), number: text }).openapi("BlockedContact");
+const Profile = z.object({ name: text, about: text, pictureUrl }).openapi("Profile");
+
+const problems = ["not_found", "session_not_connected", "network_error", "network_timeout"] as const;
+const ofSession = { tag: "Contacts", access: "key", params: idParams("session", "ses"), problems } as const;
+const params = z.object({ id: idOf("session", "ses"), number: PhoneNumber });
+const ofNumber = { ...ofSession, params } as const;
+const asked = [...problems, "rate_limited"] as const;
+const AGE = { age: "Seconds since the network was asked" };
 
 const checkNumber = route({
-  ...base,
+  ...ofSession,
+  tag: "Sessions",
   method: "post",
   path: "/v1/sessions/{id}/check-number",
   operationId: "checkNumber",
@@ -20,14 +52,119 @@ const checkNumber = route({
   description: "When the network cannot be asked the answer is an error, never a guess.",
   body: z.strictObject({ number: PhoneNumber }).openapi("NumberToCheck"),
   answers: { 200: { description: "What the network says", schema: z.object({ data: Check }) } },
-  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
 });
 
-export const contactRoutes = [checkNumber];
+const getContact = route({
+  ...ofNumber,
+  problems: asked,
+  method: "get",
+  path: "/v1/sessions/{id}/contacts/{number}",
+  operationId: "getContact",
+  summary: "What the network tells of a number",
+  description: "What somebody's privacy settings hide is null. An answer is kept for ten minutes.",
+  answers: { 200: { description: "The contact", schema: z.object({ data: Contact }), headers: AGE } },
+});
 
-export function addContacts(api: Api, { lines }: Pick<Services, "lines">): void {
+const blockAnswer = z.object({ data: z.object({ number: PhoneNumber, blocked: z.boolean() }) });
+const block = route({
+  ...ofNumber,
+  method: "put",
+  path: "/v1/sessions/{id}/contacts/{number}/block",
+  operationId: "blockContact",
+  summary: "Block a number",
+  description: "It can no longer write to the line or call it.",
+  answers: { 200: { description: "It is blocked", schema: blockAnswer } },
+});
+const unblock = route({
+  ...ofNumber,
+  method: "delete",
+  path: "/v1/sessions/{id}/contacts/{number}/block",
+  operationId: "unblockContact",
+  summary: "Unblock a number",
+  answers: { 200: { description: "It is not blocked", schema: blockAnswer } },
+});
+
+const blocklist = route({
+  ...ofSession,
+  problems: asked,
+  method: "get",
+  path: "/v1/sessions/{id}/blocklist",
+  operationId: "getBlocklist",
+  summary: "Who is blocked",
+  description: "An answer is kept for a minute, or until the gateway changes the list.",
+  answers: { 200: { description: "The blocked", schema: z.object({ data: z.array(Blocked) }), headers: AGE } },
+});
+
+const getProfile = route({
+  ...ofSession,
+  problems: asked,
+  method: "get",
+  path: "/v1/sessions/{id}/profile",
+  operationId: "getProfile",
+  summary: "The line's own profile",
+  description: "An answer is kept for a minute, or until the gateway changes the profile.",
+  answers: { 200: { description: "The profile", schema: z.object({ data: Profile }), headers: AGE } },
+});
+
+const changeProfile = route({
+  ...ofSession,
+  method: "patch",
+  path: "/v1/sessions/{id}/profile",
+  operationId: "changeProfile",
+  summary: "Change the line's name, about or picture",
+  body: z.strictObject({
+    name: z.string().trim().min(1).max(25).optional(),
+    about: z.string().max(139).optional(),
+    picture: Jpeg.optional(),
+  }).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change").openapi("ProfileChange"),
+  maxBytes: 2 * 1024 * 1024,
+  answers: { 200: { description: "The profile as it is now", schema: z.object({ data: Profile }) } },
+});
+
+export const contactRoutes = [checkNumber, getContact, block, unblock, blocklist, getProfile, changeProfile];
+
+export function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
   api.on(checkNumber, async ({ caller, params, body }) => {
-    const { exists, jid } = await lines.checkNumber(caller.account.id, params.id, body.number);
+    const connection = await lines.connection(caller.account.id, params.id);
+    const { exists, jid } = await connection.checkNumber(body.number);
     return ok({ data: { exists, jid } });
+  });
+
+  api.on(getContact, async ({ caller, params: { id, number } }) => {
+    const { contacts } = await lines.connection(caller.account.id, id);
+    const about = { lineId: id, about: `contact ${number}`, maxAgeMs: CARD_MAX_AGE_MS };
+    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => contacts.card(number) });
+    return ok({ data: value }, { age: String(ageSeconds) });
+  });
+
+  for (const [declared, blocked] of [[block, true], [unblock, false]] as const) {
+    api.on(declared, async ({ caller, params: { id, number } }) => {
+      const { contacts } = await lines.connection(caller.account.id, id);
+      await (blocked ? contacts.block(number) : contacts.unblock(number));
+      lookups.forget(id, "blocklist");
+      return ok({ data: { number, blocked } });
+    });
+  }
+
+  api.on(blocklist, async ({ caller, params: { id } }) => {
+    const { contacts } = await lines.connection(caller.account.id, id);
+    const about = { lineId: id, about: "blocklist", maxAgeMs: OWN_MAX_AGE_MS };
+    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => contacts.blocklist() });
+    return ok({ data: value }, { age: String(ageSeconds) });
+  });
+
+  api.on(getProfile, async ({ caller, params: { id } }) => {
+    const { contacts } = await lines.connection(caller.account.id, id);
+    const about = { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS };
+    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => contacts.profile() });
+    return ok({ data: value }, { age: String(ageSeconds) });
+  });
+
+  api.on(changeProfile, async ({ caller, params: { id }, body: { picture, ...fields } }) => {
+    const jpeg = jpegOf(picture);
+    const { contacts } = await lines.connection(caller.account.id, id);
+    await contacts.changeProfile({ ...fields, ...(jpeg === undefined ? {} : { picture: jpeg }) });
+    lookups.forget(id, "profile");
+    return ok({ data: await contacts.profile() });
   });
 }

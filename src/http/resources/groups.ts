@@ -1,8 +1,28 @@
-/** Groups that a line is in (spec, "Sessions"). */
+/** Groups that a line is in (spec, "Sessions"): the list, and one to look at, make, change and leave. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
-import { idParams, isoTime, Timestamp } from "../api/schemas.ts";
+import type { Lookups } from "../../line/lookups.ts";
+import type { Group as PortGroup, WholeGroup as PortWholeGroup } from "../../whatsapp/groups.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import {
+  GroupJid,
+  idOf,
+  idParams,
+  isoTime,
+  Jpeg,
+  jpegOf,
+  MemberResult,
+  memberResultOf,
+  people,
+  Timestamp,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+
+/** How long an answer of the network is good for those who ask again. Changes of groups end it at once. */
+const MAX_AGE_MS = 60_000;
+/** The network's own limit, the line included. */
+const MOST_PARTICIPANTS = 1_023;
+/** How long messages stay: the choices that the apps know. */
+const EPHEMERAL_SECONDS = [0, 86_400, 604_800, 7_776_000] as const;
 
 const Group = z.object({
   id: z.string().openapi({ description: "Group JID", example: "120363025246125486@g.us" }),
@@ -13,24 +33,156 @@ const Group = z.object({
   createdAt: Timestamp,
 }).openapi("Group");
 
-const base = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
+const Participant = z.object({
+  id: z.string().openapi({ description: "JID inside the group", example: "123456789012345@lid" }),
+  number: z.string().nullable().openapi({ description: "Digits; null where the network does not tell" }),
+  isAdmin: z.boolean(),
+}).openapi("GroupParticipant");
+
+const WholeGroup = z.object({
+  ...Group.shape,
+  announce: z.boolean().openapi({ description: "Only admins write" }),
+  locked: z.boolean().openapi({
+    description: "Only admins change the group's name, description, picture and settings",
+  }),
+  ephemeral: z.int().openapi({ description: "Seconds after which messages disappear; 0: never" }),
+  participants: z.array(Participant),
+}).openapi("WholeGroup");
+
+const name = z.string().trim().min(1).max(100).openapi({ example: "Family" });
+
+const base = { tag: "Groups", access: "key" } as const;
+const ofSession = { ...base, params: idParams("session", "ses") } as const;
+const ofGroup = { ...base, params: z.object({ id: idOf("session", "ses"), gid: GroupJid }) } as const;
+const problems = ["not_found", "session_not_connected", "network_error", "network_timeout"] as const;
+const AGE = { age: "Seconds since the network was asked" };
 
 const listGroups = route({
-  ...base,
+  ...ofSession,
+  tag: "Sessions",
   method: "get",
   path: "/v1/sessions/{id}/groups",
   operationId: "listGroups",
   summary: "List the groups of the line",
-  description: "The session must be `connected`.",
-  answers: { 200: { description: "The groups", schema: z.object({ data: z.array(Group) }) } },
-  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
+  description: "The session must be `connected`. An answer is kept for a minute, or until a group changes.",
+  answers: { 200: { description: "The groups", schema: z.object({ data: z.array(Group) }), headers: AGE } },
+  problems: [...problems, "rate_limited"],
 });
 
-export const groupRoutes = [listGroups];
+const createGroup = route({
+  ...ofSession,
+  method: "post",
+  path: "/v1/sessions/{id}/groups",
+  operationId: "createGroup",
+  summary: "Make a group",
+  description: "Participants whom the network does not let in fail each by themselves; `results` says why.",
+  body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi("NewGroup"),
+  answers: {
+    201: {
+      description: "The group",
+      schema: z.object({ data: z.object({ ...WholeGroup.shape, results: z.array(MemberResult) }) }),
+    },
+  },
+  problems,
+});
 
-export function addGroups(api: Api, { lines }: Pick<Services, "lines">): void {
-  api.on(listGroups, async ({ caller, params }) => {
-    const groups = await lines.groups(caller.account.id, params.id);
-    return ok({ data: groups.map((group) => ({ ...group, createdAt: isoTime(group.createdAt) })) });
+const getGroup = route({
+  ...ofGroup,
+  method: "get",
+  path: "/v1/sessions/{id}/groups/{gid}",
+  operationId: "getGroup",
+  summary: "Look at a group",
+  description: "An answer is kept for a minute, or until the group changes.",
+  answers: { 200: { description: "The group", schema: z.object({ data: WholeGroup }), headers: AGE } },
+  problems: [...problems, "rate_limited"],
+});
+
+const changeGroup = route({
+  ...ofGroup,
+  method: "patch",
+  path: "/v1/sessions/{id}/groups/{gid}",
+  operationId: "changeGroup",
+  summary: "Change a group's name, description, picture or settings",
+  description:
+    "One query of the network a field, in the order in which they stand here: where it refuses one, those before are done.",
+  body: z.strictObject({
+    name: name.optional(),
+    description: z.string().max(2_048).optional(),
+    announce: z.boolean().optional(),
+    locked: z.boolean().optional(),
+    ephemeral: z.literal(EPHEMERAL_SECONDS).optional(),
+    picture: Jpeg.optional(),
+  }).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change").openapi("GroupChange"),
+  maxBytes: 2 * 1024 * 1024,
+  answers: { 200: { description: "The group as it is now", schema: z.object({ data: WholeGroup }) } },
+  problems,
+});
+
+const leaveGroup = route({
+  ...ofGroup,
+  method: "delete",
+  path: "/v1/sessions/{id}/groups/{gid}",
+  operationId: "leaveGroup",
+  summary: "Leave a group",
+  answers: { 200: { description: "The line has left", schema: z.object({ data: z.object({ id: GroupJid }) }) } },
+  problems,
+});
+
+export const groupRoutes = [listGroups, createGroup, getGroup, changeGroup, leaveGroup];
+
+export function addGroups(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
+  api.on(listGroups, async ({ caller, params: { id } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const ask = () => groups.list();
+    const { value, ageSeconds } = await lookups.answer({ lineId: id, about: "groups", maxAgeMs: MAX_AGE_MS, ask });
+    return ok({ data: value.map(groupOf) }, { age: String(ageSeconds) });
   });
+
+  api.on(createGroup, async ({ caller, params: { id }, body }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const { group, results } = await groups.create(body.name, body.participants);
+    lookups.forget(id, "groups");
+    return created({ data: { ...wholeGroupOf(group), results: results.map(memberResultOf) } });
+  });
+
+  api.on(getGroup, async ({ caller, params: { id, gid } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const about = { lineId: id, about: `group ${gid}` };
+    const { value, ageSeconds } = await lookups.answer({ ...about, maxAgeMs: MAX_AGE_MS, ask: () => groups.get(gid) });
+    return ok({ data: wholeGroupOf(value) }, { age: String(ageSeconds) });
+  });
+
+  api.on(changeGroup, async ({ caller, params: { id, gid }, body: { picture, ...settings } }) => {
+    const jpeg = jpegOf(picture);
+    const { groups } = await lines.connection(caller.account.id, id);
+    try {
+      await groups.change(gid, settings);
+      if (jpeg !== undefined) await groups.setPicture(gid, jpeg);
+    } finally {
+      forgetGroup(lookups, id, gid);
+    }
+    return ok({ data: wholeGroupOf(await groups.get(gid)) });
+  });
+
+  api.on(leaveGroup, async ({ caller, params: { id, gid } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    await groups.leave(gid);
+    forgetGroup(lookups, id, gid);
+    return ok({ data: { id: gid } });
+  });
+}
+
+/** What was known of the group, and of all groups, is not so any more. */
+export function forgetGroup(lookups: Lookups, lineId: string, gid: string): void {
+  lookups.forget(lineId, "groups");
+  lookups.forget(lineId, `group ${gid}`);
+}
+
+function groupOf({ id, name, description, size, isAdmin, createdAt }: PortGroup) {
+  return { id, name, description, size, isAdmin, createdAt: isoTime(createdAt) };
+}
+
+function wholeGroupOf(group: PortWholeGroup) {
+  const { announce, locked, ephemeral, participants } = group;
+  return { ...groupOf(group), announce, locked, ephemeral, participants };
 }

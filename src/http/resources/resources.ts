@@ -4,8 +4,10 @@ import type { Services } from "../api/services.ts";
 import { accountRoutes, addAccount } from "./account.ts";
 import { addBulks, bulkRoutes } from "./bulks.ts";
 import { addContacts, contactRoutes } from "./contacts.ts";
+import { addChats, chatRoutes } from "./chats.ts";
 import { addDeliveries, deliveryRoutes } from "./deliveries.ts";
 import { addEvents, eventRoutes } from "./events.ts";
+import { addGroupMembers, groupMemberRoutes } from "./group_members.ts";
 import { addGroups, groupRoutes } from "./groups.ts";
 import { addHealth, healthRoutes } from "./health.ts";
 import { addKeys, keyRoutes } from "./keys.ts";
@@ -30,6 +32,8 @@ const RESOURCES: readonly Resource[] = [
   { routes: sessionHealthRoutes, add: addSessionHealth },
   { routes: contactRoutes, add: addContacts },
   { routes: groupRoutes, add: addGroups },
+  { routes: groupMemberRoutes, add: addGroupMembers },
+  { routes: chatRoutes, add: addChats },
   { routes: queueRoutes, add: addQueue },
   { routes: sendRoutes, add: addSends },
   { routes: messageRoutes, add: addMessages },

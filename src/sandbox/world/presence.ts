@@ -34,6 +34,7 @@ export class Presence {
   /** Takes a `<presence>` of a companion: its own, or the wish to hear of somebody else's. */
   take(companion: Companion, { attrs }: BinaryNode): void {
     if (attrs.type === "subscribe") return this.#subscribe(companion, attrs.to);
+    if (attrs.name) companion.account.name = attrs.name;
     companion.available = attrs.type !== "unavailable";
     this.#announce(companion.account);
   }

@@ -39,7 +39,10 @@ import { within } from "../../base/within.ts";
 import { digitsOf } from "./incoming/decode.ts";
 import { takeFramesInTurn } from "./incoming/frames.ts";
 import { makeDevices } from "./outgoing/devices.ts";
-import { type Groups, makeGroups } from "./outgoing/groups.ts";
+import { type GroupCache, makeGroupCache } from "./outgoing/group_cache.ts";
+import { makeChats } from "./chats/chats.ts";
+import { makeContacts, makeNames } from "./chats/contacts.ts";
+import { makeGroups } from "./chats/groups.ts";
 import { type Inbox, makeInbox } from "./incoming/inbox.ts";
 import { findOriginal } from "./incoming/originals.ts";
 import { incomingMedia } from "./incoming/media.ts";
@@ -112,7 +115,8 @@ interface Live {
   auth: AuthState;
   sender: Sender;
   recipients: Recipients;
-  groups: Groups;
+  groups: GroupCache;
+  talk: Pick<Connection, "groups" | "contacts" | "chats">;
   pairing: Pairing;
   standing: Standing;
   version: WAVersion;
@@ -136,6 +140,7 @@ export function connectLine(
   let loggedIn = false;
   let live: Live | undefined;
   let inbox: Inbox | undefined;
+  const names = makeNames();
   let lastFrameAt = 0;
   const vitals = watchVitals(clock);
   let proxyFailure: () => string | null = () => null;
@@ -193,7 +198,7 @@ export function connectLine(
       },
       broken,
     });
-    const groups = makeGroups(() => live!.socket, runtime);
+    const groups = makeGroupCache(() => live!.socket, runtime);
     const devices = makeDevices({
       creds: auth.creds,
       clock,
@@ -251,7 +256,19 @@ export function connectLine(
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
     const pairing = pair(socket, auth);
-    live = { socket, auth, sender, recipients, groups, pairing, standing, version };
+    const parts = {
+      socket,
+      recipients,
+      names,
+      me: () => ({ ...ownJids(auth.creds), name: ownName(auth.creds) }),
+      runtime,
+    };
+    const talk = {
+      groups: makeGroups({ ...parts, cache: groups }),
+      contacts: makeContacts(parts),
+      chats: makeChats(parts),
+    };
+    live = { socket, auth, sender, recipients, groups, talk, pairing, standing, version };
     listen(live, journal);
     // A login that does not come to its end; whoever still has to link takes the time that the refs give.
     if (isLinked(auth.creds)) cancelWatch = clock.after(LOGIN_MS, () => finish(closeReason("unavailable")));
@@ -266,7 +283,10 @@ export function connectLine(
     return makeInbox({
       journal,
       runtime: { clock, log },
-      receive: (message) => events.message(message),
+      receive: (message) => {
+        names.note(message);
+        return events.message(message);
+      },
       context: {
         get me() {
           return ownJids(auth.creds);
@@ -393,6 +413,15 @@ export function connectLine(
     return live;
   }
 
+  /** A part of the port; each call of it as the open connection has it, or refused. */
+  function whileOpen<Part extends keyof Live["talk"]>(part: Part): Connection[Part] {
+    type Call = (...given: unknown[]) => Promise<unknown>;
+    return new Proxy({} as Connection[Part], {
+      get: (_, name) => (...given: unknown[]) =>
+        cause.own(async () => await (open().talk[part] as unknown as Record<string | symbol, Call>)[name]!(...given)),
+    });
+  }
+
   function linking(): Pairing {
     if (!live || over) throw new PasskeyNotRequested();
     return live.pairing;
@@ -432,10 +461,9 @@ export function connectLine(
       await linking().confirm();
     },
     checkNumber: async (number) => await cause.own(() => open().recipients.check(number)),
-    groups: async () => {
-      const { groups, auth } = open();
-      return await cause.own(() => groups.list(ownJids(auth.creds)));
-    },
+    groups: whileOpen("groups"),
+    contacts: whileOpen("contacts"),
+    chats: whileOpen("chats"),
     close: end,
     async logout() {
       unlinking = true;
@@ -488,12 +516,12 @@ function ownJids({ me }: AuthenticationCreds): OwnJids {
   return { id, ...(lid ? { lid } : {}) };
 }
 
-function identityOf({ me }: AuthenticationCreds): OwnIdentity {
-  const { id, lid, name } = me!;
+function identityOf(creds: AuthenticationCreds): OwnIdentity {
+  const { id, lid } = creds.me!;
+  return { phone: digitsOf(id), lid: lid ? jidNormalizedUser(lid) : null, pushName: ownName(creds) };
+}
+
+function ownName({ me }: AuthenticationCreds): string | null {
   // "~" is what the library calls a line before the phone tells its name.
-  return {
-    phone: digitsOf(id),
-    lid: lid ? jidNormalizedUser(lid) : null,
-    pushName: name && name !== "~" ? name : null,
-  };
+  return me?.name && me.name !== "~" ? me.name : null;
 }

@@ -99,8 +99,7 @@ Deno.test("another account's line is not found, whatever is asked of it", async 
   await assert.rejects(() => lines.linking("acc_2", "ses_1"), missing);
   await assert.rejects(() => lines.want("acc_2", "ses_1", "deleted"), missing);
   await assert.rejects(() => lines.forSending("acc_2", "ses_1"), missing);
-  await assert.rejects(() => lines.checkNumber("acc_2", "ses_1", "346"), missing);
-  await assert.rejects(() => lines.groups("acc_2", "ses_1"), missing);
+  await assert.rejects(() => lines.connection("acc_2", "ses_1"), missing);
   await assert.rejects(() => lines.get(ACCOUNT, "ses_none"), missing);
   assert.equal((await world.line()).wanted, "connected");
   await world.supervisor.stop();
@@ -175,19 +174,14 @@ Deno.test("a paused line takes a send that names it, but is not the default", as
   await world.supervisor.stop();
 });
 
-Deno.test("numbers and groups are asked of the live connection, and of no other", async () => {
+Deno.test("the network is asked by the live connection, and by no other", async () => {
   const world = await connectedWorld();
-  assert.deepEqual(await world.lines.checkNumber(ACCOUNT, "ses_1", "34611111111"), {
-    exists: true,
-    jid: "34611111111@s.whatsapp.net",
-  });
-  assert.deepEqual(await world.lines.groups(ACCOUNT, "ses_1"), []);
+  assert.equal(await world.lines.connection(ACCOUNT, "ses_1"), world.network.of("ses_1"));
   world.network.opensByItself = false;
   world.network.of("ses_1").ends("lost");
   await world.clock.advance(0);
   const offline = { code: "session_not_connected" };
-  await assert.rejects(() => world.lines.checkNumber(ACCOUNT, "ses_1", "34611111111"), offline);
-  await assert.rejects(() => world.lines.groups(ACCOUNT, "ses_1"), offline);
+  await assert.rejects(() => world.lines.connection(ACCOUNT, "ses_1"), offline);
   await world.supervisor.stop();
 });
 

@@ -6,7 +6,7 @@
 import { type BinaryNode, getBinaryNodeChild, isPnUser, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { within } from "../../../base/within.ts";
-import type { Groups } from "../outgoing/groups.ts";
+import type { GroupCache } from "../outgoing/group_cache.ts";
 
 /** A chat waits for the answer: it is short. */
 const ANSWER_MS = 5_000;
@@ -21,7 +21,7 @@ export interface NumbersOptions {
       lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getPNForLID" | "storeLIDPNMappings">;
     };
   };
-  groups: Pick<Groups, "metadata">;
+  groups: Pick<GroupCache, "metadata">;
   runtime: Pick<Runtime, "clock" | "log">;
 }
 

@@ -1,18 +1,23 @@
 /** Which JID a number has on the network, asked once and kept for a while. */
 import type { WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
+import { digitsOf } from "../incoming/decode.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
-import { NetworkRefusal, NetworkTimeout, type NumberCheck } from "../../connection.ts";
-import { within } from "../../../base/within.ts";
+import { NetworkTimeout, type NumberCheck } from "../../connection.ts";
+import { answerOf } from "../answer.ts";
 
 /** People seldom change or leave; a number that has no account is asked for every time. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const ANSWER_MS = 15_000;
+/** As many as one query names. */
+const ASKED_AT_ONCE = 250;
 
 export interface Recipients {
   /** Asks the network. Throws NetworkRefusal, NetworkTimeout. */
   check(number: string): Promise<NumberCheck>;
+  /** `jidOf` of many, in few queries. Throws as `check`. */
+  jidsOf(numbers: readonly string[]): Promise<Map<string, string | null>>;
   /** The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as `check`. */
   jidOf(number: string): Promise<string | null>;
 }
@@ -27,26 +32,48 @@ export interface RecipientsOptions {
 export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOptions): Recipients {
   const { clock } = runtime;
 
+  async function ask(...numbers: string[]) {
+    const what = "say whether the number exists";
+    const answer = await answerOf(clock, socket.onWhatsApp(...numbers), what, { withinMs: ANSWER_MS });
+    if (!answer) throw new NetworkTimeout(`The messaging network did not ${what} in time.`);
+    return answer;
+  }
+
+  async function known(number: string): Promise<string | null> {
+    const { value } = await kv.get(networkKeys.waRecipient(lineId, number));
+    return value && clock.now() - value.at < KEPT_MS ? value.jid : null;
+  }
+
   async function check(number: string): Promise<NumberCheck> {
-    const answer = await within(clock, ANSWER_MS, socket.onWhatsApp(number)).catch((cause) => {
-      throw new NetworkRefusal("The messaging network could not check the number.", { cause });
-    });
-    if (answer === "late" || answer === undefined) {
-      throw new NetworkTimeout("The messaging network did not say whether the number exists.");
-    }
+    const answer = await ask(number);
     const found = answer.find((entry) => entry.exists);
     if (!found) return { exists: false, jid: `${number}@s.whatsapp.net` };
     await kv.commit(new Change().set(networkKeys.waRecipient(lineId, number), { jid: found.jid, at: clock.now() }));
     return { exists: true, jid: found.jid };
   }
 
+  async function checked(number: string): Promise<string | null> {
+    const { exists, jid } = await check(number);
+    return exists ? jid : null;
+  }
+
   return {
     check,
     async jidOf(number) {
-      const { value } = await kv.get(networkKeys.waRecipient(lineId, number));
-      if (value && clock.now() - value.at < KEPT_MS) return value.jid;
-      const { exists, jid } = await check(number);
-      return exists ? jid : null;
+      return await known(number) ?? await checked(number);
+    },
+
+    async jidsOf(numbers) {
+      const jids = new Map<string, string | null>();
+      for (const number of numbers) jids.set(number, await known(number));
+      const unknown = [...jids].flatMap(([number, jid]) => jid === null ? [number] : []);
+      for (let from = 0; from < unknown.length; from += ASKED_AT_ONCE) {
+        const asked = unknown.slice(from, from + ASKED_AT_ONCE);
+        const found = new Map((await ask(...asked)).map(({ jid, exists }) => [digitsOf(jid), exists ? jid : null]));
+        // Where the network corrects a number its answer does not name the one that was asked.
+        for (const number of asked) jids.set(number, found.has(number) ? found.get(number)! : await checked(number));
+      }
+      return jids;
     },
   };
 }

@@ -28,7 +28,7 @@ import {
 import { within } from "../../../base/within.ts";
 import { encode, type EncodeTools } from "./encode.ts";
 import { OriginalGone } from "./forward.ts";
-import type { Groups } from "./groups.ts";
+import type { GroupCache } from "./group_cache.ts";
 import { type Upload, UploadFailed } from "./media_upload.ts";
 import type { Devices } from "./devices.ts";
 import { NoDevice, reachGroup, reachPerson, rotateSenderKey } from "./reach.ts";
@@ -50,7 +50,7 @@ const MAY_START_NO_CHATS = "The network does not let this number start new chats
 export interface SenderOptions {
   socket: WASocket;
   recipients: Recipients;
-  groups: Groups;
+  groups: GroupCache;
   devices: Pick<Devices, "forget" | "isKeyless">;
   sent: SentStore;
   lineId: string;

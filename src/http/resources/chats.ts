@@ -1,0 +1,66 @@
+/** What the other side of a chat sees of the line: typing, and that it has read. */
+import { z } from "@hono/zod-openapi";
+import { type Api, ok, route } from "../api/route.ts";
+import { idOf, jidOf, Recipient } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const base = {
+  tag: "Chats",
+  access: "key",
+  params: z.object({ id: idOf("session", "ses"), chat: Recipient }),
+  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
+} as const;
+
+const setPresence = route({
+  ...base,
+  method: "post",
+  path: "/v1/sessions/{id}/chats/{chat}/presence",
+  operationId: "setPresence",
+  summary: "Show that you type or record, or do so no more",
+  description: "The apps show it for some 25 seconds. From then on the line hears of the other side's presence too.",
+  body: z.strictObject({ state: z.enum(["typing", "recording", "paused"]) }).openapi("Presence"),
+  answers: {
+    200: {
+      description: "The network has it",
+      schema: z.object({ data: z.object({ chat: z.string(), state: z.string() }) }),
+    },
+  },
+});
+
+const readChat = route({
+  ...base,
+  method: "post",
+  path: "/v1/sessions/{id}/chats/{chat}/read",
+  operationId: "readChat",
+  summary: "Tell that messages were read",
+  description:
+    "`chat` as in the event. Without `messageId`: all that came since the chat was last read, up to the newest 500. " +
+    "Where the owner's privacy settings say so, the other side is not told.",
+  body: z.strictObject({
+    messageId: z.string().min(1).max(128).optional().openapi({ description: "`messageId` of a `message.received`" }),
+  }).openapi("Read"),
+  answers: {
+    200: {
+      description: "What was read",
+      schema: z.object({ data: z.object({ chat: z.string(), messageIds: z.array(z.string()) }) }),
+    },
+  },
+});
+
+export const chatRoutes = [setPresence, readChat];
+
+export function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "unread">): void {
+  api.on(setPresence, async ({ caller, params: { id, chat }, body: { state } }) => {
+    const { chats } = await lines.connection(caller.account.id, id);
+    await chats.show(jidOf(chat), state);
+    return ok({ data: { chat, state } });
+  });
+
+  api.on(readChat, async ({ caller, params: { id, chat }, body: { messageId } }) => {
+    const { chats } = await lines.connection(caller.account.id, id);
+    const read = await unread.of(id, { chats: await chats.namesOf(jidOf(chat)), networkId: messageId ?? null });
+    await chats.read(read.messages);
+    await read.done();
+    return ok({ data: { chat, messageIds: read.messages.map(({ networkId }) => networkId) } });
+  });
+}

@@ -1,0 +1,151 @@
+/** Who is in a group and who wants to be: participants, the invitation, requests to join. */
+import { z } from "@hono/zod-openapi";
+import { type Api, ok, route } from "../api/route.ts";
+import { GroupJid, idOf, idParams, MemberResult, memberResultOf, people } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+import { forgetGroup } from "./groups.ts";
+
+const MAX_AGE_MS = 15_000;
+/** As many as one question to the network may name. */
+const AT_ONCE = 1_023;
+
+const Invite = z.object({
+  invite: z.string().openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
+});
+const some = people({ least: 1, most: AT_ONCE });
+const results = { description: "What became of each", schema: z.object({ data: z.array(MemberResult) }) };
+
+const base = {
+  tag: "Groups",
+  access: "key",
+  params: z.object({ id: idOf("session", "ses"), gid: GroupJid }),
+  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
+} as const;
+const asked = { ...base, problems: [...base.problems, "rate_limited"] } as const;
+
+const changeParticipants = route({
+  ...base,
+  method: "post",
+  path: "/v1/sessions/{id}/groups/{gid}/participants",
+  operationId: "changeParticipants",
+  summary: "Add, remove, promote or demote participants",
+  body: z.strictObject({ action: z.enum(["add", "remove", "promote", "demote"]), participants: some })
+    .openapi("ParticipantsChange"),
+  answers: { 200: results },
+});
+
+const getInvite = route({
+  ...asked,
+  method: "get",
+  path: "/v1/sessions/{id}/groups/{gid}/invite",
+  operationId: "getInvite",
+  summary: "The link by which people join",
+  answers: { 200: { description: "The link", schema: z.object({ data: Invite }) } },
+});
+
+const revokeInvite = route({
+  ...base,
+  method: "delete",
+  path: "/v1/sessions/{id}/groups/{gid}/invite",
+  operationId: "revokeInvite",
+  summary: "End the link; a new one takes its place",
+  answers: { 200: { description: "The new link", schema: z.object({ data: Invite }) } },
+});
+
+const joinGroup = route({
+  ...base,
+  params: idParams("session", "ses"),
+  method: "post",
+  path: "/v1/sessions/{id}/groups/join",
+  operationId: "joinGroup",
+  summary: "Follow an invitation",
+  body: z.strictObject({
+    invite: z.string().regex(
+      /^(https:\/\/chat\.whatsapp\.com\/)?[A-Za-z0-9_-]{10,40}(\?[^\s]{0,200})?$/,
+      "must be a link https://chat.whatsapp.com/… or its code",
+    ).openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
+  }).openapi("Invitation"),
+  answers: {
+    200: {
+      description: "Whether the line is in, or an admin has to let it in",
+      schema: z.object({ data: z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }) }),
+    },
+  },
+});
+
+const listRequests = route({
+  ...asked,
+  method: "get",
+  path: "/v1/sessions/{id}/groups/{gid}/requests",
+  operationId: "listRequests",
+  summary: "Who wants to join",
+  answers: {
+    200: {
+      description: "Those who wait",
+      schema: z.object({ data: z.array(z.object({ id: z.string(), number: z.string().nullable() })) }),
+    },
+  },
+});
+
+const answerRequests = route({
+  ...base,
+  method: "post",
+  path: "/v1/sessions/{id}/groups/{gid}/requests",
+  operationId: "answerRequests",
+  summary: "Let those in who want to join, or not",
+  body: z.strictObject({ action: z.enum(["approve", "reject"]), participants: some }).openapi("RequestsAnswer"),
+  answers: { 200: results },
+});
+
+export const groupMemberRoutes = [
+  changeParticipants,
+  getInvite,
+  revokeInvite,
+  joinGroup,
+  listRequests,
+  answerRequests,
+];
+
+export function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
+  api.on(changeParticipants, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const results = await groups.changeMembers(gid, action, participants);
+    forgetGroup(lookups, id, gid);
+    return ok({ data: results.map(memberResultOf) });
+  });
+
+  api.on(getInvite, async ({ caller, params: { id, gid } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const about = { lineId: id, about: `group ${gid} invite`, maxAgeMs: MAX_AGE_MS };
+    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => groups.invite(gid) });
+    return ok({ data: { invite: value } }, { age: String(ageSeconds) });
+  });
+
+  api.on(revokeInvite, async ({ caller, params: { id, gid } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const invite = await groups.renewInvite(gid);
+    lookups.forget(id, `group ${gid} invite`);
+    return ok({ data: { invite } });
+  });
+
+  api.on(joinGroup, async ({ caller, params: { id }, body: { invite } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const joined = await groups.join(invite);
+    forgetGroup(lookups, id, joined.id);
+    return ok({ data: joined });
+  });
+
+  api.on(listRequests, async ({ caller, params: { id, gid } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const about = { lineId: id, about: `group ${gid} requests`, maxAgeMs: MAX_AGE_MS };
+    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => groups.requests(gid) });
+    return ok({ data: value }, { age: String(ageSeconds) });
+  });
+
+  api.on(answerRequests, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
+    const { groups } = await lines.connection(caller.account.id, id);
+    const results = await groups.answerRequests(gid, action, participants);
+    forgetGroup(lookups, id, gid);
+    return ok({ data: results.map(memberResultOf) });
+  });
+}

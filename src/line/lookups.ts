@@ -1,0 +1,78 @@
+/**
+ * Questions that clients may ask over and over, answered from memory for a while and limited for each line: the network
+ * bans lines that poll it. In this process alone: a restart forgets.
+ */
+import { LRUCache } from "lru-cache";
+import { Problem } from "../errors.ts";
+import type { Clock } from "../runtime.ts";
+
+/** Questions of a line that reach the network in a minute: some times what a person on the phone causes. */
+const A_MINUTE = 60;
+const WINDOW_MS = 60_000;
+const LINES_KEPT = 10_000;
+/** All answers together, in characters of JSON. */
+const KEPT_CHARACTERS = 16_000_000;
+
+export interface Question<T> {
+  lineId: string;
+  /** What is asked, `group 1@g.us`; answers are forgotten by the beginning of it. */
+  about: string;
+  /** How long an answer is good. */
+  maxAgeMs: number;
+  ask(): Promise<T>;
+}
+
+export interface Lookups {
+  /** Throws what `ask` throws, and Problem rate_limited where the line has asked too much. */
+  answer<T>(question: Question<T>): Promise<{ value: T; ageSeconds: number }>;
+  /** What is known of the line is not so any more: everything whose name begins like this. */
+  forget(lineId: string, about: string): void;
+}
+
+export function makeLookups({ clock }: { clock: Clock }): Lookups {
+  const answers = new LRUCache<string, { value: unknown; at: number }>({
+    maxSize: KEPT_CHARACTERS,
+    sizeCalculation: ({ value }, key) => key.length + (JSON.stringify(value)?.length ?? 0) + 1,
+  });
+  /** Single flight: those who ask the same at once share the answer. */
+  const asking = new Map<string, Promise<unknown>>();
+  const windows = new LRUCache<string, { endsAt: number; used: number }>({ max: LINES_KEPT });
+
+  function spend(lineId: string): void {
+    const now = clock.now();
+    let window = windows.get(lineId);
+    if (!window || now >= window.endsAt || now < window.endsAt - WINDOW_MS) {
+      windows.set(lineId, window = { endsAt: now + WINDOW_MS, used: 0 });
+    }
+    if (window.used++ < A_MINUTE) return;
+    const retryAfterSeconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000));
+    throw new Problem("rate_limited", `A session asks the messaging network at most ${A_MINUTE} questions a minute.`, {
+      retryAfterSeconds,
+    });
+  }
+
+  return {
+    async answer<T>({ lineId, about, maxAgeMs, ask }: Question<T>) {
+      const key = `${lineId} ${about}`;
+      const kept = answers.get(key);
+      const age = kept ? clock.now() - kept.at : Infinity;
+      if (kept && age >= 0 && age < maxAgeMs) return { value: kept.value as T, ageSeconds: Math.floor(age / 1000) };
+      let asked = asking.get(key) as Promise<T> | undefined;
+      if (!asked) {
+        spend(lineId);
+        asked = ask();
+        asking.set(key, asked);
+        const done = () => asking.get(key) === asked && asking.delete(key);
+        asked.then((value) => done() && answers.set(key, { value, at: clock.now() }), done);
+      }
+      return { value: await asked, ageSeconds: 0 };
+    },
+
+    forget(lineId, about) {
+      const beginning = `${lineId} ${about}`;
+      for (const keys of [answers.keys(), asking.keys()]) {
+        for (const key of [...keys]) if (key.startsWith(beginning)) void (answers.delete(key), asking.delete(key));
+      }
+    },
+  };
+}

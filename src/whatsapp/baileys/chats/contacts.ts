@@ -1,0 +1,136 @@
+/** People as the network tells of them, the block list, and the line's own profile. */
+import {
+  type BinaryNode,
+  getBinaryNodeChild,
+  getBinaryNodeChildren,
+  jidNormalizedUser,
+  type WASocket,
+} from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import type { Runtime } from "../../../runtime.ts";
+import type { BusinessCard, Contacts } from "../../contacts.ts";
+import { type Incoming, NetworkRefusal } from "../../connection.ts";
+import { answerOf } from "../answer.ts";
+import type { OwnJids } from "../incoming/receipts.ts";
+import type { Recipients } from "../outgoing/recipients.ts";
+import { pictureQuery } from "./groups.ts";
+import { numberIn } from "./members.ts";
+
+const NAMES_KEPT = 5_000;
+/** How the network says that there is nothing, or nothing for the line to see. */
+const HIDDEN = new Set([401, 403, 404]);
+
+/** The names that people call themselves by, as their messages told on this connection. */
+export interface Names {
+  note(message: Pick<Incoming, "chat" | "participant" | "fromMe" | "pushName" | "number">): void;
+  of(number: string): string | null;
+}
+
+export function makeNames(): Names {
+  const names = new LRUCache<string, string>({ max: NAMES_KEPT });
+  return {
+    note({ fromMe, pushName, number }) {
+      if (!fromMe && pushName && number) names.set(number, pushName);
+    },
+    of: (number) => names.get(number) ?? null,
+  };
+}
+
+export interface ContactsOptions {
+  socket: WASocket;
+  recipients: Pick<Recipients, "check">;
+  names: Names;
+  me: () => OwnJids & { name: string | null };
+  runtime: Pick<Runtime, "clock">;
+}
+
+export function makeContacts({ socket, recipients, names, me, runtime }: ContactsOptions): Contacts {
+  const ask = <T>(asked: Promise<T>, what: string) => answerOf(runtime.clock, asked, what);
+
+  /** Null where the network has nothing, or nothing for us. */
+  async function unlessHidden<T>(asked: Promise<T>): Promise<T | null> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (error instanceof NetworkRefusal && error.code !== null && HIDDEN.has(error.code)) return null;
+      throw error;
+    }
+  }
+
+  async function about(jid: string): Promise<string | null> {
+    const [answer] = await ask(socket.fetchStatus(jid), "tell what they say of themselves") ?? [];
+    return (answer?.status as { status?: string | null } | undefined)?.status || null;
+  }
+
+  const picture = async (jid: string) =>
+    await unlessHidden(ask(socket.profilePictureUrl(jid, "image"), "give the picture")) ?? null;
+
+  async function business(jid: string): Promise<BusinessCard | null> {
+    const profile = await unlessHidden(ask(socket.getBusinessProfile(jid), "give the business profile"));
+    if (!profile) return null;
+    const { description, category, address, email, website } = profile;
+    return {
+      description: description || null,
+      category: category ?? null,
+      address: address ?? null,
+      email: email ?? null,
+      websites: website,
+    };
+  }
+
+  async function setBlocked(number: string, action: "block" | "unblock"): Promise<void> {
+    const { exists, jid } = await recipients.check(number);
+    if (!exists) throw new NetworkRefusal("The number is not on the messaging app.", { code: 404 });
+    await ask(socket.updateBlockStatus(jid, action), `${action} the number`);
+  }
+
+  return {
+    async card(number) {
+      const { exists, jid } = await recipients.check(number);
+      if (!exists) return { exists, jid, lid: null, name: null, about: null, pictureUrl: null, business: null };
+      const { lidMapping } = socket.signalRepository;
+      const [lid, words, pictureUrl, card] = await Promise.all([
+        ask(lidMapping.getLIDForPN(jid), "name the contact's address"),
+        about(jid),
+        picture(jid),
+        business(jid),
+      ]);
+      const name = names.of(number);
+      return { exists, jid, lid: lid && jidNormalizedUser(lid), name, about: words, pictureUrl, business: card };
+    },
+
+    block: (number) => setBlocked(number, "block"),
+    unblock: (number) => setBlocked(number, "unblock"),
+
+    async blocklist() {
+      const iq = { tag: "iq", attrs: { xmlns: "blocklist", to: "s.whatsapp.net", type: "get" } };
+      const answer: BinaryNode = await ask(socket.query(iq), "list who is blocked");
+      const items = getBinaryNodeChildren(getBinaryNodeChild(answer, "list"), "item");
+      return await Promise.all(items.map(async ({ attrs: { jid = "", pn_jid: phone } }) => {
+        const number = numberIn(jid, phone, phone ? null : await socket.signalRepository.lidMapping.getPNForLID(jid));
+        return { jid: jidNormalizedUser(jid), number };
+      }));
+    },
+
+    async profile() {
+      const { id, name } = me();
+      const jid = jidNormalizedUser(id);
+      const [words, pictureUrl] = await Promise.all([about(jid), picture(jid)]);
+      return { name, about: words, pictureUrl };
+    },
+
+    async changeProfile({ name, about, picture }) {
+      if (about !== undefined) await ask(socket.updateProfileStatus(about), "change what the profile says");
+      if (picture !== undefined) await ask(socket.query(pictureQuery(null, picture)), "change the picture");
+      if (name !== undefined) await rename(name);
+    },
+  };
+
+  /** The name goes out with the line's presence, and to the owner's other devices where these have shared their keys. */
+  async function rename(name: string): Promise<void> {
+    const { creds } = socket.authState;
+    if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name");
+    socket.ev.emit("creds.update", { me: { ...creds.me!, name } });
+    await ask(socket.sendPresenceUpdate("unavailable"), "take the new name");
+  }
+}

@@ -1,0 +1,200 @@
+/** The line's groups: looked at, made, changed, joined and left. */
+import {
+  areJidsSameUser,
+  type BinaryNode,
+  generateMessageIDV2,
+  getBinaryNodeChild,
+  getBinaryNodeChildren,
+  type GroupMetadata,
+  type WASocket,
+} from "@whiskeysockets/baileys";
+import type { Runtime } from "../../../runtime.ts";
+import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGroup } from "../../groups.ts";
+import { answerOf } from "../answer.ts";
+import type { GroupCache } from "../outgoing/group_cache.ts";
+import type { OwnJids } from "../incoming/receipts.ts";
+import type { Recipients } from "../outgoing/recipients.ts";
+import { isAddress, memberOf, type Named, numberIn, resultsOf } from "./members.ts";
+
+const INVITE_BASE = "https://chat.whatsapp.com/";
+/** A group of a thousand takes the network some seconds to make or to list. */
+const LONG_ANSWER = { withinMs: 30_000 };
+
+export interface GroupsOptions {
+  socket: WASocket;
+  cache: GroupCache;
+  recipients: Pick<Recipients, "jidsOf">;
+  me: () => OwnJids;
+  runtime: Pick<Runtime, "clock">;
+}
+
+export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOptions): Groups {
+  const { clock } = runtime;
+
+  async function ask(type: "get" | "set", to: string, question: BinaryNode, what: string): Promise<BinaryNode> {
+    const iq = { tag: "iq", attrs: { type, xmlns: "w:g2", to }, content: [question] };
+    const answer: BinaryNode = await answerOf(clock, socket.query(iq), what, LONG_ANSWER);
+    // What others hear of by a notification, this connection knows already.
+    if (type === "set") cache.forget(to);
+    return answer;
+  }
+
+  /** Asks for numbers together: one query, however many there are. */
+  async function named(participants: readonly string[]): Promise<Named[]> {
+    const jids = await recipients.jidsOf(participants.filter((given) => !isAddress(given)));
+    return participants.map((given) => ({ given, jid: isAddress(given) ? given : jids.get(given) ?? null }));
+  }
+
+  async function actOn(
+    id: string,
+    participants: readonly string[],
+    act: { path: readonly string[]; what: string },
+  ): Promise<MemberResult[]> {
+    const all = await named(participants);
+    const nodes = participantNodes(all);
+    if (nodes.length === 0) return resultsOf(all, []);
+    const question = act.path.reduceRight<BinaryNode[]>((content, tag) => [{ tag, attrs: {}, content }], nodes)[0]!;
+    const answer = await ask("set", id, question, act.what);
+    const inner = act.path.reduce<BinaryNode | undefined>((node, tag) => getBinaryNodeChild(node, tag), answer);
+    return resultsOf(all, getBinaryNodeChildren(inner, "participant"));
+  }
+
+  async function invitation(type: "get" | "set", id: string): Promise<string> {
+    const answer = await ask(type, id, { tag: "invite", attrs: {} }, "give an invitation to the group");
+    return INVITE_BASE + (getBinaryNodeChild(answer, "invite")?.attrs.code ?? "");
+  }
+
+  async function get(id: string): Promise<WholeGroup> {
+    const metadata = await answerOf(clock, socket.groupMetadata(id), "describe the group", LONG_ANSWER);
+    return toWholeGroup(cache.keep(metadata), me());
+  }
+
+  return {
+    async list() {
+      const answer = await answerOf(clock, socket.groupFetchAllParticipating(), "list the groups", LONG_ANSWER);
+      return Object.values(answer).map((metadata) => toGroup(metadata, me()));
+    },
+
+    get,
+
+    async create(name, participants) {
+      const all = await named(participants);
+      const create = {
+        tag: "create",
+        attrs: { subject: name, key: generateMessageIDV2() },
+        content: participantNodes(all),
+      };
+      const answer = await ask("set", "@g.us", create, "make the group");
+      const made = getBinaryNodeChild(answer, "group");
+      const group = await get(`${made?.attrs.id?.split("@")[0]}@g.us`);
+      const results = resultsOf(all, getBinaryNodeChildren(made, "participant"));
+      return { group, results };
+    },
+
+    async change(id, settings) {
+      for (const question of await questionsOf(settings, async () => (await cache.metadata(id)).descId)) {
+        await ask("set", id, question, "change the group");
+      }
+    },
+
+    async setPicture(id, jpeg) {
+      await answerOf(clock, socket.query(pictureQuery(id, jpeg)), "change the picture");
+    },
+
+    async leave(id) {
+      await ask(
+        "set",
+        "@g.us",
+        { tag: "leave", attrs: {}, content: [{ tag: "group", attrs: { id } }] },
+        "leave the group",
+      );
+      cache.forget(id);
+    },
+
+    changeMembers: (id, action, participants) =>
+      actOn(id, participants, { path: [action], what: "change the participants" }),
+
+    invite: (id) => invitation("get", id),
+    renewInvite: (id) => invitation("set", id),
+
+    async join(invite) {
+      const code = invite.replace(INVITE_BASE, "").replace(/\?.*$/, "");
+      const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, "let the line into the group");
+      const joined = getBinaryNodeChild(answer, "group")?.attrs.jid;
+      const asked = getBinaryNodeChild(answer, "membership_approval_request")?.attrs.jid;
+      return { id: joined ?? asked ?? "", status: joined ? "joined" : "asked" };
+    },
+
+    async requests(id) {
+      const tag = "membership_approval_requests";
+      const answer = await ask("get", id, { tag, attrs: {} }, "list who wants to join");
+      return getBinaryNodeChildren(getBinaryNodeChild(answer, tag), "membership_approval_request").map(memberOf);
+    },
+
+    answerRequests: (id, action, participants) =>
+      actOn(id, participants, { path: ["membership_requests_action", action], what: "answer the requests" }),
+  };
+}
+
+function participantNodes(named: readonly Named[]): BinaryNode[] {
+  return named.flatMap(({ jid }) => jid === null ? [] : [{ tag: "participant", attrs: { jid } }]);
+}
+
+/** One question a setting. A new description names the one that it replaces. */
+async function questionsOf(
+  { name, description, announce, locked, ephemeral }: Partial<GroupSettings>,
+  descriptionId: () => Promise<string | undefined>,
+): Promise<BinaryNode[]> {
+  const questions: BinaryNode[] = [];
+  const flag = (tag: string) => questions.push({ tag, attrs: {} });
+  if (name !== undefined) questions.push({ tag: "subject", attrs: {}, content: new TextEncoder().encode(name) });
+  if (description !== undefined) {
+    const prev = await descriptionId();
+    const attrs = { ...(description ? { id: generateMessageIDV2() } : { delete: "true" }), ...(prev ? { prev } : {}) };
+    const content = [{ tag: "body", attrs: {}, content: new TextEncoder().encode(description) }];
+    questions.push({ tag: "description", attrs, ...(description ? { content } : {}) });
+  }
+  if (announce !== undefined) flag(announce ? "announcement" : "not_announcement");
+  if (locked !== undefined) flag(locked ? "locked" : "unlocked");
+  if (ephemeral === 0) flag("not_ephemeral");
+  if (ephemeral) questions.push({ tag: "ephemeral", attrs: { expiration: String(ephemeral) } });
+  return questions;
+}
+
+/** Sets a picture, or takes it away; without a target the line's own. */
+export function pictureQuery(target: string | null, jpeg: Uint8Array | null): BinaryNode {
+  const attrs = { to: "s.whatsapp.net", type: "set", xmlns: "w:profile:picture", ...(target ? { target } : {}) };
+  return {
+    tag: "iq",
+    attrs,
+    ...(jpeg ? { content: [{ tag: "picture", attrs: { type: "image" }, content: jpeg }] } : {}),
+  };
+}
+
+export function toGroup(metadata: GroupMetadata, me: OwnJids): Group {
+  const own = [me.id, me.lid].filter((jid) => jid !== undefined);
+  const isOwn = (jid: string | undefined) => jid !== undefined && own.some((mine) => areJidsSameUser(jid, mine));
+  const self = metadata.participants.find(({ id, lid, phoneNumber }) => [id, lid, phoneNumber].some(isOwn));
+  return {
+    id: metadata.id,
+    name: metadata.subject ?? "",
+    description: metadata.desc ?? "",
+    size: metadata.size ?? metadata.participants.length,
+    isAdmin: Boolean(self?.admin),
+    createdAt: (metadata.creation || 0) * 1000,
+  };
+}
+
+export function toWholeGroup(metadata: GroupMetadata, me: OwnJids): WholeGroup {
+  return {
+    ...toGroup(metadata, me),
+    announce: metadata.announce ?? false,
+    locked: metadata.restrict ?? false,
+    ephemeral: metadata.ephemeralDuration ?? 0,
+    participants: metadata.participants.map((one): GroupMember => ({
+      id: one.id,
+      number: numberIn(one.id, one.phoneNumber),
+      isAdmin: Boolean(one.admin),
+    })),
+  };
+}

@@ -1,0 +1,61 @@
+/** Participants of groups as the network names them, and what became of each. */
+import { type BinaryNode, isLidUser, isPnUser, jidNormalizedUser } from "@whiskeysockets/baileys";
+import type { GroupMember, MemberResult } from "../../groups.ts";
+import { digitsOf } from "../incoming/decode.ts";
+
+/** What the network means by the code beside a participant. */
+const ERRORS: Readonly<Record<string, { code: string; message: string }>> = {
+  "401": { code: "blocked", message: "They have blocked the line." },
+  "403": { code: "not_allowed", message: "They let nobody add them, or the line may not: send them the invitation." },
+  "404": { code: "not_participant", message: "They are not in the group, or not on the messaging app." },
+  "406": { code: "not_acceptable", message: "The network does not do that to this participant." },
+  "408": { code: "left_recently", message: "They left a while ago: send them the invitation." },
+  "409": { code: "already_participant", message: "They are in the group already." },
+  "419": { code: "group_full", message: "The group is full." },
+};
+export const NOT_REGISTERED = { code: "number_not_registered", message: "The number is not on the messaging app." };
+
+export interface Named {
+  /** As it was given. */
+  given: string;
+  /** Null for a number that is not on the network. */
+  jid: string | null;
+}
+
+/** The result of each, in the order given. `answers` are the network's `<participant>` nodes. */
+export function resultsOf(named: readonly Named[], answers: readonly BinaryNode[]): MemberResult[] {
+  const byAddress = new Map(answers.flatMap((answer) => addressesOf(answer).map((jid) => [jid, answer])));
+  const asked = named.filter(({ jid }) => jid !== null);
+  return named.map((one) => {
+    if (one.jid === null) return { number: one.given, error: NOT_REGISTERED };
+    // An address that only the network knows: it answers in the order of the question.
+    const inOrder = answers.length === asked.length ? answers[asked.indexOf(one)] : undefined;
+    const code = (byAddress.get(jidNormalizedUser(one.jid)) ?? inOrder)?.attrs.error;
+    return { number: one.given, error: code === undefined || code === "200" ? null : errorOf(code) };
+  });
+}
+
+function errorOf(code: string): { code: string; message: string } {
+  return ERRORS[code] ?? { code: "refused", message: `The network refused it (${code}).` };
+}
+
+function addressesOf({ attrs: { jid, phone_number, lid } }: BinaryNode): string[] {
+  return [jid, phone_number, lid].flatMap((address) => address ? [jidNormalizedUser(address)] : []);
+}
+
+/** The address and the number of a `<participant>`, or of whoever asks to be one. */
+export function memberOf({ attrs }: BinaryNode): Omit<GroupMember, "isAdmin"> {
+  const { jid = "", phone_number: phone } = attrs;
+  return { id: jidNormalizedUser(jid), number: numberIn(jid, phone) };
+}
+
+/** The digits of whichever address is a phone number; null when none is. */
+export function numberIn(...jids: (string | null | undefined)[]): string | null {
+  const phone = jids.find((jid) => jid && isPnUser(jid));
+  return phone ? digitsOf(phone) : null;
+}
+
+/** Whether a participant was given as an address and not as a number. */
+export function isAddress(given: string): boolean {
+  return isPnUser(given) === true || isLidUser(given) === true;
+}

@@ -1,0 +1,130 @@
+/** A line's groups, worked through the API, with phones in them as witnesses. */
+import assert from "node:assert/strict";
+import type { Json } from "../../src/cli/client.ts";
+import { onStage, type Stage } from "../support/stage.ts";
+
+const LINE = "4915200000001";
+const ANA = "4917000000001";
+const BEN = "4917000000002";
+const NOBODY = "4917099999999";
+/** The smallest bytes that begin as a JPEG. */
+const JPEG = "/9j/4AAQSkZJRg==";
+
+const numbers = (group: Json) => group.participants.map(({ number }: Json) => number).sort();
+const results = (data: Json[]) => data.map(({ number, status, error }) => [number, status, error?.code ?? null]);
+
+async function refusal(stage: Stage, ask: [string, string, Json?]): Promise<[number, string]> {
+  const [method, path, json] = ask;
+  const body = json === undefined
+    ? {}
+    : { body: JSON.stringify(json), headers: { "content-type": "application/json" } };
+  const answer = await stage.request(method, path, body);
+  return [answer.status, (await answer.json()).code];
+}
+
+onStage("a group is made, looked at, changed, written to and left", async (stage) => {
+  for (const number of [ANA, BEN]) await stage.addPhone(number);
+  const line = await stage.linkLine(LINE);
+  const groups = `/sessions/${line.sessionId}/groups`;
+  const { data: made } = await stage.api.call("POST", groups, { name: "Team", participants: [ANA, BEN, NOBODY] });
+  assert.deepEqual(results(made.results), [
+    [ANA, "ok", null],
+    [BEN, "ok", null],
+    [NOBODY, "failed", "number_not_registered"],
+  ]);
+  const { id, name, description, size, isAdmin, createdAt, announce, locked, ephemeral } = made;
+  assert.deepEqual({ name, description, size, isAdmin, announce, locked, ephemeral }, {
+    name: "Team",
+    description: "",
+    size: 3,
+    isAdmin: true,
+    announce: false,
+    locked: false,
+    ephemeral: 0,
+  });
+  assert.match(id, /@g\.us$/);
+  assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
+  assert.deepEqual(numbers(made), [LINE, ANA, BEN].sort());
+
+  const changes = { name: "Team 🌻", description: "who we are", announce: true, locked: true, ephemeral: 86_400 };
+  const { data: changed } = await stage.api.call("PATCH", `${groups}/${id}`, { ...changes, picture: JPEG });
+  const witness = await stage.control.call("GET", `/groups/${id}`);
+  for (const [field, value] of Object.entries(changes)) {
+    assert.equal(changed[field], value, field);
+    assert.equal(witness[field === "name" ? "subject" : field], value, `${field}, as the network has it`);
+  }
+  assert.deepEqual((await stage.api.call("GET", `${groups}/${id}`)).data, changed);
+  assert.equal((await stage.api.call("GET", groups)).data[0].name, "Team 🌻");
+
+  await stage.sendText(line, id, "hello team");
+  for (const number of [ANA, BEN]) {
+    await stage.arrival(number, ({ text, chat }) => text === "hello team" && chat === id);
+  }
+  assert.deepEqual((await stage.api.call("DELETE", `${groups}/${id}`)).data, { id });
+  assert.deepEqual((await stage.api.call("GET", groups)).data, []);
+  assert.ok(
+    !(await stage.control.call("GET", `/groups/${id}`)).participants.some(({ number }: Json) => number === LINE),
+  );
+});
+
+onStage("participants are added, promoted, demoted and removed, with a result each", async (stage) => {
+  for (const number of [ANA, BEN]) await stage.addPhone(number);
+  const line = await stage.linkLine(LINE);
+  const groups = `/sessions/${line.sessionId}/groups`;
+  const { data: { id } } = await stage.api.call("POST", groups, { name: "Team", participants: [ANA] });
+  const { lid } = await stage.control.call("GET", `/phones/${BEN}`);
+  const act = async (action: string, ...participants: string[]) =>
+    results((await stage.api.call("POST", `${groups}/${id}/participants`, { action, participants })).data);
+  assert.deepEqual(await act("add", ANA, BEN, NOBODY), [
+    [ANA, "failed", "already_participant"],
+    [BEN, "ok", null],
+    [NOBODY, "failed", "number_not_registered"],
+  ]);
+  assert.deepEqual(await act("promote", lid), [[lid, "ok", null]]);
+  const admins = async () => {
+    const { data } = await stage.api.call("GET", `${groups}/${id}`);
+    return data.participants.filter(({ isAdmin }: Json) => isAdmin).map(({ number }: Json) => number).sort();
+  };
+  assert.deepEqual(await admins(), [LINE, BEN].sort());
+  assert.deepEqual(await act("demote", BEN), [[BEN, "ok", null]]);
+  assert.deepEqual(await admins(), [LINE]);
+  assert.deepEqual(await act("remove", BEN), [[BEN, "ok", null]]);
+  assert.deepEqual(await act("remove", BEN), [[BEN, "failed", "not_participant"]]);
+  assert.deepEqual(numbers((await stage.api.call("GET", `${groups}/${id}`)).data), [LINE, ANA].sort());
+});
+
+onStage("invitations are given, revoked and followed, and requests to join are answered", async (stage) => {
+  for (const number of [ANA, BEN]) await stage.addPhone(number);
+  const line = await stage.linkLine(LINE);
+  const groups = `/sessions/${line.sessionId}/groups`;
+  const own = (await stage.api.call("POST", groups, { name: "Ours", participants: [] })).data.id;
+  const { data: { invite } } = await stage.api.call("GET", `${groups}/${own}/invite`);
+  assert.equal(invite, `https://chat.whatsapp.com/${(await stage.control.call("GET", `/groups/${own}`)).invite}`);
+  const { data: fresh } = await stage.api.call("DELETE", `${groups}/${own}/invite`);
+  assert.notEqual(fresh.invite, invite);
+  assert.deepEqual((await stage.api.call("GET", `${groups}/${own}/invite`)).data, fresh);
+
+  const { groups: all, groupChanges } = stage.network.switchboard;
+  const group = all.get(own)!;
+  assert.equal(groupChanges.setApproval(group, group.creator, true), true);
+  for (const number of [ANA, BEN]) await stage.control.call("POST", `/phones/${number}/join`, { invite: fresh.invite });
+  const { data: waiting } = await stage.api.call("GET", `${groups}/${own}/requests`);
+  assert.deepEqual(waiting.map(({ number }: Json) => number).sort(), [ANA, BEN]);
+  const answer = async (action: string, ...participants: string[]) =>
+    results((await stage.api.call("POST", `${groups}/${own}/requests`, { action, participants })).data);
+  assert.deepEqual(await answer("approve", ANA, LINE), [[ANA, "ok", null], [LINE, "failed", "not_participant"]]);
+  assert.deepEqual(await answer("reject", BEN), [[BEN, "ok", null]]);
+  assert.deepEqual(numbers((await stage.api.call("GET", `${groups}/${own}`)).data), [LINE, ANA].sort());
+  assert.deepEqual((await stage.api.call("GET", `${groups}/${own}/requests`)).data, []);
+
+  const { id: theirs } = await stage.control.call("POST", "/groups", { subject: "Theirs", participants: [BEN] });
+  const { invite: link } = await stage.control.call("GET", `/groups/${theirs}`);
+  assert.deepEqual(await refusal(stage, ["GET", `${groups}/${theirs}`]), [502, "network_error"]);
+  assert.deepEqual((await stage.api.call("POST", `${groups}/join`, { invite: link })).data, {
+    id: theirs,
+    status: "joined",
+  });
+  assert.equal((await stage.api.call("GET", `${groups}/${theirs}`)).data.name, "Theirs");
+  assert.deepEqual(await refusal(stage, ["PATCH", `${groups}/${theirs}`, { announce: true }]), [502, "network_error"]);
+  assert.deepEqual(await refusal(stage, ["GET", `${groups}/120363000000000000@g.us`]), [404, "not_found"]);
+});
