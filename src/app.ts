@@ -177,6 +177,7 @@ async function gatewayRole(
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
+  const lookups = makeLookups(runtime);
   const network = openNetwork({
     runtime,
     kv,
@@ -197,6 +198,7 @@ async function gatewayRole(
     events,
     media: makeMediaIngest({ media, links, runtime }),
     seal,
+    lookups,
     network,
   });
   const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
@@ -249,7 +251,7 @@ async function gatewayRole(
     }),
     bulkView: makeBulkView({ kv, clock: runtime.clock, accounts }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
-    lookups: makeLookups(runtime),
+    lookups,
     unread: makeUnread({ kv, clock: runtime.clock }),
     media,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),

@@ -33,6 +33,16 @@ function summary(event: string, data: Json): string {
       return `${data.number ?? "somebody"} in ${data.chat}, ${data.messageId ?? data.networkId}: ${
         data.options.join(", ") || "nothing any more"
       }`;
+    case "call.received":
+      return `${data.video ? "video call" : "call"} from ${data.number ?? data.chat}`;
+    case "presence.updated":
+      return `${data.number ?? "somebody"} in ${data.chat}: ${data.state}`;
+    case "group.updated":
+      return `${data.group.id}${data.group.name ? `, ${data.group.name}` : ""}`;
+    case "group.participants":
+      return `${data.action} in ${data.group.id}: ${
+        data.participants.map(({ id, number }: Json) => number ?? id).join(", ")
+      }`;
     case "session.connected":
       return `as ${data.phone}`;
     case "session.disconnected":

@@ -1,4 +1,6 @@
 /** The events of the specification, those beyond it, and the record that the log keeps of each. */
+import type { Group, GroupSettings } from "../whatsapp/groups.ts";
+import type { MembersChange, PresenceState } from "../whatsapp/notices.ts";
 import type { IncomingType, Quoted } from "../whatsapp/connection.ts";
 
 /** Pattern of an event's id. Another text is no cursor: it might lie behind every event to come. */
@@ -19,10 +21,20 @@ export const EVENT_NAMES = [
   "message.deleted",
   "poll.vote",
   "bulk.finished",
+  "call.received",
+  "presence.updated",
+  "group.updated",
+  "group.participants",
   "webhook.failing",
   "webhook.test",
 ] as const;
 export type EventName = (typeof EVENT_NAMES)[number];
+
+/** What nobody gets who does not ask for it by its name: it comes often, and is over soon. */
+const BY_NAME: ReadonlySet<EventName> = new Set(["presence.updated"]);
+
+/** What a subscription to all events is to. */
+export const USUAL_EVENTS: readonly EventName[] = EVENT_NAMES.filter((name) => !BY_NAME.has(name));
 
 export interface MessageSentData {
   messageId: string;
@@ -100,6 +112,33 @@ export interface MessageDeletedData {
   messageId: string;
   chat: string;
   number: string | null;
+}
+
+export interface CallReceivedData {
+  callId: string;
+  chat: string;
+  number: string | null;
+  video: boolean;
+}
+
+/** What somebody in a chat does now. Emitted only to those who name the event. */
+export interface PresenceUpdatedData {
+  chat: string;
+  number: string | null;
+  state: PresenceState;
+}
+
+/** A group as it is after the change; only its id where the network does not tell the line any more. */
+export type GroupData = { id: string; createdAt?: string } & Partial<Omit<Group, "createdAt"> & GroupSettings>;
+
+export interface GroupUpdatedData {
+  group: GroupData;
+}
+
+export interface GroupParticipantsData {
+  group: GroupData;
+  action: MembersChange;
+  participants: readonly { id: string; number: string | null }[];
 }
 
 /** What somebody chooses in a poll, now; empty when the vote was taken back. */
@@ -193,6 +232,10 @@ export type EventBody =
   | { event: "message.deleted"; data: MessageDeletedData }
   | { event: "poll.vote"; data: PollVoteData }
   | { event: "bulk.finished"; data: BulkFinishedData }
+  | { event: "call.received"; data: CallReceivedData }
+  | { event: "presence.updated"; data: PresenceUpdatedData }
+  | { event: "group.updated"; data: GroupUpdatedData }
+  | { event: "group.participants"; data: GroupParticipantsData }
   | { event: "webhook.failing"; data: WebhookFailingData }
   | { event: "webhook.test"; data: WebhookTestData };
 

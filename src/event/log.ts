@@ -4,7 +4,7 @@ import type { Change, Kv, Row } from "../store/kv.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
-import { EVENT_ID, type EventName, type LoggedEvent, type NewEvent } from "./event.ts";
+import { EVENT_ID, type EventName, type LoggedEvent, type NewEvent, USUAL_EVENTS } from "./event.ts";
 import { plain } from "./plain.ts";
 
 export interface EventQuery {
@@ -136,12 +136,11 @@ async function scan(
   kv: Kv,
   { accountId, after, query }: { accountId: string; after: string | null; query: EventQuery },
 ): Promise<Omit<EventPage, "gap">> {
-  const { types, sessionId, limit } = query;
-  const filtered = types !== null || sessionId !== null;
+  const { limit } = query;
   const events: LoggedEvent[] = [];
   let next: string | null = null;
   let bytes = 0;
-  for await (const row of eventsAfter(kv, accountId, { after, limit: filtered ? SCAN_LIMIT : limit })) {
+  for await (const row of eventsAfter(kv, accountId, { after, limit: SCAN_LIMIT })) {
     if (fits(row.value, query)) {
       bytes += sizeBound(row.value.data);
       if (events.length > 0 && bytes > PAGE_BYTES) break;
@@ -154,5 +153,5 @@ async function scan(
 }
 
 function fits(event: LoggedEvent, { types, sessionId }: Pick<EventQuery, "types" | "sessionId">): boolean {
-  return (types === null || types.includes(event.event)) && (sessionId === null || sessionId === event.sessionId);
+  return (types ?? USUAL_EVENTS).includes(event.event) && (sessionId === null || sessionId === event.sessionId);
 }

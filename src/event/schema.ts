@@ -3,11 +3,15 @@
  * added; anything else would be a new version, announced in the changelog.
  */
 import { z } from "zod";
+import { PRESENCE_STATES } from "../whatsapp/notices.ts";
 import { INCOMING_TYPES } from "../whatsapp/connection.ts";
 import type {
   BulkFinishedData,
+  CallReceivedData,
   EventBody,
   EventName,
+  GroupParticipantsData,
+  GroupUpdatedData,
   MessageDeletedData,
   MessageEchoData,
   MessageEditedData,
@@ -16,6 +20,7 @@ import type {
   MessageSentData,
   MessageStatusData,
   PollVoteData,
+  PresenceUpdatedData,
   SessionConnectedData,
   SessionDisconnectedData,
   SessionPasskeyData,
@@ -119,6 +124,37 @@ const PollVote: z.ZodType<PollVoteData> = z.object({
   options: z.array(z.string()).readonly().describe("All that is chosen now; empty when the vote was taken back"),
 });
 
+const CallReceived: z.ZodType<CallReceivedData> = z.object({
+  callId: z.string().describe("The network's id of the call"),
+  chat: Chat,
+  number: Number,
+  video: z.boolean(),
+});
+
+const PresenceUpdated: z.ZodType<PresenceUpdatedData> = z.object({
+  chat: Chat,
+  number: Number,
+  state: z.enum(PRESENCE_STATES),
+});
+
+const GroupNow = z.object({
+  id: z.string().describe("Group JID"),
+  name: z.string().optional(),
+  description: z.string().optional(),
+  size: z.number().int().optional().describe("Number of participants"),
+  isAdmin: z.boolean().optional().describe("Whether the line is admin"),
+  createdAt: Time.optional(),
+  announce: z.boolean().optional(),
+  locked: z.boolean().optional(),
+  ephemeral: z.number().int().optional(),
+}).describe("The group as it is after the change; only its id where the network does not tell the line any more");
+const GroupUpdated: z.ZodType<GroupUpdatedData> = z.object({ group: GroupNow });
+const GroupParticipants: z.ZodType<GroupParticipantsData> = z.object({
+  group: GroupNow,
+  action: z.enum(["add", "remove", "promote", "demote", "leave"]),
+  participants: z.array(z.object({ id: z.string(), number: z.string().nullable() })).readonly(),
+});
+
 const SessionConnected: z.ZodType<SessionConnectedData> = z.object({
   phone: z.string().describe("Linked number, digits"),
 });
@@ -210,6 +246,22 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     version: 1,
     summary: "Beyond the specification: every message of a bulk was sent or has failed.",
     data: BulkFinished,
+  },
+  "call.received": { version: 1, summary: "Beyond the specification: somebody calls the line.", data: CallReceived },
+  "presence.updated": {
+    version: 1,
+    summary: "Beyond the specification: somebody came online, went, or types. Only where it is subscribed to by name.",
+    data: PresenceUpdated,
+  },
+  "group.updated": {
+    version: 1,
+    summary: "Beyond the specification: a group was made with the line in it, or its name or settings changed.",
+    data: GroupUpdated,
+  },
+  "group.participants": {
+    version: 1,
+    summary: "Beyond the specification: participants of a group came, went, or became admins or no admins.",
+    data: GroupParticipants,
   },
   "webhook.failing": {
     version: 1,

@@ -243,12 +243,13 @@ export class LineSession implements Service {
     };
   }
 
-  #incoming(): Pick<ConnectionEvents, "message" | "receipt"> {
+  #incoming(): Pick<ConnectionEvents, "message" | "receipt" | "notice"> {
     return {
       message: async (message) => {
         await this.#receiver.message(message);
         if (!message.fromMe) this.runner.heard(message);
       },
+      notice: (notice) => this.#receiver.notice(notice),
       receipt: async (receipt) => {
         if (await this.#receiver.receipt(receipt)) this.runner.wake();
       },

@@ -22,6 +22,9 @@ import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { untilStored } from "../store/retry.ts";
 import type { Incoming, IncomingChange, Receipt } from "../whatsapp/connection.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
+import type { Notice } from "../whatsapp/notices.ts";
+import type { Lookups } from "./lookups.ts";
+import { keepNotice } from "./notices.ts";
 import { makeSessionName } from "./line_row.ts";
 import { isNews, MAX_MESSAGE_AGE_MS, seenRow } from "./seen.ts";
 
@@ -30,6 +33,7 @@ export interface ReceiverDeps {
   runtime: Runtime;
   events: EventLog;
   media: MediaIngest;
+  lookups: Pick<Lookups, "forget">;
 }
 
 /** Files of one line that are fetched at a time. */
@@ -62,6 +66,18 @@ export class Receiver {
   receipt(receipt: Receipt): Promise<boolean> {
     return this.#untilStored(() =>
       keepReceipt({ ...this.#deps, sessionName: this.#sessionName }, this.#line.id, receipt)
+    );
+  }
+
+  /** Keeps what happened beside messages. Rejects only when the line stops before that. */
+  notice(notice: Notice): Promise<void> {
+    const { id: lineId } = this.#line;
+    if (notice.kind === "group" || notice.kind === "members") {
+      for (const about of ["groups", `group ${notice.chat}`]) this.#deps.lookups.forget(lineId, about);
+    }
+    const { kv, events, runtime: { clock } } = this.#deps;
+    return this.#untilStored(() =>
+      keepNotice({ kv, clock, events, sessionName: this.#sessionName }, this.#line, notice)
     );
   }
 

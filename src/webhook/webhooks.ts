@@ -3,7 +3,7 @@ import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
-import { EVENT_NAMES, type EventName } from "../event/event.ts";
+import { EVENT_NAMES, type EventName, USUAL_EVENTS } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import type { Runtime } from "../runtime.ts";
@@ -167,7 +167,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
         id: runtime.ids.next("whk"),
         accountId,
         url,
-        events: checkedEvents(subscribed ?? EVENT_NAMES),
+        events: checkedEvents(subscribed ?? USUAL_EVENTS),
         sessionId,
         active: true,
         switchedOff: null,

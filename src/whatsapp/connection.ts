@@ -6,6 +6,7 @@
  */
 import type { Chats, Contacts } from "./contacts.ts";
 import type { Groups } from "./groups.ts";
+import type { Notice } from "./notices.ts";
 
 /** Opens connections and keeps what links a line (credentials, signal keys) between them. */
 export interface Network {
@@ -70,6 +71,8 @@ export interface ConnectionEvents {
    */
   message(message: Incoming): Promise<void>;
   receipt(receipt: Receipt): Promise<void>;
+  /** What happens beside messages. As with `message`: what is not kept comes again, presence excepted. */
+  notice(notice: Notice): Promise<void>;
 }
 
 /** What a person has to do with the account's passkey before the link goes on. */

@@ -125,6 +125,7 @@ export class ApiWorld implements ApiStage {
       sessionName: makeSessionName(kv),
       files: media,
     });
+    const lookups = makeLookups(runtime);
     const delays = { minMs: 0, maxMs: 0 };
     const bell = testBell(runtime);
     const supervisor = this.#supervisor = new Supervisor({
@@ -141,6 +142,7 @@ export class ApiWorld implements ApiStage {
       events,
       media: { take: () => Promise.resolve(null) },
       seal,
+      lookups,
       network: this.network,
     });
     const safeFetch: SafeFetch = {
@@ -178,7 +180,7 @@ export class ApiWorld implements ApiStage {
       }),
       bulkView: makeBulkView({ kv, clock: runtime.clock, accounts: this.accounts }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
-      lookups: makeLookups(runtime),
+      lookups,
       unread: makeUnread({ kv, clock: runtime.clock }),
       media,
       serveMedia: makeServeMedia({ kv, media, links, runtime }),

@@ -1,4 +1,5 @@
 /** What a connection reported, in order, with promises in place of polling. */
+import type { Notice } from "../../src/whatsapp/notices.ts";
 import type {
   CloseReason,
   ConnectionEvents,
@@ -18,7 +19,8 @@ export type Reported =
   | { event: "open"; identity: OwnIdentity }
   | { event: "closed"; reason: CloseReason }
   | { event: "message"; message: Incoming }
-  | { event: "receipt"; receipt: Receipt };
+  | { event: "receipt"; receipt: Receipt }
+  | { event: "notice"; notice: Notice };
 
 export type ReportedAs<E extends Reported["event"]> = Extract<Reported, { event: E }>;
 
@@ -58,6 +60,10 @@ export class LineEvents implements ConnectionEvents {
   async message(message: Incoming): Promise<void> {
     this.#add({ event: "message", message });
     await this.onMessage(message);
+  }
+  notice(notice: Notice): Promise<void> {
+    this.#add({ event: "notice", notice });
+    return Promise.resolve();
   }
   receipt(receipt: Receipt): Promise<void> {
     this.#add({ event: "receipt", receipt });

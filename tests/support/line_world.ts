@@ -107,6 +107,7 @@ export class World {
       seal: SEAL,
       network: this.network,
       media: this.media,
+      lookups: { forget: () => {} },
       delays: () => Promise.resolve(this.delays),
     });
     const caller = { account: { id: ACCOUNT }, plan: this.#plan } as Caller;

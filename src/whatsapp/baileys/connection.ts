@@ -49,7 +49,8 @@ import { incomingMedia } from "./incoming/media.ts";
 import { type Journal, makeJournal } from "./incoming/journal.ts";
 import type { MediaHost } from "./media_host.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
-import { makePhoneOf } from "./incoming/numbers.ts";
+import { makePhoneOf, type PhoneOf } from "./incoming/numbers.ts";
+import { takeNotices } from "./incoming/notices.ts";
 import { makePolls, type Polls } from "./incoming/polls.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
@@ -251,7 +252,9 @@ export function connectLine(
     socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
     socket.ws.on("frame", vitals.frame);
     const polls = makePolls({ kv, seal, lineId, sent, runtime });
-    inbox = openInbox({ socket, auth, groups, mediaHost }, { journal, polls });
+    const askPhone = makePhoneOf({ socket, groups, runtime: { clock, log } });
+    const phoneOf: PhoneOf = (lid, chat) => cause.own(() => askPhone(lid, chat));
+    inbox = openInbox({ socket, auth, mediaHost }, { journal, polls, phoneOf });
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
@@ -268,6 +271,17 @@ export function connectLine(
       contacts: makeContacts(parts),
       chats: makeChats(parts),
     };
+    takeNotices({
+      socket,
+      phoneOf,
+      async groupNow(id) {
+        const { participants: _, ...group } = await cause.own(() => talk.groups.get(id));
+        return group;
+      },
+      receive: (notice) => over ? Promise.reject(new Error("the connection has ended")) : events.notice(notice),
+      changed: groups.forget,
+      runtime: { log },
+    });
     live = { socket, auth, sender, recipients, groups, talk, pairing, standing, version };
     listen(live, journal);
     // A login that does not come to its end; whoever still has to link takes the time that the refs give.
@@ -275,11 +289,10 @@ export function connectLine(
   }
 
   function openInbox(
-    { socket, auth, groups, mediaHost }: Pick<Live, "socket" | "auth" | "groups"> & Pick<Way, "mediaHost">,
-    { journal, polls }: { journal: Journal; polls: Polls },
+    { socket, auth, mediaHost }: Pick<Live, "socket" | "auth"> & Pick<Way, "mediaHost">,
+    { journal, polls, phoneOf }: { journal: Journal; polls: Polls; phoneOf: PhoneOf },
   ): Inbox {
     const source = { host: mediaHost, runtime, socket: () => loggedIn ? socket : null };
-    const phoneOf = makePhoneOf({ socket, groups, runtime: { clock, log } });
     return makeInbox({
       journal,
       runtime: { clock, log },
@@ -293,7 +306,7 @@ export function connectLine(
         },
         polls,
         // The message is in the journal by now.
-        phoneOf: (lid, chat) => cause.own(() => phoneOf(lid, chat)),
+        phoneOf,
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
       },
     });
@@ -328,7 +341,7 @@ export function connectLine(
   }
 
   function listen(live: Live, journal: Journal): void {
-    const { socket, auth, groups } = live;
+    const { socket, auth } = live;
     const { ws, ev } = socket;
     takeFramesInTurn(ws, cause.frame, (error) => {
       log.warn({ error: error instanceof Error ? error.name : "unknown" }, "what the network sent could not be read");
@@ -339,7 +352,6 @@ export function connectLine(
       takeInTurn(stanza);
     });
     ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(live, stanza));
-    ws.on("CB:notification,type:w:gp2", ({ attrs }: BinaryNode) => attrs.from && groups.forget(attrs.from));
     ev.on("creds.update", ({ me }) => {
       // The library tells a new name by a presence that also says "available".
       if (loggedIn && me?.name) stayUnavailable(live);

@@ -30,6 +30,18 @@ const TABLE: [event: string, data: Record<string, unknown>, line: string][] = [
     { messageId: null, networkId: "3A", chat: "1@g.us", number: "49", options: [] },
     "3A: nothing any more",
   ],
+  ["call.received", { callId: "C", chat: "1@lid", number: null, video: true }, "video call from 1@lid"],
+  ["presence.updated", { chat: "49@lid", number: "49", state: "typing" }, "49 in 49@lid: typing"],
+  ["group.updated", { group: { id: "1@g.us", name: "Team" } }, "1@g.us, Team"],
+  [
+    "group.participants",
+    {
+      group: { id: "1@g.us" },
+      action: "add",
+      participants: [{ id: "1@lid", number: null }, { id: "2@lid", number: "49" }],
+    },
+    "add in 1@g.us: 1@lid, 49",
+  ],
   ["session.connected", { phone: "49" }, "as 49"],
   ["session.disconnected", { status: "logged_out", reason: "The link is gone." }, "logged_out: The link is gone."],
   ["session.qr", { qr: "data:image/png;base64,AA==" }, "a new QR to scan"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { Problem } from "../../../src/errors.ts";
-import { EVENT_NAMES, type LoggedEvent } from "../../../src/event/event.ts";
+import { type LoggedEvent, USUAL_EVENTS } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import type { Kv } from "../../../src/store/kv.ts";
@@ -39,7 +39,7 @@ const problem = (code: Problem["code"], path?: string) => (error: unknown) =>
 
 Deno.test("a new webhook subscribes to all events when none are named, and shows its secret once", async () => {
   await using s = await stage();
-  assert.deepEqual(s.webhook.events, EVENT_NAMES);
+  assert.deepEqual(s.webhook.events, USUAL_EVENTS);
   assert.match(s.secret, /^whsec_/);
   const [listed] = await s.webhooks.list(ACCOUNT);
   assert.deepEqual(listed, s.webhook);

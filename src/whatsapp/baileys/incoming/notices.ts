@@ -1,0 +1,150 @@
+/**
+ * Calls, changes of groups and presence. The network is told that a call or a change was received only when the receiver
+ * has kept it (promise 4): the library would say so at once, so it does not get to see them.
+ */
+import {
+  areJidsSameUser,
+  type BinaryNode,
+  getAllBinaryNodeChildren,
+  getBinaryNodeChild,
+  getBinaryNodeChildren,
+  isJidGroup,
+  isLidUser,
+  jidNormalizedUser,
+  type WASocket,
+} from "@whiskeysockets/baileys";
+import { KeyedQueue } from "../../../base/keyed_queue.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { GroupNow, MembersChange, Notice, PresenceState } from "../../notices.ts";
+import { memberOf, numberIn } from "../chats/members.ts";
+import { withhold } from "../repairs/withhold.ts";
+import type { PhoneOf } from "./numbers.ts";
+
+const MEMBER_CHANGES: ReadonlySet<string> = new Set(["add", "remove", "promote", "demote", "leave"]);
+const SETTINGS = new Set([
+  "create",
+  "subject",
+  "description",
+  "announcement",
+  "not_announcement",
+  "locked",
+  "unlocked",
+  "ephemeral",
+  "not_ephemeral",
+  "membership_approval_mode",
+]);
+
+export interface NoticesOptions {
+  socket: Pick<WASocket, "ws" | "sendMessageAck">;
+  /** The group as the network has it now. Throws where it does not tell. */
+  groupNow: (id: string) => Promise<GroupNow>;
+  phoneOf: PhoneOf;
+  receive: (notice: Notice) => Promise<void>;
+  /** A change of a group, before anything else is done about it. */
+  changed: (group: string) => void;
+  runtime: Pick<Runtime, "log">;
+}
+
+export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runtime }: NoticesOptions): void {
+  const { ws } = socket;
+  const chats = new KeyedQueue();
+
+  /** Keeps what a stanza says, then acknowledges it. One that is not kept comes again with the next login. */
+  function take(stanza: BinaryNode, noticesOf: (stanza: BinaryNode) => Promise<Notice[]>): void {
+    chats.add(stanza.attrs.from ?? "", async () => {
+      for (const notice of await noticesOf(stanza)) await receive(notice);
+      await socket.sendMessageAck(stanza);
+    }).catch((error) => {
+      runtime.log.warn(
+        { tag: stanza.tag, error: error instanceof Error ? error.name : "unknown" },
+        "a notice was not kept",
+      );
+    });
+  }
+
+  async function numberOf(jid: string, chat: string, phone?: string): Promise<string | null> {
+    return numberIn(jid, phone) ?? (isLidUser(jid) ? numberIn(await phoneOf(jidNormalizedUser(jid), chat)) : null);
+  }
+
+  async function callOf({ attrs, content }: BinaryNode): Promise<Notice[]> {
+    const [offer] = Array.isArray(content) ? content : [];
+    const { from = "" } = attrs;
+    const { "call-id": callId, "call-creator": creator = from, caller_pn: phone, "group-jid": group } = offer!.attrs;
+    const chat = jidNormalizedUser(group ?? from);
+    const number = await numberOf(jidNormalizedUser(creator), chat, phone);
+    return [{ kind: "call", id: `call ${callId}`, chat, callId: callId!, number, video: hasVideo(offer!) }];
+  }
+
+  async function groupOf(id: string): Promise<GroupNow> {
+    return await groupNow(id).catch(() => ({ id }));
+  }
+
+  async function changesOf({ attrs, content }: BinaryNode): Promise<Notice[]> {
+    const chat = attrs.from!;
+    const notices: Notice[] = [];
+    for (const [index, change] of (Array.isArray(content) ? content : []).entries()) {
+      const id = `group ${attrs.id} ${index}`;
+      if (SETTINGS.has(change.tag)) notices.push({ kind: "group", id, chat, group: await groupOf(chat) });
+      if (!MEMBER_CHANGES.has(change.tag)) continue;
+      const nodes = getBinaryNodeChildren(change, "participant");
+      const participants = await Promise.all(nodes.map(async (node) => {
+        const member = memberOf(node);
+        return { ...member, number: member.number ?? await numberOf(member.id, chat) };
+      }));
+      const action = actionOf(change.tag as MembersChange, participants, attrs);
+      notices.push({ kind: "members", id, chat, group: await groupOf(chat), action, participants });
+    }
+    return notices;
+  }
+
+  async function showPresence(stanza: BinaryNode): Promise<void> {
+    const { from = "", participant = from } = stanza.attrs;
+    const state = stateOf(stanza);
+    const chat = jidNormalizedUser(from);
+    const number = await numberOf(jidNormalizedUser(participant), chat);
+    if (state) await receive({ kind: "presence", id: null, chat, number, state });
+  }
+
+  withhold(ws, "CB:call", (stanza) => {
+    const [offer] = getAllBinaryNodeChildren(stanza);
+    const isOffer = (offer?.tag === "offer" || offer?.tag === "offer_notice") && offer.attrs["call-id"] !== undefined;
+    if (isOffer) take(stanza, callOf);
+    return isOffer;
+  });
+  withhold(ws, "CB:notification", (stanza) => {
+    const isOurs = stanza.attrs.type === "w:gp2" && isJidGroup(stanza.attrs.from) === true;
+    if (isOurs) {
+      changed(stanza.attrs.from!);
+      take(stanza, changesOf);
+    }
+    return isOurs;
+  });
+  for (const tag of ["presence", "chatstate"]) {
+    // Nobody is told that it came, and it does not come again.
+    ws.on(`CB:${tag}`, (stanza: BinaryNode) => void showPresence(stanza).catch(() => {}));
+  }
+}
+
+function hasVideo(offer: BinaryNode): boolean {
+  return getBinaryNodeChild(offer, "video") !== undefined || offer.attrs.media === "video";
+}
+
+/** Whoever removes nobody but themselves has left. */
+function actionOf(
+  tag: MembersChange,
+  participants: readonly { id: string; number: string | null }[],
+  { participant, participant_pn }: Record<string, string>,
+): MembersChange {
+  const [only] = participants;
+  const isActor = (jid: string | undefined) => jid !== undefined && areJidsSameUser(jid, only!.id);
+  const left = tag === "remove" && participants.length === 1 && (isActor(participant) || isActor(participant_pn));
+  return left ? "leave" : tag;
+}
+
+function stateOf({ tag, attrs, content }: BinaryNode): PresenceState | null {
+  if (tag === "presence") return attrs.type === "unavailable" ? "offline" : "online";
+  const [state] = Array.isArray(content) ? content : [];
+  if (state?.tag === "paused") return "paused";
+  if (state?.tag !== "composing") return null;
+  return state.attrs.media === "audio" ? "recording" : "typing";
+}
