@@ -1,0 +1,105 @@
+/**
+ * Big groups: what a group of 1,000 takes against one of 10, by the API of a whole gateway on the simulated network. The
+ * network answers at once, so the ratios are of the gateway's own work and of what it has to ask.
+ */
+import { type Client, httpClient, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { startChild } from "./child.ts";
+import { makeLinkedFolder } from "./linked_folder.ts";
+import type { Bench, Result } from "./measure.ts";
+import type { NetworkReady } from "./network.ts";
+
+const SMALL = 10;
+const BIG = 1_000;
+const ADDED = 50;
+const PHONES_AT_ONCE = 25;
+const PATIENCE_MS = 120_000;
+
+const STEPS = ["create", "list", "look at", `add ${ADDED}`, "first send, mention of all", "next send, mention of all"];
+
+export const groups: Bench = {
+  name: "groups",
+  about: `a group of ${BIG} against one of ${SMALL}: create, list, add ${ADDED}, send with a mention of all`,
+  async run({ rounds, report }) {
+    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
+    const network = await startChild<NetworkReady>("./network.ts", null);
+    try {
+      const control = httpClient(network.ready.controlUrl);
+      const measured: { small: number[]; big: number[] }[] = [];
+      await makeLinkedFolder(network, {
+        root,
+        options: {
+          accounts: 1,
+          lines: rounds,
+          async prepare(api, { sessionIds }) {
+            const people = await newPhones(control, BIG + ADDED);
+            report(`${people.length} phones`);
+            for (const [i, sessionId] of sessionIds.entries()) {
+              const small = await measure(api, { sessionId, people, size: SMALL });
+              const big = await measure(api, { sessionId, people, size: BIG });
+              measured.push({ small, big });
+              report(
+                `round ${i + 1}: ${STEPS.map((step, k) => `${step} ${ms(small[k]!)} and ${ms(big[k]!)}`).join("; ")}`,
+              );
+            }
+          },
+        },
+      });
+      return STEPS.map((step, k): Result => ({
+        name: `${step}: time with ${BIG} to time with ${SMALL}`,
+        ratios: measured.map(({ small, big }) => big[k]! / small[k]!),
+        goal: null,
+        detail: `${ms(measured[0]!.small[k]!)} and ${ms(measured[0]!.big[k]!)} in the first round`,
+      }));
+    } finally {
+      await network.stop();
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+};
+
+async function newPhones(control: Client, count: number): Promise<string[]> {
+  const numbers = Array.from({ length: count }, (_, i) => String(4916000000000 + i));
+  for (let from = 0; from < count; from += PHONES_AT_ONCE) {
+    const some = numbers.slice(from, from + PHONES_AT_ONCE);
+    await Promise.all(some.map((number) => control.call("POST", "/phones", { number })));
+  }
+  return numbers;
+}
+
+/** Milliseconds that each step takes, on a line that has asked nobody for anything yet but for the smaller group. */
+async function measure(
+  api: Client,
+  { sessionId, people, size }: { sessionId: string; people: readonly string[]; size: number },
+): Promise<number[]> {
+  const path = `/sessions/${sessionId}/groups`;
+  const times: number[] = [];
+  async function timed<T>(work: () => Promise<T>): Promise<T> {
+    const begun = performance.now();
+    const done = await work();
+    times.push(performance.now() - begun);
+    return done;
+  }
+  const participants = people.slice(0, size - 1);
+  const { data: group } = await timed(() => api.call("POST", path, { name: `${size}`, participants }));
+  await timed(() => api.call("GET", path));
+  await timed(() => api.call("GET", `${path}/${group.id}`));
+  const added = { action: "add", participants: people.slice(-ADDED) };
+  await timed(() => api.call("POST", `${path}/${group.id}/participants`, added));
+  for (const text of ["first", "next"]) {
+    await timed(async () => {
+      const body = { sessionId, to: group.id, text, mentions: "all" };
+      const { messageId } = await api.call("POST", "/messages/send/text", body);
+      await until(systemClock, async () => {
+        const { status } = await api.call("GET", `/messages/${messageId}/status`);
+        if (status === "failed") throw new Error("the message failed");
+        return status === "sent" || null;
+      }, { what: "the message to be sent", timeoutMs: PATIENCE_MS });
+    });
+  }
+  return times;
+}
+
+function ms(time: number): string {
+  return `${Math.round(time)} ms`;
+}
