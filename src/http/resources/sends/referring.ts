@@ -21,7 +21,7 @@ const sendReaction = route({
   body: z.strictObject({
     sessionId,
     messageId: MessageReference,
-    emoji: Emoji.openapi({ description: "One emoji; an empty string takes the reaction back", example: "👍" }),
+    emoji: Emoji.meta({ description: "One emoji; an empty string takes the reaction back", example: "👍" }),
     ...options,
   }).openapi("ReactionMessage"),
 });
