@@ -1,6 +1,9 @@
 /** What happens beside messages: votes, calls, presence and groups, as a client hears of them; kept through `kill -9`. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
+import type { Account } from "../../src/sandbox/world/directory.ts";
+import type { MemberAction } from "../../src/sandbox/world/group_changes.ts";
+import { element } from "../../src/sandbox/world/stanza.ts";
 import { onStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";
 
@@ -47,16 +50,20 @@ onStage("a call rings as an event, and so does what changed in groups while the 
   assert.deepEqual(group, { id, name: "Team", description: "", size: 2, isAdmin: false, ...settings });
 
   await stage.gateway.kill();
-  const change = (action: string, ...participants: string[]) =>
-    stage.control.call("POST", `/groups/${id}/participants`, { action, participants });
-  await change("add", ANA);
-  await stage.control.call("PATCH", `/groups/${id}`, { subject: "Crew" });
-  await change("promote", ANA);
-  await change("leave", ANA);
+  const { directory, groups, groupChanges } = stage.network.switchboard;
+  const [ana, own] = [directory.account(ANA)!, directory.account(LINE)!];
+  const team = groups.get(id)!;
+  const change = (action: MemberAction, account: Account) =>
+    assert.deepEqual(groupChanges.change(team, team.creator, action, [account]), [{ account }]);
+  change("add", ana);
+  const named = element("subject", { subject: "Crew" });
+  assert.equal(groupChanges.set(team, team.creator, { subject: "Crew" }, named), true);
+  change("promote", ana);
+  groupChanges.leave(team, ana);
   await stage.control.call("POST", `/phones/${BEN}/call`, { to: LINE });
   await stage.gateway.start();
   await stage.sessionStatus(line, "connected");
-  await change("remove", LINE);
+  change("remove", own);
   await client.event("the removal", ({ data }) => data.action === "remove");
   const told = (await stage.events(line)).filter(({ event }: Json) =>
     event.startsWith("group.") || event === "call.received"

@@ -339,6 +339,65 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     }
   });
 
+  test("a group is made, changed and left; each member has a result", async (scene) => {
+    const { connection } = await scene.login();
+    const { groups } = connection;
+    const stranger = "5511999999999";
+    const { group, results } = await groups.create("Team", [FRIEND, stranger]);
+    assert.deepEqual([group.name, group.size, group.isAdmin], ["Team", 2, true]);
+    assert.deepEqual(group.participants.map(({ number }) => number).sort(), [OWNER, FRIEND].sort());
+    assert.deepEqual(results.map(({ number, error }) => [number, error?.code ?? null]), [
+      [FRIEND, null],
+      [stranger, "number_not_registered"],
+    ]);
+    await groups.change(group.id, { description: "first" });
+    await groups.change(group.id, {
+      name: "Crew",
+      description: "second",
+      announce: true,
+      locked: true,
+      ephemeral: 86_400,
+    });
+    const { name, description, announce, locked, ephemeral } = await groups.get(group.id);
+    assert.deepEqual([name, description, announce, locked, ephemeral], ["Crew", "second", true, true, 86_400]);
+    const [again] = await groups.changeMembers(group.id, "add", [scene.friend.lid]);
+    assert.deepEqual([again!.number, again!.error?.code], [scene.friend.lid, "already_participant"]);
+    const invite = await groups.invite(group.id);
+    assert.notEqual(await groups.renewInvite(group.id), invite);
+    await groups.leave(group.id);
+    await assert.rejects(groups.get(group.id), (error) => error instanceof NetworkRefusal && error.code === 403);
+    await assert.rejects(groups.get("12345678@g.us"), (error) => error instanceof NetworkRefusal && error.code === 404);
+  });
+
+  test("people are looked up, blocked and told what the line does; privacy hides, it does not fail", async (scene) => {
+    const { connection } = await scene.login();
+    const { contacts, chats } = connection;
+    const { exists, lid, about, pictureUrl, business } = await contacts.card(FRIEND);
+    assert.deepEqual([exists, lid, about, pictureUrl, business], [true, scene.friend.lid, null, null, null]);
+    await contacts.block(FRIEND);
+    assert.deepEqual(await contacts.blocklist(), [{ jid: scene.friend.lid, number: FRIEND }]);
+    await contacts.unblock(FRIEND);
+    assert.deepEqual(await contacts.blocklist(), []);
+    await contacts.changeProfile({ name: "Shop", about: "open" });
+    assert.deepEqual(await contacts.profile(), { name: "Shop", about: "open", pictureUrl: null });
+    await chats.show(scene.friend.jid, "recording");
+    await scene.eventually(() => scene.friend.chatStates().some(({ state }) => state === "recording"));
+    assert.deepEqual((await chats.namesOf(scene.friend.jid)).sort(), [scene.friend.jid, scene.friend.lid].sort());
+  });
+
+  test("a call is reported once, again when it was not kept, and a closed line refuses what it is asked", async (scene) => {
+    const { connection, events } = await scene.login();
+    events.onNotice = () => Promise.reject(new Error("not kept"));
+    scene.friend.call(OWNER, { video: false });
+    const { notice } = await events.until("notice");
+    await connection.close();
+    const again = scene.open();
+    assert.deepEqual((await again.events.until("notice")).notice, notice);
+    await again.connection.close();
+    for (const work of [() => again.connection.groups.list(), () => again.connection.contacts.blocklist()]) {
+      await assert.rejects(work, NetworkRefusal);
+    }
+  });
   test("the number of a group's member who hides it is known from the list of members", async (scene) => {
     const { switchboard } = scene.simulated;
     const participants = [OWNER, FRIEND].map((number) => switchboard.directory.account(number)!);

@@ -31,6 +31,8 @@ export class LineEvents implements ConnectionEvents {
   readonly all: Reported[] = [];
   /** Decides what becomes of a message; the default takes it. */
   onMessage: (message: Incoming) => Promise<void> = () => Promise.resolve();
+  /** The same for what happens beside messages. */
+  onNotice: (notice: Notice) => Promise<void> = () => Promise.resolve();
   /** Called with each QR text, as a phone's owner would look at the screen. */
   onQr: (text: string) => void = () => {};
   #watchers = new Set<() => void>();
@@ -61,9 +63,9 @@ export class LineEvents implements ConnectionEvents {
     this.#add({ event: "message", message });
     await this.onMessage(message);
   }
-  notice(notice: Notice): Promise<void> {
+  async notice(notice: Notice): Promise<void> {
     this.#add({ event: "notice", notice });
-    return Promise.resolve();
+    await this.onNotice(notice);
   }
   receipt(receipt: Receipt): Promise<void> {
     this.#add({ event: "receipt", receipt });
