@@ -147,7 +147,7 @@ const SCHEMAS = {
   },
 } satisfies Record<string, Setting>;
 
-export type SettingName = keyof typeof SCHEMAS;
+type SettingName = keyof typeof SCHEMAS;
 export type SettingValues = Partial<Record<SettingName | "PORT", string>>;
 
 /** Every setting with its flag, for the command line. */

@@ -41,7 +41,7 @@ export interface FieldError {
   message: string;
 }
 
-export interface ProblemExtras {
+interface ProblemExtras {
   /** Field errors, for `validation_failed`. */
   errors?: FieldError[];
   /** Seconds after which trying again makes sense; rendered as the header `Retry-After`. */

@@ -23,7 +23,7 @@ export interface Random {
 export type IdPrefix = "acc" | "ses" | "msg" | "job" | "blk" | "whk" | "dlv" | "med" | "req" | "key" | "usr" | "aud";
 
 /** Ids. `next` sorts by creation time within one process. */
-export interface Ids {
+interface Ids {
   next(prefix: IdPrefix): string;
   /** A message id as WhatsApp Web makes them: "3EB0" and 18 upper-case hex digits. */
   network(): string;

@@ -20,7 +20,7 @@ export const SCOPES = ["send", "read", "manage"] as const satisfies readonly Sco
 
 export type AccountKey = Omit<KeyRecord, "accountId" | "keyHash"> & { lastUsedAt: number | null };
 
-export type NewKey = Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "allowedDomains">;
+type NewKey = Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "allowedDomains">;
 
 export interface AccountKeys {
   /** Oldest first. */

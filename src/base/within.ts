@@ -29,7 +29,7 @@ export async function settledWithin(clock: Clock, limitMs: number, promise: Prom
 }
 
 /** A time limit on work of several stages. */
-export interface TimeLimit extends Disposable {
+interface TimeLimit extends Disposable {
   /** Aborts when time is up, its reason then a `TimeoutError`, or with the signal that the limit was made with. */
   readonly signal: AbortSignal;
   /** Whether it aborted because time is up. */

@@ -10,7 +10,7 @@ import type { Clock } from "../runtime.ts";
 import { type Client, type Json, until } from "./client.ts";
 import { Exit, print } from "./output.ts";
 
-export interface DemoStage {
+interface DemoStage {
   clock: Clock;
   api: Client;
   control: Client;

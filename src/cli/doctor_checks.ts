@@ -9,7 +9,7 @@ import { type Clock, systemClock, systemRuntime } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import { localUrl } from "./settings.ts";
 
-export interface Finding {
+interface Finding {
   check: string;
   ok: boolean;
   detail: string;

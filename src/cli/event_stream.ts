@@ -6,7 +6,7 @@ import { Exit } from "./output.ts";
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 
-export interface FollowOptions {
+interface FollowOptions {
   clock: Clock;
   /** `http://HOST:PORT/v1`. */
   baseUrl: string;

@@ -33,7 +33,7 @@ export function pathsOf(dataDir: string): DataPaths {
   return { store: join(dataDir, "paloma.db"), media: join(dataDir, "media") };
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   runtime: Runtime;
   engine: Pick<FileEngine, "open">;
   /** Every step since version 1, in order. */

@@ -15,7 +15,7 @@ export interface Migration {
   run(kv: Kv): Promise<void>;
 }
 
-export interface MigrateOptions {
+interface MigrateOptions {
   runtime: Pick<Runtime, "log">;
   /** Every step since version 1, in order. */
   migrations: readonly Migration[];

@@ -7,7 +7,7 @@ import type { Random } from "../runtime.ts";
 const FILE = "secret.key";
 const KEY_BYTES = 32;
 
-export interface SecretKeyOptions {
+interface SecretKeyOptions {
   random: Random;
   /** Path of the data that is sealed with the key: where it exists, the key must exist too. */
   sealed: string;

@@ -1,5 +1,5 @@
 /** What kept a request to an address that a user named from working. */
-export type EgressErrorCode =
+type EgressErrorCode =
   | "forbidden_url"
   | "forbidden_address"
   | "unresolved"

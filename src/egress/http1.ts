@@ -10,7 +10,7 @@ export interface ByteConnection {
   close(): void;
 }
 
-export interface PlainRequest {
+interface PlainRequest {
   method: string;
   /** Path and query. */
   target: string;

@@ -129,7 +129,7 @@ export interface PresenceUpdatedData {
 }
 
 /** A group as it is after the change; only its id where the network does not tell the line any more. */
-export type GroupData = { id: string; createdAt?: string } & Partial<Omit<Group, "createdAt"> & GroupSettings>;
+type GroupData = { id: string; createdAt?: string } & Partial<Omit<Group, "createdAt"> & GroupSettings>;
 
 export interface GroupUpdatedData {
   group: GroupData;

@@ -197,7 +197,7 @@ const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
 
 const WebhookTest: z.ZodType<WebhookTestData> = z.object({ webhookId: z.string(), at: Time });
 
-export interface EventSchema<Name extends EventName> {
+interface EventSchema<Name extends EventName> {
   version: number;
   /** When it is emitted, one sentence. */
   summary: string;

@@ -10,7 +10,7 @@ const EVENT_KEEP_COUNT = 500_000;
 /** Events removed in one commit. */
 const BATCH = 200;
 
-export interface SweepEventsOptions {
+interface SweepEventsOptions {
   /** Ends the sweep between two commits. */
   signal?: AbortSignal;
   /** How long events are kept. */

@@ -47,7 +47,7 @@ const WATCH_EVERY_MS = 20;
 /** What a process of ours needs to find its code; no setting and no secret of the gateway's. */
 const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
-export interface InspectOptions {
+interface InspectOptions {
   /** Ends the inspection; it then resolves to nothing. */
   signal: AbortSignal;
 }
@@ -58,7 +58,7 @@ export interface InspectOptions {
  */
 export type Inspect = (file: UntrustedFile | Uint8Array, options: InspectOptions) => Promise<FileFacts>;
 
-export interface InspectorOptions {
+interface InspectorOptions {
   clock: Clock;
   /** Smaller ones for tests. */
   bounds?: { runMs: number; memoryBytes: number };
@@ -117,7 +117,7 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
 }
 
 /** Whether such a file is worth a look. */
-export function tellsAnything({ kind, mimetype, size }: UntrustedFile): boolean {
+function tellsAnything({ kind, mimetype, size }: UntrustedFile): boolean {
   return kind !== "document" || (mimetype === "application/pdf" && size <= PDF_BYTES);
 }
 

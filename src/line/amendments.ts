@@ -26,7 +26,7 @@ export interface Amendments {
   revoke(accountId: string, messageId: string): Promise<Message>;
 }
 
-export interface AmendmentsDeps {
+interface AmendmentsDeps {
   kv: Kv;
   runtime: Runtime;
   recorder: Pick<Recorder, "cancelled">;

@@ -11,7 +11,7 @@ import { lineKeys } from "./rows.ts";
 /** Rows before a bulk that are counted: further ahead an estimate helps nobody. */
 const COUNTED_AHEAD = 10_000;
 
-export interface BulkProgress {
+interface BulkProgress {
   bulk: Bulk;
   queued: number;
   sent: number;

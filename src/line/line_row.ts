@@ -19,13 +19,13 @@ export function makeSessionName(kv: Kv): (lineId: string) => Promise<string> {
   return async (lineId) => (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
 }
 
-export interface LineRowDeps {
+interface LineRowDeps {
   kv: Kv;
   events: EventLog;
   runtime: Runtime;
 }
 
-export interface LineRowOptions {
+interface LineRowOptions {
   lineId: string;
   /** Ends the patience with a store in trouble. */
   signal: AbortSignal;

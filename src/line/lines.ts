@@ -72,7 +72,7 @@ export interface Lines {
   connection(accountId: string, lineId: string): Promise<Connection>;
 }
 
-export interface LineHealth {
+interface LineHealth {
   /** Null while there is no connection. */
   connection: ConnectionHealth | null;
   /** Unix ms; null while it is not logged in. */
@@ -81,7 +81,7 @@ export interface LineHealth {
   queue: { waiting: number; oldestSeconds: number };
 }
 
-export interface NewLineOptions {
+interface NewLineOptions {
   name: string;
   pairingPhone: string | null;
   /** `socks5://user:password@host:port`, `http://…`, `https://…`; none if left out. */
@@ -91,13 +91,13 @@ export interface NewLineOptions {
 }
 
 /** How far linking is: the spec's "Session QR / pairing result". */
-export interface Linking {
+interface Linking {
   status: LineStatus;
   qr: string | null;
   pairingCode: string | null;
 }
 
-export interface LinesDeps {
+interface LinesDeps {
   kv: Kv;
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;

@@ -13,7 +13,7 @@ const LINES_KEPT = 10_000;
 /** All answers together, in characters of JSON. */
 const KEPT_CHARACTERS = 16_000_000;
 
-export interface Question<T> {
+interface Question<T> {
   lineId: string;
   /** What is asked, `group 1@g.us`; answers are forgotten by the beginning of it. */
   about: string;

@@ -6,7 +6,7 @@ import { Change, type Kv } from "../store/kv.ts";
 import type { GroupNow, Notice } from "../whatsapp/notices.ts";
 import { lineKeys } from "./rows.ts";
 
-export interface NoticeDeps {
+interface NoticeDeps {
   kv: Kv;
   clock: Clock;
   events: EventLog;

@@ -190,9 +190,9 @@ const UNPREPARED: MessageError = {
   message: "The gateway ended again and again while it was preparing the file.",
 };
 
-export type Unanswered = Extract<SendOutcome, { kind: "unknown" }>;
+type Unanswered = Extract<SendOutcome, { kind: "unknown" }>;
 
-export interface Question {
+interface Question {
   messageId: string;
   /** How long the connection may take, milliseconds. */
   limitMs: number;

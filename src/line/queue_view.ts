@@ -9,9 +9,9 @@ import type { Kv } from "../store/kv.ts";
 import { delaysOf, nextDeparture } from "./pacing.ts";
 
 /** What a message waits for beside its turn, and until when (Unix ms; null: until somebody lets it go on). */
-export type WaitsFor = { kind: "schedule"; until: number } | { kind: "paused"; until: null };
+type WaitsFor = { kind: "schedule"; until: number } | { kind: "paused"; until: null };
 
-export interface QueuedMessage {
+interface QueuedMessage {
   /** Without its content: a thousand long texts would take 100 MB. */
   message: Pick<Message, "id" | "to" | "status" | "priority" | "sendAt">;
   /** From 1: the one that leaves next, or is on its way. */

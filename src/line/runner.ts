@@ -30,14 +30,14 @@ export interface RunnerDeps extends PreparationDeps {
   delays(accountId: string): Promise<Delays>;
 }
 
-export interface RunnerLine {
+interface RunnerLine {
   lineId: string;
   /** Called when the connection left a message without an answer: it may be dead without knowing it. */
   suspect(connection: Connection): void;
 }
 
 /** What the line's connection allows now. */
-export type Flow =
+type Flow =
   | { kind: "open"; connection: Connection }
   /** Offline or paused: messages wait and burn no attempt (promise 2). */
   | { kind: "waiting" }

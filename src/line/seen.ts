@@ -44,7 +44,7 @@ export function isNews({ undecryptable }: Pick<Incoming, "undecryptable">, { val
  * One turn of removing the rows of messages that are too old to come again: resolves to how many. There is one for every
  * message of a month, so each turn looks at the next stretch of them: nothing depends on when such a row goes.
  */
-export type SweepSeen = (now: number, signal?: AbortSignal) => Promise<number>;
+type SweepSeen = (now: number, signal?: AbortSignal) => Promise<number>;
 
 export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?: number } = {}): SweepSeen {
   /** Where the next turn begins; null: at the beginning. */

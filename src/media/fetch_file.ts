@@ -13,13 +13,13 @@ const MAX_REDIRECTS = 5;
 /** Of servers that may answer otherwise in a while. */
 const PASSING_STATUSES = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-export interface FetchedFile {
+interface FetchedFile {
   file: { fileId: string; size: number; sha256: string };
   filename: string;
   mimetype: string;
 }
 
-export interface FetchFileOptions {
+interface FetchFileOptions {
   /** Where the address stood in the request: the path of a validation error. */
   path?: string;
   signal?: AbortSignal;
@@ -30,7 +30,7 @@ export interface FetchFileOptions {
  * it. Throws Problem validation_failed when the address may not be called or does not give a file (with the EgressError as
  * its cause, where there is one), payload_too_large.
  */
-export type FetchFile = (url: string, options?: FetchFileOptions) => Promise<FetchedFile>;
+type FetchFile = (url: string, options?: FetchFileOptions) => Promise<FetchedFile>;
 
 export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; media: MediaStore }): FetchFile {
   return async (url, { path = "fileUrl", signal } = {}) => {

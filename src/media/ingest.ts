@@ -33,7 +33,7 @@ export const DOWNLOAD_TIMEOUT_MS = 120_000;
 /** Pauses between tries, where the network and not the file is the trouble. */
 const RETRY_PAUSES_MS = [1_000, 4_000];
 
-export interface MediaIngestContext {
+interface MediaIngestContext {
   media: MediaStore;
   links: MediaLinks;
   runtime: Runtime;

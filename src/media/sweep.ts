@@ -14,13 +14,13 @@ const EXPECTED_AGE_MS = 24 * 3_600_000;
 const AT_ONCE = 100;
 const TURN = 10_000;
 
-export interface SweepMediaContext {
+interface SweepMediaContext {
   kv: Kv;
   media: DiskMediaStore;
   runtime: Runtime;
 }
 
-export interface SweepMediaOptions {
+interface SweepMediaOptions {
   /** Ends the sweep between two commits. */
   signal?: AbortSignal;
   capBytes?: number;

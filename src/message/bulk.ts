@@ -9,7 +9,7 @@ import { type Bulk, messageKeys } from "./rows.ts";
 /** Messages of a bulk that are read at a time. */
 const READ_AT_ONCE = 500;
 
-export interface BulkCounts {
+interface BulkCounts {
   sent: number;
   failed: number;
 }
@@ -31,7 +31,7 @@ export async function countsOf(kv: Kv, bulkId: string): Promise<BulkCounts> {
 }
 
 /** Ids of the bulk's messages, in their order; those that the history no longer has are left out. */
-export async function messageIdsOf(kv: Kv, { accountId, firstHistoryNumber, total }: Bulk): Promise<string[]> {
+async function messageIdsOf(kv: Kv, { accountId, firstHistoryNumber, total }: Bulk): Promise<string[]> {
   const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
   const numbers = Array.from({ length: total }, (_, i) => firstHistoryNumber + i);
   return await messageIds(kv, { accountId, ledger }, numbers);
@@ -48,7 +48,7 @@ export async function queuedOf(kv: Kv, bulk: Bulk): Promise<Message[]> {
   return queued;
 }
 
-export interface FinishDeps {
+interface FinishDeps {
   kv: Kv;
   events: EventLog;
   sessionName: SessionName;

@@ -21,7 +21,7 @@ export interface Cancel {
   bulk(accountId: string, bulkId: string): Promise<Message[]>;
 }
 
-export interface CancelOptions {
+interface CancelOptions {
   kv: Kv;
   recorder: Recorder;
   /** Told afterwards which line has less to do. */

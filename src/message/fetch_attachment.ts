@@ -30,7 +30,7 @@ const FINAL: readonly EgressError["code"][] = ["forbidden_url", "forbidden_addre
  */
 export type FetchAttachment = (message: Message, signal: AbortSignal) => Promise<void>;
 
-export interface FetchAttachmentDeps {
+interface FetchAttachmentDeps {
   kv: Kv;
   runtime: Runtime;
   safeFetch: SafeFetch;

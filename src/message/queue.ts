@@ -13,7 +13,7 @@ import { type Lane, LANES, messageKeys, type QueueRow } from "./rows.ts";
 const MOVED_AT_ONCE = 100;
 
 /** What the line may send now. */
-export interface Choice {
+interface Choice {
   /** In which lane messages to the chat stand now; what is `held` may not leave. */
   laneOf(chat: string): Lane | Promise<Lane>;
   /** What began to wait before this time (Unix ms) departs first, the oldest before all, whatever its priority; or null. */

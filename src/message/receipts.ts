@@ -13,7 +13,7 @@ import type { Message } from "./message.ts";
 export type SessionName = (sessionId: string) => Promise<string>;
 
 /** What a receipt says, apart from the message that it is about. */
-export type Said = Pick<Receipt, "status" | "participant" | "at">;
+type Said = Pick<Receipt, "status" | "participant" | "at">;
 
 /** Whether a receipt has proved that the server has the message, although perhaps no ack came. */
 export function isProved(message: Message): boolean {

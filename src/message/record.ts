@@ -16,7 +16,7 @@ import { giveBack } from "./refund.ts";
 import { dequeue } from "./enqueue.ts";
 import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
 
-export interface RecorderDeps {
+interface RecorderDeps {
   kv: Kv;
   runtime: Runtime;
   events: EventLog;

@@ -19,7 +19,7 @@ export interface KeptSend {
  */
 export type Replay = (request: RepeatableRequest) => Promise<Accepted | null>;
 
-export interface ReplayDeps {
+interface ReplayDeps {
   kv: Kv;
   idempotency: Pick<Idempotency, "find">;
 }

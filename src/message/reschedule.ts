@@ -5,7 +5,7 @@ import { movePlace, positionAt } from "./enqueue.ts";
 import { chatOf, type Message, type Priority } from "./message.ts";
 import { type Lane, messageKeys } from "./rows.ts";
 
-export interface NewPlace {
+interface NewPlace {
   /** Unix ms; left out: as it is. */
   sendAt?: number | undefined;
   priority?: Priority | undefined;
@@ -17,7 +17,7 @@ export interface NewPlace {
  */
 export type Reschedule = (accountId: string, messageId: string, place: NewPlace) => Promise<Message>;
 
-export interface RescheduleOptions {
+interface RescheduleOptions {
   kv: Kv;
   /** The lane in which messages to the chat stand now. */
   laneOf(lineId: string, chat: string): Promise<Lane>;

@@ -13,7 +13,7 @@ export interface QueueRow {
 }
 
 /** Where a message stands among those of its line and priority: `position` decides, `historyNumber` where two are equal. */
-export type Place = Pick<Message, "position" | "historyNumber">;
+type Place = Pick<Message, "position" | "historyNumber">;
 
 /** Within a priority, in this order (docs/queue.md): chats that wrote lately, new chats that had to wait, all others. */
 export const LANES = ["reply", "held", "cold"] as const;

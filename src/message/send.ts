@@ -9,7 +9,7 @@ import type { Message, Priority, SendManner } from "./message.ts";
 export type Precondition = Pick<Slot<unknown>, "key" | "version">;
 
 /** What a send may ask for, whatever the kind of its content. */
-export interface SendOptions {
+interface SendOptions {
   /** How long each message may wait, from `sendAt` where that is given, milliseconds. */
   ttlMs: number;
   /** None leaves before this time; null: as soon as its turn comes. */

@@ -10,7 +10,7 @@ import { StoreError } from "../store/kv.ts";
 /** The system is asked this often at most: sends come by the thousand a second. */
 const LOOK_EVERY_MS = 1_000;
 
-export interface DiskReserveOptions {
+interface DiskReserveOptions {
   folder: string;
   minFreeBytes: number;
   runtime: { clock: Clock; log: Log };
@@ -18,7 +18,7 @@ export interface DiskReserveOptions {
   freeBytes?: (folder: string) => number;
 }
 
-export interface DiskReserve {
+interface DiskReserve {
   /** Bytes that the gateway may still write, as of the last look. */
   free(): number;
   /** Throws StoreError `full` while less than the reserve is free. */

@@ -12,7 +12,7 @@ import type { Network } from "../whatsapp/connection.ts";
 /** Waiting retries are counted up to here: more is trouble enough, and each costs a row. */
 const MOST_RETRIES_COUNTED = 10_000;
 
-export interface GaugeSources {
+interface GaugeSources {
   kv: Kv;
   network: Pick<Network, "webVersion">;
   clock: Clock;

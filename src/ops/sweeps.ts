@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-export interface SweepContext {
+interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
   media: DiskMediaStore;

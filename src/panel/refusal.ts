@@ -9,7 +9,7 @@ const CODES = {
   login_taken: 409,
   too_many_attempts: 429,
 } as const;
-export type RefusalCode = keyof typeof CODES;
+type RefusalCode = keyof typeof CODES;
 
 export class Refusal extends Error {
   override name = "Refusal";

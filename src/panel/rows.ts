@@ -1,7 +1,7 @@
 /** The rows of the panel: people, where they are signed in, one-time links, what they did, and counts for charts. */
 import { key, prefix } from "../store/kv.ts";
 
-export interface Passkey {
+interface Passkey {
   id: string;
   name: string;
   publicKey: Uint8Array<ArrayBuffer>;

@@ -6,7 +6,7 @@ import { keySize } from "./layers/size.ts";
 /** Rows that one commit deletes, if their keys are not long: some milliseconds of the disk. */
 const ROWS_A_COMMIT = 500;
 
-export interface DeleteOptions {
+interface DeleteOptions {
   /** Ends it between two commits. */
   signal?: AbortSignal;
 }

@@ -25,7 +25,7 @@ export type AttemptOutcome =
   | { kind: "gone"; attempt: DeliveryAttempt }
   | { kind: "stopped" };
 
-export interface AttemptRequest {
+interface AttemptRequest {
   url: string;
   /** The newest first; throws SealError when they cannot be read. */
   secrets: () => readonly string[];

@@ -28,7 +28,7 @@ export interface DeliveryQuery {
   limit: number;
 }
 
-export interface DeliveryLogContext {
+interface DeliveryLogContext {
   kv: Kv;
   runtime: Runtime;
 }

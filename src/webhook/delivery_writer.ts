@@ -31,7 +31,7 @@ export interface Ended {
   outcome: Exclude<AttemptOutcome, { kind: "stopped" }>;
 }
 
-export interface DeliveryWriterOptions {
+interface DeliveryWriterOptions {
   webhook: () => WebhookRow;
   progress: WebhookProgress;
   /** The cursor, should these results be written. */

@@ -17,7 +17,7 @@ export interface DeliveryContext {
   runtime: Runtime;
 }
 
-export interface FailingReport {
+interface FailingReport {
   /** The event whose delivery failed last. */
   event: LoggedEvent;
   progress: WebhookProgress;

@@ -14,7 +14,7 @@ const READ_AHEAD = 128;
 /** So many events that are none of this webhook's may lie between the cursor on disk and the one in memory. */
 const UNNOTED = 1_000;
 
-export interface LogCursorOptions {
+interface LogCursorOptions {
   webhook: () => WebhookRow;
   /** Where to begin. */
   cursor: string;

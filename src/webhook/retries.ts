@@ -12,14 +12,14 @@ import type { Delivery, WebhookRow } from "./webhook.ts";
 const PLACES = 8;
 
 /** One waiting attempt. */
-export interface DueAttempt {
+interface DueAttempt {
   event: LoggedEvent;
   previous: Delivery | null;
   number: number;
   dueAt: number;
 }
 
-export interface RetriesOptions {
+interface RetriesOptions {
   webhook: () => WebhookRow;
   /** Makes the attempt; never rejects. */
   attempt(due: DueAttempt): Promise<void>;

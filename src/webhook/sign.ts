@@ -15,7 +15,7 @@ export function makeSecret(random: Random): string {
   return SECRET_PREFIX + Buffer.from(random.bytes(SECRET_BYTES)).toString("base64");
 }
 
-export interface SignedBody {
+interface SignedBody {
   /** Id of the event: the same over retries and redeliveries. */
   id: string;
   /** When this attempt began, Unix ms. */

@@ -16,7 +16,7 @@ import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
 import { type Delivery, publicWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 
-export interface NewWebhook {
+interface NewWebhook {
   url: string;
   /** Null: all. */
   events: readonly EventName[] | null;
@@ -67,7 +67,7 @@ const WEBHOOKS_PER_ACCOUNT = 100;
 /** How long the previous secret goes on signing after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
-export interface WebhooksContext {
+interface WebhooksContext {
   kv: Kv;
   events: EventLog;
   safeFetch: SafeFetch;

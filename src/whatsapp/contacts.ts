@@ -4,7 +4,7 @@
  */
 
 /** What the network tells of a number. Privacy settings may hide any of it: it is null then. */
-export interface ContactCard {
+interface ContactCard {
   exists: boolean;
   jid: string;
   lid: string | null;
@@ -30,7 +30,7 @@ export interface OwnProfile {
   pictureUrl: string | null;
 }
 
-export interface ProfileChange {
+interface ProfileChange {
   name?: string;
   about?: string;
   /** A square JPEG; null takes the picture away. */

@@ -41,8 +41,8 @@ export interface WholeGroup extends Group, GroupSettings {
   participants: GroupMember[];
 }
 
-export type MemberAction = "add" | "remove" | "promote" | "demote";
-export type RequestAction = "approve" | "reject";
+type MemberAction = "add" | "remove" | "promote" | "demote";
+type RequestAction = "approve" | "reject";
 
 /** What became of one member; `number` as it was given, `error` null when it is done. */
 export interface MemberResult {

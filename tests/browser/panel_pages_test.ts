@@ -29,7 +29,7 @@ async function furnish(stage: Stage): Promise<string[]> {
     name: "By code",
     pairingPhone: "4915100000009",
   });
-  const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:9/hook" });
+  const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook" });
   stage.secrets.add(webhook.secret);
   await stage.api.call("POST", `/webhooks/${webhook.id}/test`);
   const account = ["", "/lines", "/messages", "/chats", "/send", "/webhooks", "/events", "/key", "/people"];

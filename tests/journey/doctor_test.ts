@@ -18,7 +18,7 @@ onStage("the doctor finds nothing beside a gateway that works", async (stage) =>
 
 onStage("the doctor says of each trouble what to do", async (stage) => {
   await Deno.chmod(stage.dataDir, 0o755);
-  await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:9/hook", events: ["message.sent"] });
+  await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook", events: ["message.sent"] });
   const findings = await doctor(stage, {
     PALOMA_PORT: "1",
     PALOMA_WHATSAPP_URL: "ws://127.0.0.1:9/ws",
@@ -30,7 +30,7 @@ onStage("the doctor says of each trouble what to do", async (stage) => {
       ["disk space", /sends are refused/, /make room/],
       ["gateway", /does not answer/, /PALOMA_PORT/],
       ["messaging network", /127\.0\.0\.1:9 cannot be reached/, /firewall/],
-      ["webhook targets", /127\.0\.0\.1:9/, /redeliver/],
+      ["webhook targets", /127\.0\.0\.1:1099/, /redeliver/],
     ] as const
   ) {
     const finding = findings.get(check);

@@ -80,7 +80,15 @@ for (
     const messageId = await scene.send("written while the line was away");
     const [waiting, ...more] = await scene.queue(line);
     assert.deepEqual(more, []);
-    assert.deepEqual(waiting, { messageId, to: ANA, status: "queued", position: 1, estimatedDeparture: null });
+    assert.deepEqual(waiting, {
+      messageId,
+      to: ANA,
+      status: "queued",
+      priority: "normal",
+      position: 1,
+      estimatedDeparture: null,
+      waitsFor: null,
+    });
 
     assert.equal((await scene.sessionStatus(line, "connected")).reason, null);
     await scene.status(messageId, "sent");

@@ -137,6 +137,7 @@ Deno.test("any page of the history can be read, and totals are true while messag
         messageId,
         status: "sent",
         sentAt,
+        error: null,
       });
     });
 

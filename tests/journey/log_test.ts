@@ -43,7 +43,7 @@ onStage(
     const { api, control } = stage;
     await stage.addPhone(ANA);
     const line = await stage.linkLine("4915100000001");
-    await api.call("POST", "/webhooks", { url: "http://127.0.0.1:9/gone", events: ["message.received"] });
+    await api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/gone", events: ["message.received"] });
     await chat(stage, line);
     await control.call("POST", "/faults", { line: line.number, kind: "drop" });
     await stage.sessionStatus(line, "disconnected");

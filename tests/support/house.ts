@@ -9,7 +9,12 @@ export interface Source {
 }
 
 /** Every file of the house below the root of the repository. */
-export async function readHouse(root: string): Promise<Source[]> {
+export function readHouse(root: string): Promise<Source[]> {
+  return readFiles(root, ["src", "main.ts"]);
+}
+
+/** The files of these folders below the root, with paths as from inside `src/`: those of others begin with `../`. */
+export async function readFiles(root: string, folders: readonly string[]): Promise<Source[]> {
   const found: Source[] = [];
   async function walk(folder: string): Promise<void> {
     for await (const entry of Deno.readDir(folder)) {
@@ -22,9 +27,38 @@ export async function readHouse(root: string): Promise<Source[]> {
     const text = await Deno.readTextFile(file);
     found.push({ path: path.replaceAll("\\", "/"), code: text.replaceAll(/\/\*[^]*?\*\/|(^|\s)\/\/.*$/gm, "") });
   }
-  await walk(join(root, "src"));
-  await add(join(root, "main.ts"), "main.ts");
+  for (const folder of folders) {
+    if (folder.endsWith(".ts")) await add(join(root, folder), folder);
+    else await walk(join(root, folder));
+  }
   return found;
+}
+
+/** What a file of the house exports and nobody imports: neither the house nor the readers beside it. */
+export function idleExports(house: readonly Source[], readers: readonly Source[]): string[] {
+  const read = new Set<string>();
+  const whole = new Set<string>();
+  for (const source of [...house, ...readers]) {
+    for (
+      const [, names, to] of source.code.matchAll(/\b(?:import|export)\s+(?:type\s)?\{([^}]*)\}\s*from\s*"(\.[^"]+)"/g)
+    ) {
+      const imported = names!.split(",").map((name) => name.trim().replace(/^type /, "").split(" ")[0]!);
+      for (const name of imported) read.add(`${resolved(source.path, to!)} ${name}`);
+    }
+    for (const [, star, late] of source.code.matchAll(/\*[^;]*?from\s*"(\.[^"]+)"|\bimport\(\s*"(\.[^"]+)"/g)) {
+      whole.add(resolved(source.path, (star ?? late)!));
+    }
+  }
+  const exported = /^export (?:abstract |async )*(?:function\*?|class|const|let|interface|type|enum) (\w+)/gm;
+  return house.filter(({ path }) => !whole.has(path)).flatMap(({ path, code }) =>
+    [...code.matchAll(exported)].map(([, name]) => `${path} ${name}`).filter((each) => !read.has(each))
+  );
+}
+
+/** The path below `src/` that an import names. */
+function resolved(from: string, to: string): string {
+  const file = new URL(from === "main.ts" ? "file:///root/main.ts" : `file:///root/src/${from}`);
+  return new URL(to, file).pathname.replace(/^\/root\/src\//, "");
 }
 
 /** The files of our own that a file imports or re-exports, types too, wherever that stands in the code. */

@@ -8,15 +8,18 @@ import {
   circles,
   type Engine,
   type Floors,
+  idleExports,
   importsOf,
   namedEngines,
+  readFiles,
   readHouse,
   roomOf,
   type Source,
   upwardImports,
 } from "../support/house.ts";
 
-const house = await readHouse(join(import.meta.dirname!, "..", ".."));
+const ROOT = join(import.meta.dirname!, "..", "..");
+const house = await readHouse(ROOT);
 
 const FLOORS: Floors = [
   ["runtime.ts", "errors.ts", "version.ts"],
@@ -60,6 +63,13 @@ Deno.test("each floor imports only floors below it, types included", () => {
 
 Deno.test("no files import each other in a circle, types included", () => {
   assert.deepEqual(circles(house), []);
+});
+
+Deno.test("nothing is exported that nobody imports", async () => {
+  const readers = await readFiles(ROOT, ["tests", "scripts"]);
+  assert.deepEqual(idleExports(house, readers), []);
+  const planted = { path: "base/idle.ts", code: "export const idle = 1;" };
+  assert.deepEqual(idleExports([...house, planted], readers), ["base/idle.ts idle"]);
 });
 
 Deno.test("only app.ts names an engine", () => {

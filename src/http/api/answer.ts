@@ -9,7 +9,7 @@ import type { ApiContext } from "./context.ts";
 /** Seconds after which it makes sense to try again when the storage is in trouble. */
 const STORAGE_RETRY_SECONDS = 5;
 
-export interface JsonAnswer {
+interface JsonAnswer {
   status: number;
   body: unknown;
   /** Beside those that the request has earned on its way (`c.var.headers`). */

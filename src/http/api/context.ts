@@ -4,7 +4,7 @@ import type { Context } from "@hono/hono";
 import type { Caller } from "../../account/account.ts";
 
 /** A request that the panel makes for somebody who has signed in there: it needs no key, and is on no rate limit. */
-export interface SignedIn {
+interface SignedIn {
   /** As `authenticate` of a key (`edge/auth.ts`), asked anew whenever a stream wants to know. Throws Problem. */
   caller(): Promise<Caller>;
 }

@@ -31,7 +31,7 @@ export function repeatable(
   return { accountId, key, fingerprint: hash.digest("hex") };
 }
 
-export interface MadeOnceOptions<T> {
+interface MadeOnceOptions<T> {
   idempotency: Pick<Idempotency, "onceInCommit">;
   /** Null: without a key, nothing is kept. */
   repeat: RepeatableRequest | null;

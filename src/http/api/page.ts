@@ -4,7 +4,7 @@ import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "./context.ts";
 import { giveFile, type StaticFile, staticFile } from "./static_file.ts";
 
-export interface Page {
+interface Page {
   /** Where `index.html` stands; the other files stand below. */
   path: string;
   folder: string;

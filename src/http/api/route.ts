@@ -43,7 +43,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   problems: readonly ProblemCode[];
 }
 
-export interface RouteAnswer {
+interface RouteAnswer {
   description: string;
   /** Of a JSON body; null: see `contentType`. */
   schema: z.ZodType | null;
@@ -65,7 +65,7 @@ export const TAGS = {
   Account: "Your own account: its plan, and what is left of its quota.",
   Operations: "Health and metrics of the gateway.",
 } as const;
-export type Tag = keyof typeof TAGS;
+type Tag = keyof typeof TAGS;
 
 /** What a key must be allowed for the route: to read, to send what goes out as a message, or to manage the rest. */
 export function scopeOf({ method, tag }: Pick<Route, "method" | "tag">): Scope {

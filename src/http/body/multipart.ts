@@ -13,7 +13,7 @@ const MAX_FIELDS = 20;
 /** A caption of 65,536 characters in UTF-8. */
 const MAX_FIELD_BYTES = 256 * 1024;
 
-export interface FormUpload<Fields> extends Upload<Fields> {
+interface FormUpload<Fields> extends Upload<Fields> {
   /** As the client named it; empty when it did not. */
   filename: string;
 }

@@ -9,13 +9,13 @@ import type { ClientAddress } from "./client_address.ts";
 import type { ApiContext } from "../api/context.ts";
 
 /** `bearer`: the PDF endpoint alone also takes `Authorization: Bearer` (spec, Authentication 3). */
-export type KeyForm = "header" | "bearer";
+type KeyForm = "header" | "bearer";
 
 /**
  * Both throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
  * subscription_expired.
  */
-export interface Auth {
+interface Auth {
   /** The caller, by a key that is valid now. */
   authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
   /** The caller, maybe by a key that was valid a moment ago: whoever serves it checks its `keyRow`. */
@@ -61,9 +61,9 @@ export function makeAuth(
 }
 
 /** Throws Problem ip_not_allowed, domain_not_allowed when the request comes from elsewhere. */
-export type CheckPlace = (c: ApiContext, restrictions: Pick<Account, "allowedIps" | "allowedDomains">) => void;
+type CheckPlace = (c: ApiContext, restrictions: Pick<Account, "allowedIps" | "allowedDomains">) => void;
 
-export function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
+function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
   return (c, { allowedIps, allowedDomains }) => {
     if (allowedIps.length > 0) {
       const peer = c.env?.incoming?.socket.remoteAddress ?? "";
@@ -79,7 +79,7 @@ export function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
 }
 
 /** The key that came with the request. Throws Problem api_key_missing. */
-export function readKey(c: ApiContext, form: KeyForm): string {
+function readKey(c: ApiContext, form: KeyForm): string {
   const key = c.req.header("x-api-key")?.trim();
   if (key) return key;
   const bearer = /^Bearer +(\S+)\s*$/i.exec(c.req.header("authorization") ?? "")?.[1];

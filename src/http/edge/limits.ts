@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000;
 const MAX_WINDOWS = 10_000;
 
 /** Counts the request and sets the headers. Throws Problem rate_limited, with `Retry-After`. */
-export type LimitRate = (c: ApiContext, caller: Caller) => void;
+type LimitRate = (c: ApiContext, caller: Caller) => void;
 
 /** Windows of one minute from a key's first request on, kept in this process only: a restart forgives. */
 export function makeLimitRate(clock: Clock): LimitRate {

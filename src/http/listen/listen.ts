@@ -24,7 +24,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** What is on its way when the gateway stops may take this long to end. */
 const GRACE_MS = 5_000;
 
-export interface ListenOptions {
+interface ListenOptions {
   host: string;
   /** 0: any free one. */
   port: number;
@@ -51,7 +51,7 @@ export interface Listening {
 }
 
 /** The address cannot be had: something else listens there, it is not this machine's, or the port needs more rights. */
-export class CannotListen extends OperatorError {
+class CannotListen extends OperatorError {
   readonly code = "cannot_listen";
   override name = "CannotListen";
 

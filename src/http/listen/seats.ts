@@ -22,7 +22,7 @@ export interface Seats {
   taken(): number;
 }
 
-export interface SeatLimits {
+interface SeatLimits {
   inAll: number;
   /** Of one address that `isShared` does not know. */
   ofAddress: number;

@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
 import type { Seats } from "./seats.ts";
 
-export interface Limits {
+interface Limits {
   /** For the headers of a connection's first request. */
   headersMs: number;
   /** From one answer to the next headers. */

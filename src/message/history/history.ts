@@ -9,7 +9,7 @@ import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
 import type { Message, MessageStatus } from "../message.ts";
 import { EndedStretches, moveStatus, StatusReader } from "./status_index.ts";
 
-export interface HistoryQuery {
+interface HistoryQuery {
   page: number;
   limit: number;
   status: MessageStatus | null;

@@ -72,7 +72,7 @@ function hasEnded(level: number, counter: bigint): boolean {
 }
 
 /** What a query asks the index. */
-export interface StatusQuery {
+interface StatusQuery {
   accountId: string;
   status: MessageStatus;
   /** The account's last history number. */

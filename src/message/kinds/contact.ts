@@ -5,7 +5,7 @@ import { label } from "./text.ts";
 
 const MAX_CONTACTS = 50;
 
-export interface ContactCard {
+interface ContactCard {
   name: string;
   /** Digits. */
   phone: string;

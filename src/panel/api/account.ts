@@ -18,7 +18,7 @@ const SEARCH_PAGES = 20;
 const SEARCH_PAGE = 100;
 const MOST_HITS = 50;
 
-export interface AccountDeps {
+interface AccountDeps {
   guard: Guard;
   act: Act;
   accounts: Accounts;

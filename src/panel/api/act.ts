@@ -19,7 +19,7 @@ export interface Act {
   fetch(asked: Pick<AskedOfAccount, "c" | "account">, path: string, init?: RequestInit): Promise<Response>;
 }
 
-export interface ActDeps {
+interface ActDeps {
   app: Hono<ApiEnv>;
   guard: Guard;
   accounts: Pick<Accounts, "caller">;

@@ -5,7 +5,7 @@ import type { Lines } from "../../line/lines.ts";
 import { type Links, linkUrl } from "../logins/links.ts";
 import type { Guard } from "./guard.ts";
 
-export interface CustomerLinkDeps {
+interface CustomerLinkDeps {
   guard: Guard;
   lines: Lines;
   links: Links;

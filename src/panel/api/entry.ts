@@ -17,14 +17,14 @@ import { Refusal } from "../refusal.ts";
 import type { Person } from "../rows.ts";
 import type { Asked, Guard } from "./guard.ts";
 
-export const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
+const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
   /^[^\s\p{C}]+$/u,
   "must have no spaces: a name or an e-mail address",
 );
 const Password = z.string().max(1000);
 const Token = z.string().min(1).max(200);
 
-export interface EntryDeps {
+interface EntryDeps {
   guard: Guard;
   /** What the API can do, as `GET /v1/sessions/:id`: pages show nothing else. */
   operations(): string[];

@@ -40,7 +40,7 @@ export interface Asked<Body = unknown> {
   address: string;
 }
 
-export interface AskedByPerson<Body = unknown> extends Asked<Body> {
+interface AskedByPerson<Body = unknown> extends Asked<Body> {
   visitor: Visitor;
   /** Tells the audit log that the person has done this. */
   did(action: string, accountId?: string | null): Promise<void>;
@@ -53,7 +53,7 @@ export interface AskedOfAccount<Body = unknown> extends AskedByPerson<Body> {
 type Handle<Request> = (request: Request) => Promise<unknown>;
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-export interface PanelRoute<Body> {
+interface PanelRoute<Body> {
   method: Method;
   /** Below `/panel/api`. */
   path: string;
@@ -78,7 +78,7 @@ export interface Guard {
   origin(c: ApiContext): URL;
 }
 
-export interface GuardDeps {
+interface GuardDeps {
   app: Hono<ApiEnv>;
   people: People;
   signIns: SignIns;

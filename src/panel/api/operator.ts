@@ -16,7 +16,7 @@ import type { Guard } from "./guard.ts";
 
 const MOST_FAILED = 50;
 
-export interface OperatorDeps {
+interface OperatorDeps {
   guard: Guard;
   accounts: Accounts;
   plans: Plans;

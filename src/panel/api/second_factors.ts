@@ -10,7 +10,7 @@ import { base32, makeTotpSecret, totpStep, totpUri } from "../logins/totp.ts";
 import type { Person } from "../rows.ts";
 import type { Guard } from "./guard.ts";
 
-export interface SecondFactorDeps {
+interface SecondFactorDeps {
   guard: Guard;
   people: People;
   passwords: Passwords;

@@ -22,7 +22,7 @@ export interface People {
   seal: Seal;
 }
 
-export type NewPerson = Pick<Person, "login" | "accountId" | "passwordHash">;
+type NewPerson = Pick<Person, "login" | "accountId" | "passwordHash">;
 
 export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime: Runtime }): People {
   /** Once there is an operator there is always one: the last is not removed. */

@@ -1,8 +1,9 @@
-/** `/groups`: making groups, and looking at them. */
+/** `/groups`: making groups, looking at them, and what their members do. */
 import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import type { Group } from "../world/groups.ts";
+import { element } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { body, number } from "./request.ts";
 
@@ -12,23 +13,49 @@ const newGroup = z.object({
   addressingMode: z.enum(["lid", "pn"]).default("lid"),
 });
 
+const memberChange = z.object({
+  action: z.enum(["add", "remove", "promote", "demote", "leave"]),
+  participants: z.array(number).min(1).max(1024),
+});
+
+const settings = z.object({ subject: z.string().min(1).max(100) });
+
 export function groupRoutes(network: Switchboard): Hono {
   const app = new Hono();
 
-  app.post("/", async (c) => {
-    const { subject, participants, addressingMode } = await body(c, newGroup);
-    const accounts = participants.map((one, index) => {
+  const accountsOf = (participants: readonly string[]) =>
+    participants.map((one, index) => {
       const account = network.directory.account(one);
       if (!account) throw invalid(`participants.${index}`, "is no phone of this network");
       if (participants.indexOf(one) < index) throw invalid(`participants.${index}`, "is named twice");
       return account;
     });
+  const groupOf = (gid: string) => {
+    const group = network.groups.get(gid);
+    if (!group) throw notFound("group");
+    return group;
+  };
+
+  app.post("/", async (c) => {
+    const { subject, participants, addressingMode } = await body(c, newGroup);
+    const accounts = accountsOf(participants);
     const group = network.groupChanges.create({ subject, participants: accounts, addressing: addressingMode });
     return c.json({ id: group.jid, jid: group.jid, subject, participants, size: participants.length }, 201);
   });
-  app.get("/:gid", (c) => {
-    const group = network.groups.get(c.req.param("gid"));
-    if (!group) throw notFound("group");
+  app.get("/:gid", (c) => c.json(describe(groupOf(c.req.param("gid")))));
+  // What members do on their phones: changes by the group's creator, and leaving by oneself.
+  app.post("/:gid/participants", async (c) => {
+    const group = groupOf(c.req.param("gid"));
+    const { action, participants } = await body(c, memberChange);
+    const accounts = accountsOf(participants);
+    if (action !== "leave") network.groupChanges.change(group, group.creator, action, accounts);
+    else for (const account of accounts) network.groupChanges.leave(group, account);
+    return c.json(describe(group));
+  });
+  app.patch("/:gid", async (c) => {
+    const group = groupOf(c.req.param("gid"));
+    const { subject } = await body(c, settings);
+    network.groupChanges.set(group, group.creator, { subject }, element("subject", { subject }));
     return c.json(describe(group));
   });
   return app;

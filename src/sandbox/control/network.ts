@@ -12,7 +12,7 @@ export const newPhone = z.object({
   /** Whether the request for a passkey brings its options, or the companion has to query them. */
   passkeyOptions: z.enum(["notification", "query"]).optional(),
 });
-export type NewPhone = Omit<z.infer<typeof newPhone>, "number">;
+type NewPhone = Omit<z.infer<typeof newPhone>, "number">;
 
 export interface ControlledNetwork {
   /** The WebSocket's address. */

@@ -12,7 +12,7 @@ const VALID_DAYS = 365;
 /** node-forge's number for an address among alternative names. */
 const IP_ADDRESS = 7;
 
-export interface ServerCertificate {
+interface ServerCertificate {
   /** What clients must trust. */
   caPem: string;
   certPem: string;

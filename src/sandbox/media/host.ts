@@ -21,7 +21,7 @@ export interface MediaHost extends MediaAccess {
   close(): Promise<void>;
 }
 
-export interface MediaOptions {
+interface MediaOptions {
   runtime: Runtime;
   /** How long the host takes to answer an upload of the line that begins now; unless given, no time. */
   uploadMs?: (line: string) => number;

@@ -33,7 +33,7 @@ export interface Attachment {
 }
 
 /** An encrypted file with what the host knows it by. */
-export interface SealedFile {
+interface SealedFile {
   kind: PhoneFileKind;
   body: Uint8Array;
   encSha256: Uint8Array;

@@ -4,7 +4,7 @@ import { type BinaryNode, childrenOf } from "../world/stanza.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { signalAddress, unpad } from "./signal.ts";
 
-export type Decrypted =
+type Decrypted =
   /** `destination` is the chat of a copy of the owner's own message. */
   | { kind: "message"; message: proto.IMessage; destination: string | null }
   /** The sessions have moved on: it was decrypted before. */

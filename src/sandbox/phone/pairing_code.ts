@@ -30,7 +30,7 @@ export function readCode(typed: string): string {
 }
 
 /** What is sent in primary_hello, and how the companion's answer is read. */
-export interface CodeExchange {
+interface CodeExchange {
   hello: PrimaryHello;
   /** The companion as it may now be signed; null when the answer does not fit, as after a mistyped code. */
   finish(answer: CompanionFinish): Companion | null;

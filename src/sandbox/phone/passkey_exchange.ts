@@ -20,7 +20,7 @@ const ENCRYPTION_INFO = "Pairing Information Encryption Key";
 /** Without 0, I, O and U. */
 const CODE_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTVWXYZ";
 
-export interface PasskeyExchangeOptions {
+interface PasskeyExchangeOptions {
   /** What the phone read from the QR, or agreed on by the code: the secret that the handoff proof is made with. */
   companion: Companion;
   random: Random;

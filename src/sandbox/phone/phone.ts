@@ -45,7 +45,7 @@ const RETRY_RECEIPTS = 5;
 /** What it saw others do in chats, for whoever looks. */
 const STATES_KEPT = 1_000;
 
-export interface PhoneOptions {
+interface PhoneOptions {
   runtime: Runtime;
   uplink: PhoneUplink;
   /** Digits. */

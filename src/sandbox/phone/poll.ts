@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 
-export interface Ballot {
+interface Ballot {
   pollId: string;
   /** 32 bytes. */
   secret: Uint8Array;

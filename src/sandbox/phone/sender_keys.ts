@@ -13,7 +13,7 @@ import { Buffer } from "node:buffer";
 import { signalAddress } from "./signal.ts";
 
 /** A sender inside a group: messages from a number and from its lid are two senders to whoever receives them. */
-export interface GroupSender {
+interface GroupSender {
   group: string;
   /** Jid of the sending device, in the form in which the network names it. */
   device: string;

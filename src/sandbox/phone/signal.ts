@@ -7,7 +7,7 @@ import { type PhoneKeys, typedPublic } from "./keys.ts";
 import { IncomingRecord, OutgoingRecord, QuietCipher } from "./quiet_libsignal.ts";
 
 /** How a message is encrypted for one device: `pkmsg` also starts the session, `msg` continues it. */
-export type SessionCiphertext = { type: "pkmsg" | "msg"; body: Uint8Array };
+type SessionCiphertext = { type: "pkmsg" | "msg"; body: Uint8Array };
 
 export class SignalSessions {
   /** Serialised records by address: the library changes a record before it knows that a message is good. */

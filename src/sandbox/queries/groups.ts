@@ -28,6 +28,7 @@ export function answerGroups(query: BinaryNode, context: QueryContext): BinaryNo
   if (!asked) return null;
   const { groups } = context.network;
   const group = groups.get(query.attrs.to ?? "");
+  if (!group && /^[^@]+@g\.us$/.test(query.attrs.to ?? "")) return refuse(query, "404");
   if (query.attrs.type === "get") return group ? read(query, group, context) : readAny(query, context);
   return group ? change(query, asked, { group, ...context }) : changeAny(query, asked, context);
 }
@@ -46,7 +47,7 @@ function readAny(query: BinaryNode, { companion, network }: QueryContext): Binar
     const group = network.groups.byInvite(code);
     return group ? result(query, [groupNode(group)]) : refuse(query, "410");
   }
-  return child(query, "query") ? refuse(query, "404") : null;
+  return null;
 }
 
 function read(query: BinaryNode, group: Group, { companion }: QueryContext): BinaryNode | null {
@@ -77,12 +78,15 @@ function changeAny(query: BinaryNode, asked: BinaryNode, { companion, network }:
       const participants = [account, ...others.filter((other) => other !== account)];
       return result(query, [groupNode(network.groupChanges.create({ subject, participants, addressing: "lid" }))]);
     }
-    case "leave":
-      for (const { attrs } of childrenOf(asked, "group")) {
-        const group = network.groups.get(attrs.id ?? "");
-        if (group) network.groupChanges.leave(group, account);
-      }
-      return result(query, [element("leave")]);
+    case "leave": {
+      const left = childrenOf(asked, "group").map(({ attrs: { id = "" } }) => {
+        const group = network.groups.get(id);
+        const isMember = group?.participants.includes(account);
+        if (group && isMember) network.groupChanges.leave(group, account);
+        return element("group", isMember ? { id } : { id, error: "404" });
+      });
+      return result(query, [element("leave", {}, left)]);
+    }
     case "invite": {
       const joined = network.groupChanges.join(asked.attrs.code ?? "", account);
       if ("error" in joined) return refuse(query, joined.error);

@@ -15,7 +15,7 @@ const HANDSHAKE_TIMEOUT_MS = 20_000;
 const LAST_WORD_MS = 1_000;
 
 /** What a connection tells its owner. */
-export interface SocketEvents {
+interface SocketEvents {
   /** The handshake is done; the answer takes the stanzas from here on. */
   onHandshake(finish: ClientFinish, socket: CompanionSocket): SocketOwner;
 }

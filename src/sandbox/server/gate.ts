@@ -8,7 +8,7 @@ import { serveSocket } from "./companion_socket.ts";
 import type { NoiseIdentity } from "./noise.ts";
 import type { RegistrationOptions } from "./linking/registration.ts";
 
-export interface Gate {
+interface Gate {
   /** `ws://127.0.0.1:PORT/ws/chat` */
   readonly url: string;
   close(): Promise<void>;

@@ -49,7 +49,7 @@ export interface ClientFinish {
   payload: Uint8Array;
 }
 
-export interface NoiseResponder {
+interface NoiseResponder {
   /** Takes the client hello, gives the server hello. Throws when the frame is none. */
   hello(frame: Uint8Array): Uint8Array;
   /** Takes the client finish and moves to transport. Throws when it does not authenticate. */

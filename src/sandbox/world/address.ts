@@ -1,7 +1,7 @@
 /** Jids: `<user>[:<device>]@<server>`; a user is a phone number at `s.whatsapp.net` or a LID at `lid`. */
 import { jidDecode } from "@whiskeysockets/baileys";
 
-export interface Address {
+interface Address {
   user: string;
   /** 0 is the phone itself. */
   device: number;

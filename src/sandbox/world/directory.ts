@@ -35,7 +35,7 @@ export interface Account {
   readonly watchers: Set<string>;
 }
 
-export interface AccountPasskey {
+interface AccountPasskey {
   credential: PasskeyCredential;
   /** Whether the request options come with the notification, or only when the companion queries them. */
   options: "notification" | "query";

@@ -8,10 +8,10 @@ export const STREAM_FAULTS = ["drop", "replace", "logout", "restart", "unavailab
 export const TIMED_FAULTS = ["silence", "hold_acks"] as const;
 
 export type StreamFault = (typeof STREAM_FAULTS)[number];
-export type TimedFault = (typeof TIMED_FAULTS)[number];
+type TimedFault = (typeof TIMED_FAULTS)[number];
 
 /** Happens to the next few of what it names; each time says how. */
-export interface CountedFaults {
+interface CountedFaults {
   /** An outgoing message is refused with this code. */
   nack: string;
   /** An incoming message reaches the line twice. */
@@ -25,7 +25,7 @@ export interface CountedFaults {
   /** A companion is told that it is logged in before the phone has taken it in. */
   early_success: true;
 }
-export type CountedFault = keyof CountedFaults;
+type CountedFault = keyof CountedFaults;
 
 interface LineFaults {
   /** Stream faults that wait for a connection. */

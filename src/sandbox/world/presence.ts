@@ -16,7 +16,7 @@ import {
 import { addressIn, type Groups } from "./groups.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 
-export interface PresenceParts {
+interface PresenceParts {
   directory: Directory;
   groups: Groups;
   runtime: Runtime;

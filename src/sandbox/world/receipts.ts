@@ -11,7 +11,7 @@ const FOR_OWN_DEVICES = new Set(["sender", "read-self", "played-self"]);
 /** Receipts that concern the phone alone: a peer message or history taken over, a file that it should upload again. */
 const FOR_OWN_PHONE = new Set(["peer_msg", "hist_sync", "server-error"]);
 
-export interface ReceiptRoutes {
+interface ReceiptRoutes {
   directory: Directory;
   groups: Groups;
   relay: Relay;

@@ -15,7 +15,7 @@ import type { Clock } from "../../runtime.ts";
 const REMEMBERED_PER_SENDER = 20_000;
 
 /** What the network says to a sent message: the content of its `<ack class="message">`. */
-export interface Acknowledgement {
+interface Acknowledgement {
   /** Set when the message was refused. */
   error?: string;
   /** The receivers' hash, when the sender's list of devices differs from the network's. */
@@ -29,7 +29,7 @@ interface Parcel {
   carriesKey?: boolean;
 }
 
-export interface RelayParts {
+interface RelayParts {
   directory: Directory;
   groups: Groups;
   trust: Trust;

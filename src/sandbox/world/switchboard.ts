@@ -109,7 +109,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
 }
 
 /** A message stanza of a line as the server saw it: the witness of order, pauses and ids. */
-export interface WireEntry {
+interface WireEntry {
   /** Number of the line that sent it. */
   line: string;
   id: string;
@@ -120,7 +120,7 @@ export interface WireEntry {
   retry?: true;
 }
 
-export class WireLog {
+class WireLog {
   #entries: WireEntry[] = [];
 
   add(entry: WireEntry): void {

@@ -7,10 +7,10 @@ import type { Account } from "./directory.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /** The refusal of a message that starts a chat. */
-export const NOT_WANTED = "463";
+const NOT_WANTED = "463";
 const TOKEN_BYTES = 16;
 
-export interface NewChatCap {
+interface NewChatCap {
   limit: number;
   /** Unix ms. */
   until: number;
@@ -36,7 +36,7 @@ interface AccountTrust {
   issued: Map<Account, Uint8Array>;
 }
 
-export interface TrustEvents {
+interface TrustEvents {
   /** The account gave the holder a token, which holder's companions have to hear of. */
   onToken(issuer: Account, holder: Account, token: Uint8Array): void;
   onStanding(account: Account): void;

@@ -36,7 +36,7 @@ const MOST_RACES = 100;
 const OPENING_MS = 6_000;
 
 /** An engine's connections to one file: on its own, a read does not wait for the flush of the commits before it. */
-export interface Connections {
+interface Connections {
   writes: Deno.Kv;
   reads: Deno.Kv;
 }

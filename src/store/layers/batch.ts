@@ -9,7 +9,7 @@ import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 /** What became of one item of a flush; one item's failure leaves its neighbours alone. */
 export type Settled<Out> = PromiseSettledResult<Out>;
 
-export interface BatcherOptions<In> {
+interface BatcherOptions<In> {
   /** How many of the waiting items, oldest first, the next flush takes; all of them when left out. At least 1. */
   take?: (waiting: readonly In[]) => number;
   /** Awaited before each flush takes its items: what gathers meanwhile joins it. At once when left out. */

@@ -6,7 +6,7 @@ import { Batcher } from "./batch.ts";
 import { nameOfKey } from "../key_name.ts";
 import type { Key, KeyOf, Kv, Slot } from "../kv.ts";
 
-export type SharedGet = <T>(key: KeyOf<T>) => Promise<Slot<T>>;
+type SharedGet = <T>(key: KeyOf<T>) => Promise<Slot<T>>;
 
 export function shareReads(kv: Pick<Kv, "getMany">): SharedGet {
   const batcher = new Batcher<Key, Slot<unknown>>(async (wanted) => {

@@ -82,7 +82,7 @@ const RECEIPT_MS = 10_000;
 const BROWSER = Browsers.macOS("Chrome");
 
 /** What every connection of a network shares. */
-export interface Shared {
+interface Shared {
   runtime: Runtime;
   kv: Kv;
   seal: Seal;
@@ -105,7 +105,7 @@ export interface Way {
   mediaHost: MediaHost;
 }
 
-export interface LineConnection extends Connection {
+interface LineConnection extends Connection {
   /** Resolves when the connection has ended and writes nothing any more. */
   readonly ended: Promise<void>;
 }

@@ -5,7 +5,7 @@ import { Change, type Key, type Kv } from "../../store/kv.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export interface Expiring {
+interface Expiring {
   row: Key;
   lineId: string;
   kind: string;

@@ -33,7 +33,7 @@ const HAND_OVER_MS = 2_000;
  */
 const ONCE_IN_MS = 60 * 60_000;
 
-export interface BaileysNetworkOptions {
+interface BaileysNetworkOptions {
   runtime: Runtime;
   kv: Kv;
   seal: Seal;

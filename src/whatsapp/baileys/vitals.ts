@@ -12,7 +12,7 @@ const DEAF_MS = 45_000;
 /** So many messages in a row that could not be read: the keys of the line are not what its senders think. */
 const UNREADABLE_IN_A_ROW = 20;
 
-export interface Vitals {
+interface Vitals {
   lastFrameAt: number | null;
   lastReceivedAt: number | null;
   lastSentAt: number | null;
@@ -20,7 +20,7 @@ export interface Vitals {
   undecryptable: number;
 }
 
-export interface VitalSigns {
+interface VitalSigns {
   readonly vitals: Readonly<Vitals>;
   frame(stanza: BinaryNode | Uint8Array): void;
   sent(): void;

@@ -8,12 +8,12 @@ const FETCH_TIMEOUT_MS = 5_000;
 const KEPT_MS = 6 * 60 * 60 * 1000;
 
 /** The version that is announced, and where it is from. */
-export interface WebVersion {
+interface WebVersion {
   version: WAVersion;
   source: "setting" | "web.whatsapp.com" | "built in";
 }
 
-export interface WebVersions {
+interface WebVersions {
   /**
    * The setting, else the latest that web.whatsapp.com serves (asked for on the real network only), else the one that the
    * library was released with. Never rejects.

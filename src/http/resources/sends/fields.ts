@@ -17,7 +17,7 @@ export const Session = z.string().min(1).max(100).openapi({
 });
 export const sessionId = Session.nullish();
 export const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
-export const ttl = seconds.nullish().openapi({
+const ttl = seconds.nullish().openapi({
   description: "Seconds that the message may wait before it ends as failed (`expired`); 24 hours if left out",
   // None, nor for other members that few need: whoever tries the form as it stands sends what is shown.
   example: undefined,

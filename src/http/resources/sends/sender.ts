@@ -19,7 +19,7 @@ import { type Item, resolve } from "./manner.ts";
 const MOST_LOOKS = 20;
 
 /** What every send may say. */
-export interface SendOptions {
+interface SendOptions {
   sessionId?: string | null | undefined;
   /** Seconds; a day if left out. */
   ttl?: number | null | undefined;
@@ -29,7 +29,7 @@ export interface SendOptions {
 }
 
 /** A send before it has a line. */
-export interface Outgoing extends SendOptions {
+interface Outgoing extends SendOptions {
   items: readonly Item[];
   bulk?: boolean;
   repeat: RepeatableRequest | null;

@@ -13,7 +13,7 @@ const FINISH_TIMEOUT_MS = 30_000;
 /** Salt, IV and the encrypted key. */
 const WRAPPED_KEY_BYTES = 80;
 
-export interface CodeLinkOptions {
+interface CodeLinkOptions {
   network: Switchboard;
   /** How long a companion's code is good before it is asked for another. */
   codeLifetimeMs: number;

@@ -25,7 +25,7 @@ const GONE = { code: 410, text: "gone" };
 
 type Refusal = { code: number; text: string };
 
-export interface PasskeyLinkOptions {
+interface PasskeyLinkOptions {
   network: Switchboard;
   /** How long a challenge may be answered, and how long the rest may take after it. */
   lifetimeMs: number;

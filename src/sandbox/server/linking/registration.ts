@@ -27,7 +27,7 @@ const PROOF_TIMEOUT_MS = 20_000;
 const REFRESH_FORMS = ["companion_reg_refresh", "pair-device-rotate-qr"] as const;
 
 /** What the client proved and said of itself. */
-export interface RegistrationRequest {
+interface RegistrationRequest {
   /** Hex. */
   noisePublic: string;
   bundle: KeyBundle;

@@ -10,7 +10,7 @@ const PRESENCE: Readonly<Record<ChatState, WAPresence>> = {
   paused: "paused",
 };
 
-export interface ChatsOptions {
+interface ChatsOptions {
   socket: Pick<WASocket, "sendPresenceUpdate" | "presenceSubscribe" | "readMessages" | "signalRepository">;
   runtime: Pick<Runtime, "clock">;
 }

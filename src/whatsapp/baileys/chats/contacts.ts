@@ -21,7 +21,7 @@ const NAMES_KEPT = 5_000;
 const HIDDEN = new Set([401, 403, 404]);
 
 /** The names that people call themselves by, as their messages told on this connection. */
-export interface Names {
+interface Names {
   note(message: Pick<Incoming, "chat" | "participant" | "fromMe" | "pushName" | "number">): void;
   of(number: string): string | null;
 }
@@ -36,7 +36,7 @@ export function makeNames(): Names {
   };
 }
 
-export interface ContactsOptions {
+interface ContactsOptions {
   socket: WASocket;
   recipients: Pick<Recipients, "check">;
   names: Names;

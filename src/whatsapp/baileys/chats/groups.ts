@@ -10,6 +10,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGroup } from "../../groups.ts";
+import { NetworkRefusal } from "../../connection.ts";
 import { answerOf } from "../answer.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 import type { OwnJids } from "../incoming/receipts.ts";
@@ -20,7 +21,7 @@ const INVITE_BASE = "https://chat.whatsapp.com/";
 /** A group of a thousand takes the network some seconds to make or to list. */
 const LONG_ANSWER = { withinMs: 30_000 };
 
-export interface GroupsOptions {
+interface GroupsOptions {
   socket: WASocket;
   cache: GroupCache;
   recipients: Pick<Recipients, "jidsOf">;
@@ -102,12 +103,11 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
     },
 
     async leave(id) {
-      await ask(
-        "set",
-        "@g.us",
-        { tag: "leave", attrs: {}, content: [{ tag: "group", attrs: { id } }] },
-        "leave the group",
-      );
+      const question = { tag: "leave", attrs: {}, content: [{ tag: "group", attrs: { id } }] };
+      const answer = await ask("set", "@g.us", question, "leave the group");
+      const left = getBinaryNodeChild(getBinaryNodeChild(answer, "leave"), "group");
+      const code = Number(left?.attrs.error ?? 0);
+      if (code) throw new NetworkRefusal(`The messaging network did not leave the group (${code}).`, { code });
       cache.forget(id);
     },
 
@@ -118,7 +118,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
     renewInvite: (id) => invitation("set", id),
 
     async join(invite) {
-      const code = invite.replace(INVITE_BASE, "").replace(/\?.*$/, "");
+      const code = invite.replace(INVITE_BASE, "").split("?")[0]!;
       const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, "let the line into the group");
       const joined = getBinaryNodeChild(answer, "group")?.attrs.jid;
       const asked = getBinaryNodeChild(answer, "membership_approval_request")?.attrs.jid;
@@ -171,7 +171,7 @@ export function pictureQuery(target: string | null, jpeg: Uint8Array | null): Bi
   };
 }
 
-export function toGroup(metadata: GroupMetadata, me: OwnJids): Group {
+function toGroup(metadata: GroupMetadata, me: OwnJids): Group {
   const own = [me.id, me.lid].filter((jid) => jid !== undefined);
   const isOwn = (jid: string | undefined) => jid !== undefined && own.some((mine) => areJidsSameUser(jid, mine));
   const self = metadata.participants.find(({ id, lid, phoneNumber }) => [id, lid, phoneNumber].some(isOwn));
@@ -185,7 +185,7 @@ export function toGroup(metadata: GroupMetadata, me: OwnJids): Group {
   };
 }
 
-export function toWholeGroup(metadata: GroupMetadata, me: OwnJids): WholeGroup {
+function toWholeGroup(metadata: GroupMetadata, me: OwnJids): WholeGroup {
   return {
     ...toGroup(metadata, me),
     announce: metadata.announce ?? false,

@@ -13,7 +13,7 @@ const ERRORS: Readonly<Record<string, { code: string; message: string }>> = {
   "409": { code: "already_participant", message: "They are in the group already." },
   "419": { code: "group_full", message: "The group is full." },
 };
-export const NOT_REGISTERED = { code: "number_not_registered", message: "The number is not on the messaging app." };
+const NOT_REGISTERED = { code: "number_not_registered", message: "The number is not on the messaging app." };
 
 export interface Named {
   /** As it was given. */

@@ -19,7 +19,7 @@ export type MediaContent = Pick<
 /** Kinds of media as the key derivation of the network names them. */
 export type MediaKind = "image" | "video" | "audio" | "document" | "sticker";
 
-export interface Content {
+interface Content {
   type: IncomingType;
   text: string | null;
   media: { kind: MediaKind; file: MediaContent } | null;
@@ -64,7 +64,7 @@ const NO_CONTENT = new Set([
 ]);
 
 /** What is no content of its own: an edit, a deletion, a vote. */
-export const NOTHING: Content = { type: "unknown", text: null, media: null, details: null };
+const NOTHING: Content = { type: "unknown", text: null, media: null, details: null };
 
 const ProtocolType = proto.Message.ProtocolMessage.Type;
 

@@ -16,7 +16,7 @@ const RETRY_ANSWER_MS = 60_000;
 const OFFERS = 5;
 const FIRST_PAUSE_MS = 500;
 
-export interface InboxOptions {
+interface InboxOptions {
   journal: Journal;
   context: DecodeContext;
   receive: ConnectionEvents["message"];

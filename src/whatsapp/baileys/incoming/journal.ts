@@ -53,7 +53,7 @@ export interface UndecryptedEntry {
   attrs: Record<string, string>;
 }
 
-export interface JournalEvents {
+interface JournalEvents {
   decrypted(entry: JournalEntry): void;
   undecrypted(entry: UndecryptedEntry): void;
   /** A row could not be written: the connection must end before the network is told anything about the message. */
@@ -77,7 +77,7 @@ const SEEN_DAYS = 30;
 /** An encoded message without content, padded: what a stanza that was handed over before decrypts to. */
 const NOTHING = Uint8Array.of(1);
 
-export interface JournalOptions {
+interface JournalOptions {
   kv: Kv;
   seal: Seal;
   lineId: string;

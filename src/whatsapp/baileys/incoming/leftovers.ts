@@ -15,7 +15,7 @@ import type { MediaHost } from "../media_host.ts";
 import { makeSentStore } from "../outgoing/sent_store.ts";
 import { makePolls } from "./polls.ts";
 
-export interface LeftoversOptions {
+interface LeftoversOptions {
   kv: Kv;
   seal: Seal;
   lineId: string;

@@ -20,7 +20,7 @@ const MIMETYPES: Readonly<Record<MediaKind, string>> = {
   sticker: "image/webp",
 };
 
-export interface MediaSource {
+interface MediaSource {
   host: MediaHost;
   runtime: Pick<Runtime, "clock">;
   /** The open socket, or null: then nobody can be asked to upload again yet. */

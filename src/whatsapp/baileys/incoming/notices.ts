@@ -34,7 +34,7 @@ const SETTINGS = new Set([
   "membership_approval_mode",
 ]);
 
-export interface NoticesOptions {
+interface NoticesOptions {
   socket: Pick<WASocket, "ws" | "sendMessageAck">;
   /** The group as the network has it now. Throws where it does not tell. */
   groupNow: (id: string) => Promise<GroupNow>;

@@ -36,7 +36,7 @@ const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
 /** What nothing can refer to: edits, deletions, votes; and reactions. */
 const UNREFERRED: readonly IncomingType[] = ["unknown", "reactionMessage"];
 
-export interface OriginalsOptions {
+interface OriginalsOptions {
   kv: Kv;
   seal: Seal;
   lineId: string;

@@ -15,7 +15,7 @@ import { networkKeys } from "../rows.ts";
 /** Votes on an older poll arrive as what cannot be read. */
 const KEPT_DAYS = 90;
 
-export interface Poll {
+interface Poll {
   secret: Uint8Array;
   options: readonly string[];
   /** JIDs of who made it; none for one that the line sent. */
@@ -29,7 +29,7 @@ export interface Polls {
   find(networkId: string): Promise<Poll | null>;
 }
 
-export interface PollsOptions {
+interface PollsOptions {
   kv: Kv;
   seal: Seal;
   lineId: string;

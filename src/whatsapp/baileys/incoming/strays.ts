@@ -72,7 +72,7 @@ export function makeCountStray(count: CountStray, log: Log): CountStray {
   };
 }
 
-export interface StraysOptions {
+interface StraysOptions {
   socket: Pick<WASocket, "ws" | "sendNode">;
   creds: AuthenticationCreds;
   count: CountStray;

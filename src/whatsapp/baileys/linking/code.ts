@@ -32,7 +32,7 @@ export class CodeRefused extends Error {
   }
 }
 
-export interface CodeOptions {
+interface CodeOptions {
   query(node: BinaryNode): Promise<BinaryNode>;
   creds: AuthenticationCreds;
   saveCreds(): Promise<void>;

@@ -36,7 +36,7 @@ const NEXT_REF_MS = 20_000;
 const ADV_SECRET_BYTES = 32;
 const PING_MS = 3_000;
 
-export interface PairingEvents {
+interface PairingEvents {
   qr(text: string): void;
   code(code: string): void;
   /** A person has to do something with the account's passkey; null when that is no longer so. */
@@ -48,7 +48,7 @@ export interface PairingEvents {
   failed(error: unknown): void;
 }
 
-export interface PairingOptions {
+interface PairingOptions {
   socket: WASocket;
   creds: AuthenticationCreds;
   saveCreds: () => Promise<void>;

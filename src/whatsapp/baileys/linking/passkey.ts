@@ -53,14 +53,14 @@ const PHONE_MS = 60_000;
 /** As the registration announces this client; the numbers go into the key of the link. */
 const DEVICE_TYPE = proto.DeviceProps.PlatformType.CHROME;
 
-export interface PasskeyEvents {
+interface PasskeyEvents {
   /** What a person has to do now; null while nothing is asked of anybody. */
   asked(request: PasskeyRequest | null): void;
   /** It came to nothing; the link has to begin anew. */
   failed(reason: string): void;
 }
 
-export interface PasskeyOptions {
+interface PasskeyOptions {
   /** Resolves to the answer; rejects with the network's code in `data` when that is an error. */
   query(node: BinaryNode): Promise<BinaryNode>;
   creds: AuthenticationCreds;

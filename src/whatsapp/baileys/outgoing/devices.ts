@@ -22,7 +22,7 @@ const KEPT_MS = 5 * 60_000;
 const USERS_KEPT = 5_000;
 
 /** As the library lists a device. */
-export interface Device {
+interface Device {
   user: string;
   device?: number;
   server?: string;
@@ -30,7 +30,7 @@ export interface Device {
 
 type LidMapping = Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN" | "getPNForLID">;
 
-export interface DevicesOptions {
+interface DevicesOptions {
   creds: AuthenticationCreds;
   clock: Clock;
   lidMapping: () => LidMapping;

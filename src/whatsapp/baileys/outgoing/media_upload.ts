@@ -6,7 +6,7 @@ import type { EncryptedFile } from "./media_encrypt.ts";
 import type { MediaHost } from "../media_host.ts";
 
 /** Where an uploaded file lies, as its message says it. */
-export interface MediaPlace {
+interface MediaPlace {
   url: string;
   directPath: string;
 }

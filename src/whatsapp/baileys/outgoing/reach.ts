@@ -17,7 +17,7 @@ import type { Devices } from "./devices.ts";
 /** What a business keeps at its provider is no device that takes part in groups. */
 const HOSTED_DEVICE = 99;
 
-export type ReachSocket = Pick<WASocket, "authState" | "getUSyncDevices" | "assertSessions">;
+type ReachSocket = Pick<WASocket, "authState" | "getUSyncDevices" | "assertSessions">;
 
 /** None of a person's devices has keys now: there is nothing to encrypt a message with. */
 export class NoDevice extends Error {

@@ -22,7 +22,7 @@ export interface Recipients {
   jidOf(number: string): Promise<string | null>;
 }
 
-export interface RecipientsOptions {
+interface RecipientsOptions {
   socket: Pick<WASocket, "onWhatsApp">;
   kv: Kv;
   lineId: string;

@@ -17,7 +17,7 @@ const UNKNOWN_END_MS = 60 * 60_000;
 const WEEK_S = 7 * 24 * 60 * 60;
 const TOKEN_WEEKS = 4;
 
-export interface StandingOptions {
+interface StandingOptions {
   socket: Pick<WASocket, "ev" | "authState" | "fetchAccountReachoutTimelock" | "fetchNewChatMessageCap"> & {
     signalRepository: { lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN"> };
   };

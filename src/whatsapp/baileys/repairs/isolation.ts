@@ -15,7 +15,7 @@ import {
 } from "@whiskeysockets/baileys";
 
 /** Runs `work` in a transaction of its own, one at a time for each peer or group. */
-export type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
+type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
 
 /** To be called outside of any transaction: its works run where it was called. */
 export function makeAlone(
