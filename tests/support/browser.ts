@@ -15,7 +15,7 @@ const FLAGS = [
 ];
 
 /** What a page has not shown by then, it will not. */
-const MOST_MS = 15_000;
+const MOST_MS = 45_000;
 
 export interface Visit {
   readonly page: Page;
