@@ -77,7 +77,8 @@ inBrowser(
       const found: string[] = [];
       async function look(where: string): Promise<void> {
         for (const colorScheme of ["light", "dark"] as const) {
-          await page.emulateMedia({ colorScheme });
+          // A colour on its way from one theme to the other is of neither.
+          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
           for (const [size, viewport] of Object.entries(SIZES)) {
             await page.setViewportSize(viewport);
             found.push(...await findings(page, `${where} ${colorScheme} ${size}`));
