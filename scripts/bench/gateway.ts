@@ -1,4 +1,5 @@
 /** The gateway as a process of a bench: the whole of it, as `paloma serve` runs it, on a data folder. */
+import process from "node:process";
 import { startGateway } from "../../src/app.ts";
 import { readConfig, type SettingValues } from "../../src/config.ts";
 import { makeLog } from "../../src/ops/log.ts";
@@ -10,11 +11,50 @@ export interface GatewayReady {
   url: string;
 }
 
+/** What the process tells of itself whenever it is asked: since it was last asked. */
+export interface GatewayLoad {
+  /** The longest that its event loop was held by work: processor time that the process used within one turn. */
+  heldMs: number;
+  /** The longest turn by the clock: on a shared machine most of it may be waiting for a processor. */
+  turnMs: number;
+  /** Resident memory, bytes: now, and at most. */
+  bytes: number;
+  peakBytes: number;
+}
+
+const LOOK_EVERY_MS = 10;
+
 if (import.meta.main) {
   await runAsChild<SettingValues>(async (settings) => {
     const config = readConfig({ PALOMA_PORT: "0", PALOMA_LOG_LEVEL: "warn", ...settings });
     const gateway = await startGateway({ config, runtime: systemRuntime(makeLog(config.logLevel)) });
     const ready: GatewayReady = { url: new URL(gateway.baseUrl).origin };
-    return { ready, stop: () => gateway.stop() };
+    return { ready, answer: watchLoad(), stop: () => gateway.stop() };
   });
+}
+
+function watchLoad(): () => Promise<GatewayLoad> {
+  let most = { heldMs: 0, turnMs: 0, peakBytes: 0 };
+  let last = { at: performance.now(), usedMs: usedMs() };
+  setInterval(() => {
+    const now = { at: performance.now(), usedMs: usedMs() };
+    const turnMs = Math.max(0, now.at - last.at - LOOK_EVERY_MS);
+    most = {
+      heldMs: Math.max(most.heldMs, Math.min(turnMs, now.usedMs - last.usedMs)),
+      turnMs: Math.max(most.turnMs, turnMs),
+      peakBytes: Math.max(most.peakBytes, Deno.memoryUsage().rss),
+    };
+    last = now;
+  }, LOOK_EVERY_MS);
+  return () => {
+    const load = { ...most, bytes: Deno.memoryUsage().rss };
+    most = { heldMs: 0, turnMs: 0, peakBytes: 0 };
+    return Promise.resolve(load);
+  };
+}
+
+/** Processor time of the process so far. */
+function usedMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
