@@ -26,6 +26,8 @@ import { laneOf } from "./line/chats.ts";
 import { nameGenerations } from "./line/generation_migration.ts";
 import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
+import type { LineSessionDeps } from "./line/line_session.ts";
+import { soleOwnership } from "./line/ownership.ts";
 import { delaysOf } from "./line/pacing.ts";
 import { orderQueues } from "./line/queue_migration.ts";
 import { makeLookups } from "./line/lookups.ts";
@@ -92,6 +94,8 @@ const SWEEP_PANEL_MS = 60 * 60_000;
 export interface NetworkOptions {
   runtime: Runtime;
   kv: Kv;
+  /** The store as the line's owner writes it. */
+  storeOf(lineId: string): Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
   /** Opens a line's own way out. */
@@ -169,11 +173,14 @@ async function gatewayRole(
   const kv = measuredStore(data.kv, metrics, runtime.clock);
   const events = measuredEvents(makeEventLog(kv, runtime), metrics);
   const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
-  const recorder = measuredRecorder(
-    makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime }),
-    metrics,
-    runtime.clock,
-  );
+  const recorderOn = (kv: Kv) =>
+    measuredRecorder(
+      makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime }),
+      metrics,
+      runtime.clock,
+    );
+  const recorder = recorderOn(kv);
+  const ownership = soleOwnership(kv);
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
   const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
 
@@ -181,18 +188,16 @@ async function gatewayRole(
   const network = openNetwork({
     runtime,
     kv,
+    storeOf: (lineId) => ownership.storeOf(lineId) ?? kv,
     seal,
     whatsapp: config.whatsapp,
     openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
     countStray: (stanza) => metrics.strays.inc(stanza),
   });
-  const supervisor = new Supervisor({
-    kv,
+  const shared = {
     runtime,
     bell,
-    recorder,
     files: media,
-    fetchAttachment: makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder }),
     fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
     delays,
     events,
@@ -200,7 +205,18 @@ async function gatewayRole(
     seal,
     lookups,
     network,
-  });
+  };
+  /** A line's own: whatever it writes goes through its store. */
+  const session = (kv: Kv): LineSessionDeps => {
+    const recorder = recorderOn(kv);
+    return {
+      ...shared,
+      kv,
+      recorder,
+      fetchAttachment: makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder }),
+    };
+  };
+  const supervisor = new Supervisor({ kv, runtime, bell, ownership, session });
   const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
   const lines = makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch });
   const dispatcher = makeDispatcher({

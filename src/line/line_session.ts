@@ -6,6 +6,7 @@
 import PQueue from "p-queue";
 import type { EventLog } from "../event/log.ts";
 import type { MessageError } from "../message/message.ts";
+import type { Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
 import type { Seal } from "../store/seal.ts";
@@ -75,6 +76,11 @@ export class LineSession implements Service {
     this.#receiver = new Receiver(deps, line);
     this.#row = new LineRow(deps, { lineId: line.id, signal: this.#stopping.signal, changed });
     this.runner = new Runner(deps, { lineId: line.id, suspect: (connection) => this.#suspect(connection) });
+  }
+
+  /** Writes what becomes of the line's messages, as its owner. */
+  get recorder(): Recorder {
+    return this.#deps.recorder;
   }
 
   /** When the present connection logged in, Unix ms; null while there is none that did. */

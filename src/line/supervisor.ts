@@ -4,6 +4,10 @@
  */
 import type { Service } from "../base/service.ts";
 import { expireMessages } from "../message/expiry.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import type { Kv } from "../store/kv.ts";
+import type { Ownership } from "./ownership.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import { LineSession, type LineSessionDeps } from "./line_session.ts";
@@ -17,8 +21,17 @@ const SWEEPS_A_QUEUE_LOOK = 5;
 /** Between the first connects of two lines at boot: a hundred lines are up within 2 s and none waits for a crowd. */
 const STAGGER_MS = 15;
 
+interface SupervisorDeps {
+  kv: Kv;
+  runtime: Runtime;
+  bell: Bell;
+  ownership: Ownership;
+  /** What a session works with: whatever it writes goes through its line's own store (promise 9). */
+  session(store: Kv): LineSessionDeps;
+}
+
 export class Supervisor implements Service {
-  readonly #deps: LineSessionDeps;
+  readonly #deps: SupervisorDeps;
   readonly #sessions = new Map<string, LineSession>();
   readonly #watchers = new Map<string, Set<() => void>>();
   #cancelSweep: () => void = () => {};
@@ -29,7 +42,7 @@ export class Supervisor implements Service {
   #started = false;
   #stopped: Promise<void> | null = null;
 
-  constructor(deps: LineSessionDeps) {
+  constructor(deps: SupervisorDeps) {
     this.#deps = deps;
   }
 
@@ -103,11 +116,13 @@ export class Supervisor implements Service {
     }
   }
 
-  /** The session of the line; a new one begins after `delayMs`. Null once stopped. */
+  /** The session of the line; a new one begins after `delayMs`. Null once stopped, and for a line that is not ours. */
   #sessionOf(line: { id: string; accountId: string }, delayMs: number): LineSession | null {
     const known = this.#sessions.get(line.id);
     if (known || this.#stopped) return known ?? null;
-    const session = new LineSession(this.#deps, line, () => this.#changed(line.id));
+    const store = this.#deps.ownership.storeOf(line.id);
+    if (store === null) return null;
+    const session = new LineSession(this.#deps.session(store), line, () => this.#changed(line.id));
     this.#sessions.set(line.id, session);
     if (delayMs === 0) void session.start();
     else this.#deps.runtime.clock.after(delayMs, () => void session.start());
@@ -139,7 +154,7 @@ export class Supervisor implements Service {
     const found = new Set<string>();
     const counts = noLines();
     let begun = 0;
-    for await (const { value: line } of this.#deps.kv.list({ prefix: lineKeys.lines() })) {
+    for await (const line of this.#deps.ownership.lines()) {
       found.add(line.id);
       counts[line.status]++;
       if (!this.#sessions.has(line.id)) this.#sessionOf(line, STAGGER_MS * begun++);
@@ -147,7 +162,7 @@ export class Supervisor implements Service {
     }
     this.#counts = counts;
     for (const [lineId, session] of this.#sessions) if (!found.has(lineId)) await this.#release(lineId, session);
-    await expireMessages(this.#deps);
+    await expireMessages(this.#deps, (lineId) => this.#sessions.get(lineId)?.recorder ?? null);
     if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) { for (const { runner } of this.#sessions.values()) runner.wake(); }
   }
 
@@ -156,6 +171,7 @@ export class Supervisor implements Service {
     if ((await this.#deps.kv.get(lineKeys.line(lineId))).value !== null) return; // made after the rows were listed
     this.#sessions.delete(lineId);
     await session.stop();
+    await this.#deps.ownership.gone(lineId);
     this.#changed(lineId);
   }
 }

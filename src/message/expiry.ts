@@ -15,10 +15,12 @@ const AT_ONCE = 500;
 
 /**
  * Ends what has waited too long (promise 2). A message that is on its way is left alone: its outcome decides. So is one
- * of a bulk that is still being accepted. Their row is looked at again the next time.
+ * of a bulk that is still being accepted, and one of a line that has no recorder here: its owner ends it. Their row is
+ * looked at again the next time.
  */
 export async function expireMessages(
-  { kv, runtime, recorder }: { kv: Kv; runtime: Runtime; recorder: Recorder },
+  { kv, runtime }: { kv: Kv; runtime: Runtime },
+  recorderOf: (lineId: string) => Recorder | null,
 ): Promise<void> {
   /** Ends the message if it may be ended; whether nothing is left to be done about it. */
   async function expire(message: Message | null): Promise<boolean> {
@@ -27,7 +29,8 @@ export async function expireMessages(
     if (message.expiresAt > runtime.clock.now()) return true;
     if (message.status !== "queued") return false;
     if (message.bulkId !== null && (await kv.get(messageKeys.bulk(message.bulkId))).value === null) return false;
-    return await recorder.dropped(message.id, EXPIRED) !== null;
+    const recorder = recorderOf(message.sessionId);
+    return recorder !== null && await recorder.dropped(message.id, EXPIRED) !== null;
   }
 
   async function expireRows(rows: readonly Row<string[]>[]): Promise<void> {

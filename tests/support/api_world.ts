@@ -24,6 +24,7 @@ import { makeFindReferred } from "../../src/line/references.ts";
 import { makeQueueView } from "../../src/line/queue_view.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
 import { makeUnread } from "../../src/line/unread.ts";
+import { soleOwnership } from "../../src/line/ownership.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
@@ -128,14 +129,14 @@ export class ApiWorld implements ApiStage {
     const lookups = makeLookups(runtime);
     const delays = { minMs: 0, maxMs: 0 };
     const bell = testBell(runtime);
-    const supervisor = this.#supervisor = new Supervisor({
+    const session = {
       kv,
       runtime,
       bell,
       recorder,
       files: media,
       fetchPreview: () => Promise.resolve(null),
-      fetchAttachment: async ({ id }) => {
+      fetchAttachment: async ({ id }: Message) => {
         await recorder.dropped(id, { code: "file_unavailable", message: "Files are not fetched here." });
       },
       delays: () => Promise.resolve(delays),
@@ -144,6 +145,13 @@ export class ApiWorld implements ApiStage {
       seal,
       lookups,
       network: this.network,
+    };
+    const supervisor = this.#supervisor = new Supervisor({
+      kv,
+      runtime,
+      bell,
+      ownership: soleOwnership(kv),
+      session: () => session,
     });
     const safeFetch: SafeFetch = {
       ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),

@@ -17,6 +17,8 @@ import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
+import type { LineSessionDeps } from "../../src/line/line_session.ts";
+import { soleOwnership } from "../../src/line/ownership.ts";
 import type { Delays } from "../../src/line/pacing.ts";
 import type { Caller } from "../../src/account/account.ts";
 import { FakeNetwork } from "./fake_network.ts";
@@ -95,7 +97,7 @@ export class World {
       },
     });
     this.bell = testBell(this.runtime);
-    this.supervisor = new Supervisor({
+    const session = (kv: Kv): LineSessionDeps => ({
       kv,
       runtime: this.runtime,
       bell: this.bell,
@@ -109,6 +111,13 @@ export class World {
       media: this.media,
       lookups: { forget: () => {} },
       delays: () => Promise.resolve(this.delays),
+    });
+    this.supervisor = new Supervisor({
+      kv,
+      runtime: this.runtime,
+      bell: this.bell,
+      ownership: soleOwnership(kv),
+      session,
     });
     const caller = { account: { id: ACCOUNT }, plan: this.#plan } as Caller;
     this.lines = makeLines({

@@ -36,6 +36,8 @@ const ONCE_IN_MS = 60 * 60_000;
 interface BaileysNetworkOptions {
   runtime: Runtime;
   kv: Kv;
+  /** The store as the line's owner writes it; `kv` unless given. */
+  storeOf?: (lineId: string) => Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
   /** Opens a line's own way out. Throws EgressError. */
@@ -53,6 +55,7 @@ interface BaileysNetworkOptions {
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {}, refreshHandled = true } = options;
+  const { storeOf = () => kv } = options;
   silenceLibsignal();
   repairLibsignal();
   repairCurve();
@@ -80,7 +83,6 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
 
   const shared = {
     runtime,
-    kv,
     seal,
     url: whatsapp.url,
     version: async () => (await versions.now()).version,
@@ -114,7 +116,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       const way = wayOf(open.proxy);
       way.catch(() => {}); // the connection tells it
       ways.set(open.lineId, way);
-      const connection = connectLine(shared, { ...open, previous, way }, events);
+      const connection = connectLine({ ...shared, kv: storeOf(open.lineId) }, { ...open, previous, way }, events);
       const { ended } = connection;
       ends.set(open.lineId, ended);
       ended.then(() => ends.get(open.lineId) === ended && ends.delete(open.lineId));
@@ -125,15 +127,16 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       return creds !== null && isLinked(creds);
     },
     async forget(lineId) {
+      const store = storeOf(lineId);
       await ends.get(lineId);
       const receive = receivers.get(lineId);
       if (receive) {
         const { mediaHost } = await ways.get(lineId)?.catch(() => NO_WAY) ?? NO_WAY;
-        const left = await leftoversOf({ ...shared, mediaHost, lineId });
+        const left = await leftoversOf({ ...shared, kv: store, mediaHost, lineId });
         // A receiver that takes nothing leaves all as it is, for the next attempt.
         await within(runtime.clock, HAND_OVER_MS, handOver(left, receive));
       }
-      await forgetLine(kv, lineId);
+      await forgetLine(store, lineId);
       receivers.delete(lineId);
       ways.delete(lineId);
     },
