@@ -321,25 +321,6 @@ inPanel(
   },
 );
 
-inPanel(
-  "a line whose account has a passkey is linked by what its owner signs",
-  async ({ page }, stage) => {
-    await stage.control.call("POST", "/phones", { number: LINE, passkey: true });
-    await asOperator(page, stage);
-    await page.goto(accountPage(stage, "/lines"));
-    await button(page, "Link a line").first().click();
-    await page.getByLabel("Name").fill("With a passkey");
-    await button(page, "Link").click();
-    await scanFrom(page, stage, { number: LINE, done: page.getByText("WhatsApp asks for the passkey") });
-    const snippet = await page.locator("pre").textContent();
-    const options = JSON.parse(/parseRequestOptionsFromJSON\((\{.*\})\) \}/.exec(snippet!)![1]!);
-    const { assertion } = await stage.control.call("POST", `/phones/${LINE}/passkey/sign`, { options });
-    await page.getByLabel("What it printed").fill(JSON.stringify(assertion));
-    await button(page, "Hand it in").click();
-    await badge(page, "connected").waitFor();
-  },
-);
-
 /** Presses Tab until what has this name, or these words, has the focus. */
 async function focusBy(page: Page, name: string): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {

@@ -1,6 +1,6 @@
 /** Debian's Chromium, headless: what a person sees of the gateway, and what the page asks for. */
 import assert from "node:assert/strict";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 /** No sandbox, for tests may run as root; no traffic of the browser's own. */
@@ -25,8 +25,12 @@ export interface Visit {
   assertQuiet(): void;
 }
 
-/** A test in a browser; skipped, and saying so, where there is none. */
-export function inBrowser(name: string, run: (visit: Visit) => Promise<void>): void {
+/** A test in a browser; skipped, and saying so, where there is none. `extension` is a folder that is loaded as one. */
+export function inBrowser(
+  name: string,
+  run: (visit: Visit) => Promise<void>,
+  { extension }: { extension?: string } = {},
+): void {
   const executablePath = PLACES.find(exists);
   if (!executablePath) {
     Deno.test({ name: `${name} (skipped: there is no Chromium; apt-get install chromium)`, ignore: true, fn() {} });
@@ -37,20 +41,25 @@ export function inBrowser(name: string, run: (visit: Visit) => Promise<void>): v
   Deno.test({
     ...test,
     async fn() {
-      const browser = await chromium.launch({ executablePath, headless: true, args: FLAGS });
-      try {
-        await run(await visit(browser));
-      } finally {
-        await browser.close();
+      const settings = { executablePath, headless: true };
+      if (extension) {
+        // Extensions are loaded into a profile, not into contexts of a visit's own.
+        const flags = [`--load-extension=${extension}`, `--disable-extensions-except=${extension}`, "--headless=new"];
+        const args = [...FLAGS, ...flags];
+        const context = await chromium.launchPersistentContext("", { ...settings, args, locale: "en-US" });
+        await run(await visit(() => Promise.resolve(context))).finally(() => context.close());
+      } else {
+        const browser = await chromium.launch({ ...settings, args: FLAGS });
+        await run(await visit((options) => browser.newContext(options))).finally(() => browser.close());
       }
     },
   });
 }
 
-async function visit(browser: Browser): Promise<Visit> {
+async function visit(newContext: (options: BrowserContextOptions) => Promise<BrowserContext>): Promise<Visit> {
   const trouble: string[] = [];
   async function another(options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await browser.newContext({ locale: "en-US", ...options });
+    const context = await newContext({ locale: "en-US", ...options });
     context.setDefaultTimeout(MOST_MS);
     const page = await context.newPage();
     page.on("console", (message) => {

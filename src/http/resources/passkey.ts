@@ -1,7 +1,7 @@
 /** The passkey of an account that is being linked: what is to be signed, and the signature. */
 import { z } from "@hono/zod-openapi";
 import type { Lines } from "../../line/lines.ts";
-import type { PasskeyRequest } from "../../whatsapp/connection.ts";
+import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/connection.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import { Session, sessionOf } from "./sessions.ts";
@@ -22,7 +22,7 @@ const Request = z.object({
   expiresAt: Timestamp.openapi({ description: "Then there is a new challenge, or a new QR" }),
 }).openapi("PasskeyRequest");
 
-const Assertion = z.strictObject({
+export const Assertion = z.strictObject({
   id: Base64Url,
   rawId: Base64Url,
   type: z.literal("public-key"),
@@ -82,17 +82,7 @@ export function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" |
   });
 
   api.on(signPasskey, async ({ caller, params, body: { assertion } }) => {
-    const { id, rawId, type, authenticatorAttachment, response, clientExtensionResults } = assertion;
-    const { clientDataJSON, authenticatorData, signature, userHandle } = response;
-    const signed = {
-      id,
-      rawId,
-      type,
-      ...(authenticatorAttachment ? { authenticatorAttachment } : {}),
-      response: { clientDataJSON, authenticatorData, signature, ...(userHandle ? { userHandle } : {}) },
-      clientExtensionResults: (clientExtensionResults ?? {}) as Record<string, unknown>,
-    };
-    return ok({ data: sessionOf(await lines.signPasskey(caller.account.id, params.id, signed)) });
+    return ok({ data: sessionOf(await lines.signPasskey(caller.account.id, params.id, assertionOf(assertion))) });
   });
 
   api.on(confirmPasskey, async ({ caller, params }) => {
@@ -100,7 +90,22 @@ export function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" |
   });
 }
 
-function requestOf(request: PasskeyRequest): z.infer<typeof Request> {
+/** As the network takes it: without members that browsers may leave out or set to null. */
+export function assertionOf(assertion: z.infer<typeof Assertion>): PasskeyAssertion {
+  const { id, rawId, type, authenticatorAttachment, response, clientExtensionResults } = assertion;
+  const { clientDataJSON, authenticatorData, signature, userHandle } = response;
+  return {
+    id,
+    rawId,
+    type,
+    ...(authenticatorAttachment ? { authenticatorAttachment } : {}),
+    response: { clientDataJSON, authenticatorData, signature, ...(userHandle ? { userHandle } : {}) },
+    clientExtensionResults: (clientExtensionResults ?? {}) as Record<string, unknown>,
+  };
+}
+
+/** What the account's passkey is asked for, as clients see it. */
+export function requestOf(request: PasskeyRequest): z.infer<typeof Request> {
   const { stage, expiresAt } = request;
   return {
     stage,

@@ -1,6 +1,10 @@
-/** A page on which somebody else links one line, without a login: they see that line's QR and name, nothing more. */
+/**
+ * A page on which somebody else links one line, without a login: they see that line's name and QR, sign with their
+ * account's passkey where it is asked for, and nothing more.
+ */
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
+import { Assertion, assertionOf, requestOf } from "../../http/resources/passkey.ts";
 import type { Lines } from "../../line/lines.ts";
 import { type Links, linkUrl } from "../logins/links.ts";
 import type { Guard } from "./guard.ts";
@@ -25,12 +29,26 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: CustomerLinkD
     return { data: { url: linkUrl(panelUrl(), link, token), token, expiresAt } };
   });
 
-  const Body = z.strictObject({ token: z.string().min(1).max(200) });
+  const Token = z.string().min(1).max(200);
+  const Body = z.strictObject({ token: Token });
   guard.open({ method: "POST", path: "/link-line", body: Body }, async ({ body: { token } }) => {
     const { accountId, sessionId } = (await links.find(token, "line")).value;
-    const { name } = await lines.get(accountId, sessionId);
+    const { name, passkey } = await lines.get(accountId, sessionId);
     const { status, qr, pairingCode } = await lines.linking(accountId, sessionId);
     if (status === "connected") await links.use(token);
-    return { data: { name, status, qr, pairingCode } };
+    return { data: { name, status, qr, pairingCode, passkey: passkey && requestOf(passkey) } };
+  });
+
+  const signBody = z.strictObject({ token: Token, assertion: Assertion });
+  guard.open({ method: "POST", path: "/link-line/passkey", body: signBody }, async ({ body }) => {
+    const { accountId, sessionId } = (await links.find(body.token, "line")).value;
+    await lines.signPasskey(accountId, sessionId, assertionOf(body.assertion));
+    return { data: {} };
+  });
+
+  guard.open({ method: "POST", path: "/link-line/passkey/confirm", body: Body }, async ({ body: { token } }) => {
+    const { accountId, sessionId } = (await links.find(token, "line")).value;
+    await lines.confirmPasskey(accountId, sessionId);
+    return { data: {} };
   });
 }

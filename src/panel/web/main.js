@@ -14,6 +14,7 @@ const OPEN = [
   ["/sign-in", "sign_in", "SignIn"],
   ["/welcome", "welcome", "Welcome"],
   ["/link-line", "link_line", "LinkLine"],
+  ["/passkey-signed", "passkey_signed", "PasskeySigned"],
 ];
 const INSIDE = [
   ["/me", "me", "Me"],

@@ -8,6 +8,8 @@ export default {
   "A month": "Al mes",
   "A name or an e-mail address.": "Un nombre o una dirección de correo.",
   "A send to one of these numbers is refused.": "Un envío a uno de estos números se rechaza.",
+  "A tab of web.whatsapp.com opens, asks whether to sign, and comes back here.":
+    "Se abre una pestaña de web.whatsapp.com, pregunta si firmas y vuelve aquí.",
   "A test event is on its way.": "Un evento de prueba está en camino.",
   "API key": "Clave de API",
   "Accepted": "Aceptado",
@@ -108,6 +110,7 @@ export default {
   "Good once, until {time}. Whoever has it can use it: send it to that person alone.":
     "Sirve una vez, hasta {time}. Quien lo tenga puede usarlo: envíaselo solo a esa persona.",
   "Hand it in": "Entregar",
+  "Handing it over…": "Entregándola…",
   "Health": "Estado",
   "Hear back: register a webhook": "Recibe noticias: registra un webhook",
   "Hide": "Ocultar",
@@ -218,6 +221,7 @@ export default {
     "Nadie puede entrar todavía. La pasarela escribió un enlace de un solo uso al arrancar: ábrelo para crear tu usuario.",
   "Nobody opted out": "Nadie se ha dado de baja",
   "Nobody scanned it in time.": "Nadie lo escaneó a tiempo.",
+  "Nobody waits for this signature": "Nadie espera esta firma",
   "Nobody yet": "Nadie todavía",
   "None": "Ninguna",
   "Nothing fits": "Nada coincide",
@@ -275,7 +279,8 @@ export default {
   "Rename": "Renombrar",
   "Requests a minute": "Peticiones por minuto",
   "Resume": "Reanudar",
-  "Run this there, and use the passkey:": "Ejecuta esto allí y usa la llave de acceso:",
+  "Run this there, and use the passkey. It copies the signature:":
+    "Ejecuta esto allí y usa la llave de acceso. Copia la firma:",
   "Save": "Guardar",
   "Save anyway": "Guardar de todos modos",
   "Saved; in force now.": "Guardado; ya en vigor.",
@@ -296,8 +301,10 @@ export default {
   "Show the key": "Mostrar la clave",
   "Sign in": "Entrar",
   "Sign in with a passkey": "Entrar con una llave de acceso",
+  "Sign on web.whatsapp.com": "Firmar en web.whatsapp.com",
   "Sign out": "Salir",
   "Sign this browser out?": "¿Cerrar la sesión de este navegador?",
+  "Signed": "Firmado",
   "Signs you in by fingerprint, face or the device's PIN.": "Entras con la huella, la cara o el PIN del dispositivo.",
   "Small letters, digits, - and _.": "Minúsculas, cifras, - y _.",
   "Something went wrong.": "Algo ha ido mal.",
@@ -318,8 +325,12 @@ export default {
   "The gateway does not answer.": "La pasarela no responde.",
   "The gateway switched it off: {reason}": "La pasarela lo apagó: {reason}",
   "The key is hidden": "La clave está oculta",
+  "The line goes on in the tab where you began. You can close this one.":
+    "La línea sigue en la pestaña donde empezaste. Puedes cerrar esta.",
   "The line is unlinked and removed. Its messages stay in the history.":
     "La línea se desvincula y se quita. Sus mensajes siguen en el historial.",
+  "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.":
+    "La página que la pidió está cerrada, o ya pide otra. Abre la línea y firma otra vez.",
   "The passkey was not used.": "No se usó la llave de acceso.",
   "The phone's number": "El número del teléfono",
   "The present one goes on signing beside it for a day, so that you can change over.":
@@ -327,6 +338,7 @@ export default {
   "The present one stops working at once, everywhere it is used.":
     "La actual deja de funcionar al momento, en todos los sitios donde se usa.",
   "The same again": "La misma otra vez",
+  "The signature": "La firma",
   "The states of your message appear here as they come.": "Los estados de tu mensaje aparecen aquí según llegan.",
   "The subscription has expired: nothing can be sent until it is prolonged.":
     "La suscripción ha caducado: no se puede enviar nada hasta prolongarla.",
@@ -362,7 +374,6 @@ export default {
   "What became of it": "Qué fue de él",
   "What is sent leaves one by one, with the pauses of the plan.":
     "Lo que se envía sale de uno en uno, con las pausas del plan.",
-  "What it printed": "Lo que escribió",
   "What runs here": "Qué funciona aquí",
   "What waited is cancelled.": "Lo que esperaba se ha cancelado.",
   "What waits for it is dropped, and its delivery log.":
@@ -370,9 +381,9 @@ export default {
   "What was sent and received on a line, as far as it is kept.":
     "Lo enviado y recibido en una línea, hasta donde se guarda.",
   "What was sent, newest first, and what became of it.": "Lo enviado, lo más reciente primero, y qué fue de ello.",
+  "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only.":
+    "WhatsApp pide la llave de acceso de esta cuenta, hasta {time}. Solo se puede usar en web.whatsapp.com.",
   "WhatsApp Web version": "Versión de WhatsApp Web",
-  "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only:":
-    "WhatsApp pide la llave de acceso de esta cuenta, hasta {time}. Solo se puede usar en web.whatsapp.com:",
   "WhatsApp restricts this number until {time}: messages to people who have not written first wait.":
     "WhatsApp restringe este número hasta {time}: los mensajes a quien no ha escrito antes esperan.",
   "WhatsApp restricts this number: messages to people who have not written first wait.":
@@ -388,6 +399,8 @@ export default {
   "Whoever writes one of your words is added here by itself.":
     "Quien escribe una de tus palabras se añade aquí sin más.",
   "With the country code.": "Con el prefijo del país.",
+  "With the Paloma extension": "Con la extensión de Paloma",
+  "Without it": "Sin ella",
   "Word": "Palabra",
   "Words": "Palabras",
   "Words that opt a sender out": "Palabras que dan de baja a quien escribe",

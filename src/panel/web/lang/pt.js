@@ -8,6 +8,8 @@ export default {
   "A month": "Por mês",
   "A name or an e-mail address.": "Um nome ou um endereço de e-mail.",
   "A send to one of these numbers is refused.": "Um envio a um destes números é recusado.",
+  "A tab of web.whatsapp.com opens, asks whether to sign, and comes back here.":
+    "Uma aba do web.whatsapp.com abre, pergunta se você assina e volta para cá.",
   "A test event is on its way.": "Um evento de teste está a caminho.",
   "API key": "Chave de API",
   "Accepted": "Aceita",
@@ -108,6 +110,7 @@ export default {
   "Good once, until {time}. Whoever has it can use it: send it to that person alone.":
     "Vale uma vez, até {time}. Quem o tiver pode usá-lo: envie só a essa pessoa.",
   "Hand it in": "Entregar",
+  "Handing it over…": "Entregando…",
   "Health": "Saúde",
   "Hear back: register a webhook": "Receba notícias: registre um webhook",
   "Hide": "Ocultar",
@@ -218,6 +221,7 @@ export default {
     "Ninguém pode entrar ainda. O gateway imprimiu um link de uso único ao iniciar: abra-o para criar o seu usuário.",
   "Nobody opted out": "Ninguém pediu para sair",
   "Nobody scanned it in time.": "Ninguém o leu a tempo.",
+  "Nobody waits for this signature": "Ninguém espera esta assinatura",
   "Nobody yet": "Ninguém ainda",
   "None": "Nenhuma",
   "Nothing fits": "Nada combina",
@@ -275,7 +279,8 @@ export default {
   "Rename": "Renomear",
   "Requests a minute": "Pedidos por minuto",
   "Resume": "Retomar",
-  "Run this there, and use the passkey:": "Execute isto ali e use a chave de acesso:",
+  "Run this there, and use the passkey. It copies the signature:":
+    "Execute isto ali e use a chave de acesso. A assinatura é copiada:",
   "Save": "Salvar",
   "Save anyway": "Salvar mesmo assim",
   "Saved; in force now.": "Salvo; já em vigor.",
@@ -296,8 +301,10 @@ export default {
   "Show the key": "Mostrar a chave",
   "Sign in": "Entrar",
   "Sign in with a passkey": "Entrar com uma chave de acesso",
+  "Sign on web.whatsapp.com": "Assinar no web.whatsapp.com",
   "Sign out": "Sair",
   "Sign this browser out?": "Encerrar a sessão deste navegador?",
+  "Signed": "Assinado",
   "Signs you in by fingerprint, face or the device's PIN.": "Você entra com a digital, o rosto ou o PIN do aparelho.",
   "Small letters, digits, - and _.": "Minúsculas, dígitos, - e _.",
   "Something went wrong.": "Algo deu errado.",
@@ -318,8 +325,12 @@ export default {
   "The gateway does not answer.": "O gateway não responde.",
   "The gateway switched it off: {reason}": "O gateway o desligou: {reason}",
   "The key is hidden": "A chave está oculta",
+  "The line goes on in the tab where you began. You can close this one.":
+    "A linha continua na aba onde você começou. Pode fechar esta.",
   "The line is unlinked and removed. Its messages stay in the history.":
     "A linha é desvinculada e removida. As mensagens ficam no histórico.",
+  "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.":
+    "A página que a pediu foi fechada, ou já pede outra. Abra a linha e assine mais uma vez.",
   "The passkey was not used.": "A chave de acesso não foi usada.",
   "The phone's number": "O número do telefone",
   "The present one goes on signing beside it for a day, so that you can change over.":
@@ -327,6 +338,7 @@ export default {
   "The present one stops working at once, everywhere it is used.":
     "A atual para de funcionar na hora, em todo lugar onde é usada.",
   "The same again": "A mesma outra vez",
+  "The signature": "A assinatura",
   "The states of your message appear here as they come.": "Os estados da sua mensagem aparecem aqui conforme chegam.",
   "The subscription has expired: nothing can be sent until it is prolonged.":
     "A assinatura expirou: nada pode ser enviado até ser prolongada.",
@@ -362,7 +374,6 @@ export default {
   "What became of it": "O que foi feito dela",
   "What is sent leaves one by one, with the pauses of the plan.":
     "O que é enviado sai um por um, com as pausas do plano.",
-  "What it printed": "O que foi impresso",
   "What runs here": "O que roda aqui",
   "What waited is cancelled.": "O que esperava foi cancelado.",
   "What waits for it is dropped, and its delivery log.": "O que espera por ele é descartado, e o registro de entregas.",
@@ -370,9 +381,9 @@ export default {
     "O que foi enviado e recebido numa linha, até onde se guarda.",
   "What was sent, newest first, and what became of it.":
     "O que foi enviado, o mais recente primeiro, e o que foi feito.",
+  "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only.":
+    "O WhatsApp pede a chave de acesso desta conta, até {time}. Ela só pode ser usada em web.whatsapp.com.",
   "WhatsApp Web version": "Versão do WhatsApp Web",
-  "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only:":
-    "O WhatsApp pede a chave de acesso desta conta, até {time}. Ela só pode ser usada em web.whatsapp.com:",
   "WhatsApp restricts this number until {time}: messages to people who have not written first wait.":
     "O WhatsApp restringe este número até {time}: mensagens a quem não escreveu antes esperam.",
   "WhatsApp restricts this number: messages to people who have not written first wait.":
@@ -388,6 +399,8 @@ export default {
   "Whoever writes one of your words is added here by itself.":
     "Quem escreve uma das suas palavras é adicionado aqui sozinho.",
   "With the country code.": "Com o código do país.",
+  "With the Paloma extension": "Com a extensão do Paloma",
+  "Without it": "Sem ela",
   "Word": "Palavra",
   "Words": "Palavras",
   "Words that opt a sender out": "Palavras que descadastram quem escreve",

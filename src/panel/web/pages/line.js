@@ -5,6 +5,7 @@ import { number, t, tn, when } from "../i18n.js";
 import { Linking } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
 import { go, href } from "../router.js";
+import { Signing } from "../signing.js";
 import {
   Ask,
   Badge,
@@ -97,48 +98,22 @@ function LinkNow({ account, line }) {
   </${Card}>`;
 }
 
-/** The account's passkey signs for web.whatsapp.com alone, so the signature comes from a tab there, by extension or hand. */
 function Passkey({ account, line }) {
   const below = `/sessions/${line._id}/passkey`;
-  const asked = useLoad(async () => (await api(account, "GET", below)).data, [account, line._id, line.passkey.stage], [
-    "lines",
-  ]);
-  return html`<${Loaded} state=${asked}>${({ stage, options, code, expiresAt }) =>
-    stage === "confirm"
-      ? html`
-        <div class="stack">
-          <p>${t("Compare this code with the one on the phone.")}</p>
-          <p class="code">${code}</p>
-          <div>
-            <${Work} kind="primary" run=${() => api(account, "POST", `${below}/confirm`)}>${t(
-              "They are the same",
-            )}</${Work}></div></div>
-      `
-      : html`
-        <div class="stack">
-          <p>${t(
-            "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only:",
-            { time: when(expiresAt) },
-          )}</p>
-          <ol class="stack tight steps-text">
-            <li>${t("Open web.whatsapp.com in the browser that has the passkey, and its console (F12).")}</li>
-            <li>${t("Run this there, and use the passkey:")}</li>
-          </ol>
-          <pre class="note">${snippet(options)}</pre>
-          <${Form} submit=${async ({ assertion }) => {
-            await api(account, "POST", below, { body: { assertion: JSON.parse(assertion) } });
-            toast(t("Taken: the phone goes on."));
-          }} button=${t("Hand it in")}>${(wrong) =>
-            html`<${Field} as="textarea" label=${t("What it printed")} name="assertion" required wrong=${
-              wrong("assertion")
-            } />`}</${Form}></div>
-      `}</${Loaded}>`;
+  const asked = useLoad(async () => (await api(account, "GET", below)).data, [
+    account,
+    line._id,
+    line.passkey.stage,
+    line.passkey.expiresAt,
+  ], ["lines"]);
+  const give = async (assertion) => {
+    await api(account, "POST", below, { body: { assertion } });
+    toast(t("Taken: the phone goes on."));
+  };
+  return html`<${Loaded} state=${asked}>${(passkey) =>
+    html`<${Signing} passkey=${passkey} give=${give} confirm=${() =>
+      api(account, "POST", `${below}/confirm`)} />`}</${Loaded}>`;
 }
-
-const snippet = (options) =>
-  `copy(JSON.stringify((await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(${
-    JSON.stringify(options)
-  }) })).toJSON()))`;
 
 function Actions({ account, line, waits, reload }) {
   const [renaming, setRenaming] = useState(false);

@@ -4,6 +4,7 @@ import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { Linking } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
+import { Signing } from "../signing.js";
 import { Loaded } from "../ui.js";
 
 const EVERY_MS = 2_000;
@@ -16,6 +17,11 @@ export function LinkLine() {
     if (data.status === "connected") setDone(true);
     return data;
   }, []);
+  /** One step of the account's passkey. */
+  const step = async (below, given) => {
+    await call("POST", `/link-line/passkey${below}`, { body: { token, ...given } });
+    await line.reload();
+  };
   const dead = line.error?.code === "link_dead";
   useEvery(EVERY_MS, line.reload, !done && !dead);
   if (dead && !done) {
@@ -44,7 +50,12 @@ export function LinkLine() {
               <p class="soft">${t(
                 "You link your WhatsApp number as a device of this service. You can unlink it on your phone at any time.",
               )}</p>
-              <${Linking} ...${data} />
+              ${data.passkey
+                ? html`
+                  <${Signing} passkey=${data.passkey} give=${(assertion) => step("", { assertion })}
+                    confirm=${() => step("/confirm", {})} />
+                `
+                : html`<${Linking} ...${data} />`}
             `}
         </div>
       </div>

@@ -1,0 +1,37 @@
+// Where a tab comes back to from web.whatsapp.com with a signature: it goes to the page that asked for it.
+import { html, useEffect, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { bringBack } from "../signing.js";
+
+const MOST_MS = 3_000;
+
+export function PasskeySigned() {
+  const [taken, setTaken] = useState(null);
+  useEffect(() => {
+    const text = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+    let signed = null;
+    try {
+      signed = JSON.parse(decodeURIComponent(text));
+    } catch {
+      // As if nobody waited.
+    }
+    if (signed?.response) bringBack(signed, MOST_MS).then(setTaken);
+    else setTaken(false);
+  }, []);
+  return html`
+    <div class="card">
+      <div class="pad stack" role="status">${taken === null ? html`<p>${t("Handing it over…")}</p>` : taken
+        ? html`
+          <h1 tabindex="-1">${t("Signed")}</h1>
+          <p>${t("The line goes on in the tab where you began. You can close this one.")}</p>
+        `
+        : html`
+          <h1 tabindex="-1">${t("Nobody waits for this signature")}</h1>
+          <p>${t(
+            "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.",
+          )}</p>
+        `}</div>
+    </div>
+  `;
+}

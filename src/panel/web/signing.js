@@ -1,0 +1,107 @@
+// The account's passkey signs on web.whatsapp.com alone: by the extension, which brings the signature back to a page of
+// this browser, or by hand. `give(assertion)` hands it in, `confirm()` says that the codes are the same.
+import { href } from "./router.js";
+import { html, useEffect } from "./html.js";
+import { t, when } from "./i18n.js";
+import { Field, Form, useWork, Work } from "./ui.js";
+
+const SITE = "https://web.whatsapp.com/";
+/** Between the tab that comes back with a signature and the page that waits for it. */
+const CHANNEL = "paloma.passkey";
+
+export function Signing({ passkey, give, confirm }) {
+  return passkey.stage === "confirm"
+    ? html`
+      <div class="stack">
+        <p>${t("Compare this code with the one on the phone.")}</p>
+        <p class="code">${passkey.code}</p>
+        <div>
+          <${Work} kind="primary" run=${confirm}>${t("They are the same")}</${Work}></div></div>
+    `
+    : html`<${Sign} ...${passkey} give=${give} />`;
+}
+
+function Sign({ options, expiresAt, give }) {
+  const [work, busy, error] = useWork({ quiet: true });
+  useEffect(() => {
+    const channel = new BroadcastChannel(CHANNEL);
+    channel.onmessage = ({ data: { signed } }) => {
+      if (!signed || challengeOf(signed) !== options.challenge) return;
+      channel.postMessage({ taken: options.challenge });
+      work(() => give(signed));
+    };
+    return () => channel.close();
+  }, [options.challenge]);
+  return html`
+    <div class="stack">
+      <p>${t(
+        "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only.",
+        { time: when(expiresAt) },
+      )}</p>
+      <div class="stack tight">
+        <h3>${t("With the Paloma extension")}</h3>
+        <p class="soft">${t("A tab of web.whatsapp.com opens, asks whether to sign, and comes back here.")}</p>
+        <div><a class=${`button primary ${busy ? "busy" : ""}`} target="_blank" rel="noopener"
+          href=${siteFor(options)}>${t("Sign on web.whatsapp.com")}</a></div>
+        <div role="alert">${error && html`<p class="note bad">${error.message}</p>`}</div>
+      </div>
+      <details>
+        <summary>${t("Without it")}</summary>
+        <div class="stack">
+          <ol class="stack tight steps-text">
+            <li>${t("Open web.whatsapp.com in the browser that has the passkey, and its console (F12).")}</li>
+            <li>${t("Run this there, and use the passkey. It copies the signature:")}</li>
+          </ol>
+          <pre class="note" tabindex="0">${snippet(options)}</pre>
+          <${Form} submit=${({ assertion }) => give(pasted(assertion))} button=${t("Hand it in")}>${(wrong) =>
+            html`
+              <${Field} as="textarea" label=${t("The signature")} name="assertion" required
+                wrong=${wrong("assertion")} />
+            `}</${Form}>
+        </div>
+      </details>
+    </div>
+  `;
+}
+
+/** Where the extension reads what is to be signed; see `extension/sign.js`. */
+function siteFor(options) {
+  const answerTo = new URL(href("/passkey-signed"), location.href).href;
+  return `${SITE}#paloma-passkey=${encodeURIComponent(JSON.stringify({ options, answerTo }))}`;
+}
+
+const snippet = (options) =>
+  `copy(JSON.stringify((await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(${
+    JSON.stringify(options)
+  }) })).toJSON()))`;
+
+/** What is no JSON is refused by the gateway, in its words. */
+function pasted(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function challengeOf({ response }) {
+  try {
+    return JSON.parse(atob(response.clientDataJSON.replaceAll("-", "+").replaceAll("_", "/"))).challenge;
+  } catch {
+    return null;
+  }
+}
+
+/** Hands what came back from web.whatsapp.com to the page that waits for it; resolves to whether one did. */
+export function bringBack(signed, mostMs) {
+  return new Promise((resolve) => {
+    const channel = new BroadcastChannel(CHANNEL);
+    const end = (taken) => {
+      channel.close();
+      resolve(taken);
+    };
+    channel.onmessage = ({ data: { taken } }) => taken && taken === challengeOf(signed) && end(true);
+    channel.postMessage({ signed });
+    setTimeout(() => end(false), mostMs);
+  });
+}
