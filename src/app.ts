@@ -67,9 +67,9 @@ import type { Seal } from "./store/seal.ts";
 import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks.ts";
-import { baileysNetwork } from "./whatsapp/baileys/network.ts";
 import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
 import type { LinkCopy, Network } from "./whatsapp/connection.ts";
+import { networkOnDemand } from "./whatsapp/on_demand.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
@@ -157,9 +157,13 @@ interface Role {
   firstRunLink(): Promise<string | null>;
 }
 
+function openBaileys(options: NetworkOptions): Network {
+  return networkOnDemand(async () => (await import("./whatsapp/baileys/network.ts")).baileysNetwork(options));
+}
+
 /** The whole gateway in one process: `paloma serve`. */
 async function gatewayRole(
-  { config, runtime, openNetwork = baileysNetwork }: GatewayOptions,
+  { config, runtime, openNetwork = openBaileys }: GatewayOptions,
   { data, bell }: { data: DataFolder; bell: Bell },
 ): Promise<Role> {
   const { seal, accounts } = data;

@@ -164,7 +164,7 @@ export class LineSession implements Service {
     if (!linked && line.linked || line.status === "logged_out") await this.#endQueue(LOGGED_OUT);
     if (line.observedGeneration !== line.generation) return await this.#reconcile();
     const now = await this.#row.read();
-    if (now?.wanted === "connected" && !now.halted) this.#open(now);
+    if (now?.wanted === "connected" && !now.halted) await this.#open(now);
   }
 
   async #reconcile(): Promise<void> {
@@ -179,7 +179,7 @@ export class LineSession implements Service {
         await this.#close();
         if (line.linked) await this.#row.change("reopening", { ...observed, reason: "It is being reconnected." });
         else await this.#row.change("linking", { ...observed, reason: null });
-        return this.#open(line);
+        return await this.#open(line);
       case "paused":
         await this.#close();
         return await this.#row.change("paused", { ...observed, reason: "The owner disconnected it." });
@@ -205,7 +205,7 @@ export class LineSession implements Service {
 
   // What the network says
 
-  #open(line: Line): void {
+  async #open(line: Line): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#openedAt = null;
     let opened: Connection | null = null;
@@ -229,10 +229,8 @@ export class LineSession implements Service {
       ...this.#incoming(),
     };
     try {
-      opened = this.#deps.network.open({
-        lineId: this.lineId,
-        ...this.#openOptions(line),
-      }, events);
+      opened = await this.#deps.network.open({ lineId: this.lineId, ...this.#openOptions(line) }, events);
+      if (this.#stopping.signal.aborted) return await this.#within(CLOSE_WITHIN_MS, opened.close());
       this.#connection = opened;
     } catch (error) {
       this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a connection could not be opened");
@@ -301,7 +299,7 @@ export class LineSession implements Service {
     switch (kind) {
       case "restart":
         await this.#row.change("reopening", none);
-        if (this.#backOff.restartsAtOnce()) return this.#open(line);
+        if (this.#backOff.restartsAtOnce()) return await this.#open(line);
         return this.#retryLater();
       case "replaced":
         return await this.#row.change("replaced", { ...none, halted: true });
@@ -315,7 +313,7 @@ export class LineSession implements Service {
       case "link_expired":
         if (++this.#linkRounds >= LINK_ROUNDS) return await this.#row.change("link_expired", { ...none, halted: true });
         await this.#row.change("linking", none);
-        return this.#open(line);
+        return await this.#open(line);
       case "asked":
       case "lost":
       case "unavailable":
@@ -349,7 +347,7 @@ export class LineSession implements Service {
     this.#cancelRetry = this.#deps.runtime.clock.after(pauseMs, () =>
       this.#soon(async () => {
         const line = await this.#row.read();
-        if (line?.wanted === "connected" && !line.halted && this.#connection === null) this.#open(line);
+        if (line?.wanted === "connected" && !line.halted && this.#connection === null) await this.#open(line);
       }));
   }
 
@@ -380,7 +378,7 @@ export class LineSession implements Service {
   /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
   async #comeUpToUnlink(line: Line): Promise<void> {
     const { promise: up, resolve } = Promise.withResolvers<boolean>();
-    const connection = this.#deps.network.open(
+    const connection = await this.#deps.network.open(
       { lineId: this.lineId, ...this.#openOptions(line), pairingPhone: null },
       {
         qr: () => resolve(false),

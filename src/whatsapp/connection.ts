@@ -10,8 +10,8 @@ import type { Notice } from "./notices.ts";
 
 /** Opens connections and keeps what links a line (credentials, signal keys) between them. */
 export interface Network {
-  /** Begins to connect at once. One open connection a line at most. */
-  open(options: OpenOptions, events: ConnectionEvents): Connection;
+  /** Resolves to a connection that has begun to connect. One open connection a line at most. */
+  open(options: OpenOptions, events: ConnectionEvents): Promise<Connection>;
   /** Whether the line holds credentials of a completed link. */
   isLinked(lineId: string): Promise<boolean>;
   /**

@@ -48,7 +48,7 @@ Deno.test({
   sanitizeResources: false,
   fn: () =>
     withScene((options) => openBaileys(options, { refreshHandled: false }), async (scene) => {
-      const { events } = scene.open({ events: scanning(scene.owner) });
+      const { events } = await scene.open({ events: scanning(scene.owner) });
       await events.until("qr");
       for (let passed = 0; passed < 160_000; passed += 20_000) {
         await scene.owner.idle();
@@ -70,7 +70,7 @@ Deno.test({
   fn: () => {
     let rootKey: string | undefined = STRANGE_ROOT;
     return withScene((options) => openBaileys(options, { rootKey }), async (scene) => {
-      const stranger = scene.open();
+      const stranger = await scene.open();
       assert.equal((await stranger.events.until("closed")).reason.kind, "untrusted");
       assert.deepEqual(stranger.events.all.map(({ event }) => event), ["closed"]);
 
@@ -79,7 +79,7 @@ Deno.test({
       await scene.login();
       rootKey = STRANGE_ROOT;
       await scene.restart();
-      const { events } = scene.open();
+      const { events } = await scene.open();
       assert.equal((await events.until("closed")).reason.kind, "untrusted");
       assert.deepEqual(events.all.map(({ event }) => event), ["closed"]);
       assert.equal(await scene.network.isLinked(LINE), true, "the link is kept for when the network is back");
@@ -116,7 +116,7 @@ testWithStore("a link whose account signature is forged is refused, and links no
   // Somebody who saw the QR, and so knows its secret, but does not have the account's key.
   Curve.sign = (key, message) => sign(message[0] === 6 && message[1] === 0 ? stranger.private : key, message);
   try {
-    const { events } = scene.open({ events: scanning(scene.owner) });
+    const { events } = await scene.open({ events: scanning(scene.owner) });
     assert.equal((await events.until("closed")).reason.kind, "untrusted");
     assert.deepEqual(events.of("linked"), []);
   } finally {
@@ -139,7 +139,7 @@ testWithStore("a receiver that could not decrypt gets the message again", async 
   await scene.restart();
   // The line makes itself a new sender key and takes it that the members have it: they can't read what it encrypts.
   await kv().commit(await deletionOf(kv(), "sender-key"));
-  const again = scene.open();
+  const again = await scene.open();
   await again.events.until("open");
   assert.equal((await send(again.connection, { networkId: "3EB0F3", to, body: text("three") })).kind, "sent");
   assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0F3")).text, "three");
@@ -154,7 +154,7 @@ testWithStore("a message that did not decrypt is asked for again, and arrives on
   await events.until("message");
   await scene.restart();
   await kv().commit(await deletionOf(kv(), "session"));
-  const again = scene.open();
+  const again = await scene.open();
   await again.events.until("open");
   await scene.friend.sendMessage({ to: OWNER, text: "not at first" });
   const { message } = await again.events.until("message");
@@ -220,7 +220,7 @@ testWithStore(
     take();
     const { account } = scene.simulated.switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!;
     account.companions.clear();
-    const { events } = scene.open();
+    const { events } = await scene.open();
     assert.equal((await events.until("closed")).reason.kind, "logged_out");
     events.onMessage = () => Promise.reject(new Error("it is stopping"));
     await assert.rejects(scene.network.forget(LINE), /it is stopping/);

@@ -55,7 +55,7 @@ test(
     await scene.friend.sendMessage({ to: OWNER, text: "hello" });
     assert.equal((await line.events.until("closed")).reason.kind, "unavailable");
     refuse(NOTHING);
-    const { message } = await scene.open().events.until("message");
+    const { message } = await (await scene.open()).events.until("message");
     assert.deepEqual([message.text, message.undecryptable], ["hello", false]);
   },
 );
@@ -67,13 +67,13 @@ test(
     await scene.friend.sendMessage({ to: OWNER, text: "first" });
     await first.events.until("message");
     await scene.restart();
-    const line = scene.open();
+    const line = await scene.open();
     await line.events.until("open");
     refuse(LOCKED);
     await scene.friend.sendMessage({ to: OWNER, text: "second" });
     assert.equal((await line.events.until("closed")).reason.kind, "unavailable");
     refuse(NOTHING);
-    const { message } = await scene.open().events.until("message", ({ message }) => message.text === "second");
+    const { message } = await (await scene.open()).events.until("message", ({ message }) => message.text === "second");
     assert.equal(message.undecryptable, false);
   },
 );
@@ -95,7 +95,7 @@ test("a store that refuses what is learned of a recipient does not end the line"
     const message = { networkId: "3EB0F6", to: STRANGER, body: text("hello") };
     outcome.resolve((await send(line.connection, message)).kind);
   };
-  const line = scene.open({ events });
+  const line = await scene.open({ events });
   await events.until("open");
   await scene.friend.sendMessage({ to: OWNER, text: "hello" });
   assert.equal(await outcome.promise, "sent");

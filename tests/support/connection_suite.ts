@@ -35,6 +35,12 @@ const OWNER = "5511900000001";
 const FRIEND = "5511900000002";
 const LINE = "ses_contract";
 
+/** A line's connection, and what it tells. */
+interface Opened {
+  connection: Connection;
+  events: LineEvents;
+}
+
 /** One line on one network, with its owner's phone and a friend's. */
 export interface Scene {
   simulated: SandboxNetwork;
@@ -44,9 +50,9 @@ export interface Scene {
   network: Network;
   folder: string;
   /** Opens the line; the events are recorded. */
-  open(options?: { pairingPhone?: string | null; events?: LineEvents }): { connection: Connection; events: LineEvents };
+  open(options?: { pairingPhone?: string | null; events?: LineEvents }): Promise<Opened>;
   /** Links by QR and logs in. */
-  login(): Promise<{ connection: Connection; events: LineEvents }>;
+  login(): Promise<Opened>;
   /** Closes the engine as a stopped process would, and opens it anew. */
   restart(): Promise<void>;
   /** Waits until the phone has a message that fits. */
@@ -83,15 +89,18 @@ export async function withScene(
     get network() {
       return engine.network;
     },
-    open({ pairingPhone = null, events = new LineEvents() } = {}) {
-      const connection = engine.network.open({ lineId: LINE, pairingPhone, restriction: null, proxy: null }, events);
+    async open({ pairingPhone = null, events = new LineEvents() } = {}) {
+      const connection = await engine.network.open(
+        { lineId: LINE, pairingPhone, restriction: null, proxy: null },
+        events,
+      );
       connections.add(connection);
       return { connection, events };
     },
     async login() {
-      const { events } = scene.open({ events: scanning(scene.owner) });
+      const { events } = await scene.open({ events: scanning(scene.owner) });
       await events.until("closed");
-      const line = scene.open();
+      const line = await scene.open();
       await line.events.until("open");
       return line;
     },
@@ -179,7 +188,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     });
 
   test("a line is linked by QR, through the refresh stage, and then logs in", async (scene) => {
-    const { events } = scene.open({ events: scanning(scene.owner) });
+    const { events } = await scene.open({ events: scanning(scene.owner) });
     const { identity } = await events.until("linked");
     const { reason } = await events.until("closed");
     assert.equal(identity.phone, OWNER);
@@ -189,7 +198,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     assert.equal(qrs[0]![0], qrs[1]![0], "with the current ref");
     assert.notEqual(qrs[0]![3], qrs[1]![3], "and a new secret");
     assert.equal(await scene.network.isLinked(LINE), true);
-    const again = scene.open();
+    const again = await scene.open();
     assert.deepEqual((await again.events.until("open")).identity, {
       phone: OWNER,
       lid: scene.owner.lid,
@@ -199,7 +208,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   });
 
   test("the secret of the last refresh is in every later QR", async (scene) => {
-    const first = scene.open();
+    const first = await scene.open();
     const { text: shown } = await first.events.until("qr");
     await scene.owner.scan(shown);
     const refreshed = await first.events.until("qr", ({ text }) => text !== shown);
@@ -213,7 +222,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   });
 
   test("a QR that nobody scans ends as link_expired", async (scene) => {
-    const { events } = scene.open();
+    const { events } = await scene.open();
     await events.until("qr");
     await scene.clock.advance(160_000);
     assert.equal((await events.until("closed")).reason.kind, "link_expired");
@@ -222,7 +231,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   });
 
   test("a line is linked by code", async (scene) => {
-    const { events } = scene.open({ pairingPhone: OWNER });
+    const { events } = await scene.open({ pairingPhone: OWNER });
     const { code } = await events.until("pairingCode");
     assert.match(code, /^[A-Z0-9]{8}$/);
     // Longer than all QR refs live.
@@ -231,11 +240,11 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     assert.equal((await scene.owner.enterCode(code)).kind, "linked");
     assert.equal((await events.until("closed")).reason.kind, "restart");
     assert.deepEqual(events.of("qr"), []);
-    await scene.open().events.until("open");
+    await (await scene.open()).events.until("open");
   });
 
   test("a code that has run out is replaced when the network asks for it", async (scene) => {
-    const { events } = scene.open({ pairingPhone: OWNER });
+    const { events } = await scene.open({ pairingPhone: OWNER });
     const { code } = await events.until("pairingCode");
     const next = await events.until("pairingCode", (reported) => reported.code !== code);
     assert.equal((await scene.owner.enterCode(next.code)).kind, "linked");
@@ -391,7 +400,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     scene.friend.call(OWNER, { video: false });
     const { notice } = await events.until("notice");
     await connection.close();
-    const again = scene.open();
+    const again = await scene.open();
     assert.deepEqual((await again.events.until("notice")).notice, notice);
     await again.connection.close();
     for (const work of [() => again.connection.groups.list(), () => again.connection.contacts.blocklist()]) {
@@ -603,12 +612,12 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     const restarted = scene.restart();
     await scene.clock.advance(5_000);
     await restarted;
-    const again = scene.open();
+    const again = await scene.open();
     const { message } = await again.events.until("message");
     assert.equal(message.networkId, id);
     assert.equal(message.text, "do not lose me");
     await scene.restart();
-    const last = scene.open();
+    const last = await scene.open();
     await last.events.until("open");
     await scene.friend.sendMessage({ to: OWNER, text: "next" });
     assert.equal((await last.events.until("message")).message.text, "next", "it is given once when it was taken");
@@ -628,7 +637,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     );
     const words = Array.from({ length: 20 }, (_, i) => `missed ${i}`);
     for (const word of words) await scene.friend.sendMessage({ to: OWNER, text: word });
-    const again = scene.open();
+    const again = await scene.open();
     await again.events.until("message", ({ message }) => message.text === words.at(-1));
     assert.deepEqual(again.events.of("message").map(({ message }) => message.text), words);
   });
@@ -639,7 +648,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     await events.until("closed");
     const words = Array.from({ length: 60 }, (_, i) => `message ${i}`);
     for (const word of words.slice(0, 40)) await scene.friend.sendMessage({ to: OWNER, text: word });
-    const again = scene.open();
+    const again = await scene.open();
     await again.events.until("open");
     for (const word of words.slice(40)) await scene.friend.sendMessage({ to: OWNER, text: word });
     await again.events.until("message", ({ message }) => message.text === words.at(-1));
@@ -718,7 +727,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     await connection.close();
     assert.equal((await events.until("closed")).reason.kind, "asked");
     await scene.restart();
-    const again = scene.open();
+    const again = await scene.open();
     await again.events.until("open");
     assert.deepEqual(again.events.of("qr"), []);
   });

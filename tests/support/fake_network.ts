@@ -60,12 +60,12 @@ export class FakeNetwork implements Network {
     this.clock = clock;
   }
 
-  open(options: OpenOptions, events: ConnectionEvents): Connection {
-    if (this.broken) throw this.broken;
+  open(options: OpenOptions, events: ConnectionEvents): Promise<Connection> {
+    if (this.broken) return Promise.reject(this.broken);
     const connection = new FakeConnection(this, options, events);
     this.connections.push(connection);
     if (this.opensByItself && this.linked.has(options.lineId)) connection.opens();
-    return connection;
+    return Promise.resolve(connection);
   }
 
   isLinked(lineId: string): Promise<boolean> {

@@ -120,7 +120,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       const { ended } = connection;
       ends.set(open.lineId, ended);
       ended.then(() => ends.get(open.lineId) === ended && ends.delete(open.lineId));
-      return connection;
+      return Promise.resolve(connection);
     },
     async isLinked(lineId) {
       const creds = await readCreds({ kv, seal, lineId });

@@ -1,0 +1,25 @@
+/**
+ * The engine of the network is most of what a process loads: some 60 MB, and half of its start. A gateway whose lines are
+ * yet to be made does without; it is loaded when the first line asks for it.
+ */
+import type { Network } from "./connection.ts";
+
+/** The network that `load` gives, once, when something first needs it. */
+export function networkOnDemand(load: () => Promise<Network>): Network {
+  let loading: Promise<Network> | null = null;
+  let loaded: Network | null = null;
+
+  function network(): Promise<Network> {
+    return loading ??= load().then((network) => loaded = network);
+  }
+
+  return {
+    open: async (options, events) => await (await network()).open(options, events),
+    isLinked: async (lineId) => await (await network()).isLinked(lineId),
+    forget: async (lineId) => await (await network()).forget(lineId),
+    recall: async (lineId, networkId) => await (await network()).recall(lineId, networkId),
+    webVersion: () => loaded?.webVersion() ?? null,
+    // What it would drop waits for the first line.
+    sweep: async () => await loaded?.sweep() ?? 0,
+  };
+}
