@@ -1,11 +1,5 @@
 /** Passkeys of the panel's own. What a browser is asked to sign is remembered here for some minutes, once. */
 import { Buffer } from "node:buffer";
-import {
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
-} from "@simplewebauthn/server";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Person } from "../rows.ts";
@@ -14,6 +8,9 @@ import type { People } from "./people.ts";
 const CHALLENGE_MS = 5 * 60_000;
 const MAX_CHALLENGES = 1_000;
 const MOST_PASSKEYS = 20;
+
+/** Loaded when somebody comes with a passkey: certificates and their formats are a large tree of code. */
+const webauthn = () => import("@simplewebauthn/server");
 
 export interface Passkeys {
   registrationOptions(origin: URL, person: Person): Promise<unknown>;
@@ -51,8 +48,8 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
   });
 
   return {
-    registrationOptions: (origin, person) =>
-      generateRegistrationOptions({
+    registrationOptions: async (origin, person) =>
+      (await webauthn()).generateRegistrationOptions({
         rpName: "Paloma",
         rpID: origin.hostname,
         userName: person.login,
@@ -63,6 +60,7 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
       }),
 
     async register(origin, person, { name, response }) {
+      const { verifyRegistrationResponse } = await webauthn();
       const verified = await verifyRegistrationResponse({ response: response as never, ...expected(origin) })
         .catch((error: Error) => {
           throw invalid("response", error.message);
@@ -76,8 +74,8 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
       return await people.update(person.id, (person) => ({ ...person, passkeys: [...person.passkeys, passkey] }));
     },
 
-    signInOptions: (origin) =>
-      generateAuthenticationOptions({
+    signInOptions: async (origin) =>
+      (await webauthn()).generateAuthenticationOptions({
         rpID: origin.hostname,
         challenge: newChallenge(),
         userVerification: "required",
@@ -88,6 +86,7 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
       const passkey = person?.passkeys.find(({ id }) => id === response.id);
       if (!person || !passkey) return null;
       const { id, publicKey, counter } = passkey;
+      const { verifyAuthenticationResponse } = await webauthn();
       const verified = await verifyAuthenticationResponse({
         response: response as never,
         ...expected(origin),
