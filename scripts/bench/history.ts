@@ -1,10 +1,11 @@
 /**
- * Pages of a long history, near and deep, with and without a status filter, against one raw `get` of a message in the
+ * Pages of a long history, near and deep, with and without filters, against one raw `get` of a message in the
  * same store. Page and `get` take turns, so that both meet the same weather. Depths vary a little from page to page, or
  * one page would be asked for again and again from a warm cache.
  */
 import { join } from "node:path";
-import { makeHistory, recordStatus } from "../../src/message/history/history.ts";
+import { makeFilterIndex } from "../../src/message/history/filter_index.ts";
+import { ANY_MESSAGE, makeHistory, recordStatus } from "../../src/message/history/history.ts";
 import { EMPTY_LEDGER, extendLedger } from "../../src/message/history/ledger.ts";
 import { type Message, MESSAGE_STATUSES, type MessageStatus } from "../../src/message/message.ts";
 import { utcDay } from "../../src/account/quota.ts";
@@ -19,6 +20,17 @@ const ACCOUNT = "acc_01kf0m3e4v8s2q6w9x1y5z7abc";
 /** As the API has it when nothing is asked for. */
 const LIMIT = 20;
 const DEPTHS = [1, 100, 10_000];
+const SESSIONS = ["ses_01kf0m3e4v8s2q6w9x1y5z7abc", "ses_01kf0m3e4v8s2q6w9x1y5z7abd"] as const;
+/** Numbers that are written to in turn. */
+const RECIPIENTS = 1_000;
+const FILTERS: [string, Partial<typeof ANY_MESSAGE>][] = [
+  ["any message", {}],
+  ["sent", { status: "sent" }],
+  ["failed", { status: "failed" }],
+  ["one of two sessions", { sessionId: SESSIONS[0] }],
+  ["failed of one of two sessions", { sessionId: SESSIONS[0], status: "failed" }],
+  ["to one of 1,000 recipients", { recipient: recipientOf(7) }],
+];
 /** Pages, and gets, of one round at one depth; the first are not counted. */
 const SAMPLES = 1_000;
 const WARM = 50;
@@ -54,8 +66,11 @@ async function compare(
 ): Promise<Result[]> {
   const pages = makeHistory(kv);
   const results: Result[] = [];
-  for (const status of [null, "sent", "failed"] as const) {
-    const { total } = await pages.page(ACCOUNT, { page: 1, limit: 1, status, from: null, to: null });
+  const began = performance.now();
+  await makeFilterIndex(kv).catchUp(ACCOUNT);
+  report(`the index of filters took all in within ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  for (const [what, filter] of FILTERS) {
+    const { total } = await pages.page(ACCOUNT, { ...ANY_MESSAGE, ...filter, page: 1, limit: 1 });
     for (const depth of DEPTHS.filter((depth) => depth * LIMIT <= total)) {
       const ratios: number[] = [];
       const details: { pageMs: number; getMs: number }[] = [];
@@ -64,7 +79,7 @@ async function compare(
         const get: number[] = [];
         for (let i = 0; i < WARM + SAMPLES; i++) {
           const number = Math.max(1, Math.round(depth * (0.9 + Math.random() * 0.1)));
-          const query = { page: number, limit: LIMIT, status, from: null, to: null };
+          const query = { ...ANY_MESSAGE, ...filter, page: number, limit: LIMIT };
           page.push(
             await timed(async () => {
               const found = await pages.page(ACCOUNT, query);
@@ -82,12 +97,12 @@ async function compare(
       }
       const shown = (of: "pageMs" | "getMs") => `${median(details.map((each) => each[of])).toFixed(2)} ms`;
       results.push({
-        name: `p99 of page ${depth}, ${status ?? "any status"} / raw get`,
+        name: `p99 of page ${depth}, ${what} / raw get`,
         ratios,
         goal: { atMost: 20 },
         detail: `${shown("pageMs")} against ${shown("getMs")}`,
       });
-      report(`page ${depth}, ${status ?? "any status"}: ${shown("pageMs")} against ${shown("getMs")}`);
+      report(`page ${depth}, ${what}: ${shown("pageMs")} against ${shown("getMs")}`);
     }
   }
   return results;
@@ -102,6 +117,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 /** Ids in the shape of the gateway's, found again by number. */
 function messageId(number: number): string {
   return `msg_01kf0m3e4v8s2q6w9x${String(number).padStart(8, "0")}`;
+}
+
+function recipientOf(number: number): string {
+  return String(4915550000000 + number % RECIPIENTS);
 }
 
 /** Two of three were sent, the rest failed, in no order; the newest wait. */
@@ -169,11 +188,11 @@ function message(
     id: messageId(number),
     jobId: `job_${String(number).padStart(26, "0")}`,
     accountId: ACCOUNT,
-    sessionId: "ses_01kf0m3e4v8s2q6w9x1y5z7abc",
+    sessionId: SESSIONS[number % 3 === 0 ? 1 : 0],
     networkId,
     position: number,
     historyNumber: number,
-    to: "4915559999999",
+    to: recipientOf(number),
     content: { kind: "text", text: "Your parcel is on its way and arrives tomorrow between 9 and 12." },
     priority: "normal",
     sendAt: null,

@@ -23,7 +23,7 @@ export type OutgoingContent =
   | StatusContent;
 
 /** As what a message shows itself: one that is sent on as what was sent on. */
-type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
+export type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
 
 /** A new kind is one file in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/`. */
 const KINDS = {

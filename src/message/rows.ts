@@ -3,6 +3,10 @@ import type { Usage } from "../account/quota.ts";
 import { key, prefix } from "../store/kv.ts";
 import type { Message, Priority } from "./message.ts";
 
+/** What a message of the history can be found by. The recipient is its chat (`chatOf`). */
+export const FACETS = ["session", "recipient", "type"] as const;
+export type Facet = (typeof FACETS)[number];
+
 /** A row of a line's queue or schedule: of a message that is `queued` or `processing`. */
 export interface QueueRow {
   messageId: string;
@@ -104,6 +108,11 @@ export const messageKeys = {
   statusCounts: (accountId: string, level: number, index: number) =>
     key<bigint>("status_counts", accountId, level, index),
   statusCountsOf: (accountId: string, level: number) => prefix<bigint>("status_counts", accountId, level),
+  /** History numbers of the messages with this value, as `history/number_set.ts` encodes a container of them. */
+  historyNumbers: (accountId: string, container: number, facet: Facet, value: string) =>
+    key<Uint8Array>("history_numbers", accountId, container, facet, value),
+  /** Up to which history number these rows have every message. */
+  historyIndexed: (accountId: string) => key<number>("history_indexed", accountId),
   /** A bulk that is staged over several commits; gone once the bulk's own row is there. */
   stagedBulk: (bulkId: string) => key<StagedBulk>("staged_bulk", bulkId),
   stagedBulks: () => prefix<StagedBulk>("staged_bulk"),

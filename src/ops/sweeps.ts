@@ -5,6 +5,7 @@ import { sweepEvents } from "../event/sweep.ts";
 import { sweepHeard } from "../line/chats.ts";
 import { makeSessionName } from "../line/line_row.ts";
 import { finishBulks } from "../message/bulk.ts";
+import { indexHistories } from "../message/history/filter_index.ts";
 import { makeSweepSeen } from "../line/seen.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
@@ -37,6 +38,7 @@ export function sweeps(context: SweepContext): Sweep[] {
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
     { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },
     { name: "bulks", everyMs: MINUTE_MS, run: () => finishBulks({ kv, events, sessionName: makeSessionName(kv) }) },
+    { name: "history filters", everyMs: MINUTE_MS, run: (signal) => indexHistories(kv, signal) },
     { name: "network rows", everyMs: HOUR_MS, run: () => network.sweep() },
     {
       name: "events",

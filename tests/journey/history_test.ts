@@ -53,6 +53,20 @@ Deno.test("any page of the history can be read, and totals are true while messag
       }
     });
 
+    await t.step("session, recipient, type and bulk choose, alone and together", async () => {
+      const toNobody = newestFirst.filter((_, i) => (COUNT - 1 - i) % 30 === 29);
+      const { ids, total } = await page(stage, `recipient=${NOBODY}@s.whatsapp.net&limit=100`);
+      assert.deepEqual([ids, total], [toNobody, LOST]);
+      const all = `sessionId=${sessionId}&type=text&bulkId=${bulk.bulkId}&status=queued&from=2020-01-01`;
+      assert.equal((await page(stage, all)).total, COUNT);
+      assert.equal((await page(stage, `${all}&recipient=${NOBODY}`)).total, LOST);
+      for (
+        const none of [`${all}&type=poll`.replace("type=text&", ""), "recipient=4917550000000", `${all}&to=2020-01-02`]
+      ) {
+        assert.equal((await page(stage, none)).total, 0, none);
+      }
+    });
+
     for (
       const [query, path] of [
         ["limit=0", "limit"],
@@ -83,6 +97,7 @@ Deno.test("any page of the history can be read, and totals are true while messag
       await until(systemClock, async () => {
         polls++;
         assert.equal((await page(stage, "limit=1")).total, COUNT);
+        assert.equal((await page(stage, `recipient=${NOBODY}`)).total, LOST);
         for (const status of ["queued", "sent", "failed"]) {
           const { data } = await stage.api.call("GET", `/messages/history?status=${status}&limit=100`);
           for (const item of data) assert.equal(item.status, status);
@@ -95,6 +110,8 @@ Deno.test("any page of the history can be read, and totals are true while messag
       assert.ok(polls > 1, "the messages left before anybody looked");
       assert.equal((await page(stage, "status=failed")).total, LOST + CANCELLED);
       assert.equal((await page(stage, "status=sent")).total, COUNT - LOST - CANCELLED);
+      const lost = (await page(stage, `recipient=${NOBODY}&status=failed&sessionId=${sessionId}`)).total;
+      assert.equal(lost, LOST);
       const [sent, failed] = [
         await allIds(stage, { limit: 9, status: "sent" }),
         await allIds(stage, { limit: 9, status: "failed" }),

@@ -5,7 +5,7 @@ import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import { Text } from "../../message/kinds/text.ts";
 import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Recipient, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { priority, sendAt, sendTimeOf } from "./sends/fields.ts";
 
@@ -69,13 +69,23 @@ const listHistory = route({
   path: "/v1/messages/history",
   operationId: "listMessageHistory",
   summary: "Read the history",
-  description: "Newest first.",
+  description:
+    "Newest first. A message is on a page when everything that is asked for fits it; an unknown session or " +
+    "bulk has none.",
   query: z.object({
     page: queryInt({ minimum: 1, maximum: 1_000_000_000, fallback: 1 }),
     limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
     status: z.enum(MESSAGE_STATUSES).optional(),
     from: z.iso.date().optional().openapi({ description: "First UTC day, included", example: "2026-01-01" }),
     to: z.iso.date().optional().openapi({ description: "Last UTC day, included", example: "2026-01-31" }),
+    sessionId: idOf("session", "ses").optional().openapi({ description: "Sent by this session", example: undefined }),
+    recipient: Recipient.optional().openapi({
+      description: "Sent to this number, group or JID, as `to` of the send says it. A number and its " +
+        "`@s.whatsapp.net` JID are the same",
+      example: undefined,
+    }),
+    type: z.enum(MESSAGE_KINDS).optional(),
+    bulkId: idOf("bulk", "blk").optional().openapi({ description: "Accepted in this bulk", example: undefined }),
   }),
   answers: {
     200: { description: "A page", schema: z.object({ data: z.array(HistoryItem), pagination: Pagination }) },
@@ -169,8 +179,11 @@ export function addMessages(api: Api, { history, cancel, amendments, reschedule,
     return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt), error });
   });
 
-  api.on(listHistory, async ({ caller, query: { page, limit, status = null, from = null, to = null } }) => {
-    const { messages, total } = await history.page(caller.account.id, { page, limit, status, from, to });
+  api.on(listHistory, async ({ caller, query }) => {
+    const { page, limit, status = null, from = null, to = null } = query;
+    const { sessionId = null, recipient = null, type = null, bulkId = null } = query;
+    const asked = { page, limit, status, from, to, sessionId, recipient, type, bulkId };
+    const { messages, total } = await history.page(caller.account.id, asked);
     return ok({ data: messages.map(itemOf), pagination: { page, limit, total } });
   });
 

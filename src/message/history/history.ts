@@ -1,21 +1,59 @@
 /**
- * The history of an account: any page of a million messages, and totals, without reading them all.
- * Indexes and counters by account, day and status change in the commits that change the messages.
+ * The history of an account: any page of a million messages, and totals, without reading them all. Days and statuses
+ * are counted in the commits that change the messages; what never changes of a message has an index that follows
+ * (`filter_index.ts`); and a bulk is a stretch of history numbers.
  */
 import { notFound } from "../../errors.ts";
 import { messageKeys } from "../rows.ts";
 import type { Change, Kv } from "../../store/kv.ts";
-import { EMPTY_LEDGER, messageIds } from "./ledger.ts";
-import type { Message, MessageStatus } from "../message.ts";
+import type { MessageKind } from "../content.ts";
+import { chatOf, type Message, type MessageStatus } from "../message.ts";
+import { makeFilterIndex } from "./filter_index.ts";
+import { EMPTY_LEDGER, messageIds, messagesOf, neighbours } from "./ledger.ts";
+import { countOf, newestIn, type NumberSet } from "./number_set.ts";
 import { EndedStretches, moveStatus, StatusReader } from "./status_index.ts";
 
-interface HistoryQuery {
-  page: number;
-  limit: number;
+/** Null: any. */
+interface HistoryFilter {
   status: MessageStatus | null;
   /** Whole UTC days, `YYYY-MM-DD`, both included. */
   from: string | null;
   to: string | null;
+  sessionId: string | null;
+  /** As a send takes it. */
+  recipient: string | null;
+  type: MessageKind | null;
+  bulkId: string | null;
+}
+
+/** Every message. */
+export const ANY_MESSAGE: HistoryFilter = {
+  status: null,
+  from: null,
+  to: null,
+  sessionId: null,
+  recipient: null,
+  type: null,
+  bulkId: null,
+};
+
+interface HistoryQuery extends HistoryFilter {
+  page: number;
+  limit: number;
+}
+
+/** History numbers, both ends included; none when `last` is before `first`. */
+interface Stretch {
+  first: number;
+  last: number;
+}
+
+const NOTHING: Stretch = { first: 1, last: 0 };
+
+/** A page: history numbers, newest first, and how many there are on all pages. */
+interface Found {
+  numbers: number[];
+  total: number;
 }
 
 export interface History {
@@ -33,6 +71,7 @@ export const recordStatus: RecordStatus = (change, message, from) =>
 
 export function makeHistory(kv: Kv): History {
   const ended = new EndedStretches();
+  const filters = makeFilterIndex(kv);
 
   /** How many messages were accepted before the first day that sorts at or after `day`; null if there is none. */
   async function acceptedBefore(accountId: string, day: string): Promise<number | null> {
@@ -41,56 +80,83 @@ export function makeHistory(kv: Kv): History {
     return null;
   }
 
-  async function each(ids: readonly string[]): Promise<Message[]> {
-    const slots = await kv.getMany(ids.map((id) => messageKeys.message(id)));
-    return slots.flatMap((slot) => slot.value ?? []);
+  /** The history numbers that the days and the bulk leave. */
+  async function rangeOf(accountId: string, { from, to, bulkId }: HistoryQuery, messages: number): Promise<Stretch> {
+    const [beforeFrom, throughTo, bulk] = await Promise.all([
+      from === null ? 0 : acceptedBefore(accountId, from),
+      // "~" sorts after every character of a day: the first day after `to`.
+      to === null ? null : acceptedBefore(accountId, `${to}~`),
+      bulkId === null ? null : kv.get(messageKeys.bulk(bulkId)),
+    ]);
+    const days = { first: (beforeFrom ?? messages) + 1, last: Math.min(throughTo ?? messages, messages) };
+    if (bulk === null) return days;
+    if (bulk.value?.accountId !== accountId) return NOTHING;
+    const { firstHistoryNumber, total } = bulk.value;
+    return {
+      first: Math.max(days.first, firstHistoryNumber),
+      last: Math.min(days.last, firstHistoryNumber + total - 1),
+    };
   }
 
-  /**
-   * As `each`, for messages that were accepted one soon after the other: their rows are near each other, and one list
-   * of them costs half of what single keys cost. Rows of other accounts may lie between.
-   */
-  async function neighbours(newestFirst: readonly string[]): Promise<Message[]> {
-    const [newest, oldest] = [newestFirst[0]!, newestFirst.at(-1)!];
-    // Ids sort by time, unless the clock was set back between two runs.
-    if (oldest > newest) return each(newestFirst);
-    const wanted = new Map<string, Message | null>(newestFirst.map((id) => [id, null]));
-    const range = {
-      prefix: messageKeys.messages(),
-      start: messageKeys.message(oldest),
-      end: messageKeys.message(`${newest}~`),
-    };
-    const rows = kv.list(range, { limit: 2 * newestFirst.length });
-    for await (const { value } of rows) if (wanted.has(value.id)) wanted.set(value.id, value);
-    const missed = newestFirst.filter((id) => wanted.get(id) === null);
-    for (const message of await each(missed)) wanted.set(message.id, message);
-    return [...wanted.values()].filter((message) => message !== null);
+  /** One page of what the range has of the status, newest first: ranks tell where it lies. */
+  async function pageOfStatus(
+    reader: StatusReader | null,
+    range: Stretch,
+    { page, limit }: HistoryQuery,
+  ): Promise<Found> {
+    const before = Math.max(0, Math.min(range.first - 1, range.last));
+    // Without a status, a message's rank among all is its history number.
+    const [oldest, newest] = reader
+      ? await Promise.all([reader.rank(before), reader.rank(Math.max(0, range.last))])
+      : [before, Math.max(0, range.last)];
+    const last = newest - (page - 1) * limit;
+    const first = Math.max(oldest + 1, last - limit + 1);
+    const numbers = reader ? await reader.select(first, last) : sequence(first, last);
+    return { numbers: numbers.reverse(), total: newest - oldest };
+  }
+
+  /** One page of what the range has of the facets and the status, newest first. */
+  async function pageOfFacets(
+    sets: readonly NumberSet[],
+    reader: StatusReader | null,
+    { page, limit }: HistoryQuery,
+  ): Promise<Found> {
+    await Promise.all(sets.map((set) => reader?.keep(set)));
+    const counted = sets.map((set) => ({ set, count: countOf(set.bits) }));
+    let skip = (page - 1) * limit;
+    const numbers: number[] = [];
+    for (const { set, count } of counted.toReversed()) {
+      if (skip < count && numbers.length < limit) {
+        numbers.push(...newestIn(set, { skip, limit: limit - numbers.length }));
+      }
+      skip = Math.max(0, skip - count);
+    }
+    return { numbers, total: counted.reduce((total, { count }) => total + count, 0) };
   }
 
   return {
-    async page(accountId, { page, limit, status, from, to }) {
-      const [slot, beforeFrom, throughTo] = await Promise.all([
-        kv.get(messageKeys.ledger(accountId)),
-        from === null ? 0 : acceptedBefore(accountId, from),
-        // "~" sorts after every character of a day: the first day after `to`.
-        to === null ? null : acceptedBefore(accountId, `${to}~`),
-      ]);
-      const ledger = slot.value ?? EMPTY_LEDGER;
-      const before = Math.min(beforeFrom ?? ledger.messages, ledger.messages);
-      const end = Math.min(throughTo ?? ledger.messages, ledger.messages);
-      const index = status && new StatusReader({ kv, ended }, { accountId, status, messages: ledger.messages });
-      // Without a status, a message's rank among all is its history number.
-      const [oldest, newest] = index ? await Promise.all([index.rank(before), index.rank(end)]) : [before, end];
-      const last = newest - (page - 1) * limit;
-      const first = Math.max(oldest + 1, last - limit + 1);
-      const numbers = index ? await index.select(first, last) : sequence(first, last);
+    async page(accountId, query) {
+      const { status, sessionId, recipient, type } = query;
+      const facets = {
+        session: sessionId,
+        recipient: recipient === null ? null : chatOf(recipient),
+        type,
+      };
+      const isFiltered = Object.values(facets).some((value) => value !== null);
+      if (isFiltered) await filters.catchUp(accountId);
+      const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
+      const range = await rangeOf(accountId, query, ledger.messages);
+      const reader = status && new StatusReader({ kv, ended }, { accountId, status, messages: ledger.messages });
+      const { numbers, total } = isFiltered
+        ? await pageOfFacets(await filters.find(accountId, facets, range), reader, query)
+        : await pageOfStatus(reader, range, query);
 
-      const ids = await messageIds(kv, { accountId, ledger }, numbers.reverse());
+      const ids = await messageIds(kv, { accountId, ledger }, numbers.toReversed());
       const isDense = numbers.length > 0 && numbers[0]! - numbers.at(-1)! < 2 * numbers.length;
-      const found = isDense ? await neighbours(ids) : await each(ids);
+      const found = isDense ? await neighbours(kv, ids) : await messagesOf(kv, ids);
       // One may have moved on since the index was read.
       const messages = found.filter((message) => status === null || message.status === status);
-      return { messages, total: Math.max(0, newest - oldest) };
+      return { messages: messages.reverse(), total };
     },
 
     async get(accountId, messageId) {

@@ -12,6 +12,7 @@ import { messageKeys } from "../rows.ts";
 import type { Change, Kv } from "../../store/kv.ts";
 import { BLOCK_SIZE } from "./ledger.ts";
 import type { MessageStatus } from "../message.ts";
+import { CONTAINER_SIZE, intersect, type NumberSet } from "./number_set.ts";
 
 const CODES: Readonly<Record<MessageStatus, number>> = { queued: 0, processing: 1, sent: 2, failed: 3 };
 const STATUS_BITS = 2;
@@ -135,6 +136,18 @@ export class StatusReader {
     });
   }
 
+  /** Leaves in the container the numbers of messages that have the status. */
+  async keep({ container, bits }: NumberSet): Promise<void> {
+    const stretches = CONTAINER_SIZE / (BLOCK_SIZE * FANOUT);
+    const words = bits.length / stretches;
+    await Promise.all(Array.from({ length: stretches }, async (_, i) => {
+      const own = bits.subarray(i * words, (i + 1) * words);
+      if (own.every((word) => word === 0)) return;
+      const counters = await this.#counters(0, (container * stretches + i) * FANOUT);
+      intersect(own, numbersWith(this.#code, counters));
+    }));
+  }
+
   /** How many messages have the status below each counter of a stretch. */
   async #counts(level: number, start: number): Promise<number[]> {
     const counters = await this.#counters(level, start);
@@ -194,6 +207,30 @@ export class StatusReader {
 /** The first of the counters that are read together with this one. */
 function startOfStretch(level: number, index: number): number {
   return level === TOP ? 0 : Math.floor(index / FANOUT) * FANOUT;
+}
+
+/** A bit for each message of a stretch of words, set where it has the status. */
+function numbersWith(code: number, words: BigUint64Array): Uint32Array {
+  const found = new Uint32Array(BLOCK_SIZE * FANOUT / 32);
+  const halves = new Uint32Array(words.buffer, words.byteOffset, words.length * 2);
+  for (let i = 0; i < words.length; i++) {
+    const block = (matches(halves[2 * i]!, code) | matches(halves[2 * i + 1]!, code) << 16) & (2 ** BLOCK_SIZE - 1);
+    const at = i * BLOCK_SIZE;
+    found[at >>> 5]! |= block << (at & 31);
+    // The part that reaches into the next word.
+    if ((at & 31) > 32 - BLOCK_SIZE) found[(at >>> 5) + 1]! |= block >>> (32 - (at & 31));
+  }
+  return found;
+}
+
+/** Sixteen bits: which of the sixteen statuses in half a word are this one. */
+function matches(half: number, code: number): number {
+  const differs = half ^ (code * 0x55555555);
+  let same = ~(differs | differs >>> 1) & 0x55555555;
+  same = (same | same >>> 1) & 0x33333333;
+  same = (same | same >>> 2) & 0x0f0f0f0f;
+  same = (same | same >>> 4) & 0x00ff00ff;
+  return (same | same >>> 8) & 0xffff;
 }
 
 /** The count of one code in a node. */

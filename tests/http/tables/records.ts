@@ -46,6 +46,14 @@ export const messageCases: readonly Case[] = [
     status: 200,
     contains: ['{"data":[],"pagination":{"page":2,"limit":100,"total":0}}'],
   },
+  ...[`sessionId=${nobodys("ses")}`, `bulkId=${nobodys("blk")}`, "recipient=4915550000000", "type=poll"].map((
+    query,
+  ): Case => ({
+    name: `history has nothing of ${query}`,
+    ask: () => ["GET", `/v1/messages/history?${query}`],
+    status: 200,
+    contains: ['"data":[]', '"total":0'],
+  })),
   {
     name: "days in the wrong order hold nothing",
     ask: () => ["GET", "/v1/messages/history?from=2026-02-01&to=2026-01-01"],
@@ -65,6 +73,10 @@ export const messageCases: readonly Case[] = [
     ["from=2026-02-30", "from"],
     ["to=yesterday", "to"],
     ["to=2026-01-01T00:00:00Z", "to"],
+    ["sessionId=msg_01kf0m3e4v8s2q6w9x1y5z7abc", "sessionId"],
+    ["recipient=%2B34600111222", "recipient"],
+    ["type=forward", "type"],
+    ["bulkId=1", "bulkId"],
   ].map(([query, path]): Case => ({
     name: `history refuses ${query}`,
     ask: () => ["GET", `/v1/messages/history?${query}`],

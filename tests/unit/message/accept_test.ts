@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
 import type { Line } from "../../../src/line/line.ts";
 import { type Accepted, LineChanged } from "../../../src/message/send.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
@@ -56,7 +57,7 @@ Deno.test("an accepted send is a message, a place in its line's queue and a plac
   assert.deepEqual(await keysUnder(kv, messageKeys.queueOfChat("ses_1", "34600000001")), [
     messageKeys.chatQueue("ses_1", "34600000001", message),
   ]);
-  const page = await history.page("acc_1", { page: 1, limit: 20, status: null, from: null, to: null });
+  const page = await history.page("acc_1", { ...ANY_MESSAGE, page: 1, limit: 20 });
   assert.deepEqual(page, { messages: [message], total: 1 });
   assert.deepEqual(woken, ["ses_1"]);
 });

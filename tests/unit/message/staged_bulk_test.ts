@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
 import { removeAllStaged } from "../../../src/message/staged_bulk.ts";
 import type { Ledger } from "../../../src/message/rows.ts";
 import { LineQueue } from "../../../src/message/queue.ts";
@@ -10,7 +11,7 @@ import { aBulk, aCaller, aSend, keysUnder, sendWorld, withSendWorld } from "../.
 
 /** Three commits' worth of messages, so that a crash has places to fall into. */
 const BULK = 450;
-const ALL = { page: 1, limit: 20, status: null, from: null, to: null };
+const ALL = { ...ANY_MESSAGE, page: 1, limit: 20 };
 
 async function waiting(kv: MemoryKv): Promise<number> {
   return (await new LineQueue(kv, "ses_1").first(Infinity)).length;

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
-import { recordStatus } from "../../../../src/message/history/history.ts";
+import { ANY_MESSAGE, recordStatus } from "../../../../src/message/history/history.ts";
+import type { OutgoingContent } from "../../../../src/message/content.ts";
 import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../../src/message/message.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import { Change } from "../../../../src/store/kv.ts";
 import { ManualClock, seededRandom, testRuntime } from "../../../support/runtime.ts";
 import { aBulk, aCaller, aLine, aSend, type SendWorld, sendWorld, withSendWorld } from "../../../support/send_world.ts";
 
-const ALL = { page: 1, limit: 20, status: null, from: null, to: null };
+const ALL = { ...ANY_MESSAGE, page: 1, limit: 20 };
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Moves a message as the queue does: its row and the index in one commit. */
@@ -18,22 +19,34 @@ async function move({ kv }: SendWorld, message: Message, status: Message["status
   return moved;
 }
 
+function aContent(chance: number): OutgoingContent {
+  if (chance < 3) return { kind: "text", text: "hello" };
+  return { kind: "location", latitude: 0, longitude: 0, name: null, address: null };
+}
+
 function utcDay(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
 for (const seed of [1, 2, 3]) {
-  Deno.test(`any page, by status and days, is what a plain list would give (seed ${seed})`, () =>
+  Deno.test(`any page, by whatever filters, is what a plain list would give (seed ${seed})`, () =>
     withSendWorld(async (world) => {
       const { accept, history, runtime } = world;
       const random = seededRandom(seed);
       /** What the history should say, oldest first. */
       let model: Message[] = [];
+      const bulkIds = ["blk_unknown"];
+      const orNull = <T>(value: T) => random.between(0, 2) === 0 ? value : null;
       for (let step = 0; step < 60; step++) {
         const chance = random.between(1, 10);
         if (chance <= 4) {
-          const send = chance === 1 ? aBulk(random.between(1, 90)) : aSend({ line: aLine(`ses_${chance}`) });
-          const { messages } = await accept(send);
+          const line = aLine(`ses_${random.between(1, 3)}`);
+          const send = chance === 1 ? aBulk(random.between(1, 90), { line }) : aSend({
+            line,
+            items: [{ to: `3460000000${random.between(0, 9)}@s.whatsapp.net`, content: aContent(chance) }],
+          });
+          const { bulkId, messages } = await accept(send);
+          if (bulkId !== null) bulkIds.push(bulkId);
           for (const { id } of messages) model.push(await history.get("acc_1", id));
         } else if (chance === 5) {
           await runtime.clock.advance(random.between(1, 3 * DAY_MS));
@@ -52,9 +65,17 @@ for (const seed of [1, 2, 3]) {
           status: [null, ...MESSAGE_STATUSES][random.between(0, 4)]!,
           from: random.between(0, 1) ? null : utcDay(runtime.clock.now() - random.between(0, 9) * DAY_MS),
           to: random.between(0, 1) ? null : utcDay(runtime.clock.now() - random.between(0, 9) * DAY_MS),
+          sessionId: orNull(`ses_${random.between(1, 4)}`),
+          recipient: orNull(`3460000000${random.between(0, 9)}`),
+          type: orNull((["text", "location", "poll"] as const)[random.between(0, 2)]!),
+          bulkId: orNull(bulkIds[random.between(0, bulkIds.length - 1)]!),
         };
-        const expected = model.filter(({ status, createdAt }) =>
+        const expected = model.filter(({ status, createdAt, sessionId, to, content, bulkId }) =>
           (query.status === null || status === query.status) &&
+          (query.sessionId === null || sessionId === query.sessionId) &&
+          (query.recipient === null || to.replace("@s.whatsapp.net", "") === query.recipient) &&
+          (query.type === null || content.kind === query.type) &&
+          (query.bulkId === null || bulkId === query.bulkId) &&
           (query.from === null || utcDay(createdAt) >= query.from) &&
           (query.to === null || utcDay(createdAt) <= query.to)
         ).reverse();

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { MESSAGE_STATUSES, type MessageStatus, NEXT_STATUS } from "../../../../src/message/message.ts";
 import { EndedStretches, moveStatus, StatusReader } from "../../../../src/message/history/status_index.ts";
+import { clip, containerOf, newestIn, noNumbers, type NumberSet } from "../../../../src/message/history/number_set.ts";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { Change, type Kv } from "../../../../src/store/kv.ts";
 import { seededRandom, testRuntime } from "../../../support/runtime.ts";
+
+/** Oldest first. */
+const allIn = (set: NumberSet) => newestIn(set, { skip: 0, limit: Infinity }).reverse();
 
 const ACCOUNT = "acc_1";
 
@@ -57,6 +61,12 @@ async function agree(model: Model, random: ReturnType<typeof seededRandom>): Pro
       const expected = numbers.filter((number) => number <= place).length;
       assert.equal(await model.reader(status).rank(place), expected, `rank of ${status} at ${place}`);
     }
+    const container = random.between(0, containerOf(model.statuses.length));
+    const bits = noNumbers().fill(0xffffffff);
+    clip(bits, container, { first: 1, last: model.statuses.length });
+    await model.reader(status).keep({ container, bits });
+    const within = numbers.filter((number) => containerOf(number) === container);
+    assert.deepEqual(allIn({ container, bits }), within, `${status} in container ${container}`);
     for (let i = 0; i < 5; i++) {
       const first = random.between(1, numbers.length + 1);
       const last = first + random.between(-1, 60);

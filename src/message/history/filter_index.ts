@@ -1,0 +1,154 @@
+/**
+ * Which messages of an account have which session, recipient and type, by history number. None of these ever changes,
+ * so accepting leaves the index alone: it follows the history, a batch of messages a commit, once a minute and before
+ * each answer that asks it. A history from before the index is taken in the same way.
+ */
+import { KeyedQueue } from "../../base/keyed_queue.ts";
+import { nameOfKey } from "../../store/key_name.ts";
+import { Change, type KeyOf, type Kv } from "../../store/kv.ts";
+import { typeOf } from "../content.ts";
+import { chatOf, type Message } from "../message.ts";
+import { type Facet, FACETS, messageKeys } from "../rows.ts";
+import { EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
+import {
+  clip,
+  containerOf,
+  countOf,
+  decodeNumbers,
+  extendRow,
+  intersect,
+  noNumbers,
+  type NumberSet,
+} from "./number_set.ts";
+
+/** Values to be found, null where any will do; at least one. */
+export type Facets = Readonly<Record<Facet, string | null>>;
+
+/** Messages that are read at a time, and rows that one commit changes; all of them are small. */
+const READ_AT_ONCE = 1_000;
+const ROWS_A_COMMIT = 500;
+
+interface FilterIndex {
+  /** Takes in up to `most` messages that are new to it; resolves to how many those were. Throws StoreError. */
+  catchUp(accountId: string, options?: { most?: number; signal?: AbortSignal }): Promise<number>;
+  /**
+   * The messages that have all of these, among the history numbers `first` to `last`: containers that hold any, oldest
+   * first. It must have caught up.
+   */
+  find(
+    accountId: string,
+    facets: Facets,
+    range: { first: number; last: number },
+  ): Promise<NumberSet[]>;
+}
+
+export function makeFilterIndex(kv: Kv): FilterIndex {
+  const accounts = new KeyedQueue();
+
+  /** Takes in the next messages; resolves to how many, 0 at the end. */
+  async function takeIn(accountId: string): Promise<number> {
+    const [mark, { value }] = await Promise.all([
+      kv.get(messageKeys.historyIndexed(accountId)),
+      kv.get(messageKeys.ledger(accountId)),
+    ]);
+    const ledger = value ?? EMPTY_LEDGER;
+    const before = mark.value ?? 0;
+    const count = Math.min(READ_AT_ONCE, ledger.messages - before);
+    if (count <= 0) return 0;
+    const ids = await messageIds(kv, { accountId, ledger }, Array.from({ length: count }, (_, i) => before + 1 + i));
+    const { rows, through } = rowsOf(accountId, await neighbours(kv, ids));
+    const change = new Change().check(mark).set(mark.key, through ?? before + count);
+    const slots = await kv.getMany(rows.map(({ key }) => key));
+    rows.forEach(({ key, added }, i) => change.set(key, extendRow(slots[i]!.value, added)));
+    await kv.commit(change);
+    // When another process was faster, the next call begins behind it.
+    return (through ?? before + count) - before;
+  }
+
+  return {
+    catchUp(accountId, { most = Infinity, signal } = {}) {
+      return accounts.add(accountId, async () => {
+        let taken = 0;
+        while (taken < most && !signal?.aborted) {
+          const now = await takeIn(accountId);
+          if (now === 0) break;
+          taken += now;
+        }
+        return taken;
+      });
+    },
+
+    async find(accountId, facets, { first, last }) {
+      if (last < first) return [];
+      const containers = Array.from(
+        { length: containerOf(last) - containerOf(first) + 1 },
+        (_, i) => containerOf(first) + i,
+      );
+      const sets = await Promise.all(FACETS.flatMap((facet) => {
+        const value = facets[facet];
+        if (value === null) return [];
+        return [kv.getMany(containers.map((each) => messageKeys.historyNumbers(accountId, each, facet, value)))];
+      }));
+      return containers.flatMap((container, i) => {
+        const rows = sets.map((set) => set[i]!.value);
+        if (rows.includes(null)) return [];
+        const [bits = noNumbers(), ...others] = rows.map(decodeNumbers);
+        for (const other of others) intersect(bits, other);
+        clip(bits, container, { first, last });
+        return countOf(bits) > 0 ? [{ container, bits }] : [];
+      });
+    },
+  };
+}
+
+/** Messages of one account that a run takes in: a history from before the index must not hold up what else is due. */
+const A_RUN = 50_000;
+
+/** Keeps the index of every account near the end of its history; resolves to how many messages were new to it. */
+export async function indexHistories(kv: Kv, signal: AbortSignal): Promise<number> {
+  const index = makeFilterIndex(kv);
+  let taken = 0;
+  for await (const { key } of kv.list({ prefix: messageKeys.ledgers() })) {
+    taken += await index.catchUp(String(key.at(-1)), { most: A_RUN, signal });
+  }
+  return taken;
+}
+
+/**
+ * What the messages add to the rows of the index: as many messages, oldest first, as one commit takes. `through`: the
+ * last of them, or null when there was room for all.
+ */
+function rowsOf(accountId: string, messages: readonly Message[]): { rows: IndexRow[]; through: number | null } {
+  const rows = new Map<string, IndexRow>();
+  let through = null;
+  for (const message of messages) {
+    if (rows.size + FACETS.length > ROWS_A_COMMIT) return { rows: [...rows.values()], through };
+    for (const facet of FACETS) {
+      const container = containerOf(message.historyNumber);
+      const key = messageKeys.historyNumbers(accountId, container, facet, valueOf(message, facet));
+      const name = nameOfKey(key);
+      const row = rows.get(name);
+      if (row) row.added.push(message.historyNumber);
+      else rows.set(name, { key, added: [message.historyNumber] });
+    }
+    through = message.historyNumber;
+  }
+  return { rows: [...rows.values()], through: null };
+}
+
+interface IndexRow {
+  key: KeyOf<Uint8Array>;
+  /** History numbers, oldest first. */
+  added: number[];
+}
+
+function valueOf({ sessionId, to, content }: Pick<Message, "sessionId" | "to" | "content">, facet: Facet): string {
+  switch (facet) {
+    case "session":
+      return sessionId;
+    case "recipient":
+      return chatOf(to);
+    case "type":
+      return typeOf(content);
+  }
+}
