@@ -38,3 +38,10 @@ export function loadOf({ checks, mutations }: Pick<Change, "checks" | "mutations
   }
   return load;
 }
+
+/** Throws RangeError when a caller asks for more in one commit than the contract says; large values are split. */
+export function assertFits(change: Change): void {
+  const { checks, mutations } = COMMIT_LIMITS;
+  if (change.checks.length > checks) throw new RangeError(`a commit takes at most ${checks} checks`);
+  if (change.mutations.length > mutations) throw new RangeError(`a commit takes at most ${mutations} mutations`);
+}

@@ -151,6 +151,32 @@ export function kvContract(engine: Engine): void {
     assert.ok(await b.commit(new Change().check(await b.get(["k"])).checkAbsent(["other"]).set(["other"], 3)));
   });
 
+  test("of two commits that each need the other's key absent, one is refused", async ({ a, b }) => {
+    let both = 0;
+    for (let i = 0; i < 30; i++) {
+      const versions = await Promise.all([
+        a.commit(new Change().checkAbsent(["x", i]).set(["y", i], 1)),
+        b.commit(new Change().checkAbsent(["y", i]).set(["x", i], 1)),
+      ]);
+      if (versions.every((version) => version !== null)) both++;
+      assert.equal((await rowsOf(a, { prefix: ["x"], start: ["x", i] })).length, versions[1] === null ? 0 : 1);
+    }
+    assert.equal(both, 0);
+  });
+
+  test("commits that check and write the same rows in any order wait for each other in no circle", async ({ a, b }) => {
+    const keys = Array.from({ length: 12 }, (_, i): Key => ["row", i]);
+    await a.commit(keys.reduce((change, key) => change.set(key, 0), new Change()));
+    const turn = async (kv: Kv, i: number) => {
+      const seen = await kv.get<number>(keys[i % keys.length]!);
+      const change = new Change().check(seen);
+      for (let n = 0; n < 4; n++) change.set<number>(keys[(i * 7 + n * 5) % keys.length]!, i);
+      return await kv.commit(change);
+    };
+    const versions = await Promise.all(Array.from({ length: 80 }, (_, i) => turn(i % 2 ? a : b, i)));
+    assert.ok(versions.some((version) => version !== null));
+  });
+
   test("what is past the limits is refused as a mistake, and nothing is written", async ({ a, b }) => {
     const checks = new Change().set(["k"], 1);
     for (let i = 0; i < 11; i++) checks.checkAbsent(["c", i]);

@@ -42,6 +42,7 @@ const FLOORS: Floors = [
 
 const ENGINES: Engine[] = [
   { folder: "store/deno_kv", names: /\bDeno\.openKv\b|"node:sqlite"/ },
+  { folder: "store/postgres", names: /"pg"/ },
   // The simulated network encodes the wire with the same library; `docs/develop.md` says what stands against that.
   { folder: "whatsapp/baileys", names: /"@whiskeysockets\/baileys/, besides: ["sandbox"] },
 ];

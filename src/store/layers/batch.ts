@@ -68,14 +68,25 @@ export class Batcher<In, Out> {
 /** Mutations of an ordered build are known only when it runs. Too small a guess costs a retry one by one, no more. */
 const ORDERED_GUESS = { mutations: 12, keyBytes: 1024, bytes: 8 * 1024 };
 
+/** Commits changes that leave each other's keys alone: what `Kv.commit` says of each, or null where it cannot tell. */
+type CommitTogether = (changes: readonly Change[]) => Promise<readonly (string | null)[] | null>;
+
+interface GroupCommitOptions {
+  /** The engine's own: a merged commit may hold more than one of a caller. */
+  limits: Readonly<CommitLoad>;
+  /** For engines that know of each change in one transaction whether its checks held; else all are merged into one. */
+  together?: CommitTogether;
+}
+
 /**
- * Merges concurrent commits into one. A merged commit that fails is repeated change by change, so that one loser never
- * takes others down; changes that touch each other's keys are never merged, so that each still sees the one before.
- * `limits` are the engine's own: a merged commit may hold more than one of a caller.
+ * Writes concurrent commits together. What could not be told of each is repeated change by change, so that one loser
+ * never takes others down; changes that touch each other's keys never go together, so that each still sees the one
+ * before.
  */
-export function withGroupCommit(kv: Kv, { limits }: { limits: Readonly<CommitLoad> }): Kv {
+export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv) }: GroupCommitOptions): Kv {
   const take = (waiting: readonly Change[]) => mergeable(waiting, limits);
-  const batcher = new Batcher<Change, string | null>((changes) => commitMerged(kv, changes), { take });
+  const flush = (changes: readonly Change[]) => commitEach(kv, changes, together);
+  const batcher = new Batcher<Change, string | null>(flush, { take });
   return {
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
@@ -85,12 +96,16 @@ export function withGroupCommit(kv: Kv, { limits }: { limits: Readonly<CommitLoa
   };
 }
 
-async function commitMerged(kv: Kv, changes: readonly Change[]): Promise<Settled<string | null>[]> {
+async function commitEach(
+  kv: Kv,
+  changes: readonly Change[],
+  together: CommitTogether,
+): Promise<Settled<string | null>[]> {
   const [only] = changes;
   if (only && changes.length === 1) return [{ status: "fulfilled", value: await kv.commit(only) }];
   try {
-    const version = await kv.commit(merge(changes));
-    if (version !== null) return changes.map(() => ({ status: "fulfilled", value: version }));
+    const versions = await together(changes);
+    if (versions !== null) return versions.map((value) => ({ status: "fulfilled", value }));
   } catch (error) {
     // A store that cannot write will not write them one by one either; anything else is one change's own mistake.
     if (error instanceof StoreError) throw error;
@@ -98,6 +113,13 @@ async function commitMerged(kv: Kv, changes: readonly Change[]): Promise<Settled
   const results: Settled<string | null>[] = [];
   for (const change of changes) results.push(...await Promise.allSettled([kv.commit(change)]));
   return results;
+}
+
+function mergedOn(kv: Kv): CommitTogether {
+  return async (changes) => {
+    const version = await kv.commit(merge(changes));
+    return version === null ? null : changes.map(() => version);
+  };
 }
 
 /** One change that does what all do; amounts for one counter are added up. */

@@ -8,7 +8,7 @@
  */
 import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
-import { COMMIT_LIMITS } from "../limits.ts";
+import { assertFits, COMMIT_LIMITS } from "../limits.ts";
 import { type BlobRow, storeKeys } from "./rows.ts";
 import { Change, isRow, type Key, type Kv, type Mutation, type Row, type Slot, StoreError } from "../kv.ts";
 import { instanceNumber } from "./instance.ts";
@@ -149,12 +149,6 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
     close: () => kv.close(),
     sweepChunks,
   };
-}
-
-function assertFits(change: Change): void {
-  const { checks, mutations } = COMMIT_LIMITS;
-  if (change.checks.length > checks) throw new RangeError(`a commit takes at most ${checks} checks`);
-  if (change.mutations.length > mutations) throw new RangeError(`a commit takes at most ${mutations} mutations`);
 }
 
 /** Names that no other process and no earlier run uses. */

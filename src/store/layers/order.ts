@@ -17,55 +17,102 @@ const INSTANCE_DIGITS = 4;
 /** Sequences whose rows are remembered; the others are read again. */
 const MOST_REMEMBERED = 10_000;
 
+/** Commits changes that leave each other's keys alone; an answer each, as `Kv.commit` gives it. */
+export type CommitAll = (changes: readonly Change[]) => Promise<(string | null)[]>;
+
 /** Adds `Change.ordered` to an engine that knows checks and mutations alone. */
 export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }): Kv {
-  const { clock } = options.runtime;
-  const instance = instanceNumber(kv);
-  /** Rows of sequences as this instance last wrote them, by name. */
-  const remembered = new LRUCache<string, Slot<number>>({ max: MOST_REMEMBERED });
+  const commitOne = inOrder(kv, async (changes) => await Promise.all(changes.map((one) => kv.commit(one))), options);
   /** One at a time: at once, all but one would take their places in vain. */
   const queue = new PQueue({ concurrency: 1 });
+  return {
+    get: (key) => kv.get(key),
+    getMany: (keys) => kv.getMany(keys),
+    list: (range, listing) => kv.list(range, listing),
+    commit: (change) =>
+      change.orderedBuilds.length === 0
+        ? kv.commit(change)
+        : queue.add(async () => (await commitOne([change]))[0] ?? null),
+    close: () => kv.close(),
+  };
+}
+
+/** The same for an engine that commits many changes in one go. One call at a time: others would take places in vain. */
+export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<Runtime, "clock"> }): CommitAll {
+  const { clock } = options.runtime;
+  const instance = instanceNumber(kv);
+  /** Rows of sequences as this instance last saw or wrote them, by name. */
+  const known = new LRUCache<string, Slot<number>>({ max: MOST_REMEMBERED });
   /** The highest place that this instance has handed out, in any sequence: no two events share an id. */
   let highest = 0;
 
   /** A row that another process has raised since is found out by its check. */
   async function read(sequences: ReadonlyMap<string, KeyOf<number>>): Promise<Slot<number>[]> {
-    const rows = [...sequences.keys()].map((name) => remembered.get(name)).filter((row) => row !== undefined);
+    const rows = [...sequences.keys()].map((name) => known.get(name)).filter((row) => row !== undefined);
     return rows.length === sequences.size ? rows : await kv.getMany([...sequences.values()]);
   }
 
-  async function commitOrdered(change: Change): Promise<string | null> {
-    const sequences = new Map(change.orderedBuilds.map(({ sequence }) => [nameOfKey(sequence), sequence]));
-    const suffix = String(await instance() % 10 ** INSTANCE_DIGITS).padStart(INSTANCE_DIGITS, "0");
-    let rows = await read(sequences);
-    for (let attempt = 0; attempt < TRIES; attempt++) {
-      // With the clock: after an old backup is restored, places lie above all that were handed out since.
-      highest = Math.max(highest, clock.now() * 1000, ...rows.map(({ value }) => value ?? 0));
-      const placed = new Change();
-      placed.checks.push(...change.checks);
-      placed.mutations.push(...change.mutations);
-      for (const { build } of change.orderedBuilds) {
-        placed.mutations.push(...build(String(++highest).padStart(PLACE_DIGITS, "0") + suffix));
-      }
-      const place = highest;
-      for (const row of rows) placed.check(row).set<number>(row.key, place);
-      const version = await kv.commit(placed);
-      if (version !== null) {
-        for (const { key } of rows) remembered.set(nameOfKey(key), { key, value: place, version });
-        return version;
-      }
-      const seen = rows;
-      rows = await kv.getMany([...sequences.values()]);
-      if (rows.every((row, i) => row.version === seen[i]!.version)) return null;
+  /** The change with what it orders at its place, and the rows of its sequences checked and raised. */
+  function place(change: Change, rows: ReadonlyMap<string, Slot<number>>, suffix: string): Placed {
+    const placed = new Change();
+    placed.checks.push(...change.checks);
+    placed.mutations.push(...change.mutations);
+    for (const { build } of change.orderedBuilds) {
+      placed.mutations.push(...build(String(++highest).padStart(PLACE_DIGITS, "0") + suffix));
     }
-    throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
+    const names = [...sequencesOf([change]).keys()];
+    for (const name of names) {
+      const row = rows.get(name)!;
+      placed.check(row).set<number>(row.key, highest);
+    }
+    return { change: placed, names, place: highest };
   }
 
-  return {
-    get: (key) => kv.get(key),
-    getMany: (keys) => kv.getMany(keys),
-    list: (range, listing) => kv.list(range, listing),
-    commit: (change) => change.orderedBuilds.length === 0 ? kv.commit(change) : queue.add(() => commitOrdered(change)),
-    close: () => kv.close(),
+  return async (changes) => {
+    const sequences = sequencesOf(changes);
+    if (sequences.size === 0) return await commitAll(changes);
+    const suffix = String(await instance() % 10 ** INSTANCE_DIGITS).padStart(INSTANCE_DIGITS, "0");
+    const answers = new Array<string | null>(changes.length).fill(null);
+    let open = [...changes.keys()];
+    let rows = await read(sequences);
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const seen = new Map(rows.map((row) => [nameOfKey(row.key), row]));
+      // With the clock: after an old backup is restored, places lie above all that were handed out since.
+      highest = Math.max(highest, clock.now() * 1000, ...rows.map(({ value }) => value ?? 0));
+      const placed = open.map((i) => place(changes[i]!, seen, suffix));
+      const versions = await commitAll(placed.map(({ change }) => change));
+      for (const [n, { names, place }] of placed.entries()) {
+        const version = versions[n]!;
+        answers[open[n]!] = version;
+        if (version === null) continue;
+        for (const name of names) seen.set(name, { key: sequences.get(name)!, value: place, version });
+      }
+      for (const [name, row] of seen) known.set(name, row);
+      open = open.filter((i) => answers[i] === null && changes[i]!.orderedBuilds.length > 0);
+      if (open.length === 0) return answers;
+      rows = await kv.getMany([...sequences.values()]);
+      const overtaken = new Set(
+        rows.map((row) => nameOfKey(row.key)).filter((name, i) => {
+          return rows[i]!.version !== seen.get(name)!.version;
+        }),
+      );
+      // What was not overtaken has failed by a check of its own.
+      open = open.filter((i) => [...sequencesOf([changes[i]!]).keys()].some((name) => overtaken.has(name)));
+      if (open.length === 0) return answers;
+    }
+    throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
   };
+}
+
+interface Placed {
+  change: Change;
+  /** Of the sequences that it takes a place in. */
+  names: string[];
+  /** Its last place. */
+  place: number;
+}
+
+function sequencesOf(changes: readonly Change[]): Map<string, KeyOf<number>> {
+  const builds = changes.flatMap(({ orderedBuilds }) => orderedBuilds);
+  return new Map(builds.map(({ sequence }) => [nameOfKey(sequence), sequence]));
 }

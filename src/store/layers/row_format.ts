@@ -73,7 +73,8 @@ class Serialiser extends v8.DefaultSerializer {
   }
 }
 
-function serialise(value: unknown): Uint8Array {
+/** Throws TypeError when the value holds something that cannot be cloned. */
+export function serialise(value: unknown): Uint8Array<ArrayBuffer> {
   const serialiser = new Serialiser();
   serialiser.writeHeader();
   try {

@@ -1,0 +1,149 @@
+/**
+ * Keys as bytes whose order is the port's: a tag a part, in the order of the kinds, then the part so that longer ones
+ * sort behind their beginnings. It is one to one, and reads back.
+ */
+import { Buffer } from "node:buffer";
+import type { Key, KeyPart, Range } from "../kv.ts";
+
+const BYTES = 1, TEXT = 2, BIGINT = 0x10, NUMBER = 0x21, FALSE = 0x26, TRUE = 0x27;
+/** Behind every tag. */
+const AFTER_ALL = 0xff;
+/** The end of bytes and texts is a zero; one inside of them is followed by this. */
+const ESCAPE = 0xff;
+/** A bigint's length byte: above it for those from 0, below it, and inverted, for the others. */
+const ZERO_LENGTH = 0x80;
+const MOST_BIGINT_BYTES = 0x7e;
+const MOST_KEY_BYTES = 2048;
+
+/** Throws RangeError for an empty key, and one that no engine takes. */
+export function keyBytes(key: Key): Buffer {
+  if (key.length === 0) throw new RangeError("a key needs at least one part");
+  const bytes = Buffer.concat(key.map(partBytes));
+  if (bytes.length > MOST_KEY_BYTES) throw new RangeError(`a key takes at most ${MOST_KEY_BYTES} bytes`);
+  return bytes;
+}
+
+/** The key that the bytes were made of. */
+export function keyOfBytes(bytes: Uint8Array): Key {
+  const reader = new PartReader(bytes);
+  const key: KeyPart[] = [];
+  while (!reader.isAtEnd) key.push(reader.next());
+  return key;
+}
+
+/** From the first key of the range, included, to its end, excluded. */
+export function rangeBytes({ prefix, start, end }: Range<unknown>): { from: Buffer; to: Buffer } {
+  const below = keyBytes(prefix);
+  return {
+    // The prefix itself is no row below it.
+    from: start && start.length > prefix.length ? keyBytes(start) : Buffer.concat([below, Buffer.of(0)]),
+    to: end ? keyBytes(end) : Buffer.concat([below, Buffer.of(AFTER_ALL)]),
+  };
+}
+
+function partBytes(part: KeyPart): Buffer {
+  switch (typeof part) {
+    case "string":
+      return escaped(TEXT, Buffer.from(part));
+    case "number":
+      return numberBytes(part);
+    case "bigint":
+      return bigintBytes(part);
+    case "boolean":
+      return Buffer.of(part ? TRUE : FALSE);
+    default:
+      return escaped(BYTES, part);
+  }
+}
+
+function escaped(tag: number, body: Uint8Array): Buffer {
+  const bytes = [tag];
+  for (const byte of body) {
+    bytes.push(byte);
+    if (byte === 0) bytes.push(ESCAPE);
+  }
+  bytes.push(0);
+  return Buffer.from(bytes);
+}
+
+/** IEEE 754 sorts as its bits do when those of a negative number are inverted, and the sign of another. */
+function numberBytes(value: number): Buffer {
+  const bytes = Buffer.alloc(9, NUMBER);
+  bytes.writeDoubleBE(value, 1);
+  flipSign(bytes.subarray(1), (first) => (first & 0x80) !== 0);
+  return bytes;
+}
+
+function flipSign(bytes: Buffer, isNegative: (first: number) => boolean): void {
+  if (isNegative(bytes[0]!)) bytes.forEach((byte, i) => bytes[i] = byte ^ 0xff);
+  else bytes[0]! ^= 0x80;
+}
+
+function bigintBytes(value: bigint): Buffer {
+  const digits = (value < 0n ? -value : value).toString(16);
+  const body = Buffer.from(digits.length % 2 ? `0${digits}` : digits, "hex");
+  if (body.length > MOST_BIGINT_BYTES) throw new RangeError("a bigint of a key is too large");
+  if (value >= 0n) return Buffer.concat([Buffer.of(BIGINT, ZERO_LENGTH + body.length), body]);
+  return Buffer.concat([Buffer.of(BIGINT, ZERO_LENGTH - body.length), body.map((byte) => byte ^ 0xff)]);
+}
+
+class PartReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes);
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  next(): KeyPart {
+    const tag = this.#byte();
+    switch (tag) {
+      case TEXT:
+        return this.#unescaped().toString();
+      case BYTES:
+        return new Uint8Array(this.#unescaped());
+      case NUMBER: {
+        const body = this.#take(8);
+        flipSign(body, (first) => (first & 0x80) === 0);
+        return body.readDoubleBE();
+      }
+      case BIGINT:
+        return this.#bigint();
+      default:
+        return tag === TRUE;
+    }
+  }
+
+  #byte(): number {
+    return this.#bytes[this.#at++]!;
+  }
+
+  #take(length: number): Buffer {
+    const part = Buffer.from(this.#bytes.subarray(this.#at, this.#at + length));
+    this.#at += length;
+    return part;
+  }
+
+  #unescaped(): Buffer {
+    const body: number[] = [];
+    for (;;) {
+      const byte = this.#byte();
+      if (byte === 0) {
+        if (this.#bytes[this.#at] !== ESCAPE) return Buffer.from(body);
+        this.#at++;
+      }
+      body.push(byte);
+    }
+  }
+
+  #bigint(): bigint {
+    const length = this.#byte() - ZERO_LENGTH;
+    const body = this.#take(Math.abs(length));
+    if (length > 0) return BigInt(`0x${body.toString("hex")}`);
+    return -BigInt(`0x${Buffer.from(body.map((byte) => byte ^ 0xff)).toString("hex")}`);
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * The PostgreSQL engine behind the port `kv.ts`. A commit is one call of a function in the database, so one round trip
+ * and one transaction; what arrives while one is under way goes into the next, each change by its own checks.
+ *
+ * No statement is prepared by name, and nothing is kept in a session: poolers may stand in between.
+ */
+import { Buffer } from "node:buffer";
+import v8 from "node:v8";
+// @ts-types="@types/pg"
+import pg from "pg";
+import type { Runtime } from "../../runtime.ts";
+import {
+  type Change,
+  isRow,
+  type Key,
+  type KeyOf,
+  type Kv,
+  type ListOptions,
+  type Range,
+  type Row,
+  type Slot,
+  StoreError,
+} from "../kv.ts";
+import { withGroupCommit } from "../layers/batch.ts";
+import type { ChunkedKv } from "../layers/chunk.ts";
+import { keyBytes, keyOfBytes, rangeBytes } from "../layers/key_bytes.ts";
+import { inOrder } from "../layers/order.ts";
+import { shareReads } from "../layers/shared_reads.ts";
+import { assertFits, type CommitLoad } from "../limits.ts";
+import { COMMIT, commitParameters } from "./batch.ts";
+import { prepareSchema } from "./schema.ts";
+import { isRace, storeError } from "./store_error.ts";
+
+/** Connections of one process, beside the bell's. */
+const CONNECTIONS = 8;
+/** A server that does not answer is away: requests then fail in time, and the connection is given up. */
+const CONNECT_MS = 5_000;
+const QUERY_MS = 10_000;
+const IDLE_MS = 60_000;
+/** What one transaction takes; large values aside. */
+const LIMITS: CommitLoad = { checks: 2_000, mutations: 4_000, keyBytes: 1024 * 1024, bytes: 8 * 1024 * 1024 };
+/** Rows that one round of a `list` fetches. */
+const ROWS_A_ROUND = 200;
+/** How often one transaction may lose the race against other processes before it is given up as locked. */
+const MOST_RACES = 10;
+
+/** A row of the table, as the client reads it. */
+interface Found {
+  key: Uint8Array;
+  version: string;
+  value: Uint8Array | null;
+  counter: string | null;
+}
+
+interface Answer {
+  version: string;
+  /** Numbers of the changes of which a check failed. */
+  failed: number[];
+}
+
+/**
+ * Opens the store in the database that the URL names, and makes its schema where there is none. Throws StoreError.
+ */
+export async function openPostgres(url: string, { runtime }: { runtime: Runtime }): Promise<ChunkedKv> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: QUERY_MS,
+    idleTimeoutMillis: IDLE_MS,
+    keepAlive: true,
+    application_name: "paloma",
+  });
+  // An idle connection that breaks is replaced by the next query.
+  pool.on("error", (error) => runtime.log.warn({ err: error }, "a connection to PostgreSQL broke"));
+  try {
+    await guarded(async () => {
+      const client = await pool.connect();
+      let failure: Error | undefined;
+      try {
+        await prepareSchema(client);
+      } catch (error) {
+        failure = error as Error;
+        throw error;
+      } finally {
+        // A client that has failed may be inside of a transaction.
+        client.release(failure);
+      }
+    });
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  return postgresKv(pool, { runtime });
+}
+
+function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv {
+  const select = async (sql: string, values: unknown[]) => (await guarded(() => pool.query<Found>(sql, values))).rows;
+
+  async function getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]> {
+    if (keys.length === 0) return [];
+    const names = keys.map((key) => keyBytes(key));
+    const found = await select("select key, version, value, counter from paloma.row where key = any($1)", [names]);
+    const rows = new Map(found.map((row) => [hex(row.key), row]));
+    return keys.map((key, i) => slotOf<T>(key, rows.get(hex(names[i]!))));
+  }
+
+  async function* list<T>(
+    range: Range<T>,
+    { limit = Infinity, reverse = false }: ListOptions = {},
+  ): AsyncIterable<Row<T>> {
+    let { from, to } = rangeBytes(range);
+    for (let left = limit; left > 0;) {
+      const count = Math.min(left, ROWS_A_ROUND);
+      const found = await select(
+        `select key, version, value, counter from paloma.row where key >= $1 and key < $2
+         order by key ${reverse ? "desc" : "asc"} limit $3`,
+        [from, to, count],
+      );
+      for (const row of found) {
+        const slot = slotOf<T>(keyOfBytes(row.key), row);
+        if (isRow(slot)) yield slot;
+      }
+      if (found.length < count) return;
+      left -= count;
+      const last = Buffer.from(found.at(-1)!.key);
+      if (reverse) to = last;
+      else from = Buffer.concat([last, Buffer.of(0)]);
+    }
+  }
+
+  /** One transaction: what it says of each change is so, unless it throws. */
+  async function commitAll(changes: readonly Change[]): Promise<(string | null)[]> {
+    const values = commitParameters(changes);
+    for (let race = 1;; race++) {
+      try {
+        const { rows: [answer] } = await pool.query<Answer>(COMMIT, values);
+        const failed = new Set(answer!.failed);
+        return changes.map((_, i) => failed.has(i) ? null : answer!.version);
+      } catch (error) {
+        // The server has waited already.
+        if (!isRace(error) || race === MOST_RACES) throw storeError(error);
+      }
+    }
+  }
+
+  const bare: Kv = {
+    get: shareReads({ getMany }),
+    getMany,
+    list,
+    commit: async (change) => (await together([change]))[0]!,
+    close: () => void pool.end(),
+  };
+  const together = inOrder(bare, commitAll, { runtime });
+  const grouped = withGroupCommit(bare, { limits: LIMITS, together });
+  return {
+    ...grouped,
+    async commit(change) {
+      assertFits(change);
+      return await grouped.commit(change);
+    },
+    // A large value lies in its row, whole.
+    sweepChunks: () => Promise.resolve(0),
+  };
+}
+
+function slotOf<T>(key: Key, row: Found | undefined): Slot<T> {
+  if (row === undefined) return { key, value: null, version: null };
+  return { key, value: valueOf(row) as T, version: row.version };
+}
+
+function valueOf({ value, counter }: Found): unknown {
+  if (value === null) return BigInt(counter!);
+  try {
+    // A copy of its own: Deno 2.6 reads byte arrays inside of a view's value from the wrong place.
+    return v8.deserialize(new Uint8Array(value));
+  } catch (cause) {
+    throw new StoreError("unavailable", "a newer build of Paloma wrote this data: use that one", { cause });
+  }
+}
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+
+async function guarded<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw storeError(error);
+  }
+}

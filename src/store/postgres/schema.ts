@@ -1,0 +1,126 @@
+/**
+ * The schema that Paloma keeps in a PostgreSQL database: one table, and one function that commits. It is made and
+ * brought up to date by whoever opens the store first, under an advisory lock; all others wait for it.
+ */
+// @ts-types="@types/pg"
+import type { ClientBase } from "pg";
+import { StoreError } from "../kv.ts";
+
+/** Of `pg_advisory_xact_lock`; any number that nobody else in the database uses. */
+const LOCK = 0x70616c6f6d61n;
+
+/** A step each; the schema's version is how many were made. A step that was released never changes. */
+const STEPS: readonly string[] = [
+  `
+create sequence paloma.version;
+
+-- A row of the store. The key's bytes sort as the port's keys do; a value is a serialised one or a counter.
+create table paloma.row (
+  key bytea primary key,
+  version bigint not null,
+  value bytea,
+  counter bigint,
+  check ((value is null) <> (counter is null))
+);
+
+-- Commits many changes in one transaction, each by its own checks: answers the version of what was set, and the
+-- numbers of the changes of which a check failed, and nothing was written. A check of no version is one for an absent
+-- row. A mutation sets a value (1), sets a counter (2), adds to a counter (3), or deletes (4). Changes write different
+-- keys; where they do not, the last one's value stays.
+create function paloma.commit(
+  check_change int[], check_key bytea[], check_version bigint[],
+  change int[], kind int[], key bytea[], value bytea[], counter bigint[]
+) returns table (version bigint, failed int[]) language plpgsql set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  written bigint := nextval('paloma.version');
+  refused int[];
+  late int[];
+  made bytea[];
+begin
+  -- Rows are locked in the order of their keys, so that no two commits wait for each other.
+  with locked as (
+    select r.key, r.version from paloma.row r where r.key = any (check_key || commit.key) order by r.key for update
+  )
+  select coalesce(array_agg(distinct c.change), '{}') into refused
+  from unnest(check_change, check_key, check_version) c (change, key, version)
+  left join locked l on l.key = c.key
+  where c.version is distinct from l.version;
+
+  -- Nothing can be locked where nothing stands: an absent row is claimed by making it.
+  if array_position(check_version, null) is not null then
+    with claimed as (
+      select distinct on (c.key) c.key, m.value, m.counter
+      from unnest(check_change, check_key, check_version) c (change, key, version)
+      left join unnest(commit.change, kind, commit.key, commit.value, commit.counter)
+        m (change, kind, key, value, counter) on m.key = c.key and m.change = c.change and m.kind in (1, 2)
+      where c.version is null and c.change <> all (refused)
+      order by c.key
+    ), inserted as (
+      insert into paloma.row (key, version, value, counter)
+      select c.key, written, c.value, case when c.value is null then coalesce(c.counter, 0) end
+      from claimed c order by c.key
+      on conflict do nothing returning key
+    )
+    select coalesce(array_agg(i.key), '{}') into made from inserted i;
+
+    select coalesce(array_agg(distinct c.change), '{}') into late
+    from unnest(check_change, check_key, check_version) c (change, key, version)
+    where c.version is null and c.change <> all (refused) and c.key <> all (made);
+    refused := refused || late;
+
+    -- A claim that the change does not set was a claim only.
+    delete from paloma.row r using (
+      select i.key from unnest(made) i (key) except
+      select m.key from unnest(commit.change, kind, commit.key) m (change, kind, key)
+      where m.kind in (1, 2) and m.change <> all (refused)
+    ) d where r.key = d.key;
+  end if;
+
+  delete from paloma.row r using unnest(commit.change, kind, commit.key) m (change, kind, key)
+  where r.key = m.key and m.kind = 4 and m.change <> all (refused);
+
+  insert into paloma.row as r (key, version, value, counter)
+  select distinct on (m.key) m.key, written, m.value, m.counter
+  from unnest(commit.change, kind, commit.key, commit.value, commit.counter) m (change, kind, key, value, counter)
+  where m.kind in (1, 2) and m.change <> all (refused) and (made is null or m.key <> all (made))
+  order by m.key, m.change desc
+  on conflict (key) do update set version = excluded.version, value = excluded.value, counter = excluded.counter;
+
+  -- Adding to what is no counter leaves neither, which the table refuses.
+  insert into paloma.row as r (key, version, counter)
+  select m.key, written, sum(m.counter)
+  from unnest(commit.change, kind, commit.key, commit.counter) m (change, kind, key, counter)
+  where m.kind = 3 and m.change <> all (refused)
+  group by m.key order by m.key
+  on conflict (key) do update set version = excluded.version, value = null, counter = r.counter + excluded.counter;
+
+  return query select written, refused;
+end $$;
+`,
+];
+
+/** Makes the schema, or brings it up to date. Throws StoreError when a newer Paloma made it. */
+export async function prepareSchema(client: ClientBase): Promise<void> {
+  if (await versionOf(client) === STEPS.length) return;
+  await client.query("begin");
+  await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
+  await client.query("create schema if not exists paloma");
+  await client.query("create table if not exists paloma.schema (version int not null)");
+  const version = await versionOf(client);
+  if (version > STEPS.length) {
+    throw new StoreError("unavailable", "a newer Paloma made the database's schema: use that one");
+  }
+  for (const step of STEPS.slice(version)) await client.query(step);
+  await client.query("delete from paloma.schema");
+  await client.query("insert into paloma.schema values ($1)", [STEPS.length]);
+  await client.query("commit");
+}
+
+/** 0: there is none yet. */
+async function versionOf(client: ClientBase): Promise<number> {
+  const { rows: [found] } = await client.query("select to_regclass('paloma.schema') is not null as made");
+  if (!found.made) return 0;
+  const { rows: [row] } = await client.query("select version from paloma.schema");
+  return row?.version ?? 0;
+}
