@@ -10,7 +10,7 @@ import { makeIdempotency } from "./account/idempotency.ts";
 import { type Service, startServices, together } from "./base/service.ts";
 import type { Config, WhatsAppConfig } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
-import { type DataFolder, openDataFolder, pathsOf } from "./data/data_folder.ts";
+import { type DataConfig, type DataFolder, openDataFolder, pathsOf, placeOf } from "./data/data_folder.ts";
 import { readAllowList } from "./egress/address.ts";
 import { type Proxy, readProxy } from "./egress/proxy.ts";
 import { makeSafeFetch } from "./egress/safe_fetch.ts";
@@ -60,9 +60,11 @@ import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
 import { makeProbe } from "./data/probe.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
+import { openRemoteDenoKv } from "./store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Bell } from "./store/bell.ts";
 import type { Kv } from "./store/kv.ts";
+import type { ChunkedKv } from "./store/layers/chunk.ts";
 import type { Seal } from "./store/seal.ts";
 import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
@@ -75,13 +77,21 @@ import { networkOnDemand } from "./whatsapp/on_demand.ts";
 const engine = denoKvFiles;
 const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues];
 
+/** The store that the settings name. The engine of a shared one is read in only where there is one. */
+async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime): Promise<ChunkedKv> {
+  if (store === null) return await engine.open(pathsOf(dataDir).store, { runtime });
+  if (/^https?:/.test(store)) return await openRemoteDenoKv(store, { runtime });
+  const { openPostgres } = await import("./store/postgres/postgres.ts");
+  return await openPostgres(store, { runtime });
+}
+
 /**
  * The data folder that the settings name, for the gateway and for the commands beside it. Each throws StoreError, and
  * what `openDataFolder`, `backup` and `restore` throw.
  */
 export const dataFolder = {
-  open: (config: Pick<Config, "dataDir" | "secretKey">, runtime: Runtime): Promise<DataFolder> =>
-    openDataFolder(config, { runtime, engine, migrations }),
+  open: (config: DataConfig, runtime: Runtime): Promise<DataFolder> =>
+    openDataFolder(config, { runtime, migrations, openStore: () => openStore(config, runtime) }),
   backup: (dataDir: string, file: string) => backup(pathsOf(dataDir), file, engine),
   lock: (dataDir: string) => lockGateway(dataDir, engine),
   /** What links the lines of an open folder. */
@@ -136,7 +146,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   await removeAllStaged(data.kv);
   const { services, url, firstRunLink } = await gatewayRole(options, { data, bell });
   await startServices(starting, services);
-  runtime.log.info({ url: url(), dataDir: config.dataDir }, "the gateway is up");
+  runtime.log.info({ url: url(), data: placeOf(config) }, "the gateway is up");
 
   const running = starting.move();
   let stopped: Promise<void> | null = null;

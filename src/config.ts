@@ -61,6 +61,11 @@ const SCHEMAS = {
     about: "where everything is kept (./data)",
     schema: z.string().default(join(".", "data")),
   },
+  PALOMA_STORE: {
+    argument: "<url>",
+    about: "postgres://… or the http(s)://… of a Deno KV, shared by many machines (else the data folder)",
+    schema: url("postgres:", "postgresql:", "http:", "https:"),
+  },
   PALOMA_PUBLIC_URL: {
     argument: "<url>",
     about: "base of links that clients follow",
@@ -162,6 +167,8 @@ export interface Config {
   host: string;
   port: number;
   dataDir: string;
+  /** Where the store is, with the login to it; null: in the data folder. */
+  store: string | null;
   /** Base of links that clients follow; null: derived from host and port. */
   publicUrl: string | null;
   /** Null: made once in the data folder. */
@@ -222,6 +229,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     host: read("PALOMA_HOST"),
     port: read("PALOMA_PORT", values.PALOMA_PORT?.trim() ? values.PALOMA_PORT : PORT),
     dataDir: read("PALOMA_DATA_DIR"),
+    store: read("PALOMA_STORE"),
     publicUrl: read("PALOMA_PUBLIC_URL"),
     secretKey: read("PALOMA_SECRET_KEY"),
     logLevel: read("PALOMA_LOG_LEVEL"),
@@ -240,6 +248,10 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     sandboxPort: read("PALOMA_SANDBOX_PORT"),
     eventDays: read("PALOMA_EVENT_DAYS"),
   };
+  // A key that one machine makes for itself opens nothing on the others.
+  if (config.store && config.secretKey === null) {
+    problems.push("PALOMA_SECRET_KEY: is required with PALOMA_STORE, the same on every machine");
+  }
   if (problems.length > 0) throw new SettingsError(problems);
   return config;
 }

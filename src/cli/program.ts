@@ -58,7 +58,7 @@ function failureOf(error: unknown): Failure {
     return { exitCode: error instanceof SettingsError ? 2 : 1, code: error.code, message: error.message };
   }
   if (error instanceof StoreError) {
-    const message = `The data folder cannot be used (${error.code}): ${error.message}`;
+    const message = `The data cannot be used (${error.code}): ${error.message}`;
     return { exitCode: 1, code: "storage_unavailable", message };
   }
   // A folder that is not there, not ours, or no folder; the message names it.

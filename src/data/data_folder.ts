@@ -1,4 +1,4 @@
-/** The data folder, opened: the store, what seals it, and the accounts in it. What the gateway and the commands share. */
+/** The data, opened: the store in the folder or on a server, what seals it, and the accounts in it. What the gateway and the commands share. */
 import { join } from "node:path";
 import type { Accounts } from "../account/account.ts";
 import { makeAccounts } from "../account/accounts.ts";
@@ -8,7 +8,6 @@ import type { Config } from "../config.ts";
 import type { Runtime } from "../runtime.ts";
 import { secretKey, wrongSecretKey } from "./secret_key.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
-import type { FileEngine } from "../store/file_engine.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { fitsSecret } from "./secret_check.ts";
 import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
@@ -33,9 +32,20 @@ export function pathsOf(dataDir: string): DataPaths {
   return { store: join(dataDir, "paloma.db"), media: join(dataDir, "media") };
 }
 
+/** The settings that say where the data is, and what opens it. */
+export type DataConfig = Pick<Config, "dataDir" | "secretKey"> & Partial<Pick<Config, "store">>;
+
+/** Where the store is, as an operator may read it: without the login. */
+export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | "store">): string {
+  if (store === null) return dataDir;
+  const { protocol, host, pathname } = new URL(store);
+  return `${protocol}//${host}${pathname}`;
+}
+
 interface OpenOptions {
   runtime: Runtime;
-  engine: Pick<FileEngine, "open">;
+  /** Opens the store: the one of the folder, or the one that the settings name. */
+  openStore(): Promise<ChunkedKv>;
   /** Every step since version 1, in order. */
   migrations: readonly Migration[];
 }
@@ -45,17 +55,17 @@ interface OpenOptions {
  * data was sealed with another key: no row is written then.
  */
 export async function openDataFolder(
-  config: Pick<Config, "dataDir" | "secretKey">,
+  config: DataConfig,
   options: OpenOptions,
 ): Promise<DataFolder> {
-  const { runtime, engine, migrations } = options;
+  const { runtime, migrations } = options;
   await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const { store: sealed } = pathsOf(config.dataDir);
   const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
-  const kv = await engine.open(sealed, { runtime });
+  const kv = await options.openStore();
   try {
     const seal = makeSeal(key, runtime.random);
-    if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config.dataDir, config.secretKey);
+    if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config, placeOf(config));
     await migrate(kv, { runtime, migrations });
     const plans = makePlans(kv);
     await plans.addDefaults();

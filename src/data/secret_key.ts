@@ -1,6 +1,7 @@
 /** The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
+import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 
@@ -55,13 +56,19 @@ export async function secretKey(
 }
 
 /** What to tell an operator whose key is not the one that the data was sealed with; it says where the key came from. */
-export function wrongSecretKey(dataDir: string, configured: string | null): SecretKeyError {
-  const path = join(dataDir, FILE);
-  const [where, remedy] = configured === null
+export function wrongSecretKey(
+  config: Pick<Config, "dataDir" | "secretKey"> & Partial<Pick<Config, "store">>,
+  place: string,
+): SecretKeyError {
+  const path = join(config.dataDir, FILE);
+  const [where, remedy] = config.secretKey === null
     ? [path, "put the original back, or set PALOMA_SECRET_KEY to the key that was used"]
-    : ["PALOMA_SECRET_KEY (--secret-key)", `set it to the key that was used, or leave it out if that is in ${path}`];
+    : [
+      "PALOMA_SECRET_KEY (--secret-key)",
+      `set it to the key that was used${!config.store ? `, or leave it out if that is in ${path}` : ""}`,
+    ];
   return new SecretKeyError(
-    `${where} is not the key that the data in ${dataDir} was sealed with, and nothing was changed: ${remedy}`,
+    `${where} is not the key that the data in ${place} was sealed with, and nothing was changed: ${remedy}`,
   );
 }
 

@@ -80,3 +80,12 @@ Deno.test("PORT counts where PALOMA_PORT says nothing", () => {
   assert.equal(readConfig({ PORT: "81", PALOMA_PORT: " " }).port, 81);
   assert.equal(readConfig({ PORT: "81", PALOMA_PORT: "82" }).port, 82);
 });
+
+Deno.test("a shared store needs the secret key of all its machines, and is a server that we speak to", () => {
+  const PALOMA_SECRET_KEY = "0123456789abcdef";
+  for (const PALOMA_STORE of ["postgres://u:p@db:5432/paloma", "postgresql://db/x", "https://kv.example/path"]) {
+    assert.equal(readConfig({ PALOMA_STORE, PALOMA_SECRET_KEY }).store, PALOMA_STORE);
+    assert.throws(() => readConfig({ PALOMA_STORE }), /PALOMA_SECRET_KEY: is required with PALOMA_STORE/);
+  }
+  assert.throws(() => readConfig({ PALOMA_STORE: "mysql://db/x", PALOMA_SECRET_KEY }), /PALOMA_STORE/);
+});

@@ -21,7 +21,7 @@ import {
   type Slot,
   StoreError,
 } from "../kv.ts";
-import type { CommitLoad } from "../limits.ts";
+import { COMMIT_LIMITS, type CommitLoad } from "../limits.ts";
 import { storeError } from "./store_error.ts";
 
 /** Deno KV answers at most this many keys in one `getMany`. */
@@ -48,6 +48,20 @@ interface Connections {
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
   const engine = denoKvEngine(await openConnections(path, options), options);
   return withChunks(withGroupCommit(engine, { limits: LIMITS }), options);
+}
+
+/**
+ * Opens the store that a server gives by KV Connect at `url`: Deno Deploy's, or a `denokv`. The runtime takes the token
+ * for it from `DENO_KV_ACCESS_TOKEN`. Throws StoreError.
+ */
+export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
+  const native = await guarded(async () => {
+    const native = await Deno.openKv(url);
+    await probe(native, options.runtime.clock);
+    return native;
+  });
+  const engine = denoKvEngine({ writes: native, reads: native }, options);
+  return withChunks(withGroupCommit(engine, { limits: COMMIT_LIMITS }), options);
 }
 
 async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {

@@ -18,7 +18,7 @@ const INSTANCE_DIGITS = 4;
 const MOST_REMEMBERED = 10_000;
 
 /** Commits changes that leave each other's keys alone; an answer each, as `Kv.commit` gives it. */
-export type CommitAll = (changes: readonly Change[]) => Promise<(string | null)[]>;
+type CommitAll = (changes: readonly Change[]) => Promise<(string | null)[]>;
 
 /** Adds `Change.ordered` to an engine that knows checks and mutations alone. */
 export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }): Kv {
