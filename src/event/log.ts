@@ -1,6 +1,7 @@
 /** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
 import { eventKeys } from "./rows.ts";
-import type { Change, Kv, Row } from "../store/kv.ts";
+import type { Change, Kv } from "../store/kv.ts";
+import { Batcher } from "../store/layers/batch.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
@@ -39,6 +40,11 @@ export interface EventLog {
   committed(accountId: string): void;
   /** Events after the cursor, oldest first. Throws Problem validation_failed for a cursor that is no event id. */
   read(accountId: string, query: EventQuery): Promise<EventPage>;
+  /**
+   * The next `EVENTS_A_READ` events after this order (null: from the oldest), oldest first; fewer where the log ends. Those
+   * who ask for the same at the same time share one read: an event wakes every webhook and stream of its account.
+   */
+  following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]>;
   /** The newest events that fit, newest first; looks at a bounded number of events. */
   recent(accountId: string, query: Omit<EventQuery, "after">): Promise<LoggedEvent[]>;
   /** Id of the newest event; null when there is none. */
@@ -48,7 +54,9 @@ export interface EventLog {
 }
 
 /** Rows that one read looks at: a filter that fits nothing must not read a whole log in one request. */
-const SCAN_LIMIT = 2_000;
+const SCAN_LIMIT = 2_048;
+/** Events of one read of the store. */
+export const EVENTS_A_READ = 128;
 /** What the events of one read may take in memory; the first is always among them. `next` leads to the rest. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 const ID_PREFIX = "evt_";
@@ -67,7 +75,15 @@ export function orderOf(id: string, path = "after"): string {
 
 export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   const listeners = new Map<string, Set<() => void>>();
+  const readers = new Map<string, Batcher<string | null, readonly LoggedEvent[]>>();
+  const following: EventLog["following"] = (accountId, order) => {
+    let reader = readers.get(accountId);
+    if (!reader) readers.set(accountId, reader = new Batcher((orders) => readEach(kv, accountId, orders)));
+    return reader.add(order);
+  };
   return {
+    following,
+
     append(change, event) {
       const createdAt = runtime.clock.now();
       const { accountId, sessionId } = event;
@@ -91,7 +107,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
     async read(accountId, query) {
       const after = query.after === null ? null : orderOf(query.after);
       const floor = after === null ? null : (await kv.get(eventKeys.eventFloor(accountId))).value;
-      const page = await scan(kv, { accountId, after, query });
+      const page = await scan((order) => following(accountId, order), { after, query });
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
 
@@ -121,33 +137,46 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   };
 }
 
-/** The rows after `after` (excluded), oldest first. */
-export function eventsAfter(
+/** The events after each of the orders; the same is read once. */
+async function readEach(
   kv: Kv,
   accountId: string,
-  { after, limit }: { after: string | null; limit: number },
-): AsyncIterable<Row<LoggedEvent>> {
+  orders: readonly (string | null)[],
+): Promise<PromiseSettledResult<readonly LoggedEvent[]>[]> {
+  const reads = new Map([...new Set(orders)].map((order) => [order, readAfter(kv, accountId, order)]));
+  return await Promise.allSettled(orders.map((order) => reads.get(order)!));
+}
+
+async function readAfter(kv: Kv, accountId: string, order: string | null): Promise<LoggedEvent[]> {
   const prefix = eventKeys.events(accountId);
   // The start of a range is included; no order has another as its beginning, so one more character is just past it.
-  return kv.list({ prefix, ...(after === null ? {} : { start: [...prefix, after + "\0"] }) }, { limit });
+  const range = { prefix, ...(order === null ? {} : { start: [...prefix, order + "\0"] }) };
+  const events: LoggedEvent[] = [];
+  for await (const { value } of kv.list(range, { limit: EVENTS_A_READ })) events.push(value);
+  return events;
 }
 
 async function scan(
-  kv: Kv,
-  { accountId, after, query }: { accountId: string; after: string | null; query: EventQuery },
+  following: (order: string | null) => Promise<readonly LoggedEvent[]>,
+  { after, query }: { after: string | null; query: EventQuery },
 ): Promise<Omit<EventPage, "gap">> {
-  const { limit } = query;
   const events: LoggedEvent[] = [];
   let next: string | null = null;
   let bytes = 0;
-  for await (const row of eventsAfter(kv, accountId, { after, limit: SCAN_LIMIT })) {
-    if (fits(row.value, query)) {
-      bytes += sizeBound(row.value.data);
-      if (events.length > 0 && bytes > PAGE_BYTES) break;
-      events.push(row.value);
+  for (let looked = 0, order = after; looked < SCAN_LIMIT;) {
+    const read = await following(order);
+    for (const event of read) {
+      if (fits(event, query)) {
+        bytes += sizeBound(event.data);
+        if (events.length > 0 && bytes > PAGE_BYTES) return { events, next };
+        events.push(event);
+      }
+      next = event.id;
+      if (events.length === query.limit) return { events, next };
     }
-    next = row.value.id;
-    if (events.length === limit) break;
+    if (read.length < EVENTS_A_READ) break;
+    looked += read.length;
+    order = orderOf(next!);
   }
   return { events, next };
 }

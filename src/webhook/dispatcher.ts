@@ -1,11 +1,15 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
 import type { Service } from "../base/service.ts";
+import { Turns } from "../base/turns.ts";
 import { webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook.ts";
 import { makeWorker, WEBHOOK_TOPIC, type Worker, type WorkerContext } from "./worker.ts";
 
 /** So often all workers look for work, and the rows are looked at for more workers: a wake-up may have been missed. */
 const SWEEP_MS = 30_000;
+
+/** Attempts at the same time: of all accounts, and of one, which is what a single webhook may have by itself. */
+const ATTEMPTS = { inAll: 128, each: 32 };
 
 /** From its start it takes up what is waiting (promise 4). */
 export interface Dispatcher extends Service {
@@ -15,10 +19,13 @@ export interface Dispatcher extends Service {
   removed(webhookId: string): Promise<void>;
   /** Something is due for the webhook that its worker cannot know of. */
   wake(webhookId: string): void;
+  /** How many attempts wait for their account's turn. */
+  waiting(): number;
 }
 
-export function makeDispatcher(context: WorkerContext): Dispatcher {
+export function makeDispatcher(context: Omit<WorkerContext, "attempts">): Dispatcher {
   const { kv, bell, runtime } = context;
+  const attempts = new Turns(ATTEMPTS);
   const workers = new Map<string, Worker>();
   let running = false;
   let cancelSweep = () => {};
@@ -53,7 +60,7 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
   }
 
   function begin(webhook: WebhookRow): void {
-    const worker = makeWorker(context, webhook);
+    const worker = makeWorker({ ...context, attempts }, webhook);
     workers.set(webhook.id, worker);
     void worker.start();
   }
@@ -98,5 +105,7 @@ export function makeDispatcher(context: WorkerContext): Dispatcher {
     },
 
     wake,
+
+    waiting: () => attempts.waiting,
   };
 }

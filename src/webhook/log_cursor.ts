@@ -1,7 +1,6 @@
 /** A webhook's cursor over the event log: reads ahead, begins first attempts in order, knows how far all has ended. */
 import type { LoggedEvent } from "../event/event.ts";
-import { eventsAfter, orderOf } from "../event/log.ts";
-import type { Kv } from "../store/kv.ts";
+import { type EventLog, EVENTS_A_READ, orderOf } from "../event/log.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import { wants, type WebhookRow } from "./webhook.ts";
 
@@ -9,8 +8,6 @@ import { wants, type WebhookRow } from "./webhook.ts";
 const PLACES = 24;
 /** Events that are read and not written down yet, at most: what one webhook may hold in memory. */
 const WINDOW = 512;
-/** Rows of one read; with fewer than this in the queue the next is made. */
-const READ_AHEAD = 128;
 /** So many events that are none of this webhook's may lie between the cursor on disk and the one in memory. */
 const UNNOTED = 1_000;
 
@@ -36,7 +33,7 @@ export interface LogCursor {
   after(ended: readonly LoggedEvent[]): string;
 }
 
-export function makeLogCursor(kv: Kv, options: LogCursorOptions): LogCursor {
+export function makeLogCursor(events: Pick<EventLog, "following">, options: LogCursorOptions): LogCursor {
   const { webhook, done, attempt, moved, failed, stopped } = options;
   let head = options.cursor;
   let unnoted = 0;
@@ -53,11 +50,10 @@ export function makeLogCursor(kv: Kv, options: LogCursorOptions): LogCursor {
   async function read(): Promise<void> {
     more = true;
     begin();
-    while (mayRun() && queue.length < READ_AHEAD && open.size < WINDOW) {
-      let rows = 0;
-      for await (const { value: event } of eventsAfter(kv, webhook().accountId, { after: head, limit: READ_AHEAD })) {
+    while (mayRun() && queue.length < EVENTS_A_READ && open.size < WINDOW) {
+      const read = await events.following(webhook().accountId, head);
+      for (const event of read) {
         const order = orderOf(event.id);
-        rows++;
         unnoted++;
         if (wants(webhook(), event) && !done.delete(order)) {
           open.set(order, head);
@@ -67,7 +63,7 @@ export function makeLogCursor(kv: Kv, options: LogCursorOptions): LogCursor {
       }
       begin();
       if (unnoted >= UNNOTED && open.size === 0) moved();
-      more = rows === READ_AHEAD;
+      more = read.length === EVENTS_A_READ;
       if (!more) return;
     }
   }
@@ -94,7 +90,7 @@ export function makeLogCursor(kv: Kv, options: LogCursorOptions): LogCursor {
     lanes.delete(lane);
     running--;
     begin();
-    if (more && queue.length < READ_AHEAD) void follow();
+    if (more && queue.length < EVENTS_A_READ) void follow();
   }
 
   const follow = singleFlight(() => read().catch(failed));

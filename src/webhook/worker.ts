@@ -12,6 +12,7 @@ import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { orderOf } from "../event/log.ts";
 import { retry } from "../base/retry.ts";
 import type { Service } from "../base/service.ts";
+import type { Turns } from "../base/turns.ts";
 import { webhookKeys } from "./rows.ts";
 import type { Bell } from "../store/bell.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
@@ -30,6 +31,8 @@ export interface WorkerContext extends DeliveryContext {
   safeFetch: SafeFetch;
   seal: Seal;
   bell: Bell;
+  /** Places for the attempts of all webhooks, shared by account. */
+  attempts: Turns;
 }
 
 /** The topics of the bell that wake webhooks end in their ids. */
@@ -65,7 +68,7 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
     }
 
     const shared = { webhook: () => webhook, failed: storeFailed, stopped: stopping.signal };
-    const cursor: LogCursor = makeLogCursor(kv, {
+    const cursor: LogCursor = makeLogCursor(events, {
       ...shared,
       cursor: progress.cursor,
       done,
@@ -91,9 +94,19 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
   }
 
   function attempt(due: Omit<Ended, "outcome">): Promise<void> {
-    const made = makeAttempt(due).finally(() => attempts.delete(made));
+    const made = inTurn(due).finally(() => attempts.delete(made));
     attempts.add(made);
     return made;
+  }
+
+  async function inTurn(due: Omit<Ended, "outcome">): Promise<void> {
+    const turn = { party: row.accountId, lane: row.id, signal: stopping.signal };
+    try {
+      await context.attempts.run(turn, () => makeAttempt(due));
+    } catch (error) {
+      // Its turn did not come before the stop: the next start makes it.
+      if (error !== stopping.signal.reason) throw error;
+    }
   }
 
   async function makeAttempt(due: Omit<Ended, "outcome">): Promise<void> {

@@ -1,0 +1,127 @@
+/**
+ * Places that parties share: whoever waits is served party by party, and none has more than its share at a time, so that a
+ * flood waits behind itself.
+ */
+
+interface TurnsOptions {
+  /** Pieces of work at the same time, of all parties. */
+  inAll: number;
+  /** Of one party. */
+  each: number;
+}
+
+interface Party {
+  running: number;
+  /** What waits, by lane; the lane whose turn it is stands first. */
+  lanes: Map<string, (() => void)[]>;
+}
+
+/** Whose work it is; within a party its lanes take turns too, such as the webhooks of an account. */
+export interface Turn {
+  party: string;
+  lane?: string;
+  /** Nobody waits for the work any more once it is aborted. */
+  signal?: AbortSignal;
+}
+
+export class Turns {
+  readonly #options: TurnsOptions;
+  /** Parties with work, running or waiting; the one whose turn it is stands first. */
+  readonly #parties = new Map<string, Party>();
+  #running = 0;
+  #waiting = 0;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+  }
+
+  /** How many pieces of work wait for a place. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Runs the work when there is a place for it; settles as it does. Rejects with the signal's reason when that aborts
+   * before the work has begun.
+   */
+  async run<T>({ party, lane = "", signal }: Turn, work: () => Promise<T>): Promise<T> {
+    await this.#place(party, { lane, signal });
+    try {
+      return await work();
+    } finally {
+      this.#leave(party);
+    }
+  }
+
+  #place(name: string, { lane, signal }: { lane: string; signal: AbortSignal | undefined }): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const party: Party = this.#parties.get(name) ?? { running: 0, lanes: new Map() };
+    this.#parties.set(name, party);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = () => {
+      this.#drop(name, { lane, begin });
+      reject(signal!.reason);
+    };
+    const begin = () => {
+      signal?.removeEventListener("abort", leave);
+      resolve();
+    };
+    signal?.addEventListener("abort", leave, { once: true });
+    const waiting = party.lanes.get(lane);
+    if (waiting) waiting.push(begin);
+    else party.lanes.set(lane, [begin]);
+    this.#waiting++;
+    this.#serve();
+    return promise;
+  }
+
+  /** Takes what waits out of its lane. */
+  #drop(name: string, { lane, begin }: { lane: string; begin: () => void }): void {
+    const party = this.#parties.get(name)!;
+    const waiting = party.lanes.get(lane)!.filter((other) => other !== begin);
+    if (waiting.length > 0) party.lanes.set(lane, waiting);
+    else party.lanes.delete(lane);
+    this.#waiting--;
+    this.#forget(name, party);
+  }
+
+  #forget(name: string, { running, lanes }: Party): void {
+    if (running === 0 && lanes.size === 0) this.#parties.delete(name);
+  }
+
+  #leave(name: string): void {
+    const party = this.#parties.get(name)!;
+    party.running--;
+    this.#running--;
+    this.#forget(name, party);
+    this.#serve();
+  }
+
+  #serve(): void {
+    while (this.#running < this.#options.inAll && this.#waiting > 0) {
+      const next = this.#next();
+      if (!next) return;
+      const [name, party] = next;
+      const [lane, waiting] = party.lanes.entries().next().value!;
+      const begin = waiting.shift()!;
+      party.running++;
+      this.#running++;
+      this.#waiting--;
+      // Whoever was served goes to the end, lane and party.
+      party.lanes.delete(lane);
+      if (waiting.length > 0) party.lanes.set(lane, waiting);
+      this.#parties.delete(name);
+      this.#parties.set(name, party);
+      begin();
+    }
+  }
+
+  /** The party that has waited longest and may have one more. */
+  #next(): [string, Party] | null {
+    for (const entry of this.#parties) {
+      const [, { running, lanes }] = entry;
+      if (lanes.size > 0 && running < this.#options.each) return entry;
+    }
+    return null;
+  }
+}
