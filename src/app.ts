@@ -20,6 +20,7 @@ import { acceptedWithRoom, makeDiskReserve } from "./ops/disk_reserve.ts";
 import { addGauges } from "./ops/gauges.ts";
 import { listen, type Listening } from "./http/listen/listen.ts";
 import type { Services } from "./http/api/services.ts";
+import { makeBudgets } from "./http/edge/budgets.ts";
 import { createApi } from "./http/server.ts";
 import { makeBulkView } from "./line/bulk_view.ts";
 import { laneOf } from "./line/chats.ts";
@@ -252,6 +253,7 @@ async function gatewayRole(
     lines: supervisor,
     queuedCount,
     connections: () => server?.connections() ?? 0,
+    webhookAttemptsWaiting: () => dispatcher.waiting(),
   });
 
   const apiServices: Services = {
@@ -287,6 +289,7 @@ async function gatewayRole(
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,
     webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
+    budgets: makeBudgets({ bodyBytes: config.maxBodies, metrics }),
     trustedProxies: config.trustedProxies,
     probe: makeProbe(kv, runtime.clock),
     stopping: stopping.signal,

@@ -97,6 +97,11 @@ const SCHEMAS = {
     about: "of them from one address that is no trusted proxy (half of them)",
     schema: count.nullable().default(null),
   },
+  PALOMA_MAX_BODIES: {
+    argument: "<size>",
+    about: "request bodies in memory at a time; a quarter of it for one account (128MB)",
+    schema: size.default(128e6),
+  },
   PALOMA_OUTBOUND_ALLOW: {
     argument: "<hosts>",
     about: "private hosts or CIDRs, maybe with :port, that webhooks and fileUrl may reach",
@@ -180,6 +185,8 @@ export interface Config {
   maxConnections: number | null;
   /** Null: half of them. */
   maxConnectionsPerAddress: number | null;
+  /** Bytes of request bodies in memory at a time. */
+  maxBodies: number;
   /** Private hosts or CIDRs, maybe with a port, that webhooks and `fileUrl` may reach, and over plain http. */
   outboundAllow: string[];
   /** Bytes. */
@@ -236,6 +243,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     trustedProxies: read("PALOMA_TRUSTED_PROXIES"),
     maxConnections: read("PALOMA_MAX_CONNECTIONS"),
     maxConnectionsPerAddress: read("PALOMA_MAX_CONNECTIONS_PER_ADDRESS"),
+    maxBodies: read("PALOMA_MAX_BODIES"),
     outboundAllow: read("PALOMA_OUTBOUND_ALLOW"),
     minFreeDisk: read("PALOMA_MIN_FREE_DISK"),
     whatsapp: {

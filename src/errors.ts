@@ -26,10 +26,12 @@ export const CATALOGUE = {
   idempotency_key_reused: { status: 422, title: "The idempotency key was used with another body" },
   passkey_refused: { status: 422, title: "The signature of the passkey was refused" },
   rate_limited: { status: 429, title: "Too many requests" },
+  too_much_at_once: { status: 429, title: "The account has as much in hand as it may" },
   quota_exceeded: { status: 429, title: "The quota of the plan is used up" },
   internal_error: { status: 500, title: "Something went wrong on our side" },
   network_error: { status: 502, title: "The messaging network answered with an error" },
   storage_unavailable: { status: 503, title: "The storage cannot be written or read now" },
+  busy: { status: 503, title: "The gateway has as much in hand as it takes" },
   network_timeout: { status: 504, title: "The messaging network did not answer in time" },
 } as const satisfies Record<string, { status: number; title: string }>;
 

@@ -17,7 +17,7 @@ interface Party {
 }
 
 /** Whose work it is; within a party its lanes take turns too, such as the webhooks of an account. */
-export interface Turn {
+interface Turn {
   party: string;
   lane?: string;
   /** Nobody waits for the work any more once it is aborted. */

@@ -105,7 +105,7 @@ function waitsToSend(c: ApiContext): boolean {
 }
 
 function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {
-  const { accounts, keys, idempotency, runtime: { clock } } = services;
+  const { accounts, keys, idempotency, budgets, runtime: { clock } } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
   const auth = makeAuth({ accounts, keys, clock, clientAddress });
   const limitRate = makeLimitRate(clock);
@@ -134,14 +134,18 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
         limitRate(c, caller);
         const parameters = readParameters(c, route, paths);
         const accountId = caller.account.id;
-        const bytes = await readBody(c, route);
+        using inMemory = budgets.bodies.open(accountId);
+        const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));
         if (!route.upload && !route.body) await endBody(c, clock);
-        const body = route.body && validate(route.body, parseJson(bytes));
         const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
         const checkKey = async () => void await auth.authenticate(c, form);
-        const request = { c, caller, ...parameters, body, repeat, checkKey } as Handled;
-        if (repeat === null || route.repeats === "handler") return send(c, await handle(request));
-        return send(c, await idempotency.once(repeat, async () => plainAnswer(await handle(request))));
+        const work = async () => {
+          const body = route.body && validate(route.body, parseJson(bytes));
+          const request = { c, caller, ...parameters, body, repeat, checkKey } as Handled;
+          if (repeat === null || route.repeats === "handler") return send(c, await handle(request));
+          return send(c, await idempotency.once(repeat, async () => plainAnswer(await handle(request))));
+        };
+        return await (route.inTurn ? budgets.bulks.run({ party: accountId }, work) : work());
       }
 
       register(route, async (c) => {
@@ -179,7 +183,7 @@ function readParameters(
 }
 
 /** The body's bytes; none for a route that takes no body, and for an upload, whose handler reads it. */
-async function readBody(c: ApiContext, route: Route): Promise<Uint8Array> {
+async function readBody(c: ApiContext, route: Route, count: (bytes: number) => void): Promise<Uint8Array> {
   const maxBytes = route.maxBytes ?? DEFAULT_MAX_BYTES;
   if (route.upload) {
     idempotencyKey(c);
@@ -187,7 +191,7 @@ async function readBody(c: ApiContext, route: Route): Promise<Uint8Array> {
     checkLength(c.req.raw, maxBytes);
   } else if (route.body) {
     checkContentType(c.req.raw, "application/json");
-    return await readBytes(c.req.raw, maxBytes);
+    return await readBytes(c.req.raw, { maxBytes, count });
   }
   return new Uint8Array();
 }

@@ -20,11 +20,13 @@ interface GaugeSources {
   queuedCount: QueuedCount;
   /** Open ones of clients. */
   connections(): number;
+  /** Attempts that wait for their account's turn. */
+  webhookAttemptsWaiting(): number;
 }
 
 export function addGauges(
   metrics: Metrics,
-  { kv, clock, network, lines, queuedCount, connections }: GaugeSources,
+  { kv, clock, network, lines, queuedCount, connections, webhookAttemptsWaiting }: GaugeSources,
 ): void {
   metrics.gaugeBy("status", {
     name: "paloma_lines",
@@ -44,6 +46,11 @@ export function addGauges(
     "paloma_webhook_retries_waiting",
     `Webhook deliveries that wait for another attempt, counted up to ${MOST_RETRIES_COUNTED}`,
     () => countRows(kv),
+  );
+  metrics.gauge(
+    "paloma_webhook_attempts_waiting",
+    "Webhook attempts that wait for their account's turn",
+    webhookAttemptsWaiting,
   );
   metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
   metrics.gauge(

@@ -9,7 +9,9 @@ import { makeWorker, WEBHOOK_TOPIC, type Worker, type WorkerContext } from "./wo
 const SWEEP_MS = 30_000;
 
 /** Attempts at the same time: of all accounts, and of one, which is what a single webhook may have by itself. */
-const ATTEMPTS = { inAll: 128, each: 32 };
+const WORKING = { inAll: 128, each: 32 };
+/** To endpoints whose last attempt failed: most of these wait for 10 s, or are refused as fast as they are made. */
+const FAILING = { inAll: 32, each: 8 };
 
 /** From its start it takes up what is waiting (promise 4). */
 export interface Dispatcher extends Service {
@@ -23,9 +25,9 @@ export interface Dispatcher extends Service {
   waiting(): number;
 }
 
-export function makeDispatcher(context: Omit<WorkerContext, "attempts">): Dispatcher {
+export function makeDispatcher(context: Omit<WorkerContext, "places">): Dispatcher {
   const { kv, bell, runtime } = context;
-  const attempts = new Turns(ATTEMPTS);
+  const places = { working: new Turns(WORKING), failing: new Turns(FAILING) };
   const workers = new Map<string, Worker>();
   let running = false;
   let cancelSweep = () => {};
@@ -60,7 +62,7 @@ export function makeDispatcher(context: Omit<WorkerContext, "attempts">): Dispat
   }
 
   function begin(webhook: WebhookRow): void {
-    const worker = makeWorker({ ...context, attempts }, webhook);
+    const worker = makeWorker({ ...context, places }, webhook);
     workers.set(webhook.id, worker);
     void worker.start();
   }
@@ -106,6 +108,6 @@ export function makeDispatcher(context: Omit<WorkerContext, "attempts">): Dispat
 
     wake,
 
-    waiting: () => attempts.waiting,
+    waiting: () => places.working.waiting + places.failing.waiting,
   };
 }

@@ -31,8 +31,14 @@ export interface WorkerContext extends DeliveryContext {
   safeFetch: SafeFetch;
   seal: Seal;
   bell: Bell;
-  /** Places for the attempts of all webhooks, shared by account. */
-  attempts: Turns;
+  places: Places;
+}
+
+/** Places for the attempts of all webhooks, which accounts share. */
+interface Places {
+  working: Turns;
+  /** For endpoints whose last attempt failed: what hangs or fails takes no place from what works. */
+  failing: Turns;
 }
 
 /** The topics of the bell that wake webhooks end in their ids. */
@@ -55,12 +61,15 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
   const dropping = new AbortController();
   const attempts = new Set<Promise<void>>();
   let webhook = row;
+  /** Whether the last attempt was a success. */
+  let works = true;
   let parts: { writer: DeliveryWriter; cursor: LogCursor; retries: Retries; progress: WebhookProgress } | null = null;
 
   async function load(): Promise<void> {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(row.id));
     // Removed in the meantime.
     if (!progress) return;
+    works = progress.failedInARow === 0;
     const done = new Set<string>();
     const prefix = webhookKeys.deliveries(row.id);
     for await (const { key } of kv.list({ prefix, start: [...prefix, progress.cursor + "\0"] })) {
@@ -102,7 +111,7 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
   async function inTurn(due: Omit<Ended, "outcome">): Promise<void> {
     const turn = { party: row.accountId, lane: row.id, signal: stopping.signal };
     try {
-      await context.attempts.run(turn, () => makeAttempt(due));
+      await context.places[works ? "working" : "failing"].run(turn, () => makeAttempt(due));
     } catch (error) {
       // Its turn did not come before the stop: the next start makes it.
       if (error !== stopping.signal.reason) throw error;
@@ -118,6 +127,7 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
       signal: dropping.signal,
     });
     if (outcome.kind === "stopped" || !parts) return;
+    works = outcome.kind === "delivered";
     parts.writer.add({ ...due, outcome });
     if (outcome.kind !== "gone") return;
     const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone" };

@@ -15,6 +15,7 @@ import { makeSafeFetch, type SafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import type { ApiEnv } from "../../src/http/api/context.ts";
+import { makeBudgets } from "../../src/http/edge/budgets.ts";
 import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";
 import { makeSessionName } from "../../src/line/line_row.ts";
@@ -161,9 +162,10 @@ export class ApiWorld implements ApiStage {
     const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor, seal, safeFetch });
     const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
+    const metrics = makeMetrics();
     this.services = {
       runtime,
-      metrics: makeMetrics(),
+      metrics,
       accounts: this.accounts,
       keys: makeAccountKeys({ kv, accounts: this.accounts, runtime }),
       idempotency,
@@ -194,6 +196,7 @@ export class ApiWorld implements ApiStage {
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
       webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
+      budgets: makeBudgets({ bodyBytes: 0, metrics }),
       trustedProxies,
       probe: () => Promise.resolve(),
       stopping: this.stopping.signal,

@@ -36,6 +36,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * passes `request.repeat` on to the commit that does the work.
    */
   repeats?: "server" | "handler";
+  /** Much work: parsing, validating and handling wait for the account's turn (`edge/budgets.ts`). */
+  inTurn?: true;
   /** The handler's commit checks that the key is valid still (`Caller.keyRow`), so that it need not be read first. */
   checksKey?: true;
   answers: Readonly<Record<number, RouteAnswer>>;

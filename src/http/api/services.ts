@@ -2,6 +2,7 @@
 import type { Accounts } from "../../account/account.ts";
 import type { AccountKeys } from "../../account/keys.ts";
 import type { Idempotency } from "../../account/idempotency.ts";
+import type { Budgets } from "../edge/budgets.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Lines } from "../../line/lines.ts";
 import type { Amendments } from "../../line/amendments.ts";
@@ -45,6 +46,7 @@ export interface Services {
   serveMedia: ServeMedia;
   events: EventLog;
   webhooks: Webhooks;
+  budgets: Budgets;
   /** CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
   /** Resolves when the storage takes a write; rejects or hangs when it does not. */

@@ -43,11 +43,24 @@ export function checkLength(request: Request, maxBytes: number): void {
   if (length !== null && Number(length) > maxBytes) throw tooLarge(maxBytes);
 }
 
-/** The whole body. Throws Problem payload_too_large, malformed_json when the client broke off. */
-export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+interface ReadOptions {
+  maxBytes: number;
+  /** Told of bytes before they are kept; may throw. */
+  count?: (bytes: number) => void;
+}
+
+/**
+ * The whole body. Throws Problem payload_too_large, malformed_json when the client broke off, and what `count` throws.
+ */
+export async function readBytes(
+  request: Request,
+  { maxBytes, count = () => {} }: ReadOptions,
+): Promise<Uint8Array<ArrayBuffer>> {
   checkLength(request, maxBytes);
   // With a length the server reads no further than it; without one (chunked) it must be counted.
-  if (request.headers.has("content-length")) {
+  const length = request.headers.get("content-length");
+  if (length !== null) {
+    count(Number(length) || 0);
     return new Uint8Array(await request.arrayBuffer().catch(brokenOff));
   }
   const chunks: Uint8Array[] = [];
@@ -55,6 +68,7 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
   for await (const chunk of chunksOf(request)) {
     size += chunk.length;
     if (size > maxBytes) throw tooLarge(maxBytes);
+    count(chunk.length);
     chunks.push(chunk);
   }
   const bytes = new Uint8Array(size);

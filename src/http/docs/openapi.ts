@@ -145,6 +145,7 @@ export function codesOf({ access, method, params, query, body, upload, problems 
   if (params) codes.push("not_found");
   if (query || body || upload || method === "post") codes.push("validation_failed");
   if (body || upload) codes.push("payload_too_large", "unsupported_media_type");
+  if (body) codes.push("too_much_at_once", "busy");
   if (body || upload?.contentType === "application/json") codes.push("malformed_json");
   if (method === "post") codes.push("idempotency_key_reused");
   return [...codes, "internal_error"];

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
-import type { EventLog, EventQuery } from "../../event/log.ts";
+import type { EventQuery } from "../../event/log.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { queryInt } from "../api/schemas.ts";
@@ -27,7 +27,7 @@ const filters = {
   }),
   sessionId: z.string().max(100).optional(),
 };
-const base = { method: "get", tag: "Events", access: "key", problems: [] } as const;
+const base = { method: "get", tag: "Events", access: "key" } as const;
 
 const listEvents = route({
   ...base,
@@ -49,6 +49,7 @@ const listEvents = route({
       }),
     },
   },
+  problems: [],
 });
 
 const streamEvents = route({
@@ -63,17 +64,21 @@ const streamEvents = route({
   query: z.object(filters),
   headers: z.object({ "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen" }) }),
   answers: { 200: { description: "A stream without end", schema: null, contentType: "text/event-stream" } },
+  problems: ["too_much_at_once"],
 });
 
 export const eventRoutes = [listEvents, streamEvents];
 
-export function addEvents(api: Api, services: Pick<Services, "events" | "runtime" | "stopping">): void {
-  const { events } = services;
+type Needed = Pick<Services, "events" | "runtime" | "stopping" | "budgets">;
+
+export function addEvents(api: Api, services: Needed): void {
+  const { events, budgets } = services;
   const cursorOf = (accountId: string, after: string | null) => after === "now" ? events.newest(accountId) : after;
 
   api.on(listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {
-    const after = await cursorOf(caller.account.id, asked);
-    const page = await events.read(caller.account.id, { after, types, sessionId, limit });
+    const party = caller.account.id;
+    const after = await cursorOf(party, asked);
+    const page = await budgets.reads.run({ party }, () => events.read(party, { after, types, sessionId, limit }));
     // Whoever begins now is given a cursor, though nothing lies after it.
     const next = page.next ?? (asked === "now" ? after : null);
     return ok({ data: page.events.map(feedEventOf), next, gap: page.gap });
@@ -85,7 +90,10 @@ export function addEvents(api: Api, services: Pick<Services, "events" | "runtime
     const query = { after: cursor, types, sessionId, limit: STREAM_PAGE };
     // A cursor that is none is refused now, while the answer can still be a problem.
     await events.read(accountId, { ...query, limit: 1 });
-    return c.body(eventStream(services, { accountId, query, checkKey }), 200, {
+    const place = budgets.streams.open(accountId);
+    // Nobody reads the answer to HEAD, or closes it.
+    if (c.req.method === "GET") place.add(1);
+    return c.body(eventStream(services, { accountId, query, checkKey, place }), 200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
       "x-accel-buffering": "no",
@@ -98,8 +106,13 @@ export function addEvents(api: Api, services: Pick<Services, "events" | "runtime
  * when the key may not be used any more, before it tells anything else.
  */
 function eventStream(
-  { events, runtime, stopping }: { events: EventLog; runtime: Services["runtime"]; stopping: AbortSignal },
-  { accountId, query, checkKey }: { accountId: string; query: EventQuery; checkKey: () => Promise<void> },
+  { events, runtime, stopping }: Needed,
+  { accountId, query, checkKey, place }: {
+    accountId: string;
+    query: EventQuery;
+    checkKey: () => Promise<void>;
+    place: Disposable;
+  },
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let after = query.after;
@@ -121,6 +134,7 @@ function eventStream(
 
   function end(): void {
     ended = true;
+    place[Symbol.dispose]();
     unsubscribe?.();
     stopping.removeEventListener("abort", end);
     wake();

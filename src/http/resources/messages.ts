@@ -171,9 +171,9 @@ const cancelMessage = route({
 
 export const messageRoutes = [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessage];
 
-type Needed = Pick<Services, "history" | "cancel" | "amendments" | "reschedule" | "runtime">;
+type Needed = Pick<Services, "history" | "cancel" | "amendments" | "reschedule" | "runtime" | "budgets">;
 
-export function addMessages(api: Api, { history, cancel, amendments, reschedule, runtime }: Needed): void {
+export function addMessages(api: Api, { history, cancel, amendments, reschedule, runtime, budgets }: Needed): void {
   api.on(getStatus, async ({ caller, params }) => {
     const { id, status, sentAt, error } = await history.get(caller.account.id, params.id);
     return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt), error });
@@ -183,7 +183,8 @@ export function addMessages(api: Api, { history, cancel, amendments, reschedule,
     const { page, limit, status = null, from = null, to = null } = query;
     const { sessionId = null, recipient = null, type = null, bulkId = null } = query;
     const asked = { page, limit, status, from, to, sessionId, recipient, type, bulkId };
-    const { messages, total } = await history.page(caller.account.id, asked);
+    const party = caller.account.id;
+    const { messages, total } = await budgets.reads.run({ party }, () => history.page(party, asked));
     return ok({ data: messages.map(itemOf), pagination: { page, limit, total } });
   });
 

@@ -39,9 +39,10 @@ const getQueue = route({
 
 export const queueRoutes = [getQueue];
 
-export function addQueue(api: Api, { queueView }: Pick<Services, "queueView">): void {
+export function addQueue(api: Api, { queueView, budgets }: Pick<Services, "queueView" | "budgets">): void {
   api.on(getQueue, async ({ caller, params, query }) => {
-    const queued = await queueView(caller.account.id, params.id, { limit: query.limit });
+    const party = caller.account.id;
+    const queued = await budgets.reads.run({ party }, () => queueView(party, params.id, { limit: query.limit }));
     return ok({
       data: queued.map(({ message, place, estimatedDepartureAt, waitsFor }) => ({
         messageId: message.id,

@@ -145,7 +145,7 @@ export function makeGuard(deps: GuardDeps): Guard {
       try {
         await checkPlace(c);
         const found = await admit(c);
-        const body = schema && validate(schema, parseJson(await readBytes(c.req.raw, MAX_BODY)));
+        const body = schema && validate(schema, parseJson(await readBytes(c.req.raw, { maxBytes: MAX_BODY })));
         const param = (name: string) => c.req.param(name as never) ?? "";
         const query = (name: string) => c.req.query(name) || null;
         const answer = await handle({ c, body: body as Body, param, query, address: addressOf(c), ...found });

@@ -22,6 +22,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
     lines: world.supervisor,
     queuedCount: makeQueuedCount(world.kv),
     connections: () => 7,
+    webhookAttemptsWaiting: () => 0,
   });
   const lines = (await metrics.render()).split("\n");
   for (

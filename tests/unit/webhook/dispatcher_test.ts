@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { Buffer } from "node:buffer";
+import type { NewEvent } from "../../../src/event/event.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { Delivery } from "../../../src/webhook/webhook.ts";
 import { type Answer, answering, eventually, Receiver } from "../../support/receiver.ts";
@@ -242,6 +243,31 @@ Deno.test("an endpoint that hangs does not delay its neighbour", async () => {
   await s.world.until(webhook.id, ended(200));
   assert.equal((await s.world.deliveries(s.webhook.id)).length, 0);
   assert.equal(s.receiver.requests.length, 24, "places of one webhook");
+  await healthy.close();
+});
+
+Deno.test("an account with endpoints that hang delays no other, nor its own endpoint that works", async () => {
+  await using s = await stage(hang);
+  const healthy = await Receiver.start();
+  const second = await s.world.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL });
+  const events = (from: number, accountId: string) =>
+    Array.from({ length: 50 }, (_, i) => {
+      return { ...textEvent(from + i, { chat: `49${i}@s.whatsapp.net` }), accountId } as NewEvent;
+    });
+  await s.world.log(...events(0, ACCOUNT));
+  await eventually(() => s.receiver.requests.length === 32, { what: "places of one account" });
+  assert.equal(s.world.dispatcher.waiting(), 16);
+
+  await s.world.webhooks.create("acc_2", { url: healthy.url, ...ALL });
+  await s.world.log(...events(0, "acc_2"));
+  await eventually(() => healthy.requests.length === 50, { what: "the other account's deliveries" });
+
+  // Both have failed now: whatever they are given from here on, an endpoint that works has places of its own.
+  await s.world.runtime.clock.advance(10_000);
+  await s.world.until(second.webhook.id, (deliveries) => deliveries.length > 0);
+  await s.world.webhooks.create(ACCOUNT, { url: healthy.url, ...ALL });
+  await s.world.log(...events(50, ACCOUNT));
+  await eventually(() => healthy.requests.length === 100, { what: "the account's own deliveries" });
   await healthy.close();
 });
 

@@ -1,0 +1,121 @@
+/**
+ * What requests may have in hand at a time, in all and of one account. Reads of pages and bulks wait for their account's
+ * turn; bodies and event streams past their bound are refused, and say when to come again.
+ */
+import { Turns } from "../../base/turns.ts";
+import { Problem } from "../../errors.ts";
+import { MIB } from "../body/body.ts";
+import type { Metrics } from "../../ops/metrics.ts";
+
+/** The largest body there is, a bulk's, fits into the share of any account. */
+const MIN_BODY_BYTES = 32 * MIB;
+/** A smaller body always passes: as many of them as there may be connections are bearable. */
+const SMALL_BODY_BYTES = 64 * 1024;
+/** Of one account, until its plan says so. */
+const STREAMS = 50;
+const RETRY_AFTER_SECONDS = 1;
+/** Of long texts a page takes tens of megabytes while it is put together. */
+const READS = { inAll: 8, each: 2 };
+const BULKS = { inAll: 2, each: 1 };
+
+export interface Budgets {
+  /** Pages of the feed, the history and queues. */
+  reads: Turns;
+  /** Bulks, from parsing to the commit. */
+  bulks: Turns;
+  /** Bytes of bodies that are held in memory. */
+  bodies: Tally;
+  /** Event streams. */
+  streams: Tally;
+}
+
+interface BudgetOptions {
+  /** Of all accounts; one may have a quarter, and always the largest body. */
+  bodyBytes: number;
+  metrics: Metrics;
+}
+
+export function makeBudgets({ bodyBytes, metrics }: BudgetOptions): Budgets {
+  const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
+  const budgets: Budgets = {
+    reads: new Turns(READS),
+    bulks: new Turns(BULKS),
+    bodies: new Tally("bytes of bodies", {
+      inAll,
+      each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),
+      free: SMALL_BODY_BYTES,
+    }),
+    streams: new Tally("event streams", { inAll: Infinity, each: STREAMS, free: 0 }),
+  };
+  metrics.gauge("paloma_http_body_bytes", "Bytes of request bodies in memory", () => budgets.bodies.sum);
+  metrics.gauge("paloma_event_streams", "Open event streams", () => budgets.streams.sum);
+  metrics.gauge("paloma_http_reads_waiting", "Reads of pages that wait for their turn", () => budgets.reads.waiting);
+  metrics.gauge("paloma_bulks_waiting", "Bulks that wait for their turn", () => budgets.bulks.waiting);
+  return budgets;
+}
+
+/** An amount that is in use, which whoever took it gives back. */
+interface Taken extends Disposable {
+  /** Throws Problem too_much_at_once where the account has its share, busy where all is in use. */
+  add(amount: number): void;
+}
+
+interface TallyLimits {
+  inAll: number;
+  each: number;
+  /** So much of each does not count. */
+  free: number;
+}
+
+/** How much is in use: in all, and by each account. */
+export class Tally {
+  readonly #what: string;
+  readonly #limits: TallyLimits;
+  readonly #accounts = new Map<string, number>();
+  #sum = 0;
+
+  constructor(what: string, limits: TallyLimits) {
+    this.#what = what;
+    this.#limits = limits;
+  }
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  /** Nothing at first. */
+  open(accountId: string): Taken {
+    const counted = (amount: number) => Math.max(0, amount - this.#limits.free);
+    let taken = 0;
+    return {
+      add: (amount) => {
+        const more = counted(taken + amount) - counted(taken);
+        if (more > 0) this.#assertRoom(accountId, more);
+        this.#change(accountId, more);
+        taken += amount;
+      },
+      [Symbol.dispose]: () => {
+        this.#change(accountId, -counted(taken));
+        taken = 0;
+      },
+    };
+  }
+
+  #assertRoom(accountId: string, amount: number): void {
+    const { inAll, each } = this.#limits;
+    const again = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+    if ((this.#accounts.get(accountId) ?? 0) + amount > each) {
+      throw new Problem("too_much_at_once", `An account may have ${each} ${this.#what} at a time.`, again);
+    }
+    if (this.#sum + amount > inAll) {
+      throw new Problem("busy", `The gateway takes ${inAll} ${this.#what} at a time.`, again);
+    }
+  }
+
+  #change(accountId: string, amount: number): void {
+    this.#sum += amount;
+    const left = (this.#accounts.get(accountId) ?? 0) + amount;
+    if (left > 0) this.#accounts.set(accountId, left);
+    else this.#accounts.delete(accountId);
+  }
+}
