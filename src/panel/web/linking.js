@@ -5,7 +5,7 @@ import { t } from "./i18n.js";
 /** `XXXX-XXXX`, as the phone shows its boxes. */
 export const dashed = (code) => code.includes("-") ? code : `${code.slice(0, 4)}-${code.slice(4)}`;
 
-export function Linking({ status, qr, pairingCode }) {
+export function Linking({ status, qr, pairingCode, reason = null }) {
   const open = t("On the phone, open WhatsApp › Linked devices.");
   if (pairingCode) {
     return html`
@@ -19,13 +19,15 @@ export function Linking({ status, qr, pairingCode }) {
       </div>
     `;
   }
+  if (!qr && status === "disconnected") {
+    // Why it ended, if there is a reason, stands above.
+    return reason ? null : html`<p class="soft" role="status">${t("Nobody scanned it in time.")}</p>`;
+  }
   return html`<div class="linking">
     ${
     qr
       ? html`<img class="qr" src=${qr} alt=${t("QR code to scan")} width="264" height="264" />`
-      : html`<div class="hold" role="status">${
-        status === "disconnected" ? t("Nobody scanned it in time.") : t("Asking the network…")
-      }</div>`
+      : html`<div class="hold" role="status">${t("Asking the network…")}</div>`
   }
     <ol><li>${open}</li><li>${t("Tap “Link a device” and point the camera here.")}</li>
       <li>${t("Keep it there until the line is connected: the picture may change in between.")}</li></ol>

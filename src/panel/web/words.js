@@ -1,5 +1,5 @@
 // The words and colours of states, the same on every page.
-import { t } from "./i18n.js";
+import { t, when } from "./i18n.js";
 
 export const lineWord = (status) =>
   ({
@@ -32,6 +32,17 @@ export const messageWord = (status) =>
   })[status] ?? status;
 export const messageKind = (status) =>
   ({ sent: "good", delivered: "good", read: "good", failed: "bad", processing: "info" })[status] ?? "";
+
+export const priorityWord = (priority) =>
+  ({ high: t("high"), normal: t("normal"), low: t("low") })[priority] ?? priority ?? "–";
+
+/** What a message waits for beside its turn. */
+export function waitWord(waitsFor) {
+  if (!waitsFor) return t("its turn");
+  const words = { schedule: t("its time"), paused: t("the queue is held") };
+  const word = words[waitsFor.kind] ?? waitsFor.kind.replaceAll("_", " ");
+  return waitsFor.until && waitsFor.kind !== "schedule" ? `${word} (${when(waitsFor.until)})` : word;
+}
 
 /** What became of a message as far as is known: read and delivered lie behind `sent`. */
 export const farthest = ({ status, deliveredAt, readAt }) => readAt ? "read" : deliveredAt ? "delivered" : status;

@@ -22,7 +22,7 @@ import {
   toast,
   Work,
 } from "../ui.js";
-import { lineKind, lineWord, messageKind, messageWord, phone } from "../words.js";
+import { lineKind, lineWord, messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
 
 const LINKING = ["initializing", "qr", "pairing"];
 const LOOK_MS = 3_000;
@@ -34,6 +34,11 @@ export function Line({ account, line: id }) {
     "messages",
     "lines",
   ]);
+  const health = useLoad(async () => (await api(account, "GET", `${one}/health`)).data, [
+    account,
+    id,
+    line.data?.status,
+  ], ["lines"]);
   return html`<${Loaded} state=${line}>${(data) => {
     const waits = queue.data?.length ?? 0;
     const unlinked = !data.phone || data.status === "logged_out";
@@ -56,8 +61,8 @@ export function Line({ account, line: id }) {
                   : t("WhatsApp restricts this number: messages to people who have not written first wait.")
               }</p>`}
             ${unlinked && data.status !== "logged_out" && html`<${LinkNow} account=${account} line=${data} />`}
-            ${!unlinked && html`<${Health} account=${account} line=${data} />`}
-            <${Queue} account=${account} line=${data} queue=${queue} />
+            ${!unlinked && html`<${Health} account=${account} line=${data} health=${health.data} />`}
+            <${Queue} account=${account} line=${data} queue=${queue} health=${health} />
           </div>
     `;
   }}</${Loaded}>`;
@@ -80,7 +85,7 @@ function LinkNow({ account, line }) {
       ? html`<${Passkey} account=${account} line=${line} />`
       : html`<${Loaded} state=${linking}>${(data) =>
         html`<div class="stack">
-      <${Linking} ...${data} />
+      <${Linking} ...${data} reason=${line.reason} />
       ${
           data.status === "disconnected" && html`<${Work} kind="primary" run=${() =>
             api(account, "POST", `/sessions/${line._id}/reconnect`)}>${t("Begin again")}</${Work}>`
@@ -134,7 +139,7 @@ function Actions({ account, line, waits, reload }) {
   return html`
     ${line.status === "connected"
       ? html`<${Work} run=${wish("disconnect")}>${t("Pause")}</${Work}>`
-      : ["disconnected", "logged_out"].includes(line.status) && html`
+      : (line.status === "logged_out" || (line.status === "disconnected" && line.phone)) && html`
         <${Work} kind="primary" run=${wish("reconnect")}>${line.status === "logged_out"
           ? t("Link again")
           : t("Reconnect")}</${Work}>
@@ -164,14 +169,7 @@ function Actions({ account, line, waits, reload }) {
   `;
 }
 
-function Health({ account, line }) {
-  const health = useLoad(
-    async () =>
-      can("GET /v1/sessions/:id/health") ? (await api(account, "GET", `/sessions/${line._id}/health`)).data : null,
-    [account, line._id, line.status],
-    ["lines"],
-  );
-  const data = health.data;
+function Health({ account, line, health: data }) {
   return html`
     <${Card} title=${t("Health")} pad actions=${html`
       <a class="button small" href=${href(`/accounts/${account}/chats/${line._id}`)}>${t("Chats")}</a>
@@ -186,9 +184,7 @@ function Health({ account, line }) {
           `}
           ${data && html`
             <dt>${t("Last sign of the network")}</dt><dd><${Time} at=${data.lastFrameAt} />${data.pingMs !== null &&
-              html`
-                <span class="soft">(${number(data.pingMs)} ms)</span>
-              `}</dd>
+              html`<span class="soft">${` (${number(data.pingMs)} ms)`}</span>`}</dd>
             <dt>${t("Last sent")}</dt><dd>
               <${Time} at=${data.lastSentAt} />
             </dd>
@@ -221,24 +217,28 @@ function Health({ account, line }) {
   `;
 }
 
-function Queue({ account, line, queue }) {
+/** Rows that are shown until somebody wants all. */
+const FIRST_ROWS = 20;
+
+function Queue({ account, line, queue, health }) {
+  const [all, setAll] = useState(false);
   const cancel = async (id) => {
     await api(account, "DELETE", `/messages/${id}`);
     await queue.reload();
   };
   const hold = (verb) => async () => {
     await api(account, "POST", `/sessions/${line._id}/queue/${verb}`);
-    toast(verb === "pause" ? t("Nothing leaves until you resume.") : t("Messages leave again."));
-    await queue.reload();
+    await Promise.all([queue.reload(), health.reload()]);
   };
-  const actions = can("POST /v1/sessions/:id/queue/pause") && html`
-    <${Work} kind="small"
-      run=${hold("pause")}>${t("Hold the queue")}</${Work}><${Work} kind="small" run=${hold("resume")}>${t(
-        "Resume",
-      )}</${Work}>
-  `;
+  const { waiting = 0, waitsFor } = health.data?.queue ?? {};
+  const paused = (waitsFor ?? queue.data?.[0]?.waitsFor)?.kind === "paused";
+  const actions = line.phone &&
+    (paused
+      ? html`<${Work} kind="small primary" run=${hold("resume")}>${t("Resume")}</${Work}>`
+      : html`<${Work} kind="small" run=${hold("pause")}>${t("Hold the queue")}</${Work}>`);
   return html`
-    <${Card} title=${t("Queue")} actions=${actions}>
+    <${Card} title=${waiting > 0 ? `${t("Queue")} (${number(waiting)})` : t("Queue")} actions=${actions}>
+      ${paused && html`<p class="note warn inset">${t("Nothing leaves until you resume.")}</p>`}
       <${Loaded} state=${queue}>${(rows) =>
         rows.length === 0
           ? html`
@@ -246,23 +246,30 @@ function Queue({ account, line, queue }) {
               <p>${t("What is sent leaves one by one, with the pauses of the plan.")}</p>
               </${Empty}>
           `
-          : html`<${Table} caption=${t("Queue")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
-            ["#", (row) => `${row.position}. ${phone(row.to)}`],
-            [
-              t("State"),
-              (row) => html`<${Badge} kind=${messageKind(row.status)}>${messageWord(row.status)}</${Badge}>`,
-            ],
-            [t("Lane"), (row) => row.priority ?? ""],
-            [t("Leaves about"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
-            [
-              t("Message"),
-              (row) => html`<a href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${t("Look")}</a>`,
-            ],
-            ["", (row) =>
-              row.status === "queued"
-                ? html`<${Work} kind="small danger" run=${() =>
-                  cancel(row.messageId)}>${t("Cancel")}</${Work}>`
-                : "", "end"],
-          ]} />`}</${Loaded}></${Card}>
+          : html`
+            <${Table} caption=${t("Queue")} rows=${all ? rows : rows.slice(0, FIRST_ROWS)} keyOf=${(row) =>
+              row.messageId} columns=${[
+              [t("To"), (row) =>
+                html`<span class="soft">${row.position}.</span> <a class="main" href=${
+                  href(`/accounts/${account}/messages/${row.messageId}`)
+                }>${phone(row.to)}</a>`],
+              [
+                t("State"),
+                (row) =>
+                  html`<${Badge} kind=${messageKind(row.status)}>${messageWord(row.status)}</${Badge}>`,
+              ],
+              [t("Priority"), (row) =>
+                priorityWord(row.priority)],
+              [t("Waits for"), (row) => html`<span class="soft">${waitWord(row.waitsFor)}</span>`],
+              [t("Leaves about"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
+              ["", (row) =>
+                row.status === "queued"
+                  ? html`<${Work} kind="small danger" run=${() =>
+                    cancel(row.messageId)}>${t("Cancel")}</${Work}>`
+                  : "", "end"],
+            ]} />
+            ${!all && rows.length > FIRST_ROWS && html`<footer class="pager"><button type="button" onClick=${() =>
+              setAll(true)}>${t("Show {n} more", { n: number(rows.length - FIRST_ROWS) })}</button></footer>`}
+          `}</${Loaded}></${Card}>
   `;
 }

@@ -54,7 +54,7 @@ export function Message({ account, message: id }) {
               </${Card}>
               <${Card} title=${t("Its life")} pad><ol class="life">${lifeOf(data).map(({ status, at }) =>
                 html`
-                  <li key=${status} class=${at === null ? "to-come" : status === "failed" ? "bad" : ""}><span></span>
+                  <li key=${status} class=${at === null ? "to-come" : status === "failed" ? "bad" : ""}>
                     <span>${messageWord(status)}<br />${at
                       ? html`<${Time} at=${at} />`
                       : html`<span class="soft">–</span>`}</span></li>

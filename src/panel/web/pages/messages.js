@@ -78,8 +78,8 @@ export function Messages({ account, query }) {
                   [t("Accepted"), (row) =>
                     html`<${Time} at=${row.createdAt} />`],
                 ]} />`}
-              <footer class="filters">
-                <span class="soft grow">${total === null ? "" : t("{n} in all", { n: number(total) })}</span>
+              <footer class="pager">
+                <span class="soft">${total === null ? "" : t("{n} in all", { n: number(total) })}</span>
                 ${page !== "1" && html`<button type="button" onClick=${() =>
                   setQuery({ page: Number(page) > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`}
                 ${next && html`<button type="button" onClick=${() =>

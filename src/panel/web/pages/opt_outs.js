@@ -46,7 +46,7 @@ export function OptOuts({ account, query }) {
                         }}>${t("Remove")}</${Ask}>
                     `, "end"],
                 ]} />
-                <footer class="filters"><span class="grow"></span>
+                <footer class="pager">
                             ${page > 1 && html`<button type="button" onClick=${() =>
                               setQuery({ page: page > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`}
                             ${page * LIMIT < pagination.total && html`<button type="button" onClick=${() =>

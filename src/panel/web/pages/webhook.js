@@ -94,9 +94,9 @@ export function Webhook({ account, webhook: id, query }) {
                 }</ul>
           ${
                   next && html`
-                    <footer
-                      class="filters"><span class="grow"></span><button type="button" onClick=${() =>
-                        setQuery({ before: next })}>${t("Older")}</button></footer>
+                    <footer class="pager"><button type="button" onClick=${() => setQuery({ before: next })}>${t(
+                      "Older",
+                    )}</button></footer>
                   `
                 }`}</${Loaded}>
           </${Card}>
