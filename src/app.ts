@@ -54,6 +54,8 @@ import { makeQueuedCount } from "./message/history/counts.ts";
 import { makeQuotaView } from "./message/history/counts.ts";
 import { makeRecorder } from "./message/record.ts";
 import { makeReplay } from "./message/replay.ts";
+import { makeBulkIds } from "./message/bulk.ts";
+import { listBulks } from "./message/bulk_migration.ts";
 import { removeAllStaged } from "./message/staged_bulk.ts";
 import { measuredEvents, measuredRecorder, measuredStore, measuredWebhooks } from "./ops/measure.ts";
 import { makeMetrics } from "./ops/metrics.ts";
@@ -76,7 +78,7 @@ import { networkOnDemand } from "./whatsapp/on_demand.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
-const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues];
+const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues, listBulks];
 
 /** The store that the settings name. The engine of a shared one is read in only where there is one. */
 async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime): Promise<ChunkedKv> {
@@ -281,6 +283,7 @@ async function gatewayRole(
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
       queueChanged,
     }),
+    bulkIds: makeBulkIds(kv),
     bulkView: makeBulkView({ kv, clock: runtime.clock, accounts }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
     lookups,

@@ -81,7 +81,8 @@ export class AcceptCommit {
         firstHistoryNumber: historyNumber,
         createdAt,
       };
-      this.#change.set(messageKeys.bulk(bulkId), bulk).set(messageKeys.openBulk(bulkId), true);
+      this.#change.set(messageKeys.bulk(bulkId), bulk).set(messageKeys.openBulk(bulkId), true)
+        .set(messageKeys.bulkOfAccount(this.#accountId, bulkId), true);
     }
     const before = { accountId: this.#accountId, ledger: this.#ledger };
     this.#ledger = extendLedger(this.#change, before, { messages, usage });

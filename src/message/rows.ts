@@ -81,6 +81,9 @@ export const messageKeys = {
   expiries: () => prefix<string[]>("expiry"),
   /** A bulk: written last of its rows; without it the queue rows that name it do not count (all or none). */
   bulk: (bulkId: string) => key<Bulk>("bulk", bulkId),
+  /** That the bulk is the account's; ids sort by time. */
+  bulkOfAccount: (accountId: string, bulkId: string) => key<true>("bulk_of_account", accountId, bulkId),
+  bulksOfAccount: (accountId: string) => prefix<true>("bulk_of_account", accountId),
   /** How many messages of the bulk have ended so. */
   bulkCount: (bulkId: string, status: "sent" | "failed") => key<bigint>("bulk_count", bulkId, status),
   /** A bulk of which not every message has ended, or whose end was not reported yet. */

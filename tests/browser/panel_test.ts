@@ -187,7 +187,7 @@ inPanel(
     await badge(page, "read").waitFor();
 
     await page.locator("main").getByRole("link", { name: `+${CUSTOMER}` }).click();
-    await page.getByRole("heading", { name: "Its life" }).waitFor();
+    await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await page.getByRole("link", { name: "Chats" }).click();
     await page.getByText(text).first().click();
     await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "Thank you" });

@@ -31,6 +31,7 @@ import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { makeAccept } from "../../src/message/accept.ts";
+import { makeBulkIds } from "../../src/message/bulk.ts";
 import { makeBulkView } from "../../src/line/bulk_view.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { makeReschedule } from "../../src/message/reschedule.ts";
@@ -188,6 +189,7 @@ export class ApiWorld implements ApiStage {
         laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
         queueChanged: (lineId) => supervisor.queueChanged(lineId),
       }),
+      bulkIds: makeBulkIds(kv),
       bulkView: makeBulkView({ kv, clock: runtime.clock, accounts: this.accounts }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
       lookups,

@@ -97,6 +97,19 @@ export function queryInt(options: { minimum: number; maximum: number; fallback: 
     .openapi({ type: "integer", minimum, maximum, default: fallback, example: fallback });
 }
 
+/** Query parameters of a list that is read page by page. */
+export const pageQuery = {
+  page: queryInt({ minimum: 1, maximum: 1_000_000_000, fallback: 1 }),
+  limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
+};
+
+/** What stands beside a page of such a list. */
+export const Pagination = z.object({
+  page: z.int(),
+  limit: z.int(),
+  total: z.int().openapi({ description: "What fits the query, on all pages" }),
+}).openapi("Pagination");
+
 /** A time of a record, ISO 8601 UTC. */
 export function isoTime(at: number): string {
   return new Date(at).toISOString();

@@ -17,6 +17,7 @@ import type { Accept } from "../../message/accept.ts";
 import type { Replay } from "../../message/replay.ts";
 import type { History } from "../../message/history/history.ts";
 import type { Cancel } from "../../message/cancel.ts";
+import type { BulkIds } from "../../message/bulk.ts";
 import type { Reschedule } from "../../message/reschedule.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
 import type { Metrics } from "../../ops/metrics.ts";
@@ -37,6 +38,7 @@ export interface Services {
   cancel: Cancel;
   amendments: Amendments;
   reschedule: Reschedule;
+  bulkIds: BulkIds;
   bulkView: BulkView;
   queueView: QueueView;
   lookups: Lookups;

@@ -1,7 +1,7 @@
 /** Bulks after they were accepted: how far they are, and cancelling the rest. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Bulk = z.object({
@@ -14,10 +14,24 @@ const Bulk = z.object({
   eta: Timestamp.nullable().openapi({
     description: "When the last will probably leave; null when none waits, or nobody knows",
   }),
+  createdAt: Timestamp,
 }).openapi("Bulk");
 
 const base = { tag: "Messages", access: "key", params: idParams("bulk", "blk"), problems: ["not_found"] } as const;
 const one = { description: "The bulk", schema: z.object({ data: Bulk }) };
+
+const listBulks = route({
+  tag: "Messages",
+  access: "key",
+  method: "get",
+  path: "/v1/bulks",
+  operationId: "listBulks",
+  summary: "List the bulks",
+  description: "Newest first.",
+  query: z.object(pageQuery),
+  answers: { 200: { description: "A page", schema: z.object({ data: z.array(Bulk), pagination: Pagination }) } },
+  problems: [],
+});
 
 const getBulk = route({
   ...base,
@@ -40,13 +54,21 @@ const cancelBulk = route({
   answers: { 200: { ...one, description: "The bulk after that" } },
 });
 
-export const bulkRoutes = [getBulk, cancelBulk];
+export const bulkRoutes = [listBulks, getBulk, cancelBulk];
 
-export function addBulks(api: Api, { cancel, bulkView }: Pick<Services, "cancel" | "bulkView">): void {
+type Needed = Pick<Services, "cancel" | "bulkIds" | "bulkView">;
+
+export function addBulks(api: Api, { cancel, bulkIds, bulkView }: Needed): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
-    const { bulk: { sessionId, total }, queued, sent, failed, etaAt } = await bulkView(accountId, bulkId);
-    return { bulkId, sessionId, total, queued, sent, failed, eta: isoTimeOrNull(etaAt) };
+    const { bulk: { sessionId, total, createdAt }, queued, sent, failed, etaAt } = await bulkView(accountId, bulkId);
+    return { bulkId, sessionId, total, queued, sent, failed, eta: isoTimeOrNull(etaAt), createdAt: isoTime(createdAt) };
   }
+
+  api.on(listBulks, async ({ caller: { account }, query: { page, limit } }) => {
+    const { ids, total } = await bulkIds(account.id, { page, limit });
+    const data = await Promise.all(ids.map((id) => bulkOf(account.id, id)));
+    return ok({ data, pagination: { page, limit, total } });
+  });
 
   api.on(getBulk, async ({ caller, params: { id } }) => ok({ data: await bulkOf(caller.account.id, id) }));
 

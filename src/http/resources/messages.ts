@@ -5,7 +5,7 @@ import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import { Text } from "../../message/kinds/text.ts";
 import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, queryInt, Recipient, Timestamp } from "../api/schemas.ts";
+import { idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Recipient, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { priority, sendAt, sendTimeOf } from "./sends/fields.ts";
 
@@ -44,12 +44,6 @@ const MessageRecord = z.object({
   }),
 }).openapi("MessageRecord");
 
-const Pagination = z.object({
-  page: z.int(),
-  limit: z.int(),
-  total: z.int().openapi({ description: "Messages that fit the query, on all pages" }),
-}).openapi("Pagination");
-
 const base = { tag: "Messages", access: "key" } as const;
 
 const getStatus = route({
@@ -73,8 +67,7 @@ const listHistory = route({
     "Newest first. A message is on a page when everything that is asked for fits it; an unknown session or " +
     "bulk has none.",
   query: z.object({
-    page: queryInt({ minimum: 1, maximum: 1_000_000_000, fallback: 1 }),
-    limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
+    ...pageQuery,
     status: z.enum(MESSAGE_STATUSES).optional(),
     from: z.iso.date().optional().openapi({ description: "First UTC day, included", example: "2026-01-01" }),
     to: z.iso.date().optional().openapi({ description: "Last UTC day, included", example: "2026-01-31" }),

@@ -73,8 +73,11 @@ export function addChats({ guard, act, events }: { guard: Guard; act: Act; event
   });
 }
 
-/** By time; what has the same, by when its id was made: a bulk is accepted within one millisecond. */
+const waits = ({ status }: Turn) => status === "queued" || status === "processing";
+
+/** By time, what waits last; of one millisecond, in which a bulk is accepted, by when the ids were made. */
 function inOrder(a: Turn, b: Turn): number {
+  if (waits(a) !== waits(b)) return waits(a) ? 1 : -1;
   const [left, right] = a.at === b.at ? [a.id.slice(4), b.id.slice(4)] : [a.at, b.at];
   return left < right ? -1 : Number(left > right);
 }

@@ -10,6 +10,7 @@ const ICONS = {
   line:
     "M6 2.5h8a1.5 1.5 0 0 1 1.5 1.5v12a1.5 1.5 0 0 1-1.5 1.5H6A1.5 1.5 0 0 1 4.5 16V4A1.5 1.5 0 0 1 6 2.5zM8.5 15h3",
   message: "M3 5h14v10H3zM3 5.5l7 5 7-5",
+  bulk: "M3 3.5h14v4H3zM3 9.5h14M3 13h14M3 16.5h9",
   chat: "M3 4.5h14v9H9l-4 3.5v-3.5H3z",
   send: "M3 10 17 3.5 13 16.5l-3.5-5zM9.5 11.5 17 3.5",
   hook: "M10 3.5a3 3 0 0 1 1.5 5.5l2.5 4.5M8.5 9 6 13.5M14 13.5a2.5 2.5 0 1 1-2 3.5H7.5a2.5 2.5 0 1 1-1.5-3.5",
@@ -37,6 +38,7 @@ const accountPages = (account) => [
   ["home", t("Overview"), `/accounts/${account}`, true],
   ["line", t("Lines"), `/accounts/${account}/lines`],
   ["message", t("Messages"), `/accounts/${account}/messages`],
+  ["bulk", t("Bulks"), `/accounts/${account}/bulks`],
   ["chat", t("Chats"), `/accounts/${account}/chats`],
   ["send", t("Try a send"), `/accounts/${account}/send`],
   ["hook", t("Webhooks"), `/accounts/${account}/webhooks`],

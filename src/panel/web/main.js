@@ -23,6 +23,7 @@ const INSIDE = [
   ["/accounts/:account/lines/:line", "line", "Line"],
   ["/accounts/:account/messages", "messages", "Messages"],
   ["/accounts/:account/messages/:message", "message", "Message"],
+  ["/accounts/:account/bulks", "bulks", "Bulks"],
   ["/accounts/:account/bulks/:bulk", "bulk", "Bulk"],
   ["/accounts/:account/chats", "chats", "Chats"],
   ["/accounts/:account/chats/:line", "chats", "Chats"],

@@ -24,7 +24,7 @@ export function PeopleList({ below, title, text, invite }) {
                   html`<strong>${row.login}</strong> ${row.you && html`<${Badge}>${t("you")}</${Badge}>`}`],
                 [t("Last signed in"), (row) =>
                   html`<${Time} at=${row.lastSignInAt} />`],
-                [t("Made"), (row) =>
+                [t("Created"), (row) =>
                   html`<${Time} at=${row.createdAt} />`],
                 ["", (row) =>
                   !row.you && html`

@@ -344,3 +344,26 @@ Deno.test("a field of a form has bounds, in number and in size", () =>
     await expectAnswer(await send(many), { status: 400, contains: wrong("body", /more than 20 fields/) });
     await expectAnswer(await send(long), { status: 400, contains: wrong("caption", /more than/) });
   }));
+
+Deno.test("bulks are listed newest first, page by page, to their own account", () =>
+  withApi(async (world) => {
+    const sessionId = await world.linkedSession();
+    await world.call("POST", `/v1/sessions/${sessionId}/disconnect`);
+    const ids: string[] = [];
+    for (let size = 1; size <= 3; size++) {
+      const messages = Array.from({ length: size }, (_, i) => ({ to: TO, text: `offer ${i}` }));
+      const answer = await world.call("POST", "/v1/messages/send/bulk", { json: { sessionId, messages } });
+      ids.unshift(JSON.parse(await expectAnswer(answer, { status: 202 })).bulkId);
+    }
+    const page = async (query: string, options: CallOptions = {}) =>
+      JSON.parse(await expectAnswer(await world.call("GET", `/v1/bulks?${query}`, options), { status: 200 }));
+    const first = await page("limit=2");
+    assert.deepEqual(first.pagination, { page: 1, limit: 2, total: 3 });
+    assert.deepEqual(first.data.map(({ bulkId }: { bulkId: string }) => bulkId), ids.slice(0, 2));
+    const { createdAt, ...newest } = first.data[0];
+    assert.deepEqual(newest, { bulkId: ids[0], sessionId, total: 3, queued: 3, sent: 0, failed: 0, eta: null });
+    assert.ok(Date.parse(createdAt) > 0);
+    assert.equal((await page("limit=2&page=2")).data[0].bulkId, ids[2]);
+    const { apiKey: key } = await world.accounts.create({ name: "other", plan: "tested" });
+    assert.deepEqual((await page("", { key })).data, []);
+  }));

@@ -102,6 +102,18 @@ export const messageCases: readonly Case[] = [
     contains: problem("not_found"),
   },
   {
+    name: "an account without bulks has an empty list of them",
+    ask: () => ["GET", "/v1/bulks?page=2&limit=5"],
+    status: 200,
+    contains: ['"data":[]', '"pagination":{"page":2,"limit":5,"total":0}'],
+  },
+  {
+    name: "a list of bulks refuses limit=101",
+    ask: () => ["GET", "/v1/bulks?limit=101"],
+    status: 400,
+    contains: wrong("limit"),
+  },
+  {
     name: "a bulk that nobody has is 404",
     ask: () => ["GET", `/v1/bulks/${nobodys("blk")}`],
     status: 404,

@@ -46,6 +46,7 @@ export default {
   "Browser": "Navegador",
   "Bulk": "Envío masivo",
   "Bulk of {n}": "Envío masivo de {n}",
+  "Bulks": "Envíos masivos",
   "Calls with the key from where you are now would be refused. Is it used elsewhere only?":
     "Las llamadas con la clave desde donde estás se rechazarían. ¿Se usa solo desde otro sitio?",
   "Cancel": "Cancelar",
@@ -70,6 +71,7 @@ export default {
   "Copied": "Copiado",
   "Copy": "Copiar",
   "Could not be decrypted": "No se pudo descifrar",
+  "Created": "Creado",
   "Dark": "Oscuro",
   "Deactivate": "Desactivar",
   "Deactivate {name}?": "¿Desactivar {name}?",
@@ -104,7 +106,6 @@ export default {
     "¿Olvidada? Quien lleva la pasarela puede hacerte un enlace nuevo.",
   "Free disk": "Disco libre",
   "From": "Desde",
-  "Further proof": "Más pruebas de identidad",
   "Gateway": "Pasarela",
   "Go on": "Seguir",
   "Good once, until {time}. Whoever has it can use it: send it to that person alone.":
@@ -134,7 +135,6 @@ export default {
   "Its key stops working at once. Its lines stay linked, and what is queued goes out.":
     "Su clave deja de funcionar al momento. Sus líneas siguen vinculadas y lo que está en cola sale.",
   "Its key works again at once.": "Su clave vuelve a funcionar al momento.",
-  "Its life": "Su vida",
   "Its line": "Su línea",
   "Its messages": "Sus mensajes",
   "Job": "Trabajo",
@@ -176,7 +176,6 @@ export default {
   "Log out “{name}”?": "¿Desvincular «{name}»?",
   "Login": "Usuario",
   "Longest pause, seconds": "Pausa más larga, segundos",
-  "Made": "Creado",
   "Make a link and send it to the person: it lets them choose a login, once.":
     "Haz un enlace y envíaselo a la persona: con él elige un usuario, una vez.",
   "Make a new key": "Hacer una clave nueva",
@@ -186,6 +185,8 @@ export default {
   "Make it": "Crear",
   "Make the login": "Crear el usuario",
   "Make the operator's login": "Crea el usuario del operador",
+  "Many messages handed over at once; each leaves in its turn.":
+    "Muchos mensajes entregados de una vez; cada uno sale a su turno.",
   "Member of an account": "Miembro de una cuenta",
   "Memory": "Memoria",
   "Menu": "Menú",
@@ -208,6 +209,7 @@ export default {
   "Newer": "Más recientes",
   "Next attempt: {time}": "Próximo intento: {time}",
   "No account yet": "Aún no hay cuentas",
+  "No bulk yet": "Aún no hay envíos masivos",
   "No chat yet": "Aún no hay chats",
   "No delivery yet": "Aún no hay entregas",
   "No line is linked yet": "Aún no hay ninguna línea vinculada",
@@ -285,6 +287,7 @@ export default {
   "Scan this with the app, or type the secret, then give the code that it shows.":
     "Escanéalo con la aplicación, o escribe el secreto, y da el código que muestra.",
   "Search": "Buscar",
+  "Security": "Seguridad",
   "Seen": "Visto",
   "Send": "Enviar",
   "Send a message, or write to one of your lines from a phone.":
@@ -355,6 +358,7 @@ export default {
   "This key works now; the one before does not any more.": "Esta clave ya funciona; la anterior ya no.",
   "This link is over": "Este enlace ya no sirve",
   "This month": "Este mes",
+  "Timeline": "Cronología",
   "To": "Para",
   "To the content": "Al contenido",
   "To the start": "Al inicio",
@@ -381,9 +385,11 @@ export default {
   "What was sent and received on a line, as far as it is kept.":
     "Lo enviado y recibido en una línea, hasta donde se guarda.",
   "What was sent, newest first, and what became of it.": "Lo enviado, lo más reciente primero, y qué fue de ello.",
+  "What your systems send with POST /v1/messages/send/bulk appears here.":
+    "Aquí aparece lo que tus sistemas envían con POST /v1/messages/send/bulk.",
+  "WhatsApp Web version": "Versión de WhatsApp Web",
   "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only.":
     "WhatsApp pide la llave de acceso de esta cuenta, hasta {time}. Solo se puede usar en web.whatsapp.com.",
-  "WhatsApp Web version": "Versión de WhatsApp Web",
   "WhatsApp restricts this number until {time}: messages to people who have not written first wait.":
     "WhatsApp restringe este número hasta {time}: los mensajes a quien no ha escrito antes esperan.",
   "WhatsApp restricts this number: messages to people who have not written first wait.":
@@ -398,8 +404,8 @@ export default {
     "Quien lo abre ve el QR de esta línea y nada más. Deja de servir cuando la línea está vinculada.",
   "Whoever writes one of your words is added here by itself.":
     "Quien escribe una de tus palabras se añade aquí sin más.",
-  "With the country code.": "Con el prefijo del país.",
   "With the Paloma extension": "Con la extensión de Paloma",
+  "With the country code.": "Con el prefijo del país.",
   "Without it": "Sin ella",
   "Word": "Palabra",
   "Words": "Palabras",
@@ -477,6 +483,7 @@ export default {
   "{n} in all": "{n} en total",
   "{n} messages are not sent; their quota is given back.": "{n} mensajes no se envían; se devuelve su cuota.",
   "{n} messages wait on this line and will fail.": "{n} mensajes esperan en esta línea y fallarán.",
+  "{sent} sent, {failed} failed, {queued} wait": "{sent} enviados, {failed} fallidos, {queued} esperan",
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "«{name}» está conectada. Puedes cerrar esta página.",
 };

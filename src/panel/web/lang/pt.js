@@ -46,6 +46,7 @@ export default {
   "Browser": "Navegador",
   "Bulk": "Envio em massa",
   "Bulk of {n}": "Envio em massa de {n}",
+  "Bulks": "Envios em massa",
   "Calls with the key from where you are now would be refused. Is it used elsewhere only?":
     "Chamadas com a chave de onde você está seriam recusadas. Ela é usada só em outro lugar?",
   "Cancel": "Cancelar",
@@ -70,6 +71,7 @@ export default {
   "Copied": "Copiado",
   "Copy": "Copiar",
   "Could not be decrypted": "Não pôde ser decifrado",
+  "Created": "Criado",
   "Dark": "Escuro",
   "Deactivate": "Desativar",
   "Deactivate {name}?": "Desativar {name}?",
@@ -104,7 +106,6 @@ export default {
     "Esqueceu? Quem cuida do gateway pode fazer um link novo.",
   "Free disk": "Disco livre",
   "From": "De",
-  "Further proof": "Mais provas de identidade",
   "Gateway": "Gateway",
   "Go on": "Continuar",
   "Good once, until {time}. Whoever has it can use it: send it to that person alone.":
@@ -134,7 +135,6 @@ export default {
   "Its key stops working at once. Its lines stay linked, and what is queued goes out.":
     "A chave para de funcionar na hora. As linhas seguem vinculadas e o que está na fila sai.",
   "Its key works again at once.": "A chave volta a funcionar na hora.",
-  "Its life": "Sua vida",
   "Its line": "Sua linha",
   "Its messages": "Suas mensagens",
   "Job": "Tarefa",
@@ -176,7 +176,6 @@ export default {
   "Log out “{name}”?": "Desvincular “{name}”?",
   "Login": "Usuário",
   "Longest pause, seconds": "Pausa mais longa, segundos",
-  "Made": "Criado",
   "Make a link and send it to the person: it lets them choose a login, once.":
     "Faça um link e envie à pessoa: com ele escolhe um usuário, uma vez.",
   "Make a new key": "Fazer uma chave nova",
@@ -186,6 +185,8 @@ export default {
   "Make it": "Criar",
   "Make the login": "Criar o usuário",
   "Make the operator's login": "Crie o usuário do operador",
+  "Many messages handed over at once; each leaves in its turn.":
+    "Muitas mensagens entregues de uma vez; cada uma sai na sua vez.",
   "Member of an account": "Membro de uma conta",
   "Memory": "Memória",
   "Menu": "Menu",
@@ -208,6 +209,7 @@ export default {
   "Newer": "Mais recentes",
   "Next attempt: {time}": "Próxima tentativa: {time}",
   "No account yet": "Ainda não há contas",
+  "No bulk yet": "Ainda não há envios em massa",
   "No chat yet": "Ainda não há conversas",
   "No delivery yet": "Ainda não há entregas",
   "No line is linked yet": "Ainda não há linha vinculada",
@@ -285,6 +287,7 @@ export default {
   "Scan this with the app, or type the secret, then give the code that it shows.":
     "Leia isto com o aplicativo, ou digite o segredo, e dê o código que ele mostra.",
   "Search": "Buscar",
+  "Security": "Segurança",
   "Seen": "Visto",
   "Send": "Enviar",
   "Send a message, or write to one of your lines from a phone.":
@@ -355,6 +358,7 @@ export default {
   "This key works now; the one before does not any more.": "Esta chave já funciona; a anterior não mais.",
   "This link is over": "Este link não vale mais",
   "This month": "Este mês",
+  "Timeline": "Cronologia",
   "To": "Para",
   "To the content": "Ao conteúdo",
   "To the start": "Ao início",
@@ -381,9 +385,11 @@ export default {
     "O que foi enviado e recebido numa linha, até onde se guarda.",
   "What was sent, newest first, and what became of it.":
     "O que foi enviado, o mais recente primeiro, e o que foi feito.",
+  "What your systems send with POST /v1/messages/send/bulk appears here.":
+    "Aqui aparece o que os seus sistemas enviam com POST /v1/messages/send/bulk.",
+  "WhatsApp Web version": "Versão do WhatsApp Web",
   "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only.":
     "O WhatsApp pede a chave de acesso desta conta, até {time}. Ela só pode ser usada em web.whatsapp.com.",
-  "WhatsApp Web version": "Versão do WhatsApp Web",
   "WhatsApp restricts this number until {time}: messages to people who have not written first wait.":
     "O WhatsApp restringe este número até {time}: mensagens a quem não escreveu antes esperam.",
   "WhatsApp restricts this number: messages to people who have not written first wait.":
@@ -398,8 +404,8 @@ export default {
     "Quem o abre vê o QR desta linha e nada mais. Deixa de valer quando a linha está vinculada.",
   "Whoever writes one of your words is added here by itself.":
     "Quem escreve uma das suas palavras é adicionado aqui sozinho.",
-  "With the country code.": "Com o código do país.",
   "With the Paloma extension": "Com a extensão do Paloma",
+  "With the country code.": "Com o código do país.",
   "Without it": "Sem ela",
   "Word": "Palavra",
   "Words": "Palavras",
@@ -477,6 +483,7 @@ export default {
   "{n} in all": "{n} no total",
   "{n} messages are not sent; their quota is given back.": "{n} mensagens não são enviadas; a cota é devolvida.",
   "{n} messages wait on this line and will fail.": "{n} mensagens esperam nesta linha e vão falhar.",
+  "{sent} sent, {failed} failed, {queued} wait": "{sent} enviadas, {failed} falharam, {queued} esperam",
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "“{name}” está conectada. Pode fechar esta página.",
 };

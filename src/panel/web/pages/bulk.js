@@ -13,10 +13,10 @@ export function Bulk({ account, bulk: id }) {
     toast(t("What waited is cancelled."));
     await bulk.reload();
   };
-  return html`<${Loaded} state=${bulk}>${({ total, queued, sent, failed, eta, sessionId }) =>
+  return html`<${Loaded} state=${bulk}>${({ total, queued, sent, failed, eta, sessionId, createdAt }) =>
     html`
       <div class="stack">
-        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${t("Bulk of {n}", {
+        <${Head} back=${[`/accounts/${account}/bulks`, t("Bulks")]} title=${t("Bulk of {n}", {
           n: number(total),
         })}>
             ${queued > 0 && html`
@@ -27,12 +27,13 @@ export function Bulk({ account, bulk: id }) {
             `}
           </${Head}>
           <${Card} pad title=${t("Progress")}><div class="stack">
-            <meter class="meter" aria-label=${t("Progress")} min="0" max=${Math.max(1, total)} value=${total -
-              queued}></meter>
+            <${Progress} total=${total} queued=${queued} sent=${sent} failed=${failed} />
             <dl class="facts"><dt>${t("sent")}</dt><dd>${number(sent)}</dd><dt>${t("failed")}</dt><dd>${number(
               failed,
             )}</dd><dt>${t("waits")}</dt><dd>${number(queued)}</dd>
               <dt>${t("Done about")}</dt><dd><${Time} at=${eta} /></dd><dt>${t(
+                "Accepted",
+              )}</dt><dd><${Time} at=${createdAt} /></dd><dt>${t(
                 "Id",
               )}</dt><dd class="mono">${id}</dd></dl>
             <div class="row"><a class="button" href=${href(`/accounts/${account}/messages?bulkId=${id}`)}>${t(
@@ -43,4 +44,20 @@ export function Bulk({ account, bulk: id }) {
               )}</a></div></div></${Card}>
         </div>
     `}</${Loaded}>`;
+}
+
+/** How much of a bulk has left, and how much of that failed. */
+export function Progress({ total, queued, sent, failed }) {
+  const of = (n) => Math.round(n / Math.max(1, total) * 1000) / 10;
+  const words = t("{sent} sent, {failed} failed, {queued} wait", {
+    sent: number(sent),
+    failed: number(failed),
+    queued: number(queued),
+  });
+  return html`
+    <svg class="progress" viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label=${words}>
+      <rect class="sent" width=${of(sent)} height="4" />
+      <rect class="failed" x=${of(sent)} width=${of(failed)} height="4" />
+    </svg>
+  `;
 }

@@ -87,8 +87,12 @@ function LinkNow({ account, line }) {
         html`<div class="stack">
       <${Linking} ...${data} reason=${line.reason} />
       ${
-          data.status === "disconnected" && html`<${Work} kind="primary" run=${() =>
-            api(account, "POST", `/sessions/${line._id}/reconnect`)}>${t("Begin again")}</${Work}>`
+          data.status === "disconnected" && html`
+            <div>
+              <${Work} kind="primary" run=${() => api(account, "POST", `/sessions/${line._id}/reconnect`)}>${t(
+                "Begin again",
+              )}</${Work}></div>
+          `
         }
     </div>`}</${Loaded}>`
   }
@@ -210,7 +214,7 @@ function Health({ account, line, health: data }) {
           `}
           <dt>${t("Linked as")}</dt><dd>${line.phone ? phone(line.phone) : "–"}</dd>
           <dt>${t("Last used")}</dt><dd><${Time} at=${line.lastUsed} /></dd>
-          <dt>${t("Made")}</dt><dd><${Time} at=${line.createdAt} /></dd>
+          <dt>${t("Created")}</dt><dd><${Time} at=${line.createdAt} /></dd>
           <dt>${t("Id")}</dt><dd class="mono">${line._id}</dd>
         </dl>
       </${Card}>
@@ -250,9 +254,9 @@ function Queue({ account, line, queue, health }) {
             <${Table} caption=${t("Queue")} rows=${all ? rows : rows.slice(0, FIRST_ROWS)} keyOf=${(row) =>
               row.messageId} columns=${[
               [t("To"), (row) =>
-                html`<span class="soft">${row.position}.</span> <a class="main" href=${
+                html`<span><span class="soft">${row.position}.</span> <a class="main" href=${
                   href(`/accounts/${account}/messages/${row.messageId}`)
-                }>${phone(row.to)}</a>`],
+                }>${phone(row.to)}</a></span>`],
               [
                 t("State"),
                 (row) =>

@@ -76,7 +76,7 @@ function Password() {
 function Second({ data, reload }) {
   const [open, setOpen] = useState(null);
   const close = () => setOpen(null);
-  return html`<${Card} title=${t("Further proof")}>
+  return html`<${Card} title=${t("Security")}>
     <ul class="steps">
       <li><div class="grow"><strong>${t("Authenticator app")}</strong><br /><span class="soft small">${
     t("A code of six digits, asked for after the password.")

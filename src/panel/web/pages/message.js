@@ -17,8 +17,11 @@ export function Message({ account, message: id }) {
   return html`<${Loaded} state=${message}>${(data) => {
     const line = lines.data?.find(({ _id }) => _id === data.sessionId);
     const again = async () => {
-      const body = { sessionId: data.sessionId, to: data.to, text: data.text };
-      const { messageId } = await api(account, "POST", "/messages/send/text", { body, once: newKey() });
+      const { sessionId, to, text } = data;
+      // What is no text is sent on from what the network keeps of it.
+      const [path, what] = data.type === "text" ? ["text", { text }] : ["forward", { messageId: id }];
+      const body = { sessionId, to, ...what };
+      const { messageId } = await api(account, "POST", `/messages/send/${path}`, { body, once: newKey() });
       toast(t("Queued once more."));
       go(`/accounts/${account}/messages/${messageId}`);
     };
@@ -27,8 +30,7 @@ export function Message({ account, message: id }) {
         <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${phone(data.to)} text=${line?.name}>
           <${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>
               ${data.status === "queued" && html`<${Work} kind="danger" run=${cancel}>${t("Cancel")}</${Work}>`}
-              ${data.type === "text" && ["sent", "failed"].includes(data.status) &&
-                html`<${Work} run=${again}>${t("Send again")}</${Work}>`}
+              ${canSendAgain(data) && html`<${Work} run=${again}>${t("Send again")}</${Work}>`}
             </${Head}>
             ${data.error &&
               html`<p class="note bad"><strong class="mono">${data.error.code}</strong> ${data.error.message}</p>`}
@@ -52,7 +54,7 @@ export function Message({ account, message: id }) {
                   </dl>
                 </div>
               </${Card}>
-              <${Card} title=${t("Its life")} pad><ol class="life">${lifeOf(data).map(({ status, at }) =>
+              <${Card} title=${t("Timeline")} pad><ol class="life">${lifeOf(data).map(({ status, at }) =>
                 html`
                   <li key=${status} class=${at === null ? "to-come" : status === "failed" ? "bad" : ""}>
                     <span>${messageWord(status)}<br />${at
@@ -65,6 +67,11 @@ export function Message({ account, message: id }) {
     `;
   }}</${Loaded}>`;
 }
+
+const NOT_SENT_ON = ["poll", "reaction", "status"];
+
+const canSendAgain = ({ type, status }) =>
+  type === "text" ? ["sent", "failed"].includes(status) : status === "sent" && !NOT_SENT_ON.includes(type);
 
 /** By its id where the API can; else by the search, which looks at the newest. */
 async function find(account, id) {

@@ -32,7 +32,7 @@ export function Webhooks({ account }) {
                   }</${Badge}>`],
                 [t("Events"), (row) =>
                   row.events.length >= eventNames().length ? t("all") : tn("1 event", "{n} events", row.events.length)],
-                [t("Made"), (row) =>
+                [t("Created"), (row) =>
                   html`<${Time} at=${row.createdAt} />`],
               ]} />`
           }</${Card}>`}</${Loaded}>

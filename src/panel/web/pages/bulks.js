@@ -1,0 +1,59 @@
+// The bulks of an account, newest first, each with how far it is.
+import { api } from "../api.js";
+import { html } from "../html.js";
+import { number, t } from "../i18n.js";
+import { useLoad } from "../live.js";
+import { href, setQuery } from "../router.js";
+import { Badge, Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
+import { Progress } from "./bulk.js";
+
+const LIMIT = 20;
+
+export function Bulks({ account, query }) {
+  const page = Number(query.page ?? 1);
+  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const bulks = useLoad(() => api(account, "GET", `/bulks?page=${page}&limit=${LIMIT}`), [account, page], ["messages"]);
+  const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Bulks")} text=${t("Many messages handed over at once; each leaves in its turn.")} />
+      <${Card}>
+        <${Loaded} state=${bulks}>${({ data: rows, pagination: { total } }) =>
+          html`${
+            rows.length === 0
+              ? html`
+                <${Empty} title=${t("No bulk yet")}>
+                  <p>${t("What your systems send with POST /v1/messages/send/bulk appears here.")}</p>
+                  </${Empty}>
+              `
+              : html`<${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} columns=${[
+                [t("Messages"), (row) =>
+                  html`<a class="main" href=${href(`/accounts/${account}/bulks/${row.bulkId}`)}>${
+                    t("Bulk of {n}", { n: number(row.total) })
+                  }</a>`],
+                [t("Progress"), (row) => html`<${Progress} ...${row} />`],
+                [t("sent"), (row) =>
+                  number(row.sent)],
+                [t("failed"), (row) =>
+                  row.failed > 0 ? html`<${Badge} kind="bad">${number(row.failed)}</${Badge}>` : "0"],
+                [t("Done about"), (row) =>
+                  row.queued > 0 ? html`<${Time} at=${row.eta} />` : html`<span class="soft">${t("done")}</span>`],
+                [t("Line"), (row) =>
+                  html`<span class="clip">${nameOf(row.sessionId)}</span>`],
+                [t("Accepted"), (row) =>
+                  html`<${Time} at=${row.createdAt} />`],
+              ]} />`
+          }
+          <footer class="pager"><span class="soft">${t("{n} in all", { n: number(total) })}</span>
+            ${
+            page > 1 && html`<button type="button" onClick=${() =>
+              setQuery({ page: page > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`
+          }
+            ${
+            page * LIMIT < total && html`<button type="button" onClick=${() =>
+              setQuery({ page: String(page + 1) })}>${t("Older")}</button>`
+          }</footer>`}</${Loaded}>
+      </${Card}>
+    </div>
+  `;
+}
