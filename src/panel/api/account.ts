@@ -103,7 +103,7 @@ export function addAccountPages(deps: AccountDeps): void {
   guard.account({ method: "GET", path: `${ACCOUNT}/search` }, async (asked) => {
     const wanted = (asked.query("q") ?? "").toLowerCase().normalize("NFKC");
     const first = Math.max(1, Number(asked.query("page") ?? 1) || 1);
-    const filters = ["status", "from", "to", "sessionId", "type", "recipient"].flatMap((name) => {
+    const filters = ["status", "from", "to", "sessionId", "type", "recipient", "bulkId"].flatMap((name) => {
       const value = asked.query(name);
       return value === null ? [] : [[name, value]];
     });

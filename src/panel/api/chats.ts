@@ -29,7 +29,8 @@ interface Turn {
 }
 
 export function addChats({ guard, act, events }: { guard: Guard; act: Act; events: EventLog }): void {
-  async function turnsOf(asked: AskedOfAccount): Promise<Turn[] | Response> {
+  /** Of the whole line, or of one chat of it. */
+  async function turnsOf(asked: AskedOfAccount, chat: string | null): Promise<Turn[] | Response> {
     const sessionId = asked.param("sessionId");
     // Another account's line is refused here.
     const known = await act.fetch(asked, `/v1/sessions/${encodeURIComponent(sessionId)}/status`);
@@ -39,23 +40,26 @@ export function addChats({ guard, act, events }: { guard: Guard; act: Act; event
       sessionId,
       limit: MOST_EVENTS,
     });
-    return [...received.map(turnOfEvent), ...await sent(asked, sessionId)].sort(inOrder);
+    const turns = [...received.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
+    return turns.filter((turn) => chat === null || turn.chat === chat).sort(inOrder);
   }
 
-  async function sent(asked: AskedOfAccount, sessionId: string): Promise<Turn[]> {
+  async function sent(asked: AskedOfAccount, of: { sessionId: string; chat: string | null }): Promise<Turn[]> {
     const turns: Turn[] = [];
-    for (let page = 1; page <= MOST_PAGES; page++) {
-      const response = await act.fetch(asked, `/v1/messages/history?page=${page}&limit=${PAGE}`);
+    const wanted = { sessionId: of.sessionId, ...(of.chat !== null && { recipient: of.chat }) };
+    for (let page = 1; page <= (of.chat === null ? MOST_PAGES : MOST_SHOWN / PAGE); page++) {
+      const query = new URLSearchParams({ ...wanted, page: String(page), limit: String(PAGE) });
+      const response = await act.fetch(asked, `/v1/messages/history?${query}`);
       if (!response.ok) break;
       const { data } = await response.json();
-      for (const item of data) if (item.sessionId === sessionId) turns.push(turnOfItem(item));
+      turns.push(...data.map(turnOfItem));
       if (data.length < PAGE) break;
     }
     return turns;
   }
 
   guard.account({ method: "GET", path: `${LINE}/chats` }, async (asked) => {
-    const turns = await turnsOf(asked);
+    const turns = await turnsOf(asked, null);
     if (turns instanceof Response) return turns;
     const chats = new Map<string, { chat: string; name: string | null; last: Turn }>();
     for (const turn of turns) {
@@ -66,10 +70,8 @@ export function addChats({ guard, act, events }: { guard: Guard; act: Act; event
   });
 
   guard.account({ method: "GET", path: `${LINE}/chats/:chat` }, async (asked) => {
-    const turns = await turnsOf(asked);
-    if (turns instanceof Response) return turns;
-    const chat = asked.param("chat");
-    return { data: turns.filter((turn) => turn.chat === chat).slice(-MOST_SHOWN) };
+    const turns = await turnsOf(asked, asked.param("chat"));
+    return turns instanceof Response ? turns : { data: turns.slice(-MOST_SHOWN) };
   });
 }
 

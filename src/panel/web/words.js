@@ -33,6 +33,37 @@ export const messageWord = (status) =>
 export const messageKind = (status) =>
   ({ sent: "good", delivered: "good", read: "good", failed: "bad", processing: "info" })[status] ?? "";
 
+/** What a message may be; the words of its kinds. */
+export const KINDS = [
+  "text",
+  "image",
+  "video",
+  "audio",
+  "voice",
+  "document",
+  "sticker",
+  "location",
+  "contact",
+  "poll",
+  "reaction",
+  "status",
+];
+export const kindWord = (kind) =>
+  ({
+    text: t("Text"),
+    image: t("Image"),
+    video: t("Video"),
+    audio: t("Audio"),
+    voice: t("Voice note"),
+    document: t("Document"),
+    sticker: t("Sticker"),
+    location: t("Location"),
+    contact: t("Contact"),
+    poll: t("Poll"),
+    reaction: t("Reaction"),
+    status: t("Status"),
+  })[kind] ?? kind;
+
 export const priorityWord = (priority) =>
   ({ high: t("high"), normal: t("normal"), low: t("low") })[priority] ?? priority ?? "–";
 

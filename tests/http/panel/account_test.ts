@@ -165,7 +165,7 @@ Deno.test("a customer's link links its line, shows nothing else, and is dead aft
     const customer = new PanelVisit(world);
     const look = () => customer.ask("POST", "/link-line", { token });
     const shown = await look();
-    assert.deepEqual(Object.keys(shown.body.data).sort(), ["name", "pairingCode", "qr", "status"]);
+    assert.deepEqual(Object.keys(shown.body.data).sort(), ["name", "pairingCode", "passkey", "qr", "status"]);
     assert.equal(shown.body.data.name, "Their line");
     assert.equal((await customer.ask("GET", below(world))).status, 401);
     world.network.of(session._id).links();

@@ -5,7 +5,7 @@ import { number, t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
 import { Badge, Card, Empty, Field, Head, Loaded, Table, Time } from "../ui.js";
-import { farthest, messageKind, messageWord, phone } from "../words.js";
+import { farthest, KINDS, kindWord, messageKind, messageWord, phone } from "../words.js";
 
 const LIMIT = 25;
 const STATUSES = ["queued", "processing", "sent", "failed"];
@@ -14,19 +14,12 @@ export function Messages({ account, query }) {
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
   const { q = "", page = "1", ...rest } = query;
   const filters = new URLSearchParams(Object.entries(rest).filter(([, value]) => value));
-  const needsSearch = q !== "" || rest.sessionId;
   const messages = useLoad(
     async () => {
-      if (needsSearch) {
-        const { data, next } = await call(
-          "GET",
-          `/accounts/${account}/search?${new URLSearchParams({ ...Object.fromEntries(filters), q, page })}`,
-        );
-        return {
-          rows: rest.sessionId ? data.filter((row) => row.sessionId === rest.sessionId) : data,
-          next,
-          total: null,
-        };
+      if (q !== "") {
+        const search = new URLSearchParams({ ...Object.fromEntries(filters), q, page });
+        const { data, next } = await call("GET", `/accounts/${account}/search?${search}`);
+        return { rows: data, next, total: null };
       }
       const found = await api(account, "GET", `/messages/history?${filters}&page=${page}&limit=${LIMIT}`);
       const { total } = found.pagination;
@@ -53,9 +46,21 @@ export function Messages({ account, query }) {
               <option value="">${t("all")}</option>${(lines.data ?? []).map(({ _id, name }) =>
                 html`<option value=${_id} selected=${_id === rest.sessionId}>${name}</option>`
               )}</${Field}>
+            <${Field} as="select" label=${t("Kind")} onChange=${set("type")} value=${rest.type ?? ""}>
+              <option value="">${t("all")}</option>${KINDS.map((kind) =>
+                html`<option value=${kind} selected=${kind === rest.type}>${kindWord(kind)}</option>`
+              )}</${Field}>
             <${Field} label=${t("From")} type="date" value=${rest.from ?? ""} onChange=${set("from")} />
             <${Field} label=${t("To")} type="date" value=${rest.to ?? ""} onChange=${set("to")} />
           </form>
+          ${rest.bulkId && html`
+            <p
+              class="note inset">${t("Of one bulk.")} <a href=${href(`/accounts/${account}/bulks/${rest.bulkId}`)}>${t(
+                "Its progress",
+              )}</a> · <button type="button" class="link" onClick=${() => setQuery({ bulkId: "", page: "" })}>${t(
+                "Show all messages",
+              )}</button></p>
+          `}
           <${Loaded} state=${messages}>${({ rows, next, total }) =>
             html`
               ${rows.length === 0
@@ -109,4 +114,4 @@ function Search({ value }) {
 }
 
 export const contentOf = ({ type, text, caption, filename }) =>
-  type === "text" ? text : [filename ?? type, caption].filter(Boolean).join(" · ");
+  type === "text" ? text : [filename ?? kindWord(type), text ?? caption].filter(Boolean).join(" · ");
