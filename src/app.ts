@@ -29,10 +29,10 @@ import { makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import type { LineSessionDeps } from "./line/line_session.ts";
 import { soleOwnership } from "./line/ownership.ts";
-import { delaysOf } from "./line/pacing.ts";
 import { orderQueues } from "./line/queue_migration.ts";
 import { makeLookups } from "./line/lookups.ts";
 import { makeUnread } from "./line/unread.ts";
+import { makeFindWaits } from "./line/waiting.ts";
 import { makeQueueView } from "./line/queue_view.ts";
 import { makeAmendments } from "./line/amendments.ts";
 import { makeFindReferred } from "./line/references.ts";
@@ -199,7 +199,7 @@ async function gatewayRole(
   const recorder = recorderOn(kv);
   const ownership = soleOwnership(kv);
   const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
-  const delays = async (accountId: string) => delaysOf((await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!);
+  const plan = async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!;
 
   const lookups = makeLookups(runtime);
   const network = openNetwork({
@@ -216,7 +216,7 @@ async function gatewayRole(
     bell,
     files: media,
     fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
-    delays,
+    plan,
     events,
     media: makeMediaIngest({ media, links, runtime }),
     seal,
@@ -286,6 +286,7 @@ async function gatewayRole(
     bulkIds: makeBulkIds(kv),
     bulkView: makeBulkView({ kv, clock: runtime.clock, accounts }),
     queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
+    findWaits: makeFindWaits({ kv, clock: runtime.clock, accounts }),
     lookups,
     unread: makeUnread({ kv, clock: runtime.clock }),
     media,

@@ -2,8 +2,8 @@
 import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { accountKeys, type AccountRecord } from "./rows.ts";
-import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
+import { accountKeys, type AccountRecord, type PlanRecord } from "./rows.ts";
+import { Change, type Kv, retryOnConflict, type Row, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Account, AccountChange, Accounts, Caller } from "./account.ts";
@@ -60,6 +60,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       const row = await record(accountId);
       const next = edit(row.value);
       const change = new Change().check(row).set(accountKeys.account(accountId), next);
+      if (next.plan !== row.value.plan) change.check(await planRow(next.plan));
       if (next.keyHash !== row.value.keyHash) {
         change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.apiKey(next.keyHash), accountId);
       }
@@ -75,9 +76,11 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     return { apiKey, keyHash: hashApiKey(apiKey).toString("hex"), sealedKey: seal.seal(Buffer.from(apiKey)) };
   }
 
-  async function checkPlan(name: string): Promise<string> {
-    if (await plans.get(name) === null) throw invalid("plan", `there is no plan "${name}"`);
-    return name;
+  /** Checked by whoever puts an account on the plan: it may be removed at that moment. */
+  async function planRow(name: string): Promise<Slot<PlanRecord>> {
+    const slot = await kv.get(accountKeys.plan(name));
+    if (slot.value === null) throw invalid("plan", `there is no plan "${name}"`);
+    return slot;
   }
 
   return {
@@ -86,7 +89,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       const account: AccountRecord = {
         id: runtime.ids.next("acc"),
         name: checkName(name),
-        plan: await checkPlan(plan),
+        plan,
         active: true,
         expiresAt: null,
         allowedIps: [],
@@ -94,9 +97,10 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
         createdAt: runtime.clock.now(),
         ...key,
       };
-      await kv.commit(
-        new Change().set(accountKeys.account(account.id), account).set(accountKeys.apiKey(account.keyHash), account.id),
-      );
+      await retryOnConflict(kv, async () => {
+        const change = new Change().check(await planRow(plan)).set(accountKeys.account(account.id), account);
+        return { change: change.set(accountKeys.apiKey(account.keyHash), account.id), result: null };
+      });
       return { account: publicPart(account), apiKey };
     },
 
@@ -148,7 +152,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     async update(accountId, edit) {
       const checked: AccountChange = {};
       if (edit.name !== undefined) checked.name = checkName(edit.name);
-      if (edit.plan !== undefined) checked.plan = await checkPlan(edit.plan);
+      if (edit.plan !== undefined) checked.plan = edit.plan;
       if (edit.active !== undefined) checked.active = edit.active;
       if (edit.expiresAt !== undefined) checked.expiresAt = checkTime(edit.expiresAt);
       if (edit.allowedIps !== undefined) checked.allowedIps = parseAllowedIps(edit.allowedIps);

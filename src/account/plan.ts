@@ -1,4 +1,6 @@
 /** Plans: what an account may do. */
+import { OperatorError } from "../errors.ts";
+import type { Hours } from "./hours.ts";
 
 export interface Plan {
   name: string;
@@ -13,60 +15,70 @@ export interface Plan {
   delayMaxMs: number;
   /** Requests a minute for one key; null is no limit. */
   requestsPerMinute: number | null;
+  /** Nothing leaves outside of them; null: at any time. */
+  hours: Hours | null;
+  /** New chats that a line may start in a day (of the hours' time zone, else UTC); null is no limit. */
+  newChatsDaily: number | null;
+  /** Whether a line may start fewer than that in its first weeks (`line/new_chats.ts`). */
+  warmUp: boolean;
+  /** How long "typing" is shown before a message that does not say so itself, milliseconds. */
+  typingMs: number;
 }
+
+/** What a plan does not limit unless it says so. */
+export const UNLIMITED = {
+  daily: null,
+  monthly: null,
+  requestsPerMinute: 600,
+  hours: null,
+  newChatsDaily: null,
+  warmUp: false,
+  typingMs: 0,
+} satisfies Partial<Plan>;
 
 /** Plans that exist in a new data folder (spec: the free plan has 1 session and 100 messages a day). */
 export const DEFAULT_PLANS: readonly Plan[] = [
+  { ...UNLIMITED, name: "free", sessions: 1, daily: 100, delayMinMs: 5_000, delayMaxMs: 15_000 },
   {
-    name: "free",
-    sessions: 1,
-    daily: 100,
-    monthly: null,
-    delayMinMs: 5_000,
-    delayMaxMs: 15_000,
-    requestsPerMinute: 600,
-  },
-  {
+    ...UNLIMITED,
     name: "starter",
     sessions: 3,
     daily: 1_000,
     monthly: 20_000,
     delayMinMs: 4_000,
     delayMaxMs: 10_000,
-    requestsPerMinute: 600,
   },
-  {
-    name: "business",
-    sessions: 20,
-    daily: null,
-    monthly: 200_000,
-    delayMinMs: 2_000,
-    delayMaxMs: 6_000,
-    requestsPerMinute: 600,
-  },
-  {
-    name: "sandbox",
-    sessions: 1_000,
-    daily: null,
-    monthly: null,
-    delayMinMs: 0,
-    delayMaxMs: 0,
-    requestsPerMinute: null,
-  },
+  { ...UNLIMITED, name: "business", sessions: 20, monthly: 200_000, delayMinMs: 2_000, delayMaxMs: 6_000 },
+  // For whoever runs the gateway for themselves.
+  { ...UNLIMITED, name: "own", sessions: 1_000_000, delayMinMs: 5_000, delayMaxMs: 15_000 },
+  { ...UNLIMITED, name: "sandbox", sessions: 1_000, delayMinMs: 0, delayMaxMs: 0, requestsPerMinute: null },
 ];
+
+/** An account is on the plan that was to be removed. */
+export class PlanInUse extends OperatorError {
+  readonly code = "plan_in_use";
+
+  constructor(plan: string) {
+    super(`An account is on plan "${plan}"; "paloma account set-plan" puts it on another.`);
+    this.name = "PlanInUse";
+  }
+}
 
 /** The catalogue. Implemented in `plans.ts`. */
 export interface Plans {
   /** By name. */
   list(): Promise<Plan[]>;
   get(name: string): Promise<Plan | null>;
-  /** Makes the plan or changes it; limits left out stay; a new plan has no quota and 600 requests a minute. Throws Problem validation_failed. */
+  /**
+   * Makes the plan or changes it; what is left out stays. A new one needs `sessions` and the pauses, and has no limits
+   * beside 600 requests a minute unless they are given. Throws Problem validation_failed.
+   */
   set(plan: PlanChange): Promise<Plan>;
+  /** Throws Problem not_found, and PlanInUse while an account is on it. A default plan does not come back. */
+  remove(name: string): Promise<void>;
   /** Writes the default plans that a data folder lacks; an edited one stays as it is. */
   addDefaults(): Promise<void>;
 }
 
-/** The operator's edit; the optional limits may be left out. */
-export type PlanChange =
-  & Pick<Plan, "name" | "sessions" | "delayMinMs" | "delayMaxMs">
-  & Partial<Pick<Plan, "daily" | "monthly" | "requestsPerMinute">>;
+/** The operator's edit. */
+export type PlanChange = Pick<Plan, "name"> & Partial<Omit<Plan, "name">>;

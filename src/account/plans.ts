@@ -1,50 +1,79 @@
 /** The plan catalogue: rows that the operator edits (`paloma plan set`). */
-import { type FieldError, Problem } from "../errors.ts";
+import { type FieldError, notFound, Problem } from "../errors.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import { DEFAULT_PLANS, type Plan, type Plans } from "./plan.ts";
-import { accountKeys } from "./rows.ts";
+import { hoursRefusal } from "./hours.ts";
+import { DEFAULT_PLANS, type Plan, type PlanChange, PlanInUse, type Plans, UNLIMITED } from "./plan.ts";
+import { accountKeys, type PlanRecord } from "./rows.ts";
+
+const NEEDED = ["sessions", "delayMinMs", "delayMaxMs"] as const;
 
 export function makePlans(kv: Kv): Plans {
+  async function isUsed(name: string): Promise<boolean> {
+    for await (const { value } of kv.list({ prefix: accountKeys.accounts() })) if (value.plan === name) return true;
+    return false;
+  }
+
   return {
     async list() {
       const plans: Plan[] = [];
-      for await (const row of kv.list({ prefix: accountKeys.plans() })) plans.push(row.value);
+      for await (const row of kv.list({ prefix: accountKeys.plans() })) plans.push(planOf(row.value));
       return plans;
     },
     async get(name) {
-      return (await kv.get(accountKeys.plan(name))).value;
+      const { value } = await kv.get(accountKeys.plan(name));
+      return value && planOf(value);
     },
     set(edit) {
       return retryOnConflict(kv, async () => {
         const slot = await kv.get(accountKeys.plan(edit.name));
-        const { name, sessions, delayMinMs, delayMaxMs } = edit;
-        const limit = (of: "daily" | "monthly" | "requestsPerMinute", inNewPlan: number | null) =>
-          edit[of] === undefined ? (slot.value ? slot.value[of] : inNewPlan) : edit[of];
-        const plan: Plan = {
-          name,
-          sessions,
-          delayMinMs,
-          delayMaxMs,
-          daily: limit("daily", null),
-          monthly: limit("monthly", null),
-          requestsPerMinute: limit("requestsPerMinute", 600),
-        };
-        validatePlan(plan);
+        const plan = edited(slot.value, edit);
         return { change: new Change().check(slot).set(slot.key, plan), result: plan };
       });
     },
+    async remove(name) {
+      const row = accountKeys.plan(name);
+      const removed = await retryOnConflict(kv, async () => {
+        const slot = await kv.get(row);
+        if (slot.value === null) throw notFound("plan");
+        if (await isUsed(name)) throw new PlanInUse(name);
+        const change = new Change().check(slot).delete(row).set(accountKeys.removedPlan(name), true);
+        return { change, result: slot.value };
+      });
+      // An account that was put on it meanwhile had found it: whoever puts one on it now finds none.
+      if (!await isUsed(name)) return;
+      await kv.commit(new Change().checkAbsent(row).set(row, removed));
+      throw new PlanInUse(name);
+    },
     async addDefaults() {
       for (const plan of DEFAULT_PLANS) {
-        // A failed check means that the plan is there, which is what was wanted.
-        await kv.commit(new Change().checkAbsent(accountKeys.plan(plan.name)).set(accountKeys.plan(plan.name), plan));
+        const [row, removed] = [accountKeys.plan(plan.name), accountKeys.removedPlan(plan.name)];
+        // A failed check means that the plan is there, or is not wanted.
+        await kv.commit(new Change().checkAbsent(row).checkAbsent(removed).set(row, plan));
       }
     },
   };
 }
 
+function planOf(record: PlanRecord): Plan {
+  return { ...UNLIMITED, ...record };
+}
+
+/** The plan after the edit. Throws Problem validation_failed. */
+function edited(record: PlanRecord | null, edit: PlanChange): Plan {
+  const given = Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
+  const missing = record ? [] : NEEDED.filter((path) => !(path in given));
+  refuse(missing.map((path) => ({ path, message: "is needed for a new plan" })));
+  const plan = { ...UNLIMITED, ...record, ...given } as Plan;
+  refuse(errorsOf(plan));
+  return plan;
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-function validatePlan(plan: Plan): void {
+/** As the `typing` of a send. */
+const MAX_TYPING_MS = 20_000;
+
+function errorsOf(plan: Plan): FieldError[] {
   const errors: FieldError[] = [];
   const whole = (path: keyof Plan, least: number, most: number) => {
     const value = plan[path];
@@ -60,10 +89,17 @@ function validatePlan(plan: Plan): void {
   whole("delayMinMs", 0, DAY_MS);
   whole("delayMaxMs", 0, DAY_MS);
   whole("requestsPerMinute", 1, 1_000_000_000);
+  whole("newChatsDaily", 0, 1_000_000_000);
+  whole("typingMs", 0, MAX_TYPING_MS);
   if (plan.delayMinMs > plan.delayMaxMs) errors.push({ path: "delayMinMs", message: "must not be above delayMaxMs" });
-  if (errors.length) {
-    throw new Problem("validation_failed", errors.map(({ path, message }) => `${path} ${message}`).join("; "), {
-      errors,
-    });
-  }
+  const wrong = plan.hours && hoursRefusal(plan.hours);
+  if (wrong) errors.push({ path: "hours", message: wrong });
+  return errors;
+}
+
+function refuse(errors: readonly FieldError[]): void {
+  if (errors.length === 0) return;
+  throw new Problem("validation_failed", errors.map(({ path, message }) => `${path} ${message}`).join("; "), {
+    errors: [...errors],
+  });
 }

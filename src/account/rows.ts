@@ -1,7 +1,7 @@
 /** The rows of accounts: who they are, their keys, plans, and kept answers. */
 import { key, prefix } from "../store/kv.ts";
 import type { Account, Scope } from "./account.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan, UNLIMITED } from "./plan.ts";
 
 /** An account as it is stored: the key is found by its hash and readable only through the seal (promise 6). */
 export interface AccountRecord extends Account {
@@ -32,6 +32,9 @@ export interface KeptAnswer {
   keptAt: number;
 }
 
+/** A plan as it is stored: what an older gateway did not know is not limited. */
+export type PlanRecord = Omit<Plan, keyof typeof UNLIMITED> & Partial<Plan>;
+
 export const accountKeys = {
   /** An account with its sealed key. */
   account: (accountId: string) => key<AccountRecord>("account", accountId),
@@ -48,8 +51,10 @@ export const accountKeys = {
   /** How many the account has made: creations check it, so that two at once do not pass the most there may be. */
   keysMade: (accountId: string) => key<number>("account_keys_made", accountId),
   /** The plan catalogue. */
-  plan: (name: string) => key<Plan>("plan", name),
-  plans: () => prefix<Plan>("plan"),
+  plan: (name: string) => key<PlanRecord>("plan", name),
+  plans: () => prefix<PlanRecord>("plan"),
+  /** A plan that the operator removed: a default one is not added again. */
+  removedPlan: (name: string) => key<true>("removed_plan", name),
   /** What was answered under a client's Idempotency-Key, of which the row's key has the hash. */
   answer: (accountId: string, keyHash: string) => key<KeptAnswer>("answer", accountId, keyHash),
   answers: () => prefix<KeptAnswer>("answer"),

@@ -59,6 +59,7 @@ export function addAccountCommand(root: Command): void {
     });
 
   change("set-plan <id> <plan>", "put it on another plan", ([, plan]) => ({ plan }));
+  change("rename <id> <name>", "call it something else", ([, name]) => ({ name }));
   change("deactivate <id>", "its key stops working", () => ({ active: false }));
   change("activate <id>", "its key works again", () => ({ active: true }));
   change("expire <id>", "end its subscription, now or at a date", (_, { at, now }) => ({ expiresAt: expiry(at, now) }))

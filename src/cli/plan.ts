@@ -1,5 +1,6 @@
 /** `paloma plan`: the plan catalogue. */
 import type { Command } from "commander";
+import { type Hours, parseHours, printHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
 import { withData } from "./data.ts";
 import { Exit, printResult, table } from "./output.ts";
@@ -17,17 +18,22 @@ export function addPlanCommand(root: Command): void {
       })
     );
 
-  withSettings(plan.command("set <name>").description("make or change a plan"))
-    .requiredOption("--sessions <n>", "sessions an account may have", (text) => wholeNumber("--sessions", text))
-    .option("--daily <n>", "messages in a UTC day, or none; left out it stays")
-    .option("--monthly <n>", "messages in a UTC month, or none; left out it stays")
-    .requiredOption(
+  withSettings(plan.command("set <name>").description("make or change a plan; what is left out stays"))
+    .option("--sessions <n>", "sessions an account may have", (text) => wholeNumber("--sessions", text))
+    .option("--daily <n>", "messages in a UTC day, or none")
+    .option("--monthly <n>", "messages in a UTC month, or none")
+    .option(
       "--delay-min <duration>",
       "shortest pause between two messages of a line, like 5s or 500ms",
       (text) => duration("--delay-min", text),
     )
-    .requiredOption("--delay-max <duration>", "longest pause", (text) => duration("--delay-max", text))
-    .option("--requests-per-minute <n>", "rate limit of a key, or none; left out it stays")
+    .option("--delay-max <duration>", "longest pause", (text) => duration("--delay-max", text))
+    .option("--requests-per-minute <n>", "rate limit of a key, or none")
+    .option("--hours <hours>", 'when messages may leave, like "mon-fri 09:00-18:00 Europe/Madrid", or none')
+    .option("--new-chats-daily <n>", "new chats that a line may start in a day, or none")
+    .option("--warm-up", "fewer new chats in the first four weeks of a line")
+    .option("--no-warm-up", "as many at once")
+    .option("--typing <duration>", 'show "typing" before each message', (text) => duration("--typing", text))
     .option("--json", "print JSON")
     .action((name: string, options) =>
       withData(options, async ({ plans }) => {
@@ -40,15 +46,28 @@ export function addPlanCommand(root: Command): void {
           delayMinMs: options.delayMin,
           delayMaxMs: options.delayMax,
           requestsPerMinute: limit("--requests-per-minute", options.requestsPerMinute),
+          hours: hours(options.hours),
+          newChatsDaily: limit("--new-chats-daily", options.newChatsDaily),
+          warmUp: options.warmUp,
+          typingMs: options.typing,
         });
         printResult(options, value, () => describe([value]));
+      })
+    );
+
+  withSettings(plan.command("delete <name>").description("remove a plan that no account is on"))
+    .option("--json", "print JSON")
+    .action((name: string, options) =>
+      withData(options, async ({ plans }) => {
+        await plans.remove(name);
+        printResult(options, { name, deleted: true }, () => `Plan ${name} is gone.`);
       })
     );
 }
 
 function describe(plans: readonly Plan[]): string {
   return table([
-    ["NAME", "SESSIONS", "DAILY", "MONTHLY", "PAUSE", "REQUESTS/MIN"],
+    ["NAME", "SESSIONS", "DAILY", "MONTHLY", "PAUSE", "REQUESTS/MIN", "HOURS", "NEW CHATS", "TYPING"],
     ...plans.map((p) => [
       p.name,
       String(p.sessions),
@@ -56,6 +75,9 @@ function describe(plans: readonly Plan[]): string {
       String(p.monthly ?? "none"),
       `${p.delayMinMs / 1000}-${p.delayMaxMs / 1000} s`,
       String(p.requestsPerMinute ?? "none"),
+      p.hours ? printHours(p.hours) : "any",
+      `${p.newChatsDaily ?? "any"}${p.warmUp ? ", warm-up" : ""}`,
+      p.typingMs === 0 ? "no" : `${p.typingMs / 1000} s`,
     ]),
   ]);
 }
@@ -68,6 +90,13 @@ function wholeNumber(flag: string, text: string): number {
 /** `none` lifts a limit. Read here and not by the parser, which takes null for "not given". */
 function limit(flag: string, text: string | undefined): number | null | undefined {
   return text === undefined ? undefined : text === "none" ? null : wholeNumber(flag, text);
+}
+
+function hours(text: string | undefined): Hours | null | undefined {
+  if (text === undefined || text === "none") return text && null;
+  const read = parseHours(text);
+  if (!read) throw new Exit(2, `--hours: "${text}" is not like "mon-fri 09:00-18:00 Europe/Madrid"`);
+  return read;
 }
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };

@@ -5,8 +5,8 @@ import { countsOf } from "../message/bulk.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
-import { delaysOf, nextDeparture } from "./pacing.ts";
 import { lineKeys } from "./rows.ts";
+import { Estimate, Holds } from "./waiting.ts";
 
 /** Rows before a bulk that are counted: further ahead an estimate helps nobody. */
 const COUNTED_AHEAD = 10_000;
@@ -16,43 +16,45 @@ interface BulkProgress {
   queued: number;
   sent: number;
   failed: number;
-  /** Unix ms; null when nothing waits, or the line is not connected or its queue paused. */
+  /** Unix ms; null when nothing waits, the line is not connected or its queue paused, or the plan starts no new chats. */
   etaAt: number | null;
 }
 
 /** Throws Problem not_found, also for another account's bulk. */
 export type BulkView = (accountId: string, bulkId: string) => Promise<BulkProgress>;
 
-export function makeBulkView(
-  { kv, clock, accounts }: { kv: Kv; clock: Clock; accounts: Pick<Accounts, "caller"> },
-): BulkView {
-  /** The mean pause for each message that leaves before the last of the bulk, and for those of the bulk. */
+export function makeBulkView(deps: { kv: Kv; clock: Clock; accounts: Pick<Accounts, "caller"> }): BulkView {
+  const { kv } = deps;
+
   async function eta(bulkId: string, { accountId, sessionId }: Bulk, queued: number): Promise<number | null> {
-    const [line, paused, pacing] = await Promise.all([
-      kv.get(lineKeys.line(sessionId)),
-      kv.get(lineKeys.queuePaused(sessionId)),
-      kv.get(lineKeys.pacing(sessionId)),
-    ]);
-    const plan = (await accounts.caller(accountId))?.plan;
-    if (queued === 0 || line.value?.status !== "connected" || paused.value || !plan) return null;
-    const delays = delaysOf(plan);
-    const now = clock.now();
+    const line = (await kv.get(lineKeys.line(sessionId))).value;
+    const holds = await Holds.of(deps, { accountId, id: sessionId });
+    if (queued === 0 || line?.status !== "connected" || !holds || holds.paused) return null;
+    const ahead: { chat: string; notBefore: number; isOfBulk: boolean }[] = [];
     let left = queued;
-    let ahead = 0;
-    let dueAt = 0;
     const families = [messageKeys.queueOfLine(sessionId), messageKeys.scheduleOfLine(sessionId)];
     for (const prefix of families) {
       if (left === 0) break;
       for await (const { key, value } of kv.list({ prefix }, { limit: COUNTED_AHEAD })) {
-        if (value.bulkId !== bulkId) ahead++;
-        else left--;
-        if (key[0] === "schedule") dueAt = key[2] as number;
-        if (left === 0) break;
+        const isOfBulk = value.bulkId === bulkId;
+        ahead.push({ chat: value.chat, notBefore: key[0] === "schedule" ? key[2] as number : 0, isOfBulk });
+        if (isOfBulk && --left === 0) break;
       }
     }
-    const pause = (delays.minMs + delays.maxMs) / 2;
-    const first = Math.max(now, nextDeparture(pacing.value, now, delays), dueAt);
-    return Math.round(first + (ahead + queued - 1) * pause);
+    const fresh = await holds.newAmong(ahead.map(({ chat }) => chat));
+    const estimate = new Estimate(holds);
+    let last: number | null = holds.now;
+    const next = (startsChat: boolean, notBefore: number) => {
+      const at = estimate.next({ startsChat, notBefore });
+      last = at === null || last === null ? null : Math.max(last, at);
+    };
+    for (const { chat, notBefore, isOfBulk } of ahead) {
+      if (isOfBulk) next(fresh.delete(chat), notBefore);
+      else estimate.next({ startsChat: fresh.delete(chat), notBefore });
+    }
+    // What lies further ahead than was counted.
+    for (; left > 0; left--) next(false, 0);
+    return last;
   }
 
   return async (accountId, bulkId) => {

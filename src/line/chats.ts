@@ -63,11 +63,13 @@ export class Chats {
     this.#heardAt.delete(chat);
     return false;
   }
+}
 
-  /** Whether the line and the chat have never written to each other. A group is never new. */
-  async isNew(chat: string): Promise<boolean> {
-    return !chat.endsWith("@g.us") && (await this.#kv.get(lineKeys.knownChat(this.#lineId, chat))).value === null;
-  }
+/** Which of the chats are new: neither the line nor the other side has written. A group never is, nor an audience. */
+export async function newAmong(kv: Kv, lineId: string, chats: readonly string[]): Promise<Set<string>> {
+  const people = [...new Set(chats)].filter((chat) => !/@(g\.us|broadcast)$/.test(chat));
+  const slots = await kv.getMany(people.map((chat) => lineKeys.knownChat(lineId, chat)));
+  return new Set(people.filter((_, i) => slots[i]!.value === null));
 }
 
 /** The lane of a chat, for whoever moves one message and has no chats in memory. */

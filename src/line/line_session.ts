@@ -75,7 +75,11 @@ export class LineSession implements Service {
     this.#changed = changed;
     this.#receiver = new Receiver(deps, line);
     this.#row = new LineRow(deps, { lineId: line.id, signal: this.#stopping.signal, changed });
-    this.runner = new Runner(deps, { lineId: line.id, suspect: (connection) => this.#suspect(connection) });
+    this.runner = new Runner(deps, {
+      lineId: line.id,
+      accountId: line.accountId,
+      suspect: (connection) => this.#suspect(connection),
+    });
   }
 
   /** Writes what becomes of the line's messages, as its owner. */

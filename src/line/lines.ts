@@ -8,7 +8,9 @@ import type { Seal } from "../store/seal.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { LineQueue } from "../message/queue.ts";
 import { type Runtime, sleep } from "../runtime.ts";
+import type { NewChats } from "./new_chats.ts";
 import { lineKeys } from "./rows.ts";
+import { Holds, type WaitsFor } from "./waiting.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import {
@@ -78,7 +80,10 @@ interface LineHealth {
   /** Unix ms; null while it is not logged in. */
   connectedSince: number | null;
   restriction: Restriction | null;
-  queue: { waiting: number; oldestSeconds: number };
+  /** New chats that the plan lets the line start today; null: as many as it likes. */
+  newChats: NewChats | null;
+  /** `waitsFor`: what holds all of it beside its turn. */
+  queue: { waiting: number; oldestSeconds: number; waitsFor: WaitsFor | null };
 }
 
 interface NewLineOptions {
@@ -349,15 +354,18 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
 
     async health(accountId, lineId) {
       const { value: { restriction } } = await row(accountId, lineId);
+      const holds = await Holds.of({ kv, accounts, clock: runtime.clock }, { accountId, id: lineId });
       const queue = new LineQueue(kv, lineId);
       const [waiting, since] = [await queue.size(), await queue.oldestSince()];
       return {
         connection: await supervisor.present(lineId)?.health() ?? null,
         connectedSince: supervisor.connectedSince(lineId),
         restriction: restriction ?? null,
+        newChats: holds?.newChats ?? null,
         queue: {
           waiting,
           oldestSeconds: since === null ? 0 : Math.max(0, Math.floor((runtime.clock.now() - since) / 1000)),
+          waitsFor: holds?.ofAll() ?? null,
         },
       };
     },

@@ -34,6 +34,10 @@ export interface Pacing {
   departing?: string;
   /** How many departures there were, failed ones too. */
   departures?: number;
+  /** When the line's first message departed, Unix ms. */
+  firstDepartureAt?: number;
+  /** How many new chats were started on the last day on which any was, `YYYY-MM-DD` (`new_chats.ts`). */
+  newChats?: { day: string; started: number };
   /** Present while the file of the next message is prepared: how often that was begun and did not come to its end. */
   preparing?: { messageId: string; begun: number };
 }

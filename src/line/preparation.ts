@@ -8,7 +8,7 @@
 import PQueue from "p-queue";
 import { within } from "../base/within.ts";
 import type { MediaStore } from "../media/store.ts";
-import { attachmentOf, bodyOf, remoteFile, storedFile } from "../message/content.ts";
+import { attachmentOf, bodyOf, type OutgoingContent, remoteFile, storedFile } from "../message/content.ts";
 import type { FetchPreview } from "../message/link_preview.ts";
 import type { FetchAttachment } from "../message/fetch_attachment.ts";
 import type { Message, MessageError } from "../message/message.ts";
@@ -25,6 +25,8 @@ const PREPARE_DEADLINE_MS = 120_000;
 const SLOWEST_UPLOAD_BYTES_PER_MS = 50;
 /** A file in whose company the process died this often is given up, or its line would never move again. */
 const MAX_CRASHES = 10;
+/** What nobody types. */
+const NEVER_TYPED: readonly OutgoingContent["kind"][] = ["reaction", "status"];
 /** After trouble with the store. */
 const TROUBLE_PAUSE_MS = 1_000;
 
@@ -79,10 +81,14 @@ export class Preparation {
   /**
    * How long nothing is to be done about the message, which was given to `of`: until "typing" is to be shown, which begins
    * here, or until that was shown long enough. It is shown at the end of the pause, and stretches one that is shorter.
+   * `typingMs`: how long it is shown for a message that does not say so.
    */
-  untilTyped({ manner }: Message, { now, pauseMs }: { now: number; pauseMs: number }): number {
+  untilTyped(
+    { manner, content }: Message,
+    { now, pauseMs, ...plan }: { now: number; pauseMs: number; typingMs: number },
+  ): number {
     const work = this.#work!;
-    const typingMs = manner?.typingMs ?? 0;
+    const typingMs = manner?.typingMs ?? (NEVER_TYPED.includes(content.kind) ? 0 : plan.typingMs);
     if (typingMs === 0 || work.ready?.kind !== "ready") return pauseMs;
     if (work.typingSince === null) {
       if (pauseMs > typingMs) return pauseMs - typingMs;

@@ -5,6 +5,8 @@
  * Nothing is kept in memory that a restart would miss: a message that was on its way when the process died stands as
  * `processing` and goes again under the same network id. Wake-ups may be lost or doubled: each only makes it look.
  */
+import { openHours } from "../account/hours.ts";
+import type { Plan } from "../account/plan.ts";
 import { EXPIRED } from "../message/expiry.ts";
 import { chatOf, hasEnded, type Message, type MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue.ts";
@@ -17,21 +19,23 @@ import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change } from "../store/kv.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
-import { Chats, chatsOf, keepKnown, writtenAt } from "./chats.ts";
+import { Chats, chatsOf, keepKnown, newAmong, writtenAt } from "./chats.ts";
+import { type NewChats, newChatsOf, oneMoreChat } from "./new_chats.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection, Incoming, SendOutcome } from "../whatsapp/connection.ts";
-import { afterDeparture, atStart, type Delays, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
+import { afterDeparture, atStart, delaysOf, nextDeparture, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, Preparation, type PreparationDeps, type Ready } from "./preparation.ts";
 
 export interface RunnerDeps extends PreparationDeps {
   bell: Bell;
   recorder: Recorder;
-  /** The pauses of the account's plan, as they are now. */
-  delays(accountId: string): Promise<Delays>;
+  /** The account's plan, as it is now. */
+  plan(accountId: string): Promise<Plan>;
 }
 
 interface RunnerLine {
   lineId: string;
+  accountId: string;
   /** Called when the connection left a message without an answer: it may be dead without knowing it. */
   suspect(connection: Connection): void;
 }
@@ -186,10 +190,12 @@ export class Runner implements Service {
     const now = runtime.clock.now();
     await this.#sortIn(now);
     const pacing = await this.#pacing();
-    const message = await this.#next(flow, { pacing, now });
+    const plan = await this.#deps.plan(this.#line.accountId);
+    const newChats = newChatsOf(plan, pacing, now);
+    const message = await this.#next(flow, { pacing, now, newChats });
     if (!message) {
       this.#preparation.drop();
-      return Infinity;
+      return newChats && newChats.used >= newChats.limit ? newChats.resetsAt - now : Infinity;
     }
     if (isProved(message)) {
       await recorder.proved(message.id);
@@ -200,13 +206,18 @@ export class Runner implements Service {
       return 0;
     }
     if (flow.kind === "waiting" || await this.#isPaused()) return Infinity;
+    const opensAt = plan.hours === null ? now : openHours(plan.hours, now).opensAt;
+    if (opensAt > now) {
+      this.#preparation.drop();
+      return Math.min(opensAt, message.expiresAt) - now;
+    }
     // After passing trouble the network is left alone for a while.
     const pause = this.#retryAt - now;
     // A longer one than there is: the clock was set back.
     if (pause > 0 && pause <= LONGEST_PAUSE_MS) return pause;
     const ready = this.#preparation.of(message, flow.connection);
-    const delays = await this.#deps.delays(message.accountId);
-    const wait = this.#preparation.untilTyped(message, { now, pauseMs: nextDeparture(pacing, now, delays) - now });
+    const pauseMs = nextDeparture(pacing, now, delaysOf(plan)) - now;
+    const wait = this.#preparation.untilTyped(message, { now, pauseMs, typingMs: plan.typingMs });
     // When it expires meanwhile, the next one still has what is left of the pause to get ready.
     if (wait > 0) return Math.min(wait, message.expiresAt - now);
     if (!ready) {
@@ -218,7 +229,7 @@ export class Runner implements Service {
       this.#retryAt = now + TROUBLE_PAUSE_MS;
       return 0;
     }
-    return await this.#dispatch(message, { connection: flow.connection, ready, delays, pacing });
+    return await this.#dispatch(message, { connection: flow.connection, ready, plan, pacing });
   }
 
   /** The owner holds the queue; it stays so over restarts. */
@@ -248,25 +259,34 @@ export class Runner implements Service {
     }
     for (const [chat, at] of [...this.#heard]) {
       this.#chats.heard(chat, at);
-      await this.#queue.promote(chat);
+      await this.#queue.moveChat(chat, "reply");
       this.#heard.delete(chat);
     }
     this.#dueAt = await this.#queue.release(now, laneOf) ?? Infinity;
   }
 
   /**
-   * The message whose turn it is. While the account may start no new chats, those to new ones let others pass; null when
+   * The message whose turn it is. While the line may start no new chats, those to new ones let others pass; null when
    * nothing can leave: what ends the restriction wakes the line, and what expires meanwhile is found by the sweep.
    */
-  async #next(flow: Flow, { pacing, now }: { pacing: Pacing | null; now: number }): Promise<Message | null> {
-    const allows = async (to: string) => flow.kind !== "open" || await flow.connection.allows(to);
+  async #next(
+    flow: Flow,
+    { pacing, now, newChats }: { pacing: Pacing | null; now: number; newChats: NewChats | null },
+  ): Promise<Message | null> {
+    const lets = async (to: string) => flow.kind !== "open" || await flow.connection.allows(to);
     const departing = await this.#departing(pacing);
-    if (departing && (isProved(departing) || await allows(departing.to))) return departing;
+    if (departing && (isProved(departing) || await lets(departing.to))) return departing;
+    const startsNone = newChats !== null && newChats.used >= newChats.limit;
+    const allows = async (chat: string) => await lets(chat) && !(startsNone && await this.#isNew(chat));
     const turn = (pacing?.departures ?? 0) % OLDEST_EVERY === OLDEST_EVERY - 1;
     return await this.#queue.next({
       laneOf: async (chat) => !await allows(chat) ? "held" : this.#chats.wroteLately(chat, now) ? "reply" : "cold",
       oldestBefore: turn ? now - OLDEST_AFTER_MS : null,
     });
+  }
+
+  async #isNew(chat: string): Promise<boolean> {
+    return (await newAmong(this.#deps.kv, this.#line.lineId, [chat])).size > 0;
   }
 
   /** Fails what waits, some at a time, because the link is gone. */
@@ -279,29 +299,41 @@ export class Runner implements Service {
     return ended.some(Boolean) ? 0 : TROUBLE_PAUSE_MS;
   }
 
-  async #dispatch(message: Message, { connection, ready, delays, pacing }: Departure): Promise<number> {
+  async #dispatch(message: Message, { connection, ready, plan, pacing }: Departure): Promise<number> {
     const { recorder, runtime: { clock, random } } = this.#deps;
     const handedOverAt = clock.now();
-    const departures = (pacing?.departures ?? 0) + 1;
+    const delays = delaysOf(plan);
     const departing = message.id;
-    const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), departures, departing };
+    const chat = chatOf(message.to);
+    // Another attempt of the same message starts no chat.
+    const startsChat = departing !== pacing?.departing && newChatsOf(plan, pacing, handedOverAt) !== null &&
+      await this.#isNew(chat);
+    const counts = {
+      departures: (pacing?.departures ?? 0) + 1,
+      firstDepartureAt: pacing?.firstDepartureAt ?? handedOverAt,
+      ...(startsChat
+        ? { newChats: oneMoreChat(plan, pacing, handedOverAt) }
+        : pacing?.newChats && { newChats: pacing.newChats }),
+    };
+    const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), ...counts, departing };
     const dispatched = await recorder.dispatched(message, this.#keepPacing(onItsWay));
     if (!dispatched) return 0; // cancelled or changed in this very moment
     this.#preparation.drop(); // it is used up
     const outcome = await this.#send(message, ready);
     const answeredAt = clock.now();
     this.#log(dispatched, outcome);
-    const after = { ...afterDeparture(handedOverAt, answeredAt, { delays, random }), departures };
+    const after = { ...afterDeparture(handedOverAt, answeredAt, { delays, random }), ...counts };
     const departed = this.#keepPacing(after);
     const again = this.#keepPacing({ ...after, departing });
     const used: Alongside = (change, sent) => {
-      keepKnown(change, this.#line.lineId, chatOf(sent.to));
+      keepKnown(change, this.#line.lineId, chat);
       departed(change.set(lineKeys.lineUsed(this.#line.lineId), answeredAt), sent);
     };
     const last = dispatched.attempts >= MAX_ATTEMPTS;
     switch (outcome.kind) {
       case "sent":
         await this.#record(() => recorder.sent(message.id, answeredAt, used));
+        if (startsChat) await this.#queue.moveChat(chat, "cold");
         return 0;
       case "refused": {
         const error = { code: outcome.code, message: outcome.detail };
@@ -402,7 +434,7 @@ export class Runner implements Service {
 interface Departure {
   connection: Connection;
   ready: Ready;
-  delays: Delays;
+  plan: Plan;
   pacing: Pacing | null;
 }
 

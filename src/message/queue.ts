@@ -122,14 +122,14 @@ export class LineQueue {
     return rows.length < MOVED_AT_ONCE ? null : now;
   }
 
-  /** Moves what waits for the chat, of which a message came in, to the replies. */
-  async promote(chat: string): Promise<void> {
+  /** Moves what waits for the chat to the lane: to the replies when it wrote, out of the held when it is new no longer. */
+  async moveChat(chat: string, lane: Lane): Promise<void> {
     const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
     for (let at = 0; at < rows.length; at += MOVED_AT_ONCE) {
       const some = rows.slice(at, at + MOVED_AT_ONCE);
       const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
       const change = new Change();
-      for (const { value } of slots) if (value && !hasEnded(value)) this.#toLane(change, value, "reply");
+      for (const { value } of slots) if (value && !hasEnded(value)) this.#toLane(change, value, lane);
       if (change.mutations.length > 0) await this.#kv.commit(change);
     }
   }

@@ -86,6 +86,26 @@ onStage("a plan that is edited, and another plan, are in force for the next requ
   });
   const team = (await run(stage, "plan", "list")).find(({ name }: Json) => name === "team");
   assert.deepEqual([team.sessions, team.daily, team.delayMinMs, team.delayMaxMs], [3, 500, 1_000, 2_000]);
+
+  const limits = [
+    "--hours",
+    "mon-fri 09:00-18:00 Europe/Madrid",
+    "--new-chats-daily",
+    "20",
+    "--warm-up",
+    "--typing",
+    "2s",
+  ];
+  const hours = { days: ["mon", "tue", "wed", "thu", "fri"], from: "09:00", to: "18:00", timeZone: "Europe/Madrid" };
+  const limited = { ...team, hours, newChatsDaily: 20, warmUp: true, typingMs: 2_000 };
+  assert.deepEqual(await run(stage, "plan", "set", "team", ...limits), limited);
+  const lifted = ["--hours", "none", "--new-chats-daily", "none", "--no-warm-up", "--typing", "0"];
+  assert.deepEqual(await run(stage, "plan", "set", "team", ...lifted), team);
+  assert.equal((await tryCommand(["plan", "delete", "team"], stage.env)).code, 1, "an account is on it");
+  await run(stage, "account", "set-plan", accountId, "own");
+  assert.deepEqual(await run(stage, "plan", "delete", "team"), { name: "team", deleted: true });
+  const renamed = await run(stage, "account", "rename", accountId, "Small & Sons");
+  assert.deepEqual([renamed.name, renamed.plan], ["Small & Sons", "own"]);
 });
 
 onStage(
@@ -101,6 +121,10 @@ onStage(
         [["account", "restrict", stage.accountId], 2, /--allowed-ips, --allowed-domains/],
         [["account", "restrict", stage.accountId, "--allowed-ips", "300.1.1.1"], 2, /300\.1\.1\.1/],
         [["plan", "set", "odd", "--sessions", "1", "--delay-min", "9s", "--delay-max", "1s"], 2, /longer than/],
+        [["plan", "set", "odd", "--daily", "5"], 2, /sessions is needed for a new plan/],
+        [["plan", "set", "free", "--hours", "office"], 2, /mon-fri 09:00-18:00/],
+        [["plan", "set", "free", "--hours", "mon 09:00-18:00 Nowhere"], 2, /time zone/],
+        [["plan", "delete", "odd"], 1, /There is no such plan/],
         [["plan", "set", "odd", "--sessions", "many", "--delay-min", "1s", "--delay-max", "2s"], 2, /"many"/],
       ] as const
     ) {

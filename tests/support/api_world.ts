@@ -23,6 +23,8 @@ import { makeLines } from "../../src/line/lines.ts";
 import { makeAmendments } from "../../src/line/amendments.ts";
 import { makeFindReferred } from "../../src/line/references.ts";
 import { makeQueueView } from "../../src/line/queue_view.ts";
+import { makeFindWaits } from "../../src/line/waiting.ts";
+import { aPlan } from "./send_world.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
 import { makeUnread } from "../../src/line/unread.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
@@ -129,7 +131,7 @@ export class ApiWorld implements ApiStage {
       files: media,
     });
     const lookups = makeLookups(runtime);
-    const delays = { minMs: 0, maxMs: 0 };
+    const pausesOnly = aPlan();
     const bell = testBell(runtime);
     const session = {
       kv,
@@ -141,7 +143,7 @@ export class ApiWorld implements ApiStage {
       fetchAttachment: async ({ id }: Message) => {
         await recorder.dropped(id, { code: "file_unavailable", message: "Files are not fetched here." });
       },
-      delays: () => Promise.resolve(delays),
+      plan: () => Promise.resolve(pausesOnly),
       events,
       media: { take: () => Promise.resolve(null) },
       seal,
@@ -192,6 +194,7 @@ export class ApiWorld implements ApiStage {
       bulkIds: makeBulkIds(kv),
       bulkView: makeBulkView({ kv, clock: runtime.clock, accounts: this.accounts }),
       queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
+      findWaits: makeFindWaits({ kv, clock: runtime.clock, accounts: this.accounts }),
       lookups,
       unread: makeUnread({ kv, clock: runtime.clock }),
       media,

@@ -20,10 +20,12 @@ import { Supervisor } from "../../src/line/supervisor.ts";
 import type { LineSessionDeps } from "../../src/line/line_session.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
 import type { Delays } from "../../src/line/pacing.ts";
-import type { Caller } from "../../src/account/account.ts";
+import type { Accounts, Caller } from "../../src/account/account.ts";
+import type { Plan } from "../../src/account/plan.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { type TestBell, testBell } from "./bell.ts";
+import { aPlan } from "./send_world.ts";
 import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
 
 export const ACCOUNT = "acc_1";
@@ -44,7 +46,6 @@ export class World {
   readonly runtime: TestRuntime;
   readonly network: FakeNetwork;
   readonly disk = new MemoryDisk();
-  readonly delays: Delays;
   readonly removedFiles: string[] = [];
   /** What the history index was told, in commits that were built. */
   readonly moves: { messageId: string; from: MessageStatus | null; to: MessageStatus }[] = [];
@@ -56,21 +57,18 @@ export class World {
   supervisor!: Supervisor;
   lines!: ReturnType<typeof makeLines>;
   cancel!: ReturnType<typeof makeCancel>;
-  readonly #plan: Caller["plan"];
+  /** May be changed at any time. */
+  plan: Plan;
 
   constructor({ delays = { minMs: 0, maxMs: 0 }, seed = 1, sessions = 10 }: WorldOptions = {}) {
     this.runtime = testRuntime(seed);
     this.network = new FakeNetwork(this.runtime.clock);
-    this.delays = delays;
-    this.#plan = {
-      name: "test",
-      sessions,
-      daily: null,
-      monthly: null,
-      delayMinMs: delays.minMs,
-      delayMaxMs: delays.maxMs,
-      requestsPerMinute: null,
-    };
+    this.plan = aPlan({ sessions, delayMinMs: delays.minMs, delayMaxMs: delays.maxMs });
+  }
+
+  /** Of the one account that there is. */
+  get accounts(): Pick<Accounts, "caller"> {
+    return { caller: () => Promise.resolve({ account: { id: ACCOUNT }, plan: this.plan } as Caller) };
   }
 
   get clock() {
@@ -110,7 +108,7 @@ export class World {
       network: this.network,
       media: this.media,
       lookups: { forget: () => {} },
-      delays: () => Promise.resolve(this.delays),
+      plan: () => Promise.resolve(this.plan),
     });
     this.supervisor = new Supervisor({
       kv,
@@ -119,11 +117,10 @@ export class World {
       ownership: soleOwnership(kv),
       session,
     });
-    const caller = { account: { id: ACCOUNT }, plan: this.#plan } as Caller;
     this.lines = makeLines({
       kv,
       runtime: this.runtime,
-      accounts: { caller: () => Promise.resolve(caller) },
+      accounts: this.accounts,
       supervisor: this.supervisor,
       seal: SEAL,
       safeFetch: { vet: () => Promise.resolve() },

@@ -1,7 +1,7 @@
 /** What a send passes through, on a real store in memory: account, accept, history. Lines are names only. */
 import { makeAccounts } from "../../src/account/accounts.ts";
 import { type Idempotency, makeIdempotency } from "../../src/account/idempotency.ts";
-import type { Plan } from "../../src/account/plan.ts";
+import { type Plan, UNLIMITED } from "../../src/account/plan.ts";
 import { makePlans } from "../../src/account/plans.ts";
 import type { Account, Accounts, Caller } from "../../src/account/account.ts";
 import { type Accept, makeAccept } from "../../src/message/accept.ts";
@@ -55,10 +55,9 @@ export async function withSendWorld(run: (world: SendWorld) => Promise<void>, se
 
 export function aPlan(limits: Partial<Plan> = {}): Plan {
   return {
+    ...UNLIMITED,
     name: "tested",
     sessions: 10,
-    daily: null,
-    monthly: null,
     delayMinMs: 0,
     delayMaxMs: 0,
     requestsPerMinute: null,

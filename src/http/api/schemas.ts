@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../errors.ts";
+import { HOLDS, type WaitsFor as Waits } from "../../line/waiting.ts";
 import type { IdPrefix } from "../../runtime.ts";
 import type { MemberResult as PortResult } from "../../whatsapp/groups.ts";
 
@@ -117,4 +118,18 @@ export function isoTime(at: number): string {
 
 export function isoTimeOrNull(at: number | null): string | null {
   return at === null ? null : isoTime(at);
+}
+
+/** What a message, or a whole queue, waits for beside its turn. */
+export const WaitsFor = z.object({
+  kind: z.enum(HOLDS).openapi({
+    description:
+      "`schedule`: its `sendAt`; `paused`: the queue is; `hours`: the plan's begin; `new_chats`: the plan lets " +
+      "the session start no more today",
+  }),
+  until: Timestamp.nullable().openapi({ description: "null: until somebody lets it go on" }),
+}).openapi("WaitsFor", { description: "What it waits for beside its turn; null or absent: nothing" });
+
+export function waitsForOf({ kind, until }: Waits): z.infer<typeof WaitsFor> {
+  return { kind, until: isoTimeOrNull(until) };
 }

@@ -10,6 +10,7 @@ import type { FindReferred } from "../../line/references.ts";
 import type { BulkView } from "../../line/bulk_view.ts";
 import type { Lookups } from "../../line/lookups.ts";
 import type { QueueView } from "../../line/queue_view.ts";
+import type { FindWaits } from "../../line/waiting.ts";
 import type { Unread } from "../../line/unread.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { MediaStore } from "../../media/store.ts";
@@ -41,6 +42,7 @@ export interface Services {
   bulkIds: BulkIds;
   bulkView: BulkView;
   queueView: QueueView;
+  findWaits: FindWaits;
   lookups: Lookups;
   unread: Unread;
   quotaView: QuotaView;

@@ -1,6 +1,7 @@
 /** The caller's own account, to read. Its key is managed in the panel, by people (spec, "Authentication" 1, 4 and 6). */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
+import { WEEKDAYS } from "../../account/hours.ts";
 import type { QuotaState } from "../../message/history/counts.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
@@ -19,6 +20,15 @@ const AccountRecord = z.object({
     delayMinMs: z.int().openapi({ description: "Shortest pause between two messages of a session, milliseconds" }),
     delayMaxMs: z.int().openapi({ description: "Longest pause between two messages of a session, milliseconds" }),
     requestsPerMinute: limit("Requests a minute"),
+    hours: z.object({
+      days: z.array(z.enum(WEEKDAYS)),
+      from: z.string().openapi({ example: "09:00" }),
+      to: z.string().openapi({ description: "Not included", example: "18:00" }),
+      timeZone: z.string().openapi({ example: "Europe/Madrid" }),
+    }).nullable().openapi({ description: "Nothing leaves outside of them; null: at any time", example: null }),
+    newChatsDaily: limit("New chats that a session may start a day"),
+    warmUp: z.boolean().openapi({ description: "Whether a session may start fewer in its first four weeks" }),
+    typingMs: z.int().openapi({ description: 'How long "typing" is shown before a message that does not say so' }),
   }),
   used: z.object({
     daily: z.int().openapi({ description: "Messages accepted this UTC day" }),
@@ -53,12 +63,12 @@ export function addAccount(api: Api, { quotaView }: Pick<Services, "quotaView">)
 }
 
 function recordOf({ account, plan }: Caller, { used, remaining }: QuotaState): z.infer<typeof AccountRecord> {
+  const { name: planName, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute, ...limits } = plan;
   const { id, name, allowedIps, allowedDomains, expiresAt, createdAt } = account;
-  const { sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute } = plan;
   return {
     id,
     name,
-    plan: { name: plan.name, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute },
+    plan: { name: planName, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute, ...limits },
     used,
     remaining,
     allowedIps,

@@ -3,9 +3,21 @@ import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import { Text } from "../../message/kinds/text.ts";
+import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Recipient, Timestamp } from "../api/schemas.ts";
+import {
+  idOf,
+  idParams,
+  isoTime,
+  isoTimeOrNull,
+  pageQuery,
+  Pagination,
+  Recipient,
+  Timestamp,
+  WaitsFor,
+  waitsForOf,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { priority, sendAt, sendTimeOf } from "./sends/fields.ts";
 
@@ -33,6 +45,7 @@ const HistoryItem = z.object({
   sentAt: Timestamp.nullable(),
   deliveredAt: Timestamp.nullable(),
   readAt: Timestamp.nullable(),
+  waitsFor: WaitsFor.optional(),
 }).openapi("HistoryItem");
 
 const LIFE = ["queued", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"] as const;
@@ -164,9 +177,17 @@ const cancelMessage = route({
 
 export const messageRoutes = [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessage];
 
-type Needed = Pick<Services, "history" | "cancel" | "amendments" | "reschedule" | "runtime" | "budgets">;
+type Needed = Pick<
+  Services,
+  "history" | "cancel" | "amendments" | "reschedule" | "findWaits" | "runtime" | "budgets"
+>;
 
-export function addMessages(api: Api, { history, cancel, amendments, reschedule, runtime, budgets }: Needed): void {
+export function addMessages(
+  api: Api,
+  { history, cancel, amendments, reschedule, findWaits, runtime, budgets }: Needed,
+): void {
+  const recordOf = async (message: Message) => recordWith(message, (await findWaits([message])).get(message.id));
+
   api.on(getStatus, async ({ caller, params }) => {
     const { id, status, sentAt, error } = await history.get(caller.account.id, params.id);
     return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt), error });
@@ -178,25 +199,29 @@ export function addMessages(api: Api, { history, cancel, amendments, reschedule,
     const asked = { page, limit, status, from, to, sessionId, recipient, type, bulkId };
     const party = caller.account.id;
     const { messages, total } = await budgets.reads.run({ party }, () => history.page(party, asked));
-    return ok({ data: messages.map(itemOf), pagination: { page, limit, total } });
+    const waits = await findWaits(messages);
+    return ok({
+      data: messages.map((message) => itemOf(message, waits.get(message.id))),
+      pagination: { page, limit, total },
+    });
   });
 
   api.on(getMessage, async ({ caller, params }) => {
-    return ok({ data: recordOf(await history.get(caller.account.id, params.id)) });
+    return ok({ data: await recordOf(await history.get(caller.account.id, params.id)) });
   });
 
   api.on(editMessage, async ({ caller, params, body }) => {
     const { id: accountId } = caller.account;
     if (typeof body.text === "string") {
-      return ok({ data: recordOf(await amendments.edit(accountId, params.id, body.text)) });
+      return ok({ data: await recordOf(await amendments.edit(accountId, params.id, body.text)) });
     }
     const sendAt = sendTimeOf(body.sendAt, runtime.clock.now()) ?? undefined;
     const priority = body.priority ?? undefined;
-    return ok({ data: recordOf(await reschedule(accountId, params.id, { sendAt, priority })) });
+    return ok({ data: await recordOf(await reschedule(accountId, params.id, { sendAt, priority })) });
   });
 
   api.on(revokeMessage, async ({ caller, params }) => {
-    return ok({ data: recordOf(await amendments.revoke(caller.account.id, params.id)) });
+    return ok({ data: await recordOf(await amendments.revoke(caller.account.id, params.id)) });
   });
 
   api.on(cancelMessage, async ({ caller, params: { id } }) => {
@@ -209,7 +234,7 @@ export function addMessages(api: Api, { history, cancel, amendments, reschedule,
 }
 
 /** The message with what became of it. */
-function recordOf(message: Message): z.infer<typeof MessageRecord> {
+function recordWith(message: Message, waitsFor?: Waits): z.infer<typeof MessageRecord> {
   const { createdAt, dispatchedAt, sentAt, failedAt, deliveredAt, readAt, editedAt, revokedAt } = message;
   const times = {
     queued: createdAt,
@@ -223,11 +248,11 @@ function recordOf(message: Message): z.infer<typeof MessageRecord> {
   };
   const life = LIFE.flatMap((status) => times[status] == null ? [] : [{ status, at: times[status] }])
     .sort((a, b) => a.at - b.at).map(({ status, at }) => ({ status, at: isoTime(at) }));
-  return { ...itemOf(message), life };
+  return { ...itemOf(message, waitsFor), life };
 }
 
 /** A message as the history shows it. */
-function itemOf(message: Message): z.infer<typeof HistoryItem> {
+function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem> {
   const { id, jobId, sessionId, to, content, status, error } = message;
   return {
     messageId: id,
@@ -242,5 +267,6 @@ function itemOf(message: Message): z.infer<typeof HistoryItem> {
     sentAt: isoTimeOrNull(message.sentAt),
     deliveredAt: isoTimeOrNull(message.deliveredAt),
     readAt: isoTimeOrNull(message.readAt),
+    ...(waitsFor ? { waitsFor: waitsForOf(waitsFor) } : {}),
   };
 }

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import { idOf, idParams, isoTimeOrNull, queryInt, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const QueuedMessage = z.object({
@@ -12,12 +12,9 @@ const QueuedMessage = z.object({
   position: z.int().openapi({ description: "From 1: the one that leaves next, or is on its way" }),
   priority: z.enum(PRIORITIES),
   estimatedDeparture: Timestamp.nullable().openapi({
-    description: "null while the session is not connected, or its queue paused",
+    description: "null while the session is not connected, or its queue paused, and where its plan starts no new chats",
   }),
-  waitsFor: z.object({
-    kind: z.enum(["schedule", "paused"]),
-    until: Timestamp.nullable().openapi({ description: "null: until somebody lets it go on" }),
-  }).nullable().openapi({ description: "What it waits for beside its turn; null: nothing", example: null }),
+  waitsFor: WaitsFor.nullable(),
 }).openapi("QueuedMessage");
 
 const base = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
@@ -29,7 +26,7 @@ const getQueue = route({
   operationId: "getQueue",
   summary: "Look at what waits to be sent",
   description:
-    "In the order of departure, then what is scheduled; the time is an estimate from the pauses of the plan.",
+    "In the order of departure, then what is scheduled; the time is an estimate from the pauses, hours and new chats of the plan.",
   query: z.object({
     limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
   }),
@@ -51,7 +48,7 @@ export function addQueue(api: Api, { queueView, budgets }: Pick<Services, "queue
         position: place,
         priority: message.priority,
         estimatedDeparture: isoTimeOrNull(estimatedDepartureAt),
-        waitsFor: waitsFor && { kind: waitsFor.kind, until: isoTimeOrNull(waitsFor.until) },
+        waitsFor: waitsFor && waitsForOf(waitsFor),
       })),
     });
   });

@@ -1,7 +1,7 @@
 /** Signs of life of a line: whether it is heard, and hears. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { idParams, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { idParams, isoTime, isoTimeOrNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Restriction } from "./sessions.ts";
 
@@ -16,7 +16,15 @@ const Health = z.object({
     description: "How many chats the account may start; null where the network sets no limit or does not tell",
     example: null,
   }),
-  queue: z.object({ waiting: z.int(), oldestSeconds: z.int() }),
+  planNewChats: z.object({ used: z.int(), limit: z.int(), resetsAt: Timestamp }).nullable().openapi({
+    description: "How many chats the plan lets the session start today; null: no limit",
+    example: null,
+  }),
+  queue: z.object({
+    waiting: z.int(),
+    oldestSeconds: z.int(),
+    waitsFor: WaitsFor.nullable(),
+  }),
   undecryptable: z.int().openapi({ description: "Messages of this connection that could not be read at first" }),
   webVersion: z.string().nullable().openapi({
     description: "The version of WhatsApp Web that is announced",
@@ -41,7 +49,8 @@ export const sessionHealthRoutes = [getSessionHealth];
 
 export function addSessionHealth(api: Api, { lines }: Pick<Services, "lines">): void {
   api.on(getSessionHealth, async ({ caller, params }) => {
-    const { connection, connectedSince, restriction, queue } = await lines.health(caller.account.id, params.id);
+    const health = await lines.health(caller.account.id, params.id);
+    const { connection, connectedSince, restriction, newChats: ofPlan, queue } = health;
     const { newChats } = connection ?? {};
     return ok({
       data: {
@@ -52,7 +61,8 @@ export function addSessionHealth(api: Api, { lines }: Pick<Services, "lines">): 
         pingMs: connection?.pingMs ?? null,
         restriction: restriction && { kind: restriction.kind, until: isoTimeOrNull(restriction.until) },
         newChats: newChats ? { ...newChats, resetsAt: isoTimeOrNull(newChats.resetsAt) } : null,
-        queue,
+        planNewChats: ofPlan && { ...ofPlan, resetsAt: isoTime(ofPlan.resetsAt) },
+        queue: { ...queue, waitsFor: queue.waitsFor && waitsForOf(queue.waitsFor) },
         undecryptable: connection?.undecryptable ?? 0,
         webVersion: connection?.webVersion ?? null,
       },

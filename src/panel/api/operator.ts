@@ -2,7 +2,8 @@
 import { statfsSync } from "node:fs";
 import { z } from "zod";
 import type { Account, Accounts } from "../../account/account.ts";
-import type { Plans } from "../../account/plan.ts";
+import { parseHours, printHours } from "../../account/hours.ts";
+import type { Plan, Plans } from "../../account/plan.ts";
 import { invalid, notFound } from "../../errors.ts";
 import type { Lines } from "../../line/lines.ts";
 import type { QueuedCount, QuotaView } from "../../message/history/counts.ts";
@@ -99,22 +100,30 @@ export function addOperatorPages(deps: OperatorDeps): void {
   guard.operator({ method: "GET", path: "/operator/plans" }, async () => {
     const used = new Map<string, number>();
     for (const { plan } of await accounts.list()) used.set(plan, (used.get(plan) ?? 0) + 1);
-    return { data: (await plans.list()).map((plan) => ({ ...plan, accounts: used.get(plan.name) ?? 0 })) };
+    return { data: (await plans.list()).map((plan) => ({ ...planView(plan), accounts: used.get(plan.name) ?? 0 })) };
   });
 
   const limit = z.number().nullable();
-  const Plan = z.strictObject({
+  const PlanChange = z.strictObject({
     sessions: z.number(),
     daily: limit,
     monthly: limit,
     delayMinMs: z.number(),
     delayMaxMs: z.number(),
     requestsPerMinute: limit,
+    /** As `plan set --hours` takes them; null: at any time. */
+    hours: z.string().max(200).nullable().optional(),
+    newChatsDaily: limit.optional(),
+    warmUp: z.boolean().optional(),
+    typingMs: z.number().optional(),
   });
-  guard.operator({ method: "PUT", path: "/operator/plans/:name", body: Plan }, async ({ param, body, did }) => {
-    const plan = await plans.set({ ...body, name: param("name") });
+  guard.operator({ method: "PUT", path: "/operator/plans/:name", body: PlanChange }, async ({ param, body, did }) => {
+    const { hours: text, ...rest } = body;
+    const hours = text == null ? text : parseHours(text);
+    if (text && !hours) throw invalid("hours", 'must be like "mon-fri 09:00-18:00 Europe/Madrid"');
+    const plan = await plans.set({ ...rest, hours, name: param("name") });
     await did(`plan_set: ${plan.name}`, null);
-    return { data: plan };
+    return { data: planView(plan) };
   });
 
   guard.operator({ method: "GET", path: "/operator/lines" }, async () => {
@@ -172,6 +181,11 @@ export function addOperatorPages(deps: OperatorDeps): void {
     await did("operator_removed", null);
     return { data: {} };
   });
+}
+
+/** With its hours as a line of text, which is what the form edits. */
+function planView(plan: Plan) {
+  return { ...plan, hours: plan.hours && printHours(plan.hours) };
 }
 
 /** Of the store's own files, and of media beside it. */

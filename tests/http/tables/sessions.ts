@@ -120,7 +120,7 @@ export const sessionCases: readonly Case[] = [
     status: 200,
     contains: [
       '"connectedSince":"',
-      '"queue":{"waiting":0,"oldestSeconds":0}',
+      '"queue":{"waiting":0,"oldestSeconds":0,"waitsFor":null}',
       '"restriction":null',
       '"newChats":null',
     ],

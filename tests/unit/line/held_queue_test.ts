@@ -7,16 +7,12 @@ import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
 import { makeReschedule } from "../../../src/message/reschedule.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { utcDay } from "../../../src/account/quota.ts";
-import type { Accounts } from "../../../src/account/account.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 
 const PAUSE_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const PACED = { delays: { minMs: PAUSE_MS, maxMs: PAUSE_MS } };
-const ACCOUNTS = {
-  caller: () => Promise.resolve({ plan: { delayMinMs: PAUSE_MS, delayMaxMs: PAUSE_MS } }),
-} as unknown as Pick<Accounts, "caller">;
 
 function mover(world: World) {
   const { kv, clock } = world;
@@ -92,7 +88,7 @@ Deno.test("a paused queue lets nothing leave, also after a restart, and says so;
   await world.boot();
   await world.clock.advance(HOUR_MS);
   assert.equal(world.network.departures.length, 0);
-  const view = makeQueueView({ kv: world.kv, clock: world.clock, accounts: ACCOUNTS });
+  const view = makeQueueView({ kv: world.kv, clock: world.clock, accounts: world.accounts });
   const [waiting] = await view(ACCOUNT, "ses_1", { limit: 10 });
   assert.deepEqual(waiting!.waitsFor, { kind: "paused", until: null });
   assert.equal(waiting!.estimatedDepartureAt, null);
@@ -114,7 +110,7 @@ Deno.test("the view shows what is scheduled last, with its time; a bulk says whe
   const [{ historyNumber: firstHistoryNumber }, sessionId] = [members[0]!, "ses_1"];
   const bulk = { accountId: ACCOUNT, sessionId, total: 2, firstHistoryNumber, createdAt: world.clock.now() };
   await world.kv.commit(new Change().set(messageKeys.bulk("blk_1"), bulk));
-  const view = await makeQueueView({ kv: world.kv, clock: world.clock, accounts: ACCOUNTS })(ACCOUNT, "ses_1", {
+  const view = await makeQueueView({ kv: world.kv, clock: world.clock, accounts: world.accounts })(ACCOUNT, "ses_1", {
     limit: 10,
   });
   assert.deepEqual(view.map(({ message, waitsFor }) => [message.id, waitsFor]), [
@@ -122,7 +118,7 @@ Deno.test("the view shows what is scheduled last, with its time; a bulk says whe
     ...members.map(({ id }) => [id, null]),
     [scheduled.id, { kind: "schedule", until: due }],
   ]);
-  const { etaAt, queued } = await makeBulkView({ kv: world.kv, clock: world.clock, accounts: ACCOUNTS })(
+  const { etaAt, queued } = await makeBulkView({ kv: world.kv, clock: world.clock, accounts: world.accounts })(
     ACCOUNT,
     "blk_1",
   );

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { makeQueueView } from "../../../src/line/queue_view.ts";
-import type { Accounts } from "../../../src/account/account.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
@@ -215,10 +214,7 @@ Deno.test("what is needed for linking is shown, and nothing of it once the line 
 
 Deno.test("the queue view tells places and when each will probably leave", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 15_000 } });
-  const accounts = {
-    caller: () => Promise.resolve({ plan: { delayMinMs: 5_000, delayMaxMs: 15_000 } }),
-  } as unknown as Pick<Accounts, "caller">;
-  const view = makeQueueView({ kv: world.kv, clock: world.clock, accounts });
+  const view = makeQueueView({ kv: world.kv, clock: world.clock, accounts: world.accounts });
   await world.accept();
   await world.clock.advance(0);
   const waiting = [await world.accept(), await world.accept(), await world.accept()];

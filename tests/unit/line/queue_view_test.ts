@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { Accounts } from "../../../src/account/account.ts";
 import { makeQueueView } from "../../../src/line/queue_view.ts";
 import type { Kv } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";
@@ -21,10 +20,9 @@ Deno.test("a message that ends while the queue is read is not shown", async () =
         }
         : (kv[name] as () => unknown).bind(kv),
   });
-  const accounts = {
-    caller: () => Promise.resolve({ plan: { delayMinMs: PAUSE_MS, delayMaxMs: PAUSE_MS } }),
-  } as unknown as Pick<Accounts, "caller">;
-  const shown = await makeQueueView({ kv: racing, clock: world.clock, accounts })(ACCOUNT, "ses_1", { limit: 10 });
+  const shown = await makeQueueView({ kv: racing, clock: world.clock, accounts: world.accounts })(ACCOUNT, "ses_1", {
+    limit: 10,
+  });
   assert.deepEqual(shown.map(({ message, place }) => [message.id, place]), [[first!.id, 1], [third!.id, 2]]);
   await world.supervisor.stop();
 });

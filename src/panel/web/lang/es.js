@@ -287,6 +287,12 @@ export default {
   "Remove {name}?": "¿Quitar {name}?",
   "Rename": "Renombrar",
   "Requests a minute": "Peticiones por minuto",
+  "Hours": "Horario",
+  "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.":
+    "Por ejemplo mon-fri 09:00-18:00 Europe/Madrid. Vacío: a cualquier hora.",
+  "New chats a day and line": "Chats nuevos por día y línea",
+  "Shows “typing”, seconds": "Muestra «escribiendo», segundos",
+  "Fewer new chats in a line's first four weeks": "Menos chats nuevos en las cuatro primeras semanas de una línea",
   "Resume": "Reanudar",
   "Run this there, and use the passkey. It copies the signature:":
     "Ejecuta esto allí y usa la llave de acceso. Copia la firma:",

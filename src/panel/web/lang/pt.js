@@ -287,6 +287,12 @@ export default {
   "Remove {name}?": "Remover {name}?",
   "Rename": "Renomear",
   "Requests a minute": "Pedidos por minuto",
+  "Hours": "Horário",
+  "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.":
+    "Por exemplo mon-fri 09:00-18:00 Europe/Madrid. Vazio: a qualquer hora.",
+  "New chats a day and line": "Conversas novas por dia e linha",
+  "Shows “typing”, seconds": "Mostra «a escrever», segundos",
+  "Fewer new chats in a line's first four weeks": "Menos conversas novas nas primeiras quatro semanas de uma linha",
   "Resume": "Retomar",
   "Run this there, and use the passkey. It copies the signature:":
     "Execute isto ali e use a chave de acesso. A assinatura é copiada:",

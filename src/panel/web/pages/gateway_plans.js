@@ -13,6 +13,10 @@ const NEW = {
   delayMinMs: 5_000,
   delayMaxMs: 15_000,
   requestsPerMinute: 600,
+  hours: null,
+  newChatsDaily: null,
+  warmUp: false,
+  typingMs: 0,
 };
 const limitOf = (text) => text.trim() === "" ? null : Number(text);
 
@@ -58,6 +62,10 @@ function Edit({ plan, close, reload }) {
         delayMinMs: Math.round(Number(values.delayMinMs) * 1000),
         delayMaxMs: Math.round(Number(values.delayMaxMs) * 1000),
         requestsPerMinute: limitOf(values.requestsPerMinute),
+        hours: values.hours.trim() || null,
+        newChatsDaily: limitOf(values.newChatsDaily),
+        warmUp: "warmUp" in values,
+        typingMs: Math.round(Number(values.typingMs) * 1000),
       },
     });
     close();
@@ -94,6 +102,19 @@ function Edit({ plan, close, reload }) {
               "delayMaxMs",
             )} /></div>
           ${count("requestsPerMinute", t("Requests a minute"), wrong, t("Empty: no limit."))}
+          <${Field} label=${t("Hours")} name="hours" defaultValue=${plan.hours ?? ""} hint=${t(
+            "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.",
+          )} wrong=${wrong("hours")} />
+          <div class="grid">${count("newChatsDaily", t("New chats a day and line"), wrong, t("Empty: no limit."))}
+            <${Field} label=${t(
+              "Shows “typing”, seconds",
+            )} name="typingMs" type="number" step="any" min="0" max="20" defaultValue=${plan.typingMs /
+              1000} wrong=${wrong(
+                "typingMs",
+              )} /></div>
+          <label class="check"><input type="checkbox" name="warmUp" defaultChecked=${plan.warmUp} /> ${t(
+            "Fewer new chats in a line's first four weeks",
+          )}</label>
         `}</${Form}></${Dialog}>
   `;
 }

@@ -1,0 +1,160 @@
+/** What messages wait for beside their turn, and when they will probably leave. */
+import type { Accounts } from "../account/account.ts";
+import { type OpenHours, openHours } from "../account/hours.ts";
+import type { Plan } from "../account/plan.ts";
+import { chatOf, type Message } from "../message/message.ts";
+import type { Clock } from "../runtime.ts";
+import type { Kv } from "../store/kv.ts";
+import { newAmong } from "./chats.ts";
+import { type NewChats, newChatsOf } from "./new_chats.ts";
+import { delaysOf, nextDeparture, type Pacing } from "./pacing.ts";
+import { lineKeys } from "./rows.ts";
+
+/** What a message waits for. */
+export const HOLDS = ["schedule", "paused", "hours", "new_chats"] as const;
+
+/** `until`: Unix ms; null: until somebody lets it go on. */
+export interface WaitsFor {
+  kind: (typeof HOLDS)[number];
+  until: number | null;
+}
+
+interface WaitingDeps {
+  kv: Kv;
+  clock: Clock;
+  accounts: Pick<Accounts, "caller">;
+}
+
+type Waiting = Pick<Message, "id" | "to" | "sendAt">;
+
+/** What holds a line's queue at a moment. */
+export class Holds {
+  readonly plan: Plan;
+  readonly pacing: Pacing | null;
+  readonly newChats: NewChats | null;
+  readonly paused: boolean;
+  readonly now: number;
+  readonly #kv: Kv;
+  readonly #lineId: string;
+
+  private constructor(
+    deps: Pick<WaitingDeps, "kv">,
+    lineId: string,
+    found: Pick<Holds, "plan" | "pacing" | "paused" | "now">,
+  ) {
+    this.#kv = deps.kv;
+    this.#lineId = lineId;
+    this.plan = found.plan;
+    this.pacing = found.pacing;
+    this.paused = found.paused;
+    this.now = found.now;
+    this.newChats = newChatsOf(found.plan, found.pacing, found.now);
+  }
+
+  /** Null when the account is gone. */
+  static async of(
+    { kv, clock, accounts }: WaitingDeps,
+    line: { accountId: string; id: string },
+  ): Promise<Holds | null> {
+    const [caller, paused, pacing] = await Promise.all([
+      accounts.caller(line.accountId),
+      kv.get(lineKeys.queuePaused(line.id)),
+      kv.get(lineKeys.pacing(line.id)),
+    ]);
+    if (!caller) return null;
+    const found = { plan: caller.plan, pacing: pacing.value, paused: paused.value !== null, now: clock.now() };
+    return new Holds({ kv }, line.id, found);
+  }
+
+  /** What all of the line's messages wait for, those to known chats too. */
+  ofAll(): WaitsFor | null {
+    if (this.paused) return { kind: "paused", until: null };
+    const opensAt = this.plan.hours && openHours(this.plan.hours, this.now).opensAt;
+    return opensAt !== null && opensAt > this.now ? { kind: "hours", until: opensAt } : null;
+  }
+
+  /** What those to new chats wait for. */
+  ofNewChats(): WaitsFor | null {
+    const { newChats } = this;
+    return newChats && newChats.used >= newChats.limit ? { kind: "new_chats", until: newChats.resetsAt } : null;
+  }
+
+  /** The recipients' chats that are new, where the plan limits those; else none. */
+  async newAmong(chats: readonly string[]): Promise<Set<string>> {
+    return this.newChats === null ? new Set() : await newAmong(this.#kv, this.#lineId, chats);
+  }
+
+  /** What each of these messages of the line waits for, by its id. */
+  async of(messages: readonly Waiting[]): Promise<Map<string, WaitsFor>> {
+    const [all, newChats] = [this.ofAll(), this.ofNewChats()];
+    const fresh = newChats ? await this.newAmong(messages.map(({ to }) => chatOf(to))) : new Set();
+    const found = new Map<string, WaitsFor>();
+    for (const { id, to, sendAt } of messages) {
+      const scheduled = sendAt !== null && sendAt > this.now ? { kind: "schedule" as const, until: sendAt } : null;
+      const waitsFor = (all?.kind === "paused" ? all : scheduled ?? all) ?? (fresh.has(chatOf(to)) ? newChats : null);
+      if (waitsFor) found.set(id, waitsFor);
+    }
+    return found;
+  }
+}
+
+/** What each of the messages that wait waits for beside its turn, by its id; what waits for nothing is left out. */
+export type FindWaits = (messages: readonly Message[]) => Promise<Map<string, WaitsFor>>;
+
+export function makeFindWaits(deps: WaitingDeps): FindWaits {
+  return async (messages) => {
+    const waiting = Map.groupBy(messages.filter(({ status }) => status === "queued"), ({ sessionId }) => sessionId);
+    const found = [...waiting].map(async ([id, some]) => {
+      const holds = await Holds.of(deps, { accountId: some[0]!.accountId, id });
+      return [...await holds?.of(some) ?? []];
+    });
+    return new Map((await Promise.all(found)).flat());
+  };
+}
+
+/** When messages of a line will probably leave, asked in the order of departure: by the mean pause, hours and new chats. */
+export class Estimate {
+  readonly #holds: Holds;
+  readonly #pauseMs: number;
+  #nextAt: number;
+  #newChats: NewChats | null;
+  /** When the day begins whose new chats these are. */
+  #chatsFrom = 0;
+  #hours: OpenHours = { opensAt: 0, closesAt: 0 };
+
+  constructor(holds: Holds) {
+    const delays = delaysOf(holds.plan);
+    this.#holds = holds;
+    this.#pauseMs = (delays.minMs + delays.maxMs) / 2;
+    this.#nextAt = Math.max(holds.now, nextDeparture(holds.pacing, holds.now, delays));
+    this.#newChats = holds.newChats && { ...holds.newChats };
+  }
+
+  /** Unix ms; null: never, by this plan. */
+  next({ notBefore = 0, startsChat = false }: { notBefore?: number; startsChat?: boolean } = {}): number | null {
+    const turn = this.#open(this.#nextAt);
+    this.#nextAt = turn + this.#pauseMs;
+    const at = startsChat ? this.#chatAt(Math.max(turn, notBefore)) : Math.max(turn, notBefore);
+    return at === null ? null : Math.round(this.#open(at));
+  }
+
+  #open(at: number): number {
+    const { hours } = this.#holds.plan;
+    if (hours === null) return at;
+    if (at >= this.#hours.closesAt || at < this.#hours.opensAt) this.#hours = openHours(hours, at);
+    return Math.max(at, this.#hours.opensAt);
+  }
+
+  #chatAt(at: number): number | null {
+    const { plan, pacing } = this.#holds;
+    at = Math.max(at, this.#chatsFrom);
+    while (this.#newChats && (this.#newChats.used >= this.#newChats.limit || at >= this.#newChats.resetsAt)) {
+      if (plan.newChatsDaily === 0) return null;
+      this.#chatsFrom = this.#newChats.resetsAt;
+      this.#newChats = newChatsOf(plan, pacing, this.#chatsFrom);
+      at = Math.max(at, this.#chatsFrom);
+    }
+    if (this.#newChats) this.#newChats.used++;
+    return at;
+  }
+}
