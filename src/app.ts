@@ -63,11 +63,13 @@ import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
 import { makeProbe } from "./data/probe.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
-import { openRemoteDenoKv } from "./store/deno_kv/deno_kv.ts";
+import { openRemoteDenoKv } from "./store/deno_kv/remote.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
+import { denoKvWire } from "./store/deno_kv/wire.ts";
 import type { Bell } from "./store/bell.ts";
 import type { Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
+import { shareBell } from "./store/layers/shared_bell.ts";
 import type { Seal } from "./store/seal.ts";
 import { sweeps } from "./ops/sweeps.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
@@ -86,6 +88,15 @@ async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime
   if (/^https?:/.test(store)) return await openRemoteDenoKv(store, { runtime });
   const { openPostgres } = await import("./store/postgres/postgres.ts");
   return await openPostgres(store, { runtime });
+}
+
+/** The bell of this process, and of all others on a shared store. */
+async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Promise<Bell> {
+  const own = await openDenoKvBell({ runtime });
+  if (store === null) return own;
+  if (/^https?:/.test(store)) return await shareBell(own, denoKvWire(store, { runtime }), { runtime });
+  const { postgresWire } = await import("./store/postgres/wire.ts");
+  return await shareBell(own, postgresWire(store, { runtime }), { runtime });
 }
 
 /**
@@ -144,7 +155,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   await using starting = new AsyncDisposableStack();
   starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
   const data = starting.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
-  const bell = starting.adopt(await openDenoKvBell({ runtime }), (bell) => bell.close());
+  const bell = starting.adopt(await openBell(config, runtime), (bell) => bell.close());
   // What a crash left of a bulk that nobody was told of.
   await removeAllStaged(data.kv);
   const { services, url, firstRunLink } = await gatewayRole(options, { data, bell });

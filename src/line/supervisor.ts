@@ -51,7 +51,8 @@ export class Supervisor implements Service {
     if (this.#started) return;
     this.#started = true;
     this.#deafen = this.#deps.bell.hear(LINE_TOPIC, (topic) => {
-      this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
+      if (topic === LINE_TOPIC) { for (const session of this.#sessions.values()) session.runner.wake(); }
+      else this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
     });
     await this.#sweep();
     this.#sweepLater();

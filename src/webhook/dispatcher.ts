@@ -80,7 +80,10 @@ export function makeDispatcher(context: Omit<WorkerContext, "places">): Dispatch
     async start() {
       if (running) return;
       running = true;
-      deafen = bell.hear(WEBHOOK_TOPIC, (topic) => wake(topic.slice(WEBHOOK_TOPIC.length)));
+      deafen = bell.hear(WEBHOOK_TOPIC, (topic) => {
+        if (topic === WEBHOOK_TOPIC) { for (const worker of workers.values()) worker.wake(); }
+        else wake(topic.slice(WEBHOOK_TOPIC.length));
+      });
       for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) {
         if (!workers.has(value.id)) changed(value);
       }

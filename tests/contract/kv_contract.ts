@@ -15,6 +15,8 @@ import { testRuntime } from "../support/runtime.ts";
 
 export interface Engine {
   name: string;
+  /** How often each of four writers raises the same row, 150 unless given: where every conflict costs much, fewer. */
+  conflicts?: number;
   /** Opens one more instance on the data at `path`; `now` is where its clock stands. */
   open(path: string, runtime: ReturnType<typeof testRuntime>): Promise<Kv>;
 }
@@ -56,6 +58,7 @@ async function rowsOf<T>(kv: Kv, range: Range<T>, options = {}): Promise<{ key: 
 
 /** Registers the contract's tests for one engine. */
 export function kvContract(engine: Engine): void {
+  const { conflicts = 150 } = engine;
   const test = (sentence: string, run: (bench: Bench) => Promise<void>) =>
     Deno.test(`${engine.name}: ${sentence}`, () => withBench(engine, run));
 
@@ -328,17 +331,17 @@ export function kvContract(engine: Engine): void {
     assert.equal((await a.get(["n"])).value, 600n);
   });
 
-  test("of 600 conflicting commits from both instances none is lost", async ({ a, b }) => {
+  test("of many conflicting commits from both instances none is lost", async ({ a, b }) => {
     const increment = (kv: Kv) =>
       retryOnConflict(kv, async () => {
         const slot = await kv.get<number>(["n"]);
         return { change: new Change().check(slot).set(["n"], (slot.value ?? 0) + 1), result: null };
       }, 10_000);
     const writer = async (kv: Kv) => {
-      for (let i = 0; i < 150; i++) await increment(kv);
+      for (let i = 0; i < conflicts; i++) await increment(kv);
     };
     await Promise.all([writer(a), writer(a), writer(b), writer(b)]);
-    assert.equal((await a.get(["n"])).value, 600);
+    assert.equal((await a.get(["n"])).value, 4 * conflicts);
   });
 
   test("a reader who follows the order of commits misses nothing, whoever writes", async ({ a, b, open }) => {

@@ -21,7 +21,7 @@ import {
   type Slot,
   StoreError,
 } from "../kv.ts";
-import { COMMIT_LIMITS, type CommitLoad } from "../limits.ts";
+import type { CommitLoad } from "../limits.ts";
 import { storeError } from "./store_error.ts";
 
 /** Deno KV answers at most this many keys in one `getMany`. */
@@ -48,20 +48,6 @@ interface Connections {
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
   const engine = denoKvEngine(await openConnections(path, options), options);
   return withChunks(withGroupCommit(engine, { limits: LIMITS }), options);
-}
-
-/**
- * Opens the store that a server gives by KV Connect at `url`: Deno Deploy's, or a `denokv`. The runtime takes the token
- * for it from `DENO_KV_ACCESS_TOKEN`. Throws StoreError.
- */
-export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
-  const native = await guarded(async () => {
-    const native = await Deno.openKv(url);
-    await probe(native, options.runtime.clock);
-    return native;
-  });
-  const engine = denoKvEngine({ writes: native, reads: native }, options);
-  return withChunks(withGroupCommit(engine, { limits: COMMIT_LIMITS }), options);
 }
 
 async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {
@@ -103,7 +89,7 @@ async function makePrivate(path: string): Promise<void> {
  * without end while another process holds the file locked, and all that is asked of it waits behind: reads too, and
  * closing it, which is done once the file is free.
  */
-async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
+export async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
   const written = writeNothing(native);
   try {
     if (await within(clock, OPENING_MS, written) === "late") throw new Error("database is locked");
@@ -188,7 +174,7 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
   return withOrder(engine, options);
 }
 
-async function guarded<T>(run: () => Promise<T>): Promise<T> {
+export async function guarded<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {

@@ -7,6 +7,12 @@ export interface BlobRow {
   parts: number;
 }
 
+/** What a process rang. */
+export interface RingRow {
+  from: string;
+  topics: readonly string[];
+}
+
 export const storeKeys = {
   /** Never holds anything: deleting it waits until the file can be written. */
   probe: () => key<never>("store", "probe"),
@@ -19,5 +25,9 @@ export const storeKeys = {
   blob: (stageId: string, index: number) => key<BlobRow>("store", "blob", stageId, index),
   blobs: () => prefix<BlobRow>("store", "blob"),
   chunk: (stageId: string, index: number, part: number) => key<Uint8Array>("store", "chunk", stageId, index, part),
+  /** Rings of the last minutes, in the order of their sequence; a bell that many processes share keeps them. */
+  ring: (order: string) => key<RingRow>("store", "ring", order),
+  rings: () => prefix<RingRow>("store", "ring"),
+  ringSequence: () => key<number>("store", "ring_sequence"),
   chunks: () => prefix<Uint8Array>("store", "chunk"),
 };

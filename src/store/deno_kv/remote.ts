@@ -1,0 +1,54 @@
+/**
+ * Deno KV on a server, by KV Connect: Deno Deploy's, or a `denokv`. The runtime asks a server that does not answer again
+ * and again, without end; here whoever asks is refused in time, as the port says. A commit may then still be written.
+ */
+import type { Clock, Runtime } from "../../runtime.ts";
+import { within } from "../../base/within.ts";
+import { type Kv, type ListOptions, type Range, type Row, StoreError } from "../kv.ts";
+import { withGroupCommit } from "../layers/batch.ts";
+import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
+import { COMMIT_LIMITS } from "../limits.ts";
+import { denoKvEngine, guarded, probe } from "./deno_kv.ts";
+
+const ANSWER_MS = 10_000;
+
+/** Opens the store at `url`. The runtime takes the token for it from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
+export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
+  const engine = remoteEngine(await openServer(url, options), options);
+  return withChunks(withGroupCommit(engine, { limits: COMMIT_LIMITS }), options);
+}
+
+/** A connection to the server, without the layers. Throws StoreError. */
+export async function openServer(url: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
+  return await guarded(async () => {
+    const native = await Deno.openKv(url);
+    await probe(native, options.runtime.clock);
+    return native;
+  });
+}
+
+/** The engine on such a connection, which answers in time. */
+export function remoteEngine(native: Deno.Kv, { runtime }: { runtime: Pick<Runtime, "clock"> }): Kv {
+  const kv = denoKvEngine({ writes: native, reads: native }, { runtime });
+  const { clock } = runtime;
+  return {
+    get: (key) => inTime(clock, kv.get(key)),
+    getMany: (keys) => inTime(clock, kv.getMany(keys)),
+    async *list<T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>> {
+      const rows = kv.list(range, options)[Symbol.asyncIterator]();
+      for (;;) {
+        const { value, done } = await inTime(clock, rows.next());
+        if (done) return;
+        yield value;
+      }
+    },
+    commit: (change) => inTime(clock, kv.commit(change)),
+    close: () => kv.close(),
+  };
+}
+
+async function inTime<T>(clock: Clock, answer: Promise<T>): Promise<T> {
+  const answered = await within(clock, ANSWER_MS, answer);
+  if (answered === "late") throw new StoreError("unavailable", "the server of the Deno KV does not answer");
+  return answered;
+}

@@ -1,0 +1,111 @@
+/**
+ * The bell's wire on a Deno KV by URL, which offers `watch` and no queue: rings are rows in the order of a sequence, and
+ * whoever watches the sequence reads on from where it was. What was kept for a while is not lost with a connection.
+ */
+import { Buffer } from "node:buffer";
+import { type Runtime, sleep } from "../../runtime.ts";
+import { deleteRange } from "../delete_range.ts";
+import { Change, type Kv } from "../kv.ts";
+import type { OpenWire, WireEvents } from "../layers/shared_bell.ts";
+import { type RingRow, storeKeys } from "../layers/rows.ts";
+import { openServer, remoteEngine } from "./remote.ts";
+
+/** Topics of one row: some 20 KiB. */
+const TOPICS_A_ROW = 400;
+/** Rings are looked for this often too, should the watch have died without a word. */
+const LOOK_EVERY_MS = 15_000;
+const RECONNECT_MS = 500;
+const KEPT_MS = 120_000;
+const SWEEP_EVERY_MS = 60_000;
+/** Places in a sequence begin with microseconds since 1970, in so many digits. */
+const TIME_DIGITS = 16;
+
+export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
+  const { clock, log, random } = runtime;
+  const self = Buffer.from(random.bytes(8)).toString("hex");
+
+  return async (events) => {
+    const native = await openServer(url, { runtime });
+    const kv = remoteEngine(native, { runtime });
+    const closing = new AbortController();
+    const reader = await makeReader(kv, self, events, runtime);
+    let sweptAt = clock.now();
+    const following = Promise.all([follow(), lookNowAndThen()]);
+
+    async function follow(): Promise<void> {
+      while (!closing.signal.aborted) {
+        try {
+          for await (const _ of native.watch([storeKeys.ringSequence() as Deno.KvKey])) await reader.read();
+        } catch (error) {
+          if (!closing.signal.aborted) log.warn({ err: error }, "the bell's watch broke");
+        }
+        await sleep(clock, RECONNECT_MS, closing.signal);
+      }
+    }
+
+    async function lookNowAndThen(): Promise<void> {
+      while (!closing.signal.aborted) {
+        await sleep(clock, LOOK_EVERY_MS, closing.signal);
+        if (!closing.signal.aborted) await reader.read().catch(() => {});
+      }
+    }
+
+    async function sweep(): Promise<void> {
+      if (clock.now() - sweptAt < SWEEP_EVERY_MS) return;
+      sweptAt = clock.now();
+      const end = storeKeys.ring(String((sweptAt - KEPT_MS) * 1000).padStart(TIME_DIGITS, "0"));
+      await deleteRange(kv, { prefix: storeKeys.rings(), end });
+    }
+
+    return {
+      async send(topics) {
+        const change = new Change();
+        for (let i = 0; i < topics.length; i += TOPICS_A_ROW) {
+          const row: RingRow = { from: self, topics: topics.slice(i, i + TOPICS_A_ROW) };
+          change.ordered(
+            storeKeys.ringSequence(),
+            (order) => [{ kind: "set", key: storeKeys.ring(order), value: row }],
+          );
+        }
+        await kv.commit(change);
+        await sweep();
+      },
+      async close() {
+        if (closing.signal.aborted) return;
+        closing.abort();
+        native.close();
+        await following;
+      },
+    };
+  };
+}
+
+/** Reads rings from now on, each once. */
+async function makeReader(kv: Kv, self: string, events: WireEvents, { clock }: Pick<Runtime, "clock">) {
+  let cursor = storeKeys.ring("");
+  let readAt = clock.now();
+  for await (const { key } of kv.list({ prefix: storeKeys.rings() }, { limit: 1, reverse: true })) cursor = key;
+  let reading: Promise<void> | null = null;
+  let again = false;
+
+  async function readOn(): Promise<void> {
+    do {
+      again = false;
+      // What nobody has read for so long may have been swept.
+      if (clock.now() - readAt > KEPT_MS / 2) events.missed();
+      for await (const { key, value } of kv.list({ prefix: storeKeys.rings(), start: cursor })) {
+        if (key[2] === cursor[2]) continue;
+        cursor = key;
+        if (value.from !== self) value.topics.forEach((topic) => events.rang(topic));
+      }
+      readAt = clock.now();
+    } while (again);
+  }
+
+  return {
+    read(): Promise<void> {
+      if (reading) again = true;
+      return reading ??= readOn().finally(() => reading = null);
+    },
+  };
+}

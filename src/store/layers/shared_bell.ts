@@ -1,0 +1,85 @@
+/** A bell that many processes share: each has a bell of its own, and a wire takes its rings to the others. */
+import { untilStored } from "../retry.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Bell } from "../bell.ts";
+
+/** What comes by a wire. */
+export interface WireEvents {
+  /** Another process rang. */
+  rang(topic: string): void;
+  /** Rings of others may have been lost. */
+  missed(): void;
+}
+
+interface Wire {
+  /** Takes the topics to all other processes. Throws StoreError. */
+  send(topics: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a wire; it mends itself from then on. Throws StoreError. */
+export type OpenWire = (events: WireEvents) => Promise<Wire>;
+
+/** Puts the process's own bell on the wire. Throws what opening the wire throws; `own` is closed then. */
+export async function shareBell(
+  own: Bell,
+  openWire: OpenWire,
+  { runtime: { clock, log } }: { runtime: Pick<Runtime, "clock" | "log"> },
+): Promise<Bell> {
+  const hearers = new Set<{ prefix: string; wake: (topic: string) => void }>();
+  const closing = new AbortController();
+  /** Topics that wait for the wire; one that rings twice meanwhile goes once. */
+  const waiting = new Set<string>();
+  let sending: Promise<void> | null = null;
+
+  const wire = await openWire({
+    rang: (topic) => own.ring(topic),
+    missed() {
+      for (const { prefix, wake } of hearers) {
+        try {
+          wake(prefix);
+        } catch (error) {
+          log.error({ err: error, prefix }, "a hearer of the bell failed");
+        }
+      }
+    },
+  }).catch(async (error) => {
+    await own.close();
+    throw error;
+  });
+
+  async function send(): Promise<void> {
+    while (waiting.size > 0 && !closing.signal.aborted) {
+      const topics = [...waiting];
+      waiting.clear();
+      await untilStored(() => wire.send(topics), { clock, signal: closing.signal });
+    }
+  }
+
+  return {
+    ring(topic) {
+      own.ring(topic);
+      waiting.add(topic);
+      sending ??= Promise.resolve().then(send).catch((error) => {
+        if (!closing.signal.aborted) log.error({ err: error }, "a ring could not be sent");
+      }).finally(() => sending = null);
+    },
+    ringAt: (topic, atMs) => own.ringAt(topic, atMs),
+    hear(prefix, wake) {
+      const hearer = { prefix, wake };
+      hearers.add(hearer);
+      const deafen = own.hear(prefix, wake);
+      return () => {
+        hearers.delete(hearer);
+        deafen();
+      };
+    },
+    async close() {
+      closing.abort();
+      hearers.clear();
+      await own.close();
+      await sending;
+      await wire.close();
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * The bell's wire on PostgreSQL: NOTIFY and LISTEN, on a connection of its own that is made anew when it breaks. It
+ * needs a session: behind a pooler that shares sessions, rings get lost, and the sweeps of whoever hears have to do.
+ */
+import { Buffer } from "node:buffer";
+// @ts-types="@types/pg"
+import pg from "pg";
+import { type Runtime, sleep } from "../../runtime.ts";
+import { StoreError } from "../kv.ts";
+import type { OpenWire, WireEvents } from "../layers/shared_bell.ts";
+import { storeError } from "./store_error.ts";
+
+const CHANNEL = "paloma_bell";
+/** PostgreSQL takes less than 8,000 bytes a notification. */
+const MOST_BYTES = 7_000;
+const CONNECT_MS = 5_000;
+const QUERY_MS = 5_000;
+const RECONNECT_MS = 500;
+/** A connection that died without a word is found out by asking. */
+const ASK_EVERY_MS = 15_000;
+
+/** A notification: who rang, and what. */
+type Payload = [from: string, ...topics: string[]];
+
+export function postgresWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
+  const { clock, log, random } = runtime;
+  const self = Buffer.from(random.bytes(8)).toString("hex");
+
+  return async (events) => {
+    const closing = new AbortController();
+    let client: pg.Client | null = await open(url, self, events);
+    const kept = keep();
+
+    /** Notices when the connection breaks, and makes another. */
+    async function keep(): Promise<void> {
+      for (;;) {
+        if (client !== null) await untilBroken(client);
+        client = null;
+        if (closing.signal.aborted) return;
+        try {
+          client = await open(url, self, events);
+          events.missed();
+        } catch (error) {
+          log.warn({ err: error }, "the bell's connection cannot be made");
+          await sleep(clock, RECONNECT_MS, closing.signal);
+        }
+      }
+    }
+
+    async function untilBroken(client: pg.Client): Promise<void> {
+      const broken = new AbortController();
+      const end = () => broken.abort();
+      client.once("end", end);
+      closing.signal.addEventListener("abort", end, { once: true });
+      while (!broken.signal.aborted) {
+        await sleep(clock, ASK_EVERY_MS, broken.signal);
+        if (!broken.signal.aborted) await client.query("select 1").catch(end);
+      }
+      closing.signal.removeEventListener("abort", end);
+      await client.end().catch(() => {});
+    }
+
+    return {
+      async send(topics) {
+        if (client === null) throw new StoreError("unavailable", "the bell's connection is broken");
+        try {
+          await client.query(`select pg_notify('${CHANNEL}', p) from unnest($1::text[]) p`, [payloads(self, topics)]);
+        } catch (error) {
+          throw storeError(error);
+        }
+      },
+      async close() {
+        closing.abort();
+        await kept;
+      },
+    };
+  };
+}
+
+async function open(url: string, self: string, events: WireEvents): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: QUERY_MS,
+    keepAlive: true,
+    application_name: "paloma bell",
+  });
+  // "end" follows, and is what counts.
+  client.on("error", () => {});
+  client.on("notification", ({ payload }) => {
+    const [from, ...topics] = JSON.parse(payload ?? "[]") as Payload;
+    if (from !== self) topics.forEach((topic) => events.rang(topic));
+  });
+  try {
+    await client.connect();
+    await client.query(`listen ${CHANNEL}`);
+    return client;
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw storeError(error);
+  }
+}
+
+/** The topics in as few notifications as they fit into. */
+function payloads(self: string, topics: readonly string[]): string[] {
+  const found: string[] = [];
+  let some: Payload = [self];
+  let bytes = 0;
+  for (const topic of topics) {
+    const size = Buffer.byteLength(JSON.stringify(topic)) + 1;
+    if (bytes + size > MOST_BYTES && some.length > 1) {
+      found.push(JSON.stringify(some));
+      some = [self];
+      bytes = 0;
+    }
+    some.push(topic);
+    bytes += size;
+  }
+  return [...found, JSON.stringify(some)];
+}

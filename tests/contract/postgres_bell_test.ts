@@ -1,0 +1,40 @@
+/** The bell's contract on PostgreSQL. */
+import { systemClock } from "../../src/runtime.ts";
+import type { Bell } from "../../src/store/bell.ts";
+import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
+import { shareBell } from "../../src/store/layers/shared_bell.ts";
+import { postgresWire } from "../../src/store/postgres/wire.ts";
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
+import { testRuntime } from "../support/runtime.ts";
+import { bellContract, sharedBellContract } from "./bell_contract.ts";
+
+if (WITHOUT_POSTGRES) {
+  Deno.test({ name: "PostgreSQL's bell: skipped, it is not installed", ignore: true, fn() {} });
+} else {
+  let server: PostgresServer;
+  Deno.test.beforeAll(async () => {
+    server = await startPostgres();
+  });
+  Deno.test.afterAll(() => server.remove());
+
+  const runtimeOf = (seed: number) => ({ ...testRuntime(seed), clock: systemClock });
+  async function openBell(url: string, seed: number): Promise<Bell> {
+    const runtime = runtimeOf(seed);
+    return await shareBell(await openDenoKvBell({ runtime }), postgresWire(url, { runtime }), { runtime });
+  }
+
+  bellContract({
+    name: "PostgreSQL",
+    async open() {
+      const bell = await openBell(await server.database(), 1);
+      return { bell, runtime: runtimeOf(1), pass: () => Promise.resolve() };
+    },
+  });
+
+  sharedBellContract("PostgreSQL", async () => {
+    const url = await server.database();
+    const [a, b] = await Promise.all([openBell(url, 1), openBell(url, 2)]);
+    const cut = () => server.restart();
+    return { a, b, runtime: runtimeOf(3), cut };
+  });
+}

@@ -1,0 +1,83 @@
+/** A `denokv` server for tests (`cargo install denokv --version 0.14.0 --locked`), gone with its handle. */
+import { join } from "node:path";
+
+/** Every server of the tests takes it; the runtime reads it from the environment. */
+export const TOKEN = "a-token-of-the-tests";
+
+export interface DenoKvServer {
+  /** `http://127.0.0.1:PORT` of an empty store that nobody else has. */
+  readonly url: string;
+  restart(): Promise<void>;
+  /** SIGKILL; nobody answers any more. */
+  halt(): Promise<void>;
+  start(): Promise<void>;
+  /** Ends it and removes its folder. */
+  remove(): Promise<void>;
+}
+
+/** The program, or null where there is none. `.ci/run` builds it into the cache folder. */
+export function denoKvProgram(): string | null {
+  const home = Deno.env.get("HOME") ?? "";
+  const cache = Deno.env.get("XDG_CACHE_HOME") ?? join(home, ".cache");
+  const folders = [
+    join(cache, "paloma-tools/bin"),
+    join(home, ".cargo/bin"),
+    ...(Deno.env.get("PATH") ?? "").split(":"),
+  ];
+  return folders.map((folder) => join(folder, "denokv")).find(isFile) ?? null;
+}
+
+export async function startDenoKv(): Promise<DenoKvServer> {
+  Deno.env.set("DENO_KV_ACCESS_TOKEN", TOKEN);
+  const folder = await Deno.makeTempDir({ prefix: "paloma-denokv-" });
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
+  const url = `http://127.0.0.1:${port}`;
+  let server: Deno.ChildProcess;
+
+  async function start(): Promise<void> {
+    const args = ["--sqlite-path", join(folder, "kv.sqlite3"), "serve", "--addr", `127.0.0.1:${port}`];
+    server = new Deno.Command(denoKvProgram()!, {
+      args: [...args, "--access-token", TOKEN],
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    while (!await answers(url)) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+
+  async function halt(): Promise<void> {
+    server.kill("SIGKILL");
+    await server.status;
+  }
+
+  await start();
+  return {
+    url,
+    halt,
+    start,
+    async restart() {
+      await halt();
+      await start();
+    },
+    async remove() {
+      await halt();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+async function answers(url: string): Promise<boolean> {
+  return await fetch(url).then(async (answer) => {
+    await answer.body?.cancel();
+    return true;
+  }, () => false);
+}
+
+function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
+}
