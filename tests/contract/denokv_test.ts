@@ -54,10 +54,10 @@ if (denoKvProgram() === null) {
   });
 
   const runtimeOf = (seed: number) => ({ ...testRuntime(seed), clock: systemClock });
-  async function openBell(url: string, seed: number): Promise<Bell> {
+  const openBell = async (url: string, seed: number): Promise<Bell> => {
     const runtime = runtimeOf(seed);
     return await shareBell(await openDenoKvBell({ runtime }), denoKvWire(url, { runtime }), { runtime });
-  }
+  };
 
   bellContract({
     name: "Deno KV by URL",

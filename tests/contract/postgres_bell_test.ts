@@ -18,10 +18,10 @@ if (WITHOUT_POSTGRES) {
   Deno.test.afterAll(() => server.remove());
 
   const runtimeOf = (seed: number) => ({ ...testRuntime(seed), clock: systemClock });
-  async function openBell(url: string, seed: number): Promise<Bell> {
+  const openBell = async (url: string, seed: number): Promise<Bell> => {
     const runtime = runtimeOf(seed);
     return await shareBell(await openDenoKvBell({ runtime }), postgresWire(url, { runtime }), { runtime });
-  }
+  };
 
   bellContract({
     name: "PostgreSQL",
