@@ -14,11 +14,12 @@ import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { keepFile } from "../media/store.ts";
-import { keepReceipt, type SessionName } from "../message/receipts.ts";
+import { keepReceipts, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
+import { Batcher, type Settled } from "../store/layers/batch.ts";
 import { untilStored } from "../store/retry.ts";
 import type { Incoming, IncomingChange, Receipt } from "../whatsapp/connection.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
@@ -48,6 +49,10 @@ export class Receiver {
   readonly #stopping = new AbortController();
   /** A chat keeps its order. */
   readonly #chats = new KeyedQueue();
+  /** Of a group come a thousand for one message: those that gather while some are written share the next commit. */
+  readonly #receipts = new Batcher<Receipt, boolean>((receipts) => this.#keepReceipts(receipts), {
+    take: receiptsOfOneCommit,
+  });
   /** Many files at once would fill the memory and starve the line. */
   readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
 
@@ -64,9 +69,7 @@ export class Receiver {
 
   /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */
   receipt(receipt: Receipt): Promise<boolean> {
-    return this.#untilStored(() =>
-      keepReceipt({ ...this.#deps, sessionName: this.#sessionName }, this.#line.id, receipt)
-    );
+    return this.#receipts.add(receipt);
   }
 
   /** Keeps what happened beside messages. Rejects only when the line stops before that. */
@@ -84,6 +87,12 @@ export class Receiver {
   /** Gives up what is not kept yet; the network, or the adapter's journal, gives it again. */
   stop(): void {
     this.#stopping.abort();
+  }
+
+  async #keepReceipts(receipts: readonly Receipt[]): Promise<Settled<boolean>[]> {
+    const deps = { ...this.#deps, sessionName: this.#sessionName };
+    const waiting = await this.#untilStored(() => keepReceipts(deps, this.#line.id, receipts));
+    return waiting.map((value) => ({ status: "fulfilled", value }));
   }
 
   async #keep(message: Incoming): Promise<void> {

@@ -5,9 +5,10 @@
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import { messageKeys } from "./rows.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { nameOfKey } from "../store/key_name.ts";
+import { Change, isRow, type KeyOf, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/connection.ts";
-import type { Message } from "./message.ts";
+import { hasEnded, type Message } from "./message.ts";
 
 /** The present name of a session, for its events; "" when it is gone. */
 export type SessionName = (sessionId: string) => Promise<string>;
@@ -20,45 +21,85 @@ export function isProved(message: Message): boolean {
   return message.deliveredAt !== null;
 }
 
+/** What one commit of receipts may take: each has a row and an event, each message is checked and rewritten once. */
+const RECEIPTS_A_COMMIT = 150;
+const MESSAGES_A_COMMIT = 8;
+
+/** How many of these receipts, oldest first, one `keepReceipts` takes. */
+export function receiptsOfOneCommit(receipts: readonly Receipt[]): number {
+  const messages = new Set<string>();
+  const end = receipts.findIndex(({ networkId }) => messages.add(networkId).size > MESSAGES_A_COMMIT);
+  return Math.min(end < 0 ? receipts.length : end, RECEIPTS_A_COMMIT);
+}
+
 /**
- * Keeps what the receipt says. One that overtakes our own commit of `sent` is reported by that commit. "Delivered" after
- * "read", and what was said before, is dropped. In a group the message's own times are those of the first participant.
- * Resolves to true when the message still waits in the queue: the receipt proves that it need not go again.
+ * Keeps what receipts of a line say, in one commit. One that overtakes our own commit of `sent` is reported by that
+ * commit. "Delivered" after "read", and what was said before, is dropped. In a group the message's own times are those
+ * of the first participant. Resolves to one answer a receipt: true when its message still waits in the queue, for the
+ * receipt proves that it need not go again.
  */
-export async function keepReceipt(
+export async function keepReceipts(
   { kv, events, sessionName }: { kv: Kv; events: EventLog; sessionName: SessionName },
   lineId: string,
-  receipt: Receipt,
-): Promise<boolean> {
-  const messageId = (await kv.get(messageKeys.messageOfNetworkId(lineId, receipt.networkId))).value;
-  if (messageId === null) return false; // sent from the owner's phone
-  const keyOf = (status: Receipt["status"]) => messageKeys.receipt(messageId, status, receipt.participant ?? "");
-  const message = await retryOnConflict<Message | null>(kv, async () => {
+  receipts: readonly Receipt[],
+): Promise<boolean[]> {
+  const sent = await kv.getMany(receipts.map(({ networkId }) => messageKeys.messageOfNetworkId(lineId, networkId)));
+  const byMessage = Map.groupBy(
+    // Without a message it was sent from the owner's phone.
+    receipts.flatMap((receipt, i) => sent[i]!.value === null ? [] : [{ receipt, messageId: sent[i]!.value }]),
+    ({ messageId }) => messageId,
+  );
+  if (byMessage.size === 0) return receipts.map(() => false);
+  const messages = await retryOnConflict(kv, async () => {
     const change = new Change();
-    const slot = await kv.get(messageKeys.message(messageId));
-    const before = await kv.getMany([keyOf(receipt.status), keyOf("read")]);
-    if (!slot.value || before.some((said) => said.value !== null)) return { change, result: null };
-    // The network tells whole seconds, by its own clock: nothing is delivered before it is sent.
-    const at = Math.max(receipt.at, slot.value.sentAt ?? slot.value.createdAt);
-    const next: Message = {
-      ...slot.value,
-      deliveredAt: slot.value.deliveredAt ?? at,
-      readAt: receipt.status === "read" ? slot.value.readAt ?? at : slot.value.readAt,
-    };
-    change.check(slot).checkAbsent(keyOf(receipt.status));
-    change.set(messageKeys.message(messageId), next).set(keyOf(receipt.status), at);
-    if (next.status === "sent" || next.status === "failed") {
-      events.append(change, {
-        accountId: next.accountId,
-        sessionId: lineId,
-        sessionName: await sessionName(lineId),
-        ...statusBody(next, { ...receipt, at }),
-      });
+    const result: Message[] = [];
+    const name = await sessionName(lineId);
+    for (const [messageId, said] of byMessage) {
+      const slot = await kv.get(messageKeys.message(messageId));
+      const news = await newsOf(kv, messageId, said.map(({ receipt }) => receipt));
+      if (!isRow(slot) || news.length === 0) continue;
+      let next = slot.value;
+      for (const { receipt, key } of news) {
+        // The network tells whole seconds, by its own clock: nothing is delivered before it is sent.
+        const at = Math.max(receipt.at, next.sentAt ?? next.createdAt);
+        next = {
+          ...next,
+          deliveredAt: next.deliveredAt ?? at,
+          readAt: receipt.status === "read" ? next.readAt ?? at : next.readAt,
+        };
+        change.set(key, at);
+        if (!hasEnded(next)) continue;
+        const { accountId } = next;
+        const body = statusBody(next, { ...receipt, at });
+        events.append(change, { accountId, sessionId: lineId, sessionName: name, ...body });
+      }
+      // Rewritten whatever they say: `earlyReceipts` and the commit of `sent` must not miss one.
+      change.check(slot).set(slot.key, next);
+      result.push(next);
     }
-    return { change, result: next };
+    return { change, result };
   });
-  if (message) events.committed(message.accountId);
-  return message?.status === "queued";
+  for (const accountId of new Set(messages.map((message) => message.accountId))) events.committed(accountId);
+  const waiting = new Set(messages.filter(({ status }) => status === "queued").map(({ networkId }) => networkId));
+  return receipts.map(({ networkId }) => waiting.has(networkId));
+}
+
+/** The receipts that say something new of the message, each with its row. */
+async function newsOf(
+  kv: Kv,
+  messageId: string,
+  receipts: readonly Receipt[],
+): Promise<{ receipt: Receipt; key: KeyOf<number> }[]> {
+  const keyOf = ({ participant }: Receipt, status: Receipt["status"]) =>
+    messageKeys.receipt(messageId, status, participant ?? "");
+  const rows = await kv.getMany(receipts.flatMap((receipt) => [keyOf(receipt, "read"), keyOf(receipt, "delivered")]));
+  const said = new Set(rows.filter(isRow).map(({ key }) => nameOfKey(key)));
+  return receipts.flatMap((receipt) => {
+    const key = keyOf(receipt, receipt.status);
+    if (said.has(nameOfKey(key)) || said.has(nameOfKey(keyOf(receipt, "read")))) return [];
+    said.add(nameOfKey(key));
+    return [{ receipt, key }];
+  });
 }
 
 /** The receipts that came while the message was not yet `sent`, oldest first. */

@@ -376,9 +376,11 @@ export function connectLine(
   function receive({ socket, auth }: Live, stanza: BinaryNode): void {
     const receipts = auth.creds.me ? receiptsOf(stanza, ownJids(auth.creds), clock.now()) : [];
     if (receipts.length === 0) return;
+    if (over) return;
+    // Not in the lock: receipts that come together are to be kept together.
+    const kept = Promise.all(receipts.map((receipt) => events.receipt(receipt)));
+    kept.catch(() => {}); // it is the lock's turn that hears of it
     socket.receiptMutex.mutex(async () => {
-      if (over) return;
-      const kept = Promise.all(receipts.map((receipt) => events.receipt(receipt)));
       if (await within(clock, RECEIPT_MS, kept) === "late") log.warn("a receipt was not kept in time");
     }).catch((error) => log.warn({ error: error.name }, "a receipt could not be kept"));
   }

@@ -70,6 +70,32 @@ Deno.test("in a group each participant is reported once, and the message has the
   await world.supervisor.stop();
 });
 
+Deno.test("the receipts of a big group that come together are reported once each, by few commits", async () => {
+  const world = await connectedWorld();
+  const { id, networkId } = await world.accept("ses_1", { to: "1-2@g.us" });
+  const other = await world.accept("ses_1", { to: "1-2@g.us" });
+  await world.clock.advance(60_000);
+  const commits = world.disk.commits;
+  const people = Array.from({ length: 500 }, (_, i) => `${i}@lid`);
+  await Promise.all(people.flatMap((participant) => [
+    hears(world, networkId, { participant }),
+    hears(world, networkId, { participant, status: "read" }),
+    hears(world, networkId, { participant }),
+    hears(world, other.networkId, { participant }),
+  ]));
+  const made = world.disk.commits - commits;
+  assert(made < 20, `${made} commits`);
+  const reported = await said(world);
+  assert.equal(reported.filter((each) => each !== "sent").length, 1_500);
+  for (const participant of people) {
+    assert(reported.indexOf(`delivered ${participant}`) < reported.indexOf(`read ${participant}`));
+    assert.equal(reported.filter((each) => each === `delivered ${participant}`).length, 2);
+  }
+  assert.equal((await world.message(id)).readAt, world.clock.now());
+  assert.equal((await world.message(other.id)).readAt, null);
+  await world.supervisor.stop();
+});
+
 Deno.test("delivered after read says nothing new", async () => {
   const world = await connectedWorld();
   const { networkId } = await world.accept();
