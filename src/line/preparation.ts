@@ -184,8 +184,9 @@ export class Preparation {
 
   async #outgoing({ networkId, to, content, manner }: Message, signal: AbortSignal): Promise<Outgoing> {
     const body = bodyOf(content, (fileId) => this.#deps.files.path(fileId));
-    const isShown = body.kind === "text" && manner?.linkPreview !== false;
-    const preview = isShown ? await this.#deps.fetchPreview(body.text, signal) : null;
+    const said = body.kind === "status" ? body.of : body;
+    const isShown = said.kind === "text" && manner?.linkPreview !== false;
+    const preview = isShown ? await this.#deps.fetchPreview(said.text, signal) : null;
     if (!manner && !preview) return { networkId, to, body };
     return { networkId, to, body, manner: { ...manner, ...(preview ? { preview } : {}) } };
   }

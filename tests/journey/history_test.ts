@@ -147,6 +147,8 @@ Deno.test("any page of the history can be read, and totals are true while messag
         filename: "a.pdf",
         status: "sent",
         error: null,
+        priority: "normal",
+        sendAt: null,
       });
       for (const time of [createdAt, sentAt, deliveredAt, readAt]) assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
       assert.ok(createdAt <= sentAt && sentAt <= readAt);

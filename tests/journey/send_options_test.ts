@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Json } from "../../src/cli/client.ts";
-import { accepted, post } from "../support/api_calls.ts";
+import { accepted, answerOf, post, refused } from "../support/api_calls.ts";
 import { noFileLeft } from "../support/media_folder.ts";
 import { sampleFile, voiceNote } from "../support/sample_files.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
@@ -129,6 +129,42 @@ Deno.test("stickers, voice notes, status posts and options of every send", async
           FRIEND,
         );
         assert.equal(mentions.length, 3);
+      });
+
+      await t.step("what else is sent takes them too: a PDF, a form, a forward, a reaction", async () => {
+        const asked = await shown(stage, "text", { to, text: "which one?" });
+        const sent = async (messageId: string) => {
+          const { data } = await stage.api.call("GET", `/messages/${messageId}`);
+          assert.deepEqual([data.priority, data.sendAt], ["high", null]);
+          await stage.status(messageId, "sent");
+        };
+        const pdf = { number: to, file: base64(sampleFile("pdf")), message: `@${FRIEND}`, mentions: [FRIEND] };
+        const json = { ...pdf, replyTo: asked.id, typing: 10, ttl: 60, priority: "high" };
+        await sent((await accepted(post(stage, "/message/send/pdf", { json }))).messageId);
+        const invoice = await stage.arrival(to, ({ filename }) => filename === "document.pdf");
+        assert.deepEqual([invoice.quoted, invoice.mentions.length], [{ id: asked.id, text: "which one?" }, 1]);
+
+        const form = new FormData();
+        const fields = { to, caption: "this one", replyTo: asked.id, mentions: FRIEND, linkPreview: "false" };
+        for (const [name, value] of Object.entries({ ...fields, priority: "high", ttl: "60" })) {
+          form.append(name, value);
+        }
+        form.append("file", new Blob([new Uint8Array(sampleFile("png"))]), "a.png");
+        await sent((await accepted(answerOf(stage.request("POST", "/messages/send/file", { body: form })))).messageId);
+        const picture = await stage.arrival(to, ({ caption }) => caption === "this one");
+        assert.deepEqual([picture.quoted.id, picture.mentions.length], [asked.id, 1]);
+
+        const forward = { to, messageId: picture.id, replyTo: asked.id, mentions: [FRIEND], viewOnce: true };
+        const on = await shown(stage, "forward", forward);
+        assert.deepEqual([on.viewOnce, on.quoted?.id, on.mentions.length], [true, asked.id, 1]);
+
+        const reaction = { messageId: asked.id, emoji: "👍", priority: "high", typing: 10, ttl: 60 };
+        const { messageId } = await accepted(post(stage, "/messages/send/reaction", { json: reaction }));
+        await sent(messageId);
+        for (const senseless of [{ replyTo: asked.id }, { mentions: [FRIEND] }, { viewOnce: true }]) {
+          const json = { ...reaction, ...senseless };
+          await refused(post(stage, "/messages/send/reaction", { json }), 400, "validation_failed");
+        }
       });
 
       await t.step("a bulk takes them item by item, and names a wrong one by its path", async () => {

@@ -4,7 +4,7 @@ import { Problem } from "../../errors.ts";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import { Text } from "../../message/kinds/text.ts";
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
-import { type Message, MESSAGE_STATUSES } from "../../message/message.ts";
+import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import {
   idOf,
@@ -41,6 +41,10 @@ const HistoryItem = z.object({
   filename: z.string().nullable(),
   status: z.enum(MESSAGE_STATUSES),
   error: MessageError.nullable(),
+  priority: z.enum(PRIORITIES),
+  sendAt: Timestamp.nullable().openapi({
+    description: "Before this time it does not leave; null: as soon as its turn comes",
+  }),
   createdAt: Timestamp,
   sentAt: Timestamp.nullable(),
   deliveredAt: Timestamp.nullable(),
@@ -263,6 +267,8 @@ function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem>
     ...previewOf(content),
     status,
     error,
+    priority: message.priority,
+    sendAt: isoTimeOrNull(message.sendAt),
     createdAt: isoTime(message.createdAt),
     sentAt: isoTimeOrNull(message.sentAt),
     deliveredAt: isoTimeOrNull(message.deliveredAt),

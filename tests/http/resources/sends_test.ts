@@ -316,6 +316,8 @@ Deno.test("history shows what was sent, newest first, and a day is whole", () =>
       filename: null,
       status: "sent",
       error: null,
+      priority: "normal",
+      sendAt: null,
       deliveredAt: null,
       readAt: null,
     });

@@ -122,6 +122,12 @@ export const kindCases: readonly Case[] = [
   status.refuses("caption", { caption: "look" }, /not a text/),
   status.refuses("to", { to: TO }, /not a known field/),
 
+  status.takes("may wait, and go without a preview", { linkPreview: false, priority: "low", ttl: 60 }),
+  status.refuses("replyTo", { replyTo: NETWORK_ID }, /messages in a chat/),
+  status.refuses("mentions", { mentions: [TO] }, /messages in a chat/),
+  status.refuses("typing", { typing: 1 }, /messages in a chat/),
+  status.refuses("viewOnce", { viewOnce: true }, /images, videos and sounds/),
+
   unknown("reaction", { messageId: nobodys("msg"), emoji: "👍" }),
   unknown("reaction", { messageId: NETWORK_ID, emoji: "" }),
   reaction.refuses("messageId", { messageId: "not an id" }, /id of a message/),
@@ -129,11 +135,14 @@ export const kindCases: readonly Case[] = [
   ...["x", "👍👎", "👍 ", ":+1:", "12"].map((emoji) => reaction.refuses("emoji", { emoji }, /not one emoji/)),
   reaction.refuses("emoji", { emoji: undefined }, /is required/),
   reaction.refuses("to", { to: TO }, /not a known field/),
+  reaction.refuses("typing", { typing: 20_001 }),
+  reaction.refuses("priority", { priority: "urgent" }),
 
   unknown("forward", { to: TO, messageId: nobodys("msg") }),
   unknown("forward", { to: TO, messageId: NETWORK_ID }),
   forward.refuses("to", { to: undefined }, /is required/),
   forward.refuses("text", { text: "look" }, /not a known field/),
+  forward.refuses("mentions.0", { mentions: ["+34"] }, /or a JID/),
 
   unknown("text", { to: TO, text: "hi", replyTo: nobodys("msg") }),
   unknown("text", { to: TO, text: "hi", replyTo: NETWORK_ID }),

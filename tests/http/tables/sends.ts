@@ -321,6 +321,38 @@ export const documentCases: readonly Case[] = [
     contains: [ACK],
   },
   {
+    name: "a PDF takes what every send takes",
+    ask: () => ["POST", "/v1/message/send/pdf", {
+      json: {
+        file: PDF,
+        number: TO,
+        mentions: [TO],
+        linkPreview: false,
+        typing: 10,
+        ttl: 60,
+        priority: "low",
+        viewOnce: false,
+        replyTo: null,
+        sendAt: null,
+      },
+    }],
+    status: 202,
+    contains: [ACK],
+  },
+  ...([
+    ["viewOnce", true],
+    ["mentions", "all"],
+    ["sendAt", "2020-01-01T00:00:00Z"],
+    ["priority", "urgent"],
+    ["ttl", 0],
+    ["typing", 20_001],
+  ] as const).map(([field, value]): Case => ({
+    name: `a PDF with a wrong ${field} is refused`,
+    ask: () => ["POST", "/v1/message/send/pdf", { json: { file: PDF, number: TO, [field]: value } }],
+    status: 400,
+    contains: wrong(field),
+  })),
+  {
     name: "a PDF needs a number",
     ask: () => ["POST", "/v1/message/send/pdf", { json: { file: PDF, message: "Invoice", filename: "i.pdf" } }],
     status: 400,
@@ -410,6 +442,34 @@ export const fileCases: readonly Case[] = [
     status: 400,
     contains: [...wrong("x"), ...wrong("__proto__")],
   },
+  {
+    name: "a form takes what every send takes",
+    ask: () => [
+      "POST",
+      "/v1/messages/send/file",
+      form([
+        ["to", TO],
+        ["mentions", `${TO}, 34600111223`],
+        ["viewOnce", "true"],
+        ["linkPreview", "false"],
+        ["typing", "10"],
+        ["ttl", "60"],
+        ["priority", "low"],
+        ["file", picture()],
+      ]),
+    ],
+    status: 202,
+    contains: [ACK],
+  },
+  ...([["viewOnce", "yes"], ["linkPreview", "1"], ["typing", "x"], ["mentions", "all"], ["priority", "urgent"], [
+    "ttl",
+    "0",
+  ], ["sendAt", "soon"]] as const).map(([field, value]): Case => ({
+    name: `a form with a wrong ${field} is refused`,
+    ask: () => ["POST", "/v1/messages/send/file", form([["to", TO], [field, value], ["file", picture()]])],
+    status: 400,
+    contains: wrong(field),
+  })),
   {
     name: "a field that is empty once and filled once is filled",
     ask: () => ["POST", "/v1/messages/send/file", form([["to", ""], ["to", TO], ["to", ""], ["file", picture()]])],

@@ -14,6 +14,16 @@ interface MannerFields {
   typing?: number | null | undefined;
 }
 
+/** What makes no sense of a kind, and why. */
+const SENSELESS: Partial<Record<OutgoingContent["kind"], Partial<Record<keyof MannerFields, string>>>> = {
+  reaction: { replyTo: "is for what says more than a reaction", mentions: "is for what says more than a reaction" },
+  status: {
+    replyTo: "is for messages in a chat",
+    mentions: "is for messages in a chat",
+    typing: "is for messages in a chat",
+  },
+};
+
 export interface Item {
   to: string;
   content: OutgoingContent;
@@ -62,6 +72,11 @@ async function mannerOf(
 ): Promise<{ manner: SendManner; lineId: string | null }> {
   const manner: SendManner = {};
   const { replyTo, mentions, viewOnce, linkPreview, typing } = asked;
+  for (const [field, reason] of Object.entries(SENSELESS[content.kind] ?? {})) {
+    const value = asked[field as keyof MannerFields];
+    // An empty list, and 0, ask for nothing.
+    if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, reason);
+  }
   if (mentions === "all" && !to.endsWith("@g.us")) {
     throw invalid(`${path}mentions`, '"all" are mentioned in groups only');
   }

@@ -7,7 +7,7 @@ import { Emoji, type ReactionContent } from "../../../message/kinds/reaction.ts"
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
-import { MessageReference, options, sessionId, single } from "./fields.ts";
+import { manner, MessageReference, options, sessionId, single } from "./fields.ts";
 import { acknowledged, type Sender } from "./sender.ts";
 
 const sendReaction = route({
@@ -22,6 +22,7 @@ const sendReaction = route({
     sessionId,
     messageId: MessageReference,
     emoji: Emoji.meta({ description: "One emoji; an empty string takes the reaction back", example: "👍" }),
+    ...manner,
     ...options,
   }).openapi("ReactionMessage"),
 });
@@ -32,32 +33,37 @@ const sendForward = route({
   operationId: "sendForward",
   summary: "Send a message on",
   description: "Texts, files, locations and contact cards that a line of the account sent within 14 days or received " +
-    "within 30. Goes out on the line of the message unless `sessionId` names another. Its `type` is what was sent on.",
-  body: z.strictObject({ sessionId, to: Recipient, messageId: MessageReference, ...options }).openapi("ForwardMessage"),
+    "within 30. Goes out on the line of the message unless `sessionId` names another. Its `type` is what was sent on. A link keeps the preview that it has.",
+  body: z.strictObject({ sessionId, to: Recipient, messageId: MessageReference, ...manner, ...options }).openapi(
+    "ForwardMessage",
+  ),
 });
 
 export const referringRoutes = [sendReaction, sendForward];
 
 export function addReferring(api: Api, sender: Sender, { findReferred }: Pick<Services, "findReferred">): void {
-  api.on(sendReaction, async ({ caller, body: { sessionId, messageId, emoji, ...asked }, repeat }) => {
+  api.on(sendReaction, async ({ caller, body, repeat }) => {
+    const { sessionId, messageId, emoji, ttl, sendAt, priority, ...manner } = body;
     const referred = await findReferred(caller.account.id, messageId, { sessionId: sessionId ?? null });
     if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
     left(referred);
     const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
-    const items = [{ to: referred.chat, content }];
-    return acknowledged(await sender.send(caller, { sessionId: referred.lineId, items, ...asked, repeat }));
+    const items = [{ to: referred.chat, content, manner }];
+    const sending = { sessionId: referred.lineId, items, ttl, sendAt, priority, repeat };
+    return acknowledged(await sender.send(caller, sending));
   });
 
-  api.on(sendForward, async ({ caller, body: { sessionId, to, messageId, ...asked }, repeat }) => {
+  api.on(sendForward, async ({ caller, body, repeat }) => {
+    const { sessionId, to, messageId, ttl, sendAt, priority, ...manner } = body;
     // The line of the message need not be the one that it goes out on.
     const referred = await findReferred(caller.account.id, messageId, { sessionId: null });
     left(referred);
     const { lineId, key: { networkId }, kind, preview } = referred;
     if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");
     const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
-    return acknowledged(
-      await sender.send(caller, { sessionId: sessionId ?? lineId, items: [{ to, content }], ...asked, repeat }),
-    );
+    const items = [{ to, content, manner }];
+    const sending = { sessionId: sessionId ?? lineId, items, ttl, sendAt, priority, repeat };
+    return acknowledged(await sender.send(caller, sending));
   });
 }
 

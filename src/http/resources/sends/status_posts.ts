@@ -9,7 +9,7 @@ import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
-import { FileUrl, options, sessionId, single } from "./fields.ts";
+import { FileUrl, manner, options, sessionId, single } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 import { base64, filename, MAX_DOCUMENT_BODY, MAX_DOCUMENT_BYTES } from "./uploads.ts";
 
@@ -36,6 +36,7 @@ const StatusMessage = z.strictObject({
   audience: z.array(PhoneNumber).min(1).max(MAX_AUDIENCE).openapi({
     description: "Who sees it: numbers. Those without an account are left out",
   }),
+  ...manner,
   ...options,
 }).superRefine((body, context) => {
   const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
@@ -63,10 +64,8 @@ export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Service
   const options = { part: "file", schema: StatusMessage, media, maxBytes: MAX_DOCUMENT_BYTES };
   api.on(sendStatus, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, options);
-    const {
-      file,
-      fields: { sessionId, ttl, sendAt, priority, audience, text, fileUrl, filename: name, caption = null },
-    } = upload;
+    const { file, fields: { audience, text, fileUrl, file: _, filename: name, caption = null, ...asked } } = upload;
+    const { sessionId, ttl, sendAt, priority, ...manner } = asked;
     const filename = name && (safeFilename(name) ?? "file");
     const of = typeof text === "string"
       ? { kind: "text", text } as const
@@ -81,6 +80,7 @@ export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Service
       priority,
       to: STATUS_CHAT,
       content,
+      manner,
     });
   });
 }

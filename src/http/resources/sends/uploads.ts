@@ -98,7 +98,15 @@ const PdfMessage = z.strictObject({
   number: Recipient,
   message: Caption.nullish().openapi({ description: "Text that accompanies the document" }),
   filename: filename.nullish().openapi({ default: PDF_NAME }),
+  ...manner,
+  ...options,
 }).openapi("PdfMessage");
+
+const formBoolean = z.enum(["true", "false"]).transform((word) => word === "true").optional().openapi({
+  type: "string",
+  enum: ["true", "false"],
+  example: undefined,
+});
 
 /** As `manner`, in the words of a form. */
 const formManner = {
@@ -109,11 +117,8 @@ const formManner = {
       description: "Numbers or JIDs with commas between them; `all` in a group",
       example: undefined,
     }),
-  viewOnce: z.enum(["true", "false"]).transform((word) => word === "true").optional().openapi({
-    type: "string",
-    enum: ["true", "false"],
-    example: undefined,
-  }),
+  viewOnce: formBoolean,
+  linkPreview: formBoolean,
   typing: z.string().regex(/^\d{1,5}$/, "must be whole milliseconds").transform(Number).pipe(typingMs).optional()
     .openapi({ type: "integer", minimum: 0, maximum: MAX_TYPING_MS, example: undefined }),
 };
@@ -229,10 +234,11 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
 
   api.on(sendPdf, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document, schema: PdfMessage });
-    const { fields: { number: to, message }, file } = upload;
-    const filename = safeFilename(upload.fields.filename ?? PDF_NAME) ?? PDF_NAME;
+    const { fields: { number: to, message, filename: name, file: _, ...asked }, file } = upload;
+    const { ttl, sendAt, priority, ...manner } = asked;
+    const filename = safeFilename(name ?? PDF_NAME) ?? PDF_NAME;
     const pdf = { kind: "document", mimetype: "application/pdf" } as const;
     const content = { ...pdf, file: file!, filename, caption: message || null };
-    return await sender.sendUpload({ c, caller }, upload, { to, content });
+    return await sender.sendUpload({ c, caller }, upload, { to, content, ttl, sendAt, priority, manner });
   });
 }
