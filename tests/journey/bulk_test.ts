@@ -7,6 +7,7 @@ import { messageKeys } from "../../src/message/rows.ts";
 import type { Key } from "../../src/store/kv.ts";
 import { answerOf, type ApiAnswer, refused } from "../support/api_calls.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { dataConfigOf } from "../support/test_store.ts";
 
 const LINE = "4915556000001";
 const CUSTOMER = "4917556000001";
@@ -77,7 +78,7 @@ async function assertCounts(stage: Stage, sessionId: string, accepted: number): 
   assert.deepEqual([all.pagination.total, queued.pagination.total], [accepted, accepted]);
   const oldest = await stage.api.call("GET", `/messages/history?limit=1&page=${accepted}`);
   assert.equal(oldest.data.length, 1);
-  const data = await dataFolder.open({ ...stage, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(dataConfigOf(stage.dataDir), systemRuntime(pino({ level: "silent" })));
   try {
     const rows = async (prefix: Key) => (await Array.fromAsync(data.kv.list({ prefix }))).length;
     assert.deepEqual([await rows(messageKeys.messages()), await rows(messageKeys.queueOfLine(sessionId))], [

@@ -12,6 +12,7 @@ import type { RunningGateway } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { type LinkedLine, onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";
+import { dataConfigOf } from "../support/test_store.ts";
 
 const LINE = "4915200000004";
 const ANA = "4917000000001";
@@ -220,7 +221,7 @@ async function lidOf({ control }: Stage, number: string): Promise<string> {
 
 /** As after a damaged store: the line knows nothing of its session with the peer. */
 async function loseSession({ dataDir }: Stage, { sessionId }: LinkedLine, lid: string): Promise<void> {
-  const data = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(dataConfigOf(dataDir), systemRuntime(pino({ level: "silent" })));
   const change = new Change();
   for await (const { key } of data.kv.list({ prefix: networkKeys.waKeysOf(sessionId, "session") })) {
     if (String(key.at(-1)).startsWith(lid.split("@")[0]!)) change.delete(key);

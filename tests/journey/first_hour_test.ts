@@ -29,7 +29,7 @@ onStage("`paloma link` shows QRs until the phone has scanned one, and finds the 
     name: "Office",
     phone: LINE,
   });
-  await stage.secrets.readFolder(stage.dataDir);
+  await stage.secrets.readData(stage.env);
 
   const again = await tryCommand(["link", "Office"], { ...stage.env, PALOMA_PORT: port });
   assert.equal(again.code, 1);

@@ -9,13 +9,14 @@ import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { readCreds } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";
 import { type LinkedLine, onStage, openStage, type Stage } from "../support/stage.ts";
+import { dataConfigOf } from "../support/test_store.ts";
 
 const ANA = "4917000000001";
 const TEXT = 'Ana\'s "secret" order:\n3 × Käse, 2 € 🧀';
 
 /** The private key of the line's identity, as its data folder holds it. */
 async function identityKey({ dataDir }: Stage, { sessionId: lineId }: LinkedLine): Promise<Buffer> {
-  const data = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(dataConfigOf(dataDir), systemRuntime(pino({ level: "silent" })));
   try {
     return Buffer.from((await readCreds({ ...data, lineId }))!.signedIdentityKey.private);
   } finally {
@@ -59,7 +60,7 @@ onStage(
     await control.call("POST", "/phones/4915100000002/enter-code", { code });
     const second = { sessionId: data._id, number: "4915100000002" };
     await stage.sessionStatus(second, "connected");
-    await stage.secrets.readFolder(stage.dataDir);
+    await stage.secrets.readData(stage.env);
     await api.call("POST", `/sessions/${second.sessionId}/logout`);
 
     const known = [...stage.secrets];

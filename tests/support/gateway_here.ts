@@ -3,6 +3,7 @@ import { type GatewayOptions, startGateway } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Clock, makeIds, systemClock, systemRandom } from "../../src/runtime.ts";
+import { onTestStore } from "./test_store.ts";
 import type { Environment, RunningGateway } from "./gateway_process.ts";
 
 export interface HereOptions extends Pick<GatewayOptions, "openNetwork"> {
@@ -11,7 +12,7 @@ export interface HereOptions extends Pick<GatewayOptions, "openNetwork"> {
 
 /** One at a time: the library below keeps the network's root key in a global place. */
 export async function startGatewayHere(env: Environment, options: HereOptions = {}): Promise<RunningGateway> {
-  const config = readConfig({ ...env, PALOMA_PORT: "0" });
+  const config = readConfig({ ...onTestStore(env), PALOMA_PORT: "0" });
   let written = "";
   const log = makeLog("trace", { destination: { write: (line: string) => void (written += line) } });
   const { clock = systemClock, openNetwork } = options;

@@ -3,6 +3,7 @@
  * source, or is the executable that PALOMA_EXECUTABLE names, so that every journey can be made with what is shipped.
  */
 import { fileURLToPath } from "node:url";
+import { onTestStore } from "./test_store.ts";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 /** What a process needs of ours. Nothing else is handed down, so that settings of the developer's shell change no test. */
@@ -51,7 +52,7 @@ function paloma(args: readonly string[], env: Environment): [string, string[], E
     const value = Deno.env.get(name);
     return value === undefined ? [] : [[name, value]];
   });
-  const environment = { ...Object.fromEntries(inherited), ...env };
+  const environment = { ...Object.fromEntries(inherited), ...onTestStore(env) };
   const executable = Deno.env.get("PALOMA_EXECUTABLE");
   if (executable) return [executable, [...args], environment];
   return [Deno.execPath(), ["run", "-A", "--no-check", MAIN, ...args], environment];

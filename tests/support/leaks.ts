@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import pino from "pino";
+import type { DataConfig } from "../../src/data/data_folder.ts";
 import { dataFolder } from "../../src/app.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { lineKeys } from "../../src/line/rows.ts";
@@ -89,14 +90,14 @@ class Search {
   }
 }
 
-/** The secret key of the data folder, its accounts' keys, and every private key, session and credential, opened. */
-export async function keyMaterial(dataDir: string): Promise<Secret[]> {
-  const data = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(pino({ level: "silent" })));
+/** The secret key of the data, its accounts' keys, and every private key, session and credential, opened. */
+export async function keyMaterial(config: DataConfig): Promise<Secret[]> {
+  const data = await dataFolder.open(config, systemRuntime(pino({ level: "silent" })));
   const found = new Map<string, Secret>();
   const add = (secret: Secret) => found.set(Buffer.from(secret).toString("base64"), secret);
   try {
     add(data.key);
-    add((await Deno.readTextFile(join(dataDir, "secret.key"))).trim());
+    add(config.secretKey ?? (await Deno.readTextFile(join(config.dataDir, "secret.key"))).trim());
     for (const { id } of await data.accounts.list()) add(await data.accounts.apiKey(id));
     for await (const { value: line } of data.kv.list({ prefix: lineKeys.lines() })) {
       for await (const { value, key } of data.kv.list({ prefix: networkKeys.waLine(line.id) })) {

@@ -2,6 +2,8 @@
 import type { Client } from "../../src/cli/client.ts";
 import { readQr } from "../../src/sandbox/phone/linking.ts";
 import { keyMaterial, type Secret } from "./leaks.ts";
+import type { Environment } from "./gateway_process.ts";
+import { dataConfigOf } from "./test_store.ts";
 
 /** Fields of requests and answers whose values are secrets or people's words. */
 const FIELDS = new Set(["text", "caption", "apiKey", "secret", "pairingCode"]);
@@ -30,9 +32,9 @@ export class Secrets implements Iterable<Secret> {
     }
   }
 
-  /** Takes every key that the gateway's data folder holds now. */
-  async readFolder(dataDir: string): Promise<void> {
-    for (const secret of await keyMaterial(dataDir)) this.add(secret);
+  /** Takes every key that the data of a gateway in that environment holds now. */
+  async readData(env: Environment): Promise<void> {
+    for (const secret of await keyMaterial(dataConfigOf(env))) this.add(secret);
   }
 
   #readQr(qr: string): void {

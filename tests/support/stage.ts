@@ -117,7 +117,7 @@ export async function openStageWith<G extends RunningGateway>(
       const { data } = await api.call("POST", "/sessions", { name: `line ${number}` });
       await linkByQr(systemClock, { api, control, sessionId: data._id, phone: number });
       // Now, for a log-out would drop them.
-      await secrets.readFolder(dataDir);
+      await secrets.readData(env);
       return { sessionId: data._id, number };
     },
     request: (method, path, init = {}) =>
@@ -150,7 +150,7 @@ export async function openStageWith<G extends RunningGateway>(
     async end(more = []) {
       for (const secret of more) secrets.add(secret);
       const code = await gateway.stop();
-      await secrets.readFolder(dataDir).finally(strike);
+      await secrets.readData(env).finally(strike);
       assert.equal(code, 0, `the gateway ended with ${code}: ${gateway.log().slice(-2000)}`);
       assert.deepEqual(findLeaks(gateway.log(), secrets), [], "the log holds secrets");
     },

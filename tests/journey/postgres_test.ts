@@ -1,0 +1,75 @@
+/** A gateway on PostgreSQL: what its commands refuse, and how it takes a server that goes away and comes back. */
+import assert from "node:assert/strict";
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
+import { openStage, withStage } from "../support/stage.ts";
+
+const FRIEND = "5511900000077";
+const KEY = "a key of all machines";
+
+Deno.test({
+  name: "on PostgreSQL a gateway outlives the server, and loses nothing that it has accepted",
+  ignore: WITHOUT_POSTGRES,
+  async fn() {
+    const server = await startPostgres();
+    try {
+      const PALOMA_STORE = (await server.database()).replace("paloma@", "paloma:a-password@");
+      const env = { PALOMA_STORE, PALOMA_SECRET_KEY: KEY };
+      const plan = { delayMinMs: 20, delayMaxMs: 40 };
+      await withStage(() => openStage({ env, plan }), async (stage) => {
+        const { PALOMA_SECRET_KEY: _, ...keyless } = stage.env;
+        const attempt = async (changed: Record<string, string>) =>
+          await tryCommand(["account", "list", "--json"], changed);
+        const refused = async (changed: Record<string, string>, code: number, words: RegExp) => {
+          const { code: found, stderr } = await attempt(changed);
+          assert.equal(found, code, stderr);
+          assert.match(stderr, words);
+          assert.doesNotMatch(stderr, /a-password/);
+        };
+        await refused(keyless, 2, /PALOMA_SECRET_KEY: is required with PALOMA_STORE/);
+        await refused(
+          { ...stage.env, PALOMA_SECRET_KEY: "another key, as long" },
+          1,
+          /is not the key that the data in/,
+        );
+        await refused({ ...stage.env, PALOMA_STORE: "postgres://127.0.0.1:1/none" }, 1, /PostgreSQL cannot be used/);
+        assert.match(await runCommand(["account", "list"], stage.env), /stage/);
+
+        const line = await stage.linkLine("4915550100071");
+        await stage.addPhone(FRIEND);
+        const texts: string[] = [];
+        const send = async (text: string) => {
+          const answer = await stage.request("POST", "/messages/send/text", {
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ ...line, to: FRIEND, text, sessionId: line.sessionId, number: undefined }),
+          });
+          const { code } = await answer.json();
+          if (answer.status === 202) texts.push(text);
+          return { status: answer.status, code };
+        };
+        for (let i = 0; i < 20; i++) assert.equal((await send(`before ${i}`)).status, 202);
+        await server.halt();
+        assert.deepEqual(await send("meanwhile"), { status: 503, code: "storage_unavailable" });
+        const root = stage.gateway.baseUrl.replace(/\/v1$/, "");
+        const statusOf = async (path: string) => {
+          const answer = await fetch(root + path);
+          await answer.body?.cancel();
+          return answer.status;
+        };
+        assert.equal(await statusOf("/healthz"), 200);
+        assert.equal(await statusOf("/readyz"), 503);
+        await server.start();
+        await until(systemClock, async () => await statusOf("/readyz") === 200 || null, {
+          what: "the gateway to be ready",
+        });
+        for (let i = 0; i < 20; i++) assert.equal((await send(`after ${i}`)).status, 202);
+        await stage.arrival(FRIEND, ({ text }) => text === texts.at(-1));
+        assert.deepEqual((await stage.inbox(FRIEND)).map(({ text }) => text), texts);
+      });
+    } finally {
+      await server.remove();
+    }
+  },
+});
