@@ -166,7 +166,10 @@ Deno.test("a customer's link links its line, shows nothing else, and is dead aft
     const look = () => customer.ask("POST", "/link-line", { token });
     const shown = await look();
     assert.deepEqual(Object.keys(shown.body.data).sort(), ["name", "pairingCode", "passkey", "qr", "status"]);
-    assert.equal(shown.body.data.name, "Their line");
+    assert.partialDeepStrictEqual(shown.body.data, { name: "Their line", passkey: null });
+    const confirm = (token: string) => customer.ask("POST", "/link-line/passkey/confirm", { token });
+    assert.equal((await confirm(token)).body.code, "passkey_not_requested");
+    assert.equal((await confirm("lnk_none")).body.code, "link_dead");
     assert.equal((await customer.ask("GET", below(world))).status, 401);
     world.network.of(session._id).links();
     await world.runtime.clock.advance(10);
