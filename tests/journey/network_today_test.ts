@@ -115,6 +115,21 @@ for (
   });
 }
 
+onStage("a line may write to the chats of before its link, and to others by a token that it makes", async (stage) => {
+  for (const number of [LINE, ANA, BEN]) await stage.addPhone(number);
+  // Whoever writes lets the other side write, and the phone keeps the token.
+  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "before the link" });
+  const { data: { _id: sessionId } } = await stage.api.call("POST", "/sessions", { name: "With a history" });
+  await linkByQr(systemClock, { api: stage.api, control: stage.control, sessionId, phone: LINE });
+  const line = { sessionId, number: LINE };
+  const isTaken = () => stage.logOf(line).some(({ salt, tokens }) => salt === true && tokens === 1) || null;
+  await until(systemClock, () => Promise.resolve(isTaken()), { what: "the history" });
+  await fault(stage, "demand_token", { count: 2 });
+  for (const to of [ANA, BEN]) await stage.status(await stage.sendText(line, to, `wanted by ${to}`), "sent");
+  await fault(stage, "restrict", { until: Date.now() + 3_600_000 });
+  await stage.status(await stage.sendText(line, ANA, "by the token that she gave"), "sent");
+});
+
 onStage("a restricted account goes on with its chats and holds new ones until the end of it", async (stage) => {
   for (const number of [ANA, BEN]) await stage.addPhone(number);
   const line = await stage.linkLine(LINE);

@@ -36,6 +36,12 @@ export interface BareClient {
   close(): Promise<void>;
 }
 
+/** What the phone tells every device that it has just linked. */
+function isWelcome({ message }: WAMessage): boolean {
+  const { appStateSyncKeyShare, historySyncNotification } = message?.protocolMessage ?? {};
+  return Boolean(appStateSyncKeyShare || historySyncNotification);
+}
+
 /** A client of the network with fresh keys. `level` prints the library's log. */
 export function bareClient(network: SandboxNetwork, { level = "silent" }: { level?: string } = {}): BareClient {
   WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
@@ -57,7 +63,8 @@ export function bareClient(network: SandboxNetwork, { level = "silent" }: { leve
     });
     socket.ev.on("creds.update", (update) => Object.assign(auth.creds, update));
     socket.ev.on("messages.upsert", ({ messages, type }) => {
-      received.push(...messages.map((message) => Object.assign(message, { upsert: type })));
+      const told = messages.filter((message) => !isWelcome(message));
+      received.push(...told.map((message) => Object.assign(message, { upsert: type })));
     });
     return socket;
   };

@@ -448,17 +448,19 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   test("what is prepared is uploaded, and seen as a message only when it is sent", async (scene) => {
     const { connection } = await scene.login();
     const { media, switchboard } = scene.simulated;
+    // The two files of the history that every device gets.
+    await scene.eventually(() => media.paths().length === 2);
     const body = await fileBody(scene.folder, FILES[4]);
     const prepared = await connection.prepare({ networkId: "3EB0C4", to: FRIEND, body }, unaborted());
     assert.equal(prepared.kind, "ready");
-    assert.equal(media.paths().length, 1);
+    assert.equal(media.paths().length, 3);
     // Others may come between, and the file on disk is not needed any more.
     assert.equal((await send(connection, { networkId: "3EB0C5", to: FRIEND, body: text("first") })).kind, "sent");
     await Deno.remove(body.path);
     assert.deepEqual(switchboard.wire.entries(OWNER).map(({ id }) => id), ["3EB0C5"]);
     assert.equal((await prepared.send()).kind, "sent");
     assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0C4")).sha256, sha256(FILES[4].bytes));
-    assert.equal(media.paths().length, 1);
+    assert.equal(media.paths().length, 3);
   });
 
   test("what is prepared leaves without asking the network for keys, to a person and to a group", async (scene) => {
@@ -485,11 +487,12 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   test("an abort ends an upload, and nothing of it becomes a message", async (scene) => {
     const { connection } = await scene.login();
     const { media, switchboard } = scene.simulated;
+    await scene.eventually(() => media.paths().length === 2);
     switchboard.faults.add(OWNER, "slow_upload", 600_000);
     const body = await fileBody(scene.folder, FILES[4]);
     const unwanted = new AbortController();
     const prepared = connection.prepare({ networkId: "3EB0C6", to: FRIEND, body }, unwanted.signal);
-    await scene.eventually(() => media.paths().length === 1);
+    await scene.eventually(() => media.paths().length === 3);
     unwanted.abort();
     assert.notEqual((await prepared).kind, "ready");
     assert.equal((await send(connection, { networkId: "3EB0C7", to: FRIEND, body })).kind, "sent");

@@ -13,13 +13,17 @@ const TRANSFER_TIMEOUT_MS = 60_000;
 /** Downloaded files up to this size are kept encrypted, so that the phone can upload them again. */
 const KEPT_FILE_BYTES = 16 * 1024 * 1024;
 
+/** What a phone sends in a file: for people, or for a device that it has just linked. */
+type SealedKind = PhoneFileKind | "history";
+
 /** The name of each kind in key derivation, and its folder on the media host (protocol constants). */
-const KINDS: Record<PhoneFileKind, { info: string; folder: string }> = {
+const KINDS: Record<SealedKind, { info: string; folder: string }> = {
   image: { info: "WhatsApp Image Keys", folder: "image" },
   video: { info: "WhatsApp Video Keys", folder: "video" },
   audio: { info: "WhatsApp Audio Keys", folder: "audio" },
   document: { info: "WhatsApp Document Keys", folder: "document" },
   sticker: { info: "WhatsApp Image Keys", folder: "image" },
+  history: { info: "WhatsApp History Keys", folder: "md-msg-hist" },
 };
 
 /** A file on the media host, as a message refers to it. */
@@ -34,7 +38,7 @@ export interface Attachment {
 
 /** An encrypted file with what the host knows it by. */
 interface SealedFile {
-  kind: PhoneFileKind;
+  kind: SealedKind;
   body: Uint8Array;
   encSha256: Uint8Array;
 }
@@ -56,7 +60,7 @@ export class AttachmentError extends Error {
 /** Encrypts a file and uploads it. Throws AttachmentError. */
 export async function sendFile(
   content: Uint8Array,
-  kind: PhoneFileKind,
+  kind: SealedKind,
   { runtime, media }: { runtime: Runtime; media: MediaAccess },
 ): Promise<Attachment> {
   const { mediaKey, sealed } = seal(content, kind, runtime.random);
@@ -71,7 +75,7 @@ export async function sendFile(
   };
 }
 
-function seal(content: Uint8Array, kind: PhoneFileKind, random: Random): { mediaKey: Uint8Array; sealed: SealedFile } {
+function seal(content: Uint8Array, kind: SealedKind, random: Random): { mediaKey: Uint8Array; sealed: SealedFile } {
   const mediaKey = random.bytes(32);
   const { iv, cipherKey, macKey } = mediaKeys(mediaKey, kind);
   const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
@@ -183,7 +187,7 @@ async function transfer<T>(
 }
 
 /** Initialisation vector, cipher key and MAC key out of a message's media key. */
-function mediaKeys(mediaKey: Uint8Array, kind: PhoneFileKind) {
+function mediaKeys(mediaKey: Uint8Array, kind: SealedKind) {
   const expanded = Buffer.from(hkdfSync("sha256", mediaKey, Buffer.alloc(0), KINDS[kind].info, 112));
   return { iv: expanded.subarray(0, 16), cipherKey: expanded.subarray(16, 48), macKey: expanded.subarray(48, 80) };
 }

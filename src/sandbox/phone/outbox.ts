@@ -48,6 +48,22 @@ export class Outbox {
     return id;
   }
 
+  /** Sends to one of the own companions what is for it alone, and for nobody to read. */
+  async tell(companion: string, message: proto.IMessage): Promise<void> {
+    const { runtime, uplink, self } = this.#phone;
+    const id = Buffer.from(runtime.random.bytes(16)).toString("hex").toUpperCase();
+    const enc = await this.#encrypt(companion, message);
+    const attributes = {
+      id,
+      from: self.jid,
+      to: companion,
+      type: "protocol",
+      category: "peer",
+      notify: this.#phone.name,
+    };
+    if (enc) uplink.send(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
+  }
+
   /** Chat of a message that this phone sent; null when it did not, or long ago. */
   chatOf(id: string): string | null {
     return this.#sent.get(id)?.chat ?? null;

@@ -37,6 +37,7 @@ import { PasskeyExchange } from "./passkey_exchange.ts";
 import { reupload } from "./reupload.ts";
 import { SenderKeys } from "./sender_keys.ts";
 import { SignalSessions } from "./signal.ts";
+import { type AppStateKey, composeWelcome } from "./welcome.ts";
 import { ack, deliveryReceipt, readReceipt, retryReceipt } from "./stanzas.ts";
 
 /** A message that could not be decrypted after so many copies is given up. */
@@ -80,6 +81,8 @@ class SimulatedPhone implements Phone {
   /** Secrets of QRs that the network wants shown anew; each is good for one answer. */
   #spentSecrets = new Set<string>();
   #companions = 0;
+  /** Of the key that the settings of chats are encrypted with, the same for all companions. */
+  #appStateKey: AppStateKey;
   #states: ChatState[] = [];
   #passkey: Passkey | null;
   #exchange: PasskeyExchange | null = null;
@@ -94,7 +97,18 @@ class SimulatedPhone implements Phone {
     this.#context = { runtime, uplink, self: this, name, keys, sessions, senderKeys: new SenderKeys() };
     this.#inbox = new Inbox(this.#context);
     this.#outbox = new Outbox(this.#context);
+    this.#appStateKey = { id: runtime.random.bytes(6), data: runtime.random.bytes(32) };
     this.#passkey = passkey ? new Passkey(runtime.random) : null;
+  }
+
+  welcome(companion: string): void {
+    void this.#inTurn(async () => {
+      const about = { key: this.#appStateKey, chats: this.#context.uplink.chatsOf(this) };
+      for (const message of await composeWelcome(about, this.#context)) await this.#outbox.tell(companion, message);
+      return "";
+    }).catch((error) => {
+      this.#context.runtime.log.warn({ err: error, phone: this.number }, "a phone could not welcome its companion");
+    });
   }
 
   describe(): { number: string; lid: string; name: string } {

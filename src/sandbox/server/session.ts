@@ -1,4 +1,5 @@
 /** A linked companion's open session: takes its stanzas, answers them, and hands over what waits for it. */
+import { isGroup, STATUS_CHAT } from "../world/address.ts";
 import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 import type { Companion, CompanionSession, Endpoint } from "../world/directory.ts";
 import { streamError } from "../world/faults.ts";
@@ -150,6 +151,9 @@ class Session implements CompanionSession, SocketOwner {
       if (stanza.tag === "status") this.#expectAck(stanza);
       if (stanza.tag === "message" && this.#network.faults.take(this.#line, "duplicate")) this.send(stanza);
     });
+    if (this.#companion.welcomed) return;
+    this.#companion.welcomed = true;
+    this.#companion.account.phone?.welcome(this.#companion.jid);
   }
 
   /** A status post is asked for in a stream error where it is not acknowledged, and given again after the next login. */
@@ -170,7 +174,8 @@ class Session implements CompanionSession, SocketOwner {
       wire.add({ line: this.#line, id, to, time: runtime.clock.now(), ...(retry ? { retry: true } : {}) });
     }
     const nack = peer ? null : faults.take(this.#line, "nack");
-    const outcome = nack === null ? relay.submit(this.#self, message) : { error: nack };
+    const needsToken = !peer && !isGroup(to) && to !== STATUS_CHAT && faults.take(this.#line, "demand_token") !== null;
+    const outcome = nack === null ? relay.submit(this.#self, message, { needsToken }) : { error: nack };
     const answer = () => this.#acknowledge(message, outcome);
     const heldMs = faults.remainingMs(this.#line, "hold_acks");
     if (heldMs === 0) return answer();

@@ -90,6 +90,14 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       accountOf(phone).passkey = { credential, options: "notification" };
     },
 
+    chatsOf(phone) {
+      const account = accountOf(phone);
+      const tokens = network.trust.tokensFor(account).map(({ issuer, token, at }) => {
+        return { jid: issuer.jid, lid: issuer.lid, token, at };
+      });
+      return { tokens, nctSalt: network.trust.saltOf(account) };
+    },
+
     codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,
 
     answerCode(_phone, ref, hello) {

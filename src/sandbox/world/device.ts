@@ -13,6 +13,8 @@ export interface Device {
   readonly lid: string;
   /** Hands over a stanza. Never throws; a device that is away keeps nothing (the relay queues for it). */
   deliver(stanza: BinaryNode): void;
+  /** A companion of the account (its device jid) is logged in for the first time. */
+  welcome(companion: string): void;
 }
 
 /** Public keys that a device publishes, as others fetch them to start a Signal session with it. */
@@ -63,8 +65,17 @@ export interface PhoneUplink {
   codeRequest(phone: Device): CodeRequest | null;
   /** Carries primary_hello to that companion; its companion_finish, or null when it went away or did not answer. */
   answerCode(phone: Device, ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
+  /** What the account may write to its chats by. */
+  chatsOf(phone: Device): ChatTokens;
   /** Where media goes: the network's own TLS host. */
   readonly media: MediaAccess;
+}
+
+/** Tokens that others gave an account, and the salt from which it makes tokens for everybody else. */
+export interface ChatTokens {
+  /** `at` is Unix ms. */
+  tokens: { jid: string; lid: string; token: Uint8Array; at: number }[];
+  nctSalt: Uint8Array;
 }
 
 /** What a client needs in order to use the media host; `media_conn` tells a gateway host and auth. */

@@ -57,6 +57,8 @@ export interface Companion {
   readonly linkedAt: number;
   /** Whether others see the account online because of it. Right after it was linked they do, until it says otherwise. */
   available: boolean;
+  /** Whether the phone has told it what a new companion has to know. */
+  welcomed: boolean;
   /** The open session, if any. */
   session: CompanionSession | null;
 }

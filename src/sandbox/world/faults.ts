@@ -16,6 +16,8 @@ interface CountedFaults {
   nack: string;
   /** An incoming message reaches the line twice. */
   duplicate: true;
+  /** A message to a person is refused unless it carries a token of that chat, or one made for it. */
+  demand_token: true;
   /** An upload takes this long, ms. */
   slow_upload: number;
   /** A companion that asks to be linked by a code of this number is refused with this code. */

@@ -51,8 +51,15 @@ export class Relay {
     this.#clock = clock;
   }
 
-  /** Relays a `<message>`. With `hideNumber` the receivers see the sender's LID alone. */
-  submit(sender: Endpoint, message: BinaryNode, options: { hideNumber?: boolean } = {}): Acknowledgement {
+  /**
+   * Relays a `<message>`. With `hideNumber` the receivers see the sender's LID alone; with `needsToken` a chat has to be
+   * wanted, also where nobody is restricted.
+   */
+  submit(
+    sender: Endpoint,
+    message: BinaryNode,
+    options: { hideNumber?: boolean; needsToken?: boolean } = {},
+  ): Acknowledgement {
     const { to, id } = message.attrs;
     if (!to || !id) return { error: "400" };
     if (to === STATUS_CHAT) return this.#post(sender, message);
@@ -66,7 +73,11 @@ export class Relay {
     if (!group && !peer) return { error: "404" };
 
     const unwanted = peer && message.attrs.category !== "peer"
-      ? this.#trust.refusal(sender.account, peer.account, bytesOf(child(message, "tctoken")))
+      ? this.#trust.refusal(sender.account, peer.account, {
+        tctoken: bytesOf(child(message, "tctoken")),
+        cstoken: bytesOf(child(message, "cstoken")),
+        needsToken: options.needsToken ?? false,
+      })
       : null;
     if (unwanted) return { error: unwanted };
     const receivers = group
@@ -231,6 +242,6 @@ function isSame(a: Endpoint, b: Endpoint): boolean {
 
 /** Children that every receiver gets beside its ciphertext; privacy and reporting tokens are the server's. */
 function extras(message: BinaryNode): BinaryNode[] {
-  const own = new Set(["enc", "participants", "tctoken", "reporting"]);
+  const own = new Set(["enc", "participants", "tctoken", "cstoken", "reporting"]);
   return elements(message).filter(({ tag }) => !own.has(tag));
 }

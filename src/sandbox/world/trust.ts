@@ -3,12 +3,14 @@
  * account is under (the reach-out time lock), and how many chats it may still start.
  */
 import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
 import type { Account } from "./directory.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /** The refusal of a message that starts a chat. */
 const NOT_WANTED = "463";
 const TOKEN_BYTES = 16;
+const SALT_BYTES = 32;
 
 interface NewChatCap {
   limit: number;
@@ -32,8 +34,18 @@ interface AccountTrust {
   started: Set<Account>;
   /** Who wrote to it, or answered: those chats are not new. */
   known: Set<Account>;
-  /** By the account that may write to this one, with the token that says so. */
-  issued: Map<Account, Uint8Array>;
+  /** By the account that may write to this one, with the token that says so, and when it was given (Unix ms). */
+  issued: Map<Account, { token: Uint8Array; at: number }>;
+  /** What the account makes tokens for chats from that gave it none. */
+  salt: Uint8Array;
+}
+
+/** What a message shows; empty where it shows none. */
+interface ShownTokens {
+  tctoken: Uint8Array;
+  cstoken: Uint8Array;
+  /** Refused without either, also where the account is under no restriction. */
+  needsToken: boolean;
 }
 
 interface TrustEvents {
@@ -55,18 +67,24 @@ export class Trust {
   /** The issuer lets the holder write to it. */
   issue(issuer: Account, holder: Account): void {
     if (issuer === holder || this.#of(issuer).issued.has(holder)) return;
-    const token = this.#runtime.random.bytes(TOKEN_BYTES);
-    this.#of(issuer).issued.set(holder, token);
+    const { random, clock } = this.#runtime;
+    const token = random.bytes(TOKEN_BYTES);
+    this.#of(issuer).issued.set(holder, { token, at: clock.now() });
     this.#of(holder).known.add(issuer);
     this.#events.onToken(issuer, holder, token);
   }
 
   /** Holders of a token of this issuer, with it. */
-  tokensFor(holder: Account): { issuer: Account; token: Uint8Array }[] {
+  tokensFor(holder: Account): { issuer: Account; token: Uint8Array; at: number }[] {
     return [...this.#accounts].flatMap(([issuer, { issued }]) => {
-      const token = issued.get(holder);
-      return token ? [{ issuer, token }] : [];
+      const given = issued.get(holder);
+      return given ? [{ issuer, ...given }] : [];
     });
+  }
+
+  /** The account's own, which its phone shares with its companions. */
+  saltOf(account: Account): Uint8Array {
+    return this.#of(account).salt;
   }
 
   /** `until` is Unix ms; one that is past lifts the restriction. */
@@ -90,12 +108,15 @@ export class Trust {
   }
 
   /** Why a message of `sender` to `receiver` is refused, or null. A chat that it starts counts from then on. */
-  refusal(sender: Account, receiver: Account, tctoken: Uint8Array): string | null {
+  refusal(sender: Account, receiver: Account, { tctoken, cstoken, needsToken }: ShownTokens): string | null {
     if (sender === receiver) return null;
     const { restrictedUntil, cap } = this.standing(sender);
     const trust = this.#of(sender);
-    const issued = this.#of(receiver).issued.get(sender);
-    if (restrictedUntil) return issued && Buffer.from(issued).equals(tctoken) ? null : NOT_WANTED;
+    const given = this.#of(receiver).issued.get(sender);
+    const isWanted = given !== undefined && Buffer.from(given.token).equals(tctoken);
+    if (restrictedUntil) return isWanted ? null : NOT_WANTED;
+    const made = createHmac("sha256", trust.salt).update(receiver.lid).digest();
+    if (needsToken && !isWanted && !made.equals(cstoken)) return NOT_WANTED;
     if (trust.known.has(receiver) || trust.started.has(receiver)) return null;
     if (cap && trust.started.size >= cap.limit) return NOT_WANTED;
     trust.started.add(receiver);
@@ -105,7 +126,8 @@ export class Trust {
   #of(account: Account): AccountTrust {
     let trust = this.#accounts.get(account);
     if (!trust) {
-      trust = { restrictedUntil: 0, cap: null, started: new Set(), known: new Set(), issued: new Map() };
+      const salt = this.#runtime.random.bytes(SALT_BYTES);
+      trust = { restrictedUntil: 0, cap: null, started: new Set(), known: new Set(), issued: new Map(), salt };
       this.#accounts.set(account, trust);
     }
     return trust;

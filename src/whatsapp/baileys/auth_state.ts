@@ -29,7 +29,7 @@ const BYTES_A_COMMIT = COMMIT_LIMITS.bytes - 100 * 1024;
 const UNCACHED = new Set(["pre-key", "journal", "undecryptable"]);
 
 /** Rows of the adapter's own beside the library's types: they ride in its transactions. */
-type OwnKeyType = "journal" | "undecryptable";
+type OwnKeyType = "journal" | "undecryptable" | "nct-salt";
 
 export interface AuthState {
   /** The object that the library changes in place. */

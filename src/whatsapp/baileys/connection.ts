@@ -43,6 +43,7 @@ import { type GroupCache, makeGroupCache } from "./outgoing/group_cache.ts";
 import { makeChats } from "./chats/chats.ts";
 import { makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
+import { SALT_ID, takeHistory } from "./incoming/history.ts";
 import { type Inbox, makeInbox } from "./incoming/inbox.ts";
 import { findOriginal } from "./incoming/originals.ts";
 import { incomingMedia } from "./incoming/media.ts";
@@ -229,6 +230,7 @@ export function connectLine(
         await findOriginal({ kv, seal, lineId }, networkId);
     const standing = makeStanding({
       socket,
+      saltOf: () => auth.get<Uint8Array>("nct-salt", SALT_ID),
       clock,
       restriction: options.restriction,
       changed: (restriction) => over || events.restricted(restriction),
@@ -308,6 +310,7 @@ export function connectLine(
         // The message is in the journal by now.
         phoneOf,
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
+        history: (part) => takeHistory(part, { keys: socket.authState.keys, host: mediaHost, runtime: { clock, log } }),
       },
     });
   }

@@ -16,6 +16,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Incoming, IncomingChange, IncomingMedia } from "../../connection.ts";
 import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
+import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { type Polls, readVote } from "./polls.ts";
 import type { OwnJids } from "./receipts.ts";
@@ -26,6 +27,8 @@ export interface DecodeContext {
   phoneOf: PhoneOf;
   polls: Polls;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
+  /** The owner's phone tells of what was before the link. Never rejects. */
+  history(notification: HistoryNotification): Promise<void>;
 }
 
 /**
@@ -39,6 +42,8 @@ export async function decode(
   const message = proto.Message.decode(unpadRandomMax16(part.plaintext));
   const whole = messageOf(part.attrs, context.me);
   whole.message = message.deviceSentMessage?.message ?? message;
+  const history = message.protocolMessage?.historySyncNotification;
+  if (history && whole.key.fromMe) await context.history(history);
   const sent = whole.key.fromMe ? resent(whole.message) : [];
   const decoded = await Promise.all([...sent, whole].map((message) => toIncoming(message, context)));
   return decoded.filter((message) => message !== null);

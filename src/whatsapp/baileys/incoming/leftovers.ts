@@ -80,6 +80,7 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Decod
       return user ? `${user}${S_WHATSAPP_NET}` : null;
     },
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
+    history: () => Promise.resolve(), // the link that it would serve is over
   };
 }
 

@@ -58,7 +58,7 @@ export interface SenderOptions {
   source: EncodeTools["source"];
   upload: Upload;
   inspect: Inspect;
-  standing: Pick<Standing, "isRestricted">;
+  standing: Pick<Standing, "isRestricted" | "tokenFor">;
   /** The network acknowledged a message. */
   acknowledged: () => void;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
@@ -134,13 +134,12 @@ export function makeSender(options: SenderOptions): Sender {
     }
   }
 
-  async function relay({ jid, audience }: Route, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+  async function relay({ jid, ...stanza }: Stanza, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
     const ack = ackOf(message.networkId);
     try {
       await socket.relayMessage(jid, content, {
         messageId: message.networkId,
-        ...stanzaOf(content),
-        ...(audience.length > 0 ? { statusJidList: [...audience] } : {}),
+        ...stanza,
       });
     } catch (error) {
       if (surelyUnsent(error)) {
@@ -149,6 +148,23 @@ export function makeSender(options: SenderOptions): Sender {
       }
     }
     return await outcomeOf(await ack.answer(), jid);
+  }
+
+  /** What the network wants to see of a message that it cannot read. Throws StoreError. */
+  async function stanzaOf({ jid, audience }: Route, content: proto.IMessage): Promise<Stanza> {
+    const { protocolMessage: amendment, pollCreationMessage, pollCreationMessageV3 } = content;
+    const isPoll = pollCreationMessage || pollCreationMessageV3;
+    const additionalNodes: BinaryNode[] = [
+      ...await standing.tokenFor(jid),
+      ...(isPoll ? [{ tag: "meta", attrs: { polltype: "creation" } }] : []),
+    ];
+    const edit = amendment && { edit: amendment.editedMessage ? EDITED : REVOKED };
+    return {
+      jid,
+      additionalNodes,
+      ...(edit ? { additionalAttributes: edit } : {}),
+      ...(audience.length > 0 ? { statusJidList: [...audience] } : {}),
+    };
   }
 
   async function outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
@@ -184,13 +200,15 @@ export function makeSender(options: SenderOptions): Sender {
   async function depart(route: Route, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
     const { jid } = route;
     if (!isOpen()) return offline();
+    let stanza: Stanza;
     try {
+      stanza = await stanzaOf(route, content);
       if (isJidGroup(jid)) await rotateSenderKey(socket, await groups.metadata(jid));
       await sent.keep(message.networkId, content);
     } catch (error) {
       return unsent(message, error);
     }
-    return isOpen() ? await relay(route, message, content) : offline();
+    return isOpen() ? await relay(stanza, message, content) : offline();
   }
 
   function unsent({ networkId, to }: Outgoing, error: unknown): Unsent {
@@ -238,15 +256,8 @@ interface Route {
   audience: readonly string[];
 }
 
-/** What the network wants to see of a message that it cannot read. */
-function stanzaOf(
-  content: proto.IMessage,
-): { additionalNodes?: BinaryNode[]; additionalAttributes?: Record<string, string> } {
-  const { protocolMessage: amendment } = content;
-  if (amendment) return { additionalAttributes: { edit: amendment.editedMessage ? EDITED : REVOKED } };
-  const isPoll = content.pollCreationMessage || content.pollCreationMessageV3;
-  return isPoll ? { additionalNodes: [{ tag: "meta", attrs: { polltype: "creation" } }] } : {};
-}
+/** Of a message, what the library writes around it. */
+type Stanza = { jid: string } & Omit<Parameters<WASocket["relayMessage"]>[2], "messageId">;
 
 function offline(): Unsent {
   return { kind: "hold", detail: "The line is not connected." };

@@ -5,7 +5,15 @@
  * has a token that the other side gave (`tctoken`). Trying others again makes it worse. The network announces a
  * restriction and its end, and tells of it when asked; asking sends nothing to anybody.
  */
-import { isJidGroup, jidNormalizedUser, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
+import { createHmac } from "node:crypto";
+import {
+  type BinaryNode,
+  isJidGroup,
+  isLidUser,
+  jidNormalizedUser,
+  S_WHATSAPP_NET,
+  type WASocket,
+} from "@whiskeysockets/baileys";
 import { within } from "../../../base/within.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { NewChats, Restriction } from "../../connection.ts";
@@ -22,6 +30,8 @@ interface StandingOptions {
     signalRepository: { lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN"> };
   };
   clock: Clock;
+  /** What tokens are made from for chats whose other side gave none; null where the phone told none. Throws StoreError. */
+  saltOf(): Promise<Uint8Array | null>;
   /** As it was known before this connection. */
   restriction: Restriction | null;
   /** The account is restricted, or is no more. */
@@ -31,6 +41,11 @@ interface StandingOptions {
 export interface Standing {
   /** Whether the network lets a message to this chat through, as far as is known. Throws StoreError. */
   allows(to: string): Promise<boolean>;
+  /**
+   * What a message shows the network beside the token that the library adds: for a chat without one, a token made for its
+   * LID (`cstoken`). Throws StoreError.
+   */
+  tokenFor(jid: string): Promise<BinaryNode[]>;
   /** A message was refused: asks the network once whether the account is restricted. Never rejects. */
   isRestricted(): Promise<boolean>;
   /** Null where the network sets no limit, or does not tell. Never rejects. */
@@ -39,7 +54,7 @@ export interface Standing {
   end(): void;
 }
 
-export function makeStanding({ socket, clock, restriction, changed }: StandingOptions): Standing {
+export function makeStanding({ socket, clock, saltOf, restriction, changed }: StandingOptions): Standing {
   let present = restriction;
   let asking: Promise<boolean> | null = null;
   let cancelEnd = () => {};
@@ -97,6 +112,13 @@ export function makeStanding({ socket, clock, restriction, changed }: StandingOp
     async allows(to) {
       if (!present || isJidGroup(to)) return true;
       return await hasToken(/^\d+$/.test(to) ? `${to}${S_WHATSAPP_NET}` : jidNormalizedUser(to));
+    },
+    async tokenFor(jid) {
+      if (!isLidUser(jid) || await hasToken(jid)) return [];
+      const salt = await saltOf();
+      if (!salt) return [];
+      const token = createHmac("sha256", salt).update(jidNormalizedUser(jid)).digest();
+      return [{ tag: "cstoken", attrs: {}, content: token }];
     },
     async isRestricted() {
       asking ??= ask().finally(() => asking = null);

@@ -135,6 +135,7 @@ function joinCompanion(network: SmallNetwork, user: string) {
     jid: `${user}@s.whatsapp.net`,
     lid: `9${user}@lid`,
     deliver: (stanza) => void received.push(stanza),
+    welcome() {},
   };
   network.join(device, bundleOf(keys, refill(keys)));
   const sessions = new SignalSessions(keys);

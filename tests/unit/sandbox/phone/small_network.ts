@@ -94,6 +94,10 @@ export class SmallNetwork implements PhoneUplink {
     return [...this.#devices.keys()].filter((jid) => jidNormalizedUser(jid) === pn);
   }
 
+  chatsOf() {
+    return { tokens: [], nctSalt: new Uint8Array(32) };
+  }
+
   lidOf(pnJid: string): string | null {
     const found = [...this.#devices.values()].find(({ device }) => jidNormalizedUser(device.jid) === pnJid);
     return found ? jidNormalizedUser(found.device.lid) : null;

@@ -27,7 +27,12 @@ function scene() {
 
   const open = (number: string) => {
     const account = directory.open(number, { name: `Name ${number}`, random: runtime.random });
-    account.phone = { jid: account.jid, lid: account.lid, deliver: (stanza) => arrived.push({ at: number, stanza }) };
+    account.phone = {
+      jid: account.jid,
+      lid: account.lid,
+      deliver: (stanza) => arrived.push({ at: number, stanza }),
+      welcome() {},
+    };
     return account;
   };
   const link = (account: Account): Endpoint => {
@@ -44,7 +49,7 @@ function scene() {
     const identity = new Uint8Array(0);
     const companion: Companion = {
       ...{ id: device, account, jid, lid, mailbox, keys, identity, keyIndex: device },
-      ...{ noisePublic: "", linkedAt: 0, available: false, session: null },
+      ...{ noisePublic: "", linkedAt: 0, available: false, welcomed: true, session: null },
     };
     account.companions.set(device, companion);
     mailbox.attach((stanza) => stanza.tag !== "ib" && arrived.push({ at: `${account.number}:${device}`, stanza }));

@@ -12,6 +12,7 @@ const context: DecodeContext = {
   me: ME,
   phoneOf: (lid) => Promise.resolve(lid.startsWith("777") ? "5511977777777:0@s.whatsapp.net" : null),
   media: () => media,
+  history: () => Promise.resolve(),
   polls: { keep: () => Promise.resolve(), find: () => Promise.resolve(null) },
 };
 
@@ -180,4 +181,15 @@ Deno.test("a message that could not be read is told with what its stanza says", 
   assert.equal(incoming.type, "unknown");
   assert.equal(incoming.networkId, "M9");
   assert.equal(incoming.number, "5511900000002");
+});
+
+Deno.test("a history is taken from the owner's phone alone, and is nothing for people", async () => {
+  const taken: unknown[] = [];
+  const listening = { ...context, history: (part: unknown) => Promise.resolve(void taken.push(part)) };
+  const type = proto.Message.ProtocolMessage.Type.HISTORY_SYNC_NOTIFICATION;
+  const message = { protocolMessage: { type, historySyncNotification: { directPath: "/history" } } };
+  assert.deepEqual(await decode(part({ from: "5511977777777@s.whatsapp.net" }, message), listening), []);
+  assert.equal(taken.length, 0);
+  assert.deepEqual(await decode(part({ from: ME.id, category: "peer" }, message), listening), []);
+  assert.equal(taken.length, 1);
 });

@@ -27,6 +27,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
       phoneOf: () => Promise.resolve(null),
       polls: { keep: () => Promise.resolve(), find: () => Promise.resolve(null) },
       media: () => assert.fail("no media here"),
+      history: () => assert.fail("no history here"),
     },
     receive: (message) => {
       received.push(message);

@@ -1,0 +1,146 @@
+/**
+ * The history that the owner's phone sends a device that it has just linked. The gateway reports what arrives from the
+ * link on, so of all that it takes only what lets the line write to its account's chats: the tokens that their other sides
+ * gave (`tctoken`), and the salt of tokens for everybody else (`cstoken`).
+ */
+import { Buffer } from "node:buffer";
+import { promisify } from "node:util";
+import { unzip } from "node:zlib";
+import {
+  jidNormalizedUser,
+  type proto,
+  type SignalDataSet,
+  type SignalKeyStoreWithTransaction,
+} from "@whiskeysockets/baileys";
+import { buildMergedTcTokenIndexWrite } from "@whiskeysockets/baileys/lib/Utils/tc-token-utils.js";
+import protobuf from "protobufjs/minimal.js";
+import type { Runtime } from "../../../runtime.ts";
+import type { MediaHost } from "../media_host.ts";
+import { downloadMedia } from "./media_download.ts";
+
+/** Of one part of a history, compressed and not: a phone sends more in further parts. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const MOST_BYTES_INFLATED = 256 * 1024 * 1024;
+const LONGEST_MS = 60_000;
+/** A time in milliseconds: in seconds it would be in the year 33658. */
+const FIRST_MS = 1e12;
+
+/** Fields of HistorySync and of Conversation. The library's schema lacks the salt, and would decode all messages too. */
+const CONVERSATION = 2;
+const NCT_SALT = 19;
+const ID = 1;
+const TOKEN = 21;
+const TOKEN_AT = 22;
+const TOKEN_SENT_AT = 28;
+const LID = 42;
+const LENGTH_DELIMITED = 2;
+const VARINT = 0;
+
+export type HistoryNotification = proto.Message.IHistorySyncNotification;
+type Keys = SignalKeyStoreWithTransaction;
+
+interface ChatToken {
+  /** The LID where the history names it, as the library keeps tokens. */
+  chat: string;
+  token: Uint8Array;
+  /** Unix s. */
+  at: number;
+  sentAt: number | null;
+}
+
+/** Takes the tokens of one part of the history. Never rejects: without them the line links and works. */
+export async function takeHistory(
+  notification: HistoryNotification,
+  { keys, host, runtime: { clock, log } }: { keys: Keys; host: MediaHost; runtime: Pick<Runtime, "clock" | "log"> },
+): Promise<void> {
+  const ended = new AbortController();
+  const cancel = clock.after(LONGEST_MS, () => ended.abort());
+  try {
+    const packed = await partOf(notification, host, ended.signal);
+    const { tokens, salt } = readHistory(await inflated(packed, { maxOutputLength: MOST_BYTES_INFLATED }));
+    if (tokens.length > 0) await keepTokens(keys, tokens);
+    if (salt) await keys.set({ "nct-salt": { [SALT_ID]: Buffer.from(salt) } } as SignalDataSet);
+    log.debug({ tokens: tokens.length, salt: salt !== null }, "the tokens of a part of the history were taken");
+  } catch (error) {
+    log.warn({ error: error instanceof Error ? error.name : "unknown" }, "a part of the history could not be read");
+  } finally {
+    cancel();
+  }
+}
+
+/** The row of the one salt. */
+export const SALT_ID = "salt";
+
+const inflated = promisify(unzip) as (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+
+async function partOf(file: HistoryNotification, host: MediaHost, signal: AbortSignal): Promise<Uint8Array> {
+  if (file.initialHistBootstrapInlinePayload?.length) return file.initialHistBootstrapInlinePayload;
+  if (Number(file.fileLength ?? 0) > MOST_BYTES) throw new RangeError("a part of the history is too large");
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of await downloadMedia(host, { kind: "md-msg-hist", file }, signal)) {
+    size += chunk.length;
+    if (size > MOST_BYTES) throw new RangeError("a part of the history is too large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Throws on what is no HistorySync. */
+export function readHistory(bytes: Uint8Array): { tokens: ChatToken[]; salt: Uint8Array | null } {
+  const tokens: ChatToken[] = [];
+  let salt: Uint8Array | null = null;
+  each(bytes, (field, value) => {
+    if (!(value instanceof Uint8Array)) return;
+    if (field === NCT_SALT && value.length > 0) salt = value;
+    if (field !== CONVERSATION) return;
+    const token = readConversation(value);
+    if (token) tokens.push(token);
+  });
+  return { tokens, salt };
+}
+
+function readConversation(bytes: Uint8Array): ChatToken | null {
+  const found = new Map<number, Uint8Array | number>();
+  each(bytes, (field, value) => found.set(field, value));
+  const text = (field: number) => Buffer.from(bytesIn(found.get(field))).toString("utf8");
+  const seconds = (field: number) => {
+    const time = Number(found.get(field) ?? 0);
+    return time >= FIRST_MS ? Math.floor(time / 1000) : time;
+  };
+  const token = bytesIn(found.get(TOKEN));
+  const chat = jidNormalizedUser(text(LID) || text(ID));
+  if (token.length === 0 || seconds(TOKEN_AT) === 0 || chat === "") return null;
+  return { chat, token, at: seconds(TOKEN_AT), sentAt: seconds(TOKEN_SENT_AT) || null };
+}
+
+function bytesIn(value: Uint8Array | number | undefined): Uint8Array {
+  return value instanceof Uint8Array ? value : new Uint8Array(0);
+}
+
+/** Each field of an encoded message that is bytes or a number; the rest is skipped. */
+function each(bytes: Uint8Array, take: (field: number, value: Uint8Array | number) => void): void {
+  const reader = protobuf.Reader.create(bytes);
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    const [field, type] = [tag >>> 3, tag & 7];
+    if (type === LENGTH_DELIMITED) take(field, reader.bytes());
+    else if (type === VARINT) take(field, Number(reader.uint64()));
+    else reader.skipType(type);
+  }
+}
+
+/** Where a newer token is known, it stays. */
+async function keepTokens(keys: Keys, tokens: ChatToken[]): Promise<void> {
+  const known = await keys.get("tctoken", tokens.map(({ chat }) => chat));
+  const fresh = tokens.filter(({ chat, at }) => Number(known[chat]?.timestamp ?? 0) < at);
+  if (fresh.length === 0) return;
+  const rows = Object.fromEntries(fresh.map(({ chat, token, at, sentAt }) => [chat, {
+    ...known[chat],
+    token: Buffer.from(token),
+    timestamp: String(at),
+    ...(sentAt === null ? {} : { senderTimestamp: sentAt }),
+  }]));
+  const index = await buildMergedTcTokenIndexWrite(keys, fresh.map(({ chat }) => chat));
+  await keys.set({ tctoken: { ...rows, ...index } } as SignalDataSet);
+}

@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { deflateSync } from "node:zlib";
+import { addTransactionCapability, proto, type SignalDataSet } from "@whiskeysockets/baileys";
+import { readHistory, takeHistory } from "../../../../src/whatsapp/baileys/incoming/history.ts";
+import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/quiet_logger.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+const NOW_S = 1_790_000_000;
+const token = (text: string) => Buffer.from(text);
+
+function history(conversations: proto.IConversation[], salt?: Uint8Array): Uint8Array {
+  const { INITIAL_BOOTSTRAP } = proto.HistorySync.HistorySyncType;
+  const encoded = proto.HistorySync.encode({ syncType: INITIAL_BOOTSTRAP, conversations, progress: 7 }).finish();
+  // Field 19, which the library's schema lacks.
+  return Buffer.concat([encoded, salt ? Buffer.from([0x9a, 0x01, salt.length, ...salt]) : new Uint8Array(0)]);
+}
+
+Deno.test("of a history only tokens and the salt are read, by LID where it is named, in seconds", () => {
+  const messages = [{ message: { key: { id: "A" }, message: { conversation: "not for us" } } }];
+  const salt = Buffer.alloc(32, 7);
+  const read = readHistory(history([
+    { id: "4917000000001@s.whatsapp.net", lidJid: "91@lid", tcToken: token("ana"), tcTokenTimestamp: NOW_S, messages },
+    { id: "92@lid", tcToken: token("ben"), tcTokenTimestamp: NOW_S * 1000, tcTokenSenderTimestamp: NOW_S - 5 },
+    { id: "4917000000003@s.whatsapp.net", messages },
+    { id: "4917000000004@s.whatsapp.net", tcToken: token("never") },
+  ], salt));
+  assert.deepEqual(read, {
+    tokens: [
+      { chat: "91@lid", token: token("ana"), at: NOW_S, sentAt: null },
+      { chat: "92@lid", token: token("ben"), at: NOW_S, sentAt: NOW_S - 5 },
+    ],
+    salt,
+  });
+  assert.deepEqual(readHistory(new Uint8Array(0)), { tokens: [], salt: null });
+  for (const broken of [[0xff], [0x12, 0x7f, 1], [0x9a, 0x01, 0xff, 0xff, 0xff, 0xff, 0x0f]]) {
+    assert.throws(() => readHistory(Uint8Array.from(broken)));
+  }
+});
+
+Deno.test("a newer token stays, an older one is replaced, and what can't be read changes nothing", async () => {
+  const rows = new Map<string, unknown>();
+  const runtime = testRuntime();
+  const keys = addTransactionCapability(
+    {
+      get: (type, ids) =>
+        Promise.resolve(
+          Object.fromEntries(ids.flatMap((id) => rows.has(`${type} ${id}`) ? [[id, rows.get(`${type} ${id}`)]] : [])),
+        ) as never,
+      set(data: SignalDataSet) {
+        for (const [type, values] of Object.entries(data)) {
+          for (const [id, value] of Object.entries(values!)) rows.set(`${type} ${id}`, value);
+        }
+        return Promise.resolve();
+      },
+    },
+    quietLogger(runtime.log),
+    { maxCommitRetries: 1, delayBetweenTriesMs: 1 },
+  );
+  const host = {
+    addressOf: () => null,
+    get: () => Promise.reject(new Error()),
+    post: () => Promise.reject(new Error()),
+  };
+  const take = (notification: proto.Message.IHistorySyncNotification) =>
+    takeHistory(notification, { keys, host, runtime });
+  const inline = (bytes: Uint8Array) => ({ initialHistBootstrapInlinePayload: deflateSync(bytes) });
+
+  const from = (id: string, text: string, at: number) => ({ id, tcToken: token(text), tcTokenTimestamp: at });
+  await take(inline(history([from("91@lid", "first", NOW_S), from("92@lid", "first", NOW_S)], Buffer.alloc(32, 7))));
+  await take(inline(history([from("91@lid", "older", NOW_S - 9), from("92@lid", "newer", NOW_S + 9)])));
+  const tokens = ["91@lid", "92@lid"].map((id) => String((rows.get(`tctoken ${id}`) as { token: Buffer }).token));
+  assert.deepEqual(tokens, ["first", "newer"]);
+  assert.deepEqual(rows.get("nct-salt salt"), Buffer.alloc(32, 7));
+
+  const before = new Map(rows);
+  await take({ initialHistBootstrapInlinePayload: Buffer.from("not packed") });
+  await take(inline(Buffer.from([0x12, 0x7f, 1])));
+  await take({ directPath: "/gone", mediaKey: Buffer.alloc(32), fileLength: 10 });
+  await take({ directPath: "/large", mediaKey: Buffer.alloc(32), fileLength: 1e12 });
+  assert.deepEqual(rows, before);
+});
