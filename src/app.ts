@@ -25,7 +25,7 @@ import { createApi } from "./http/server.ts";
 import { makeBulkView } from "./line/bulk_view.ts";
 import { laneOf } from "./line/chats.ts";
 import { nameGenerations } from "./line/generation_migration.ts";
-import { makeSessionName } from "./line/line_row.ts";
+import { lineIdsOf, makeSessionName } from "./line/line_row.ts";
 import { makeLines } from "./line/lines.ts";
 import type { LineSessionDeps } from "./line/line_session.ts";
 import { soleOwnership } from "./line/ownership.ts";
@@ -53,6 +53,7 @@ import { makeHistory, recordStatus } from "./message/history/history.ts";
 import { makeQueuedCount } from "./message/history/counts.ts";
 import { makeQuotaView } from "./message/history/counts.ts";
 import { makeRecorder } from "./message/record.ts";
+import { makeOptOuts } from "./message/opt_outs.ts";
 import { makeReplay } from "./message/replay.ts";
 import { makeBulkIds } from "./message/bulk.ts";
 import { listBulks } from "./message/bulk_migration.ts";
@@ -222,7 +223,17 @@ async function gatewayRole(
     openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
     countStray: (stanza) => metrics.strays.inc(stanza),
   });
+  const optOuts = makeOptOuts({
+    kv,
+    clock: runtime.clock,
+    events,
+    recorder,
+    linesOf: (accountId) => lineIdsOf(kv, accountId),
+    wordsOf: async (accountId) => (await accounts.caller(accountId))?.account.optOutWords ?? [],
+    queueChanged: (lineId) => supervisor.queueChanged(lineId),
+  });
   const shared = {
+    optOuts,
     runtime,
     bell,
     files: media,
@@ -277,6 +288,7 @@ async function gatewayRole(
     idempotency,
     lines,
     accept: acceptedWithRoom(makeAccept({ kv, runtime, idempotency, queued: queueChanged }), reserve),
+    optOuts,
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),
     history: makeHistory(kv),

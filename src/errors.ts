@@ -12,6 +12,7 @@ export const CATALOGUE = {
   domain_not_allowed: { status: 403, title: "This domain may not use the key" },
   subscription_expired: { status: 403, title: "The subscription has expired" },
   scope_missing: { status: 403, title: "The key may not do this" },
+  recipient_opted_out: { status: 403, title: "The recipient has opted out" },
   session_limit_reached: { status: 403, title: "The plan allows no more sessions" },
   not_found: { status: 404, title: "There is no such resource" },
   method_not_allowed: { status: 405, title: "The method is not allowed here" },

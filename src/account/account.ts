@@ -13,6 +13,8 @@ export interface Account {
   allowedIps: string[];
   /** Host names (subdomains included) whose pages may use the key; empty is any. */
   allowedDomains: string[];
+  /** Whoever writes one of them to a line is never written to again. */
+  optOutWords: string[];
   createdAt: number;
 }
 
@@ -31,7 +33,7 @@ export interface Caller {
 
 /** What may be changed of an account; what is left out stays. */
 export type AccountChange = Partial<
-  Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "name">
+  Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "optOutWords" | "name">
 >;
 
 /** The accounts as the HTTP floor and the commands use them. Implemented in `accounts.ts`. */

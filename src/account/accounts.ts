@@ -94,6 +94,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
         expiresAt: null,
         allowedIps: [],
         allowedDomains: [],
+        optOutWords: [],
         createdAt: runtime.clock.now(),
         ...key,
       };
@@ -157,6 +158,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       if (edit.expiresAt !== undefined) checked.expiresAt = checkTime(edit.expiresAt);
       if (edit.allowedIps !== undefined) checked.allowedIps = parseAllowedIps(edit.allowedIps);
       if (edit.allowedDomains !== undefined) checked.allowedDomains = parseAllowedDomains(edit.allowedDomains);
+      if (edit.optOutWords !== undefined) checked.optOutWords = [...new Set(edit.optOutWords)];
       return publicPart(await change(accountId, (record) => ({ ...record, ...checked })));
     },
 
@@ -188,7 +190,8 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
 /** The account without what only this file may see. */
 function publicPart(record: AccountRecord): Account {
   const { keyHash: _, sealedKey: __, ...account } = record;
-  return account;
+  // An older gateway knew no words.
+  return { ...account, optOutWords: account.optOutWords ?? [] };
 }
 
 function checkName(name: string): string {

@@ -4,7 +4,7 @@ import type { Account, Scope } from "./account.ts";
 import type { Plan, UNLIMITED } from "./plan.ts";
 
 /** An account as it is stored: the key is found by its hash and readable only through the seal (promise 6). */
-export interface AccountRecord extends Account {
+export interface AccountRecord extends Omit<Account, "optOutWords">, Partial<Pick<Account, "optOutWords">> {
   /** Hex; only the key with this hash is valid. */
   keyHash: string;
   sealedKey: Uint8Array<ArrayBuffer>;

@@ -43,6 +43,8 @@ function summary(event: string, data: Json): string {
       return `${data.action} in ${data.group.id}: ${
         data.participants.map(({ id, number }: Json) => number ?? id).join(", ")
       }`;
+    case "recipient.opted_out":
+      return `${data.number} wrote ${data.word}`;
     case "session.connected":
       return `as ${data.phone}`;
     case "session.disconnected":

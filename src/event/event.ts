@@ -21,6 +21,7 @@ export const EVENT_NAMES = [
   "message.deleted",
   "poll.vote",
   "bulk.finished",
+  "recipient.opted_out",
   "call.received",
   "presence.updated",
   "group.updated",
@@ -112,6 +113,12 @@ export interface MessageDeletedData {
   messageId: string;
   chat: string;
   number: string | null;
+}
+
+/** Somebody wrote one of the account's words, and is never written to again. */
+export interface RecipientOptedOutData {
+  number: string;
+  word: string;
 }
 
 export interface CallReceivedData {
@@ -232,6 +239,7 @@ export type EventBody =
   | { event: "message.deleted"; data: MessageDeletedData }
   | { event: "poll.vote"; data: PollVoteData }
   | { event: "bulk.finished"; data: BulkFinishedData }
+  | { event: "recipient.opted_out"; data: RecipientOptedOutData }
   | { event: "call.received"; data: CallReceivedData }
   | { event: "presence.updated"; data: PresenceUpdatedData }
   | { event: "group.updated"; data: GroupUpdatedData }

@@ -21,6 +21,7 @@ import type {
   MessageStatusData,
   PollVoteData,
   PresenceUpdatedData,
+  RecipientOptedOutData,
   SessionConnectedData,
   SessionDisconnectedData,
   SessionPasskeyData,
@@ -186,6 +187,11 @@ const BulkFinished: z.ZodType<BulkFinishedData> = z.object({
   failed: z.number().int().describe("Cancelled ones too"),
 });
 
+const RecipientOptedOut: z.ZodType<RecipientOptedOutData> = z.object({
+  number: z.string().describe("A JID ending in `@lid` where the network never told the number"),
+  word: z.string().describe("As in `optOutWords` of the account"),
+});
+
 const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
   webhookId: z.string(),
   url: z.string(),
@@ -246,6 +252,11 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     version: 1,
     summary: "Beyond the specification: every message of a bulk was sent or has failed.",
     data: BulkFinished,
+  },
+  "recipient.opted_out": {
+    version: 1,
+    summary: "Beyond the specification: somebody wrote one of the account's words, and is never written to again.",
+    data: RecipientOptedOut,
   },
   "call.received": { version: 1, summary: "Beyond the specification: somebody calls the line.", data: CallReceived },
   "presence.updated": {

@@ -19,6 +19,12 @@ export function makeSessionName(kv: Kv): (lineId: string) => Promise<string> {
   return async (lineId) => (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
 }
 
+/** Ids of an account's lines, in the order of their creation; without those that are being deleted. */
+export async function lineIdsOf(kv: Kv, accountId: string): Promise<string[]> {
+  const rows = await Array.fromAsync(kv.list({ prefix: lineKeys.linesOfAccount(accountId) }));
+  return rows.map((row) => row.value);
+}
+
 interface LineRowDeps {
   kv: Kv;
   events: EventLog;

@@ -14,6 +14,7 @@ import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { keepFile } from "../media/store.ts";
+import type { OptOuts } from "../message/opt_outs.ts";
 import { keepReceipts, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
@@ -35,6 +36,7 @@ export interface ReceiverDeps {
   events: EventLog;
   media: MediaIngest;
   lookups: Pick<Lookups, "forget">;
+  optOuts: Pick<OptOuts, "heard">;
 }
 
 /** Files of one line that are fetched at a time. */
@@ -104,6 +106,8 @@ export class Receiver {
       const taken = message.media &&
         await this.#downloads.add(() => media.take(this.#line.accountId, message, this.#stopping.signal));
       this.#stopping.signal.throwIfAborted();
+      // First: a crash in between makes the network give the message again, and a number is put on the list once.
+      await this.#untilStored(() => this.#hearOptOut(message));
       await this.#untilStored(() => this.#commit(message, { before, taken }));
     } catch (error) {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
@@ -111,6 +115,12 @@ export class Receiver {
       const { id: lineId } = this.#line;
       runtime.log.error({ lineId, type: message.type, error: String(error) }, "an incoming message could not be kept");
     }
+  }
+
+  async #hearOptOut(message: Incoming): Promise<void> {
+    const { id: sessionId, accountId } = this.#line;
+    const sessionName = await this.#sessionName(sessionId);
+    await this.#deps.optOuts.heard(message, { accountId, sessionId, sessionName });
   }
 
   #seen({ chat, networkId }: Incoming): Promise<Slot<SeenRow>> {

@@ -9,6 +9,7 @@ import { openHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
 import { EXPIRED } from "../message/expiry.ts";
 import { chatOf, hasEnded, type Message, type MessageError } from "../message/message.ts";
+import { OPTED_OUT, optedOutAmong } from "../message/opt_outs.ts";
 import { LineQueue } from "../message/queue.ts";
 import { isProved } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
@@ -210,6 +211,10 @@ export class Runner implements Service {
     if (opensAt > now) {
       this.#preparation.drop();
       return Math.min(opensAt, message.expiresAt) - now;
+    }
+    if ((await optedOutAmong(this.#deps.kv, message.accountId, [chatOf(message.to)])).size > 0) {
+      await recorder.dropped(message.id, OPTED_OUT);
+      return 0;
     }
     // After passing trouble the network is left alone for a while.
     const pause = this.#retryAt - now;

@@ -1,6 +1,7 @@
 /** One commit of accepted sends in the making: messages, queue rows, quota, answers and history, all or none (promise 1). */
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
+import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
 import { Change, type Kv, type Slot } from "../store/kv.ts";
@@ -8,6 +9,7 @@ import { fitsOneCommit, type Load, loadOf } from "./commit_size.ts";
 import { enqueue, positionAt } from "./enqueue.ts";
 import { EMPTY_LEDGER, extendLedger, lastPositionOf } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
+import { OPTED_OUT, optedOutAmong, recipientsOf } from "./opt_outs.ts";
 import { findReplay, type KeptSend } from "./replay.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, acknowledge, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
@@ -59,7 +61,7 @@ export class AcceptCommit {
     return idempotency && await findReplay(this.#options, { accountId: this.#accountId, ...idempotency });
   }
 
-  /** Adds a send. Throws Problem quota_exceeded, idempotency_key_reused: the commit is then as before. Conflict. */
+  /** Adds a send. Throws Problem quota_exceeded, recipient_opted_out, idempotency_key_reused: the commit is then as before. Conflict. */
   async add(command: SendCommand): Promise<Accepted> {
     const { caller: { plan }, items, idempotency } = command;
     const earlier = idempotency && this.#byIdempotencyKey.get(idempotency.key);
@@ -68,6 +70,7 @@ export class AcceptCommit {
       return { ...earlier.accepted, replayed: true };
     }
 
+    await this.#refuseOptedOut(command);
     const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#options.runtime.clock.now() });
     const messages = this.#messagesOf(command);
     const { bulkId, sessionId, createdAt, historyNumber } = messages[0]!;
@@ -110,6 +113,22 @@ export class AcceptCommit {
     this.staged = null;
     for (const line of this.#lines) this.#options.queued(line);
     return { key, value: this.#ledger, version };
+  }
+
+  /**
+   * Throws Problem recipient_opted_out, and for a bulk validation_failed. It reads after the ledger was read, which changes
+   * with the list.
+   */
+  async #refuseOptedOut({ items, bulk }: SendCommand): Promise<void> {
+    if (!this.#ledger.optOuts) return;
+    const recipients = items.map(recipientsOf);
+    const out = await optedOutAmong(this.#options.kv, this.#accountId, recipients.flat());
+    if (out.size === 0) return;
+    if (!bulk) throw new Problem("recipient_opted_out", OPTED_OUT.message);
+    const errors = recipients.flatMap((of, i) =>
+      of.some((chat) => out.has(chat)) ? [{ path: `messages.${i}.to`, message: "has opted out of your messages" }] : []
+    );
+    throw new Problem("validation_failed", `${errors.length} of the recipients have opted out.`, { errors });
   }
 
   /** The messages of a send, at the next places of the account. */

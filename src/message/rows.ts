@@ -55,6 +55,19 @@ export interface Ledger {
   lastPosition: number;
   /** Ids of the messages after the last full block, oldest first. */
   openBlock: string[];
+  /** How many numbers the account's list of opt-outs has; absent: none. */
+  optOuts?: number;
+}
+
+/** Somebody who is never written to again. */
+export interface OptOut {
+  /** Digits; a JID ending in `@lid` where the network never told the number. */
+  number: string;
+  /** The word that they wrote; null: the owner put them on the list. */
+  word: string | null;
+  createdAt: number;
+  /** The number, and the `@lid` that they wrote from. */
+  chats: string[];
 }
 
 export const messageKeys = {
@@ -99,6 +112,12 @@ export const messageKeys = {
   receipt: (messageId: string, status: "delivered" | "read", participant: string) =>
     key<number>("receipt", messageId, status, participant),
   receiptsOf: (messageId: string) => prefix<number>("receipt", messageId),
+  /** An account's list of opt-outs. */
+  optOut: (accountId: string, number: string) => key<OptOut>("opt_out", accountId, number),
+  optOuts: (accountId: string) => prefix<OptOut>("opt_out", accountId),
+  /** The number on that list that is written to in this chat. */
+  optedOutChat: (accountId: string, chat: string) => key<string>("opted_out_chat", accountId, chat),
+  optedOutChats: (accountId: string) => prefix<string>("opted_out_chat", accountId),
   /** An account's ledger: quota counts and the end of its history, rewritten by every accept. */
   ledger: (accountId: string) => key<Ledger>("ledger", accountId),
   ledgers: () => prefix<Ledger>("ledger"),

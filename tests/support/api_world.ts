@@ -18,7 +18,7 @@ import type { ApiEnv } from "../../src/http/api/context.ts";
 import { makeBudgets } from "../../src/http/edge/budgets.ts";
 import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";
-import { makeSessionName } from "../../src/line/line_row.ts";
+import { lineIdsOf, makeSessionName } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { makeAmendments } from "../../src/line/amendments.ts";
 import { makeFindReferred } from "../../src/line/references.ts";
@@ -38,6 +38,7 @@ import { makeBulkView } from "../../src/line/bulk_view.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { makeReschedule } from "../../src/message/reschedule.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
+import { makeOptOuts } from "../../src/message/opt_outs.ts";
 import { makeReplay } from "../../src/message/replay.ts";
 import { makeHistory, recordStatus } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
@@ -133,7 +134,17 @@ export class ApiWorld implements ApiStage {
     const lookups = makeLookups(runtime);
     const pausesOnly = aPlan();
     const bell = testBell(runtime);
+    const optOuts = makeOptOuts({
+      kv,
+      clock: runtime.clock,
+      events,
+      recorder,
+      linesOf: (accountId) => lineIdsOf(kv, accountId),
+      wordsOf: async (accountId) => (await this.accounts.caller(accountId))?.account.optOutWords ?? [],
+      queueChanged: (lineId) => this.#supervisor?.queueChanged(lineId),
+    });
     const session = {
+      optOuts,
       kv,
       runtime,
       bell,
@@ -174,6 +185,7 @@ export class ApiWorld implements ApiStage {
       idempotency,
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
+      optOuts,
       replay: makeReplay({ kv, idempotency }),
       findReferred: makeFindReferred({ kv, network: this.network }),
       history: makeHistory(kv),

@@ -1,7 +1,7 @@
 /** Lines on a network and a store that tests hold in their hands; a crash keeps the disk, the clock and the network. */
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { eventKeys } from "../../src/event/rows.ts";
-import { makeSessionName } from "../../src/line/line_row.ts";
+import { lineIdsOf, makeSessionName } from "../../src/line/line_row.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeEventLog } from "../../src/event/log.ts";
@@ -13,6 +13,7 @@ import { recordStatus } from "../../src/message/history/history.ts";
 import type { Message, MessageStatus } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { enqueue, positionAt } from "../../src/message/enqueue.ts";
+import { makeOptOuts, type OptOuts } from "../../src/message/opt_outs.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
@@ -57,6 +58,9 @@ export class World {
   supervisor!: Supervisor;
   lines!: ReturnType<typeof makeLines>;
   cancel!: ReturnType<typeof makeCancel>;
+  optOuts!: OptOuts;
+  /** May be changed at any time. */
+  optOutWords: string[] = [];
   /** May be changed at any time. */
   plan: Plan;
 
@@ -95,6 +99,15 @@ export class World {
       },
     });
     this.bell = testBell(this.runtime);
+    this.optOuts = makeOptOuts({
+      kv,
+      clock: this.clock,
+      events,
+      recorder,
+      linesOf: (accountId) => lineIdsOf(kv, accountId),
+      wordsOf: () => Promise.resolve(this.optOutWords),
+      queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
+    });
     const session = (kv: Kv): LineSessionDeps => ({
       kv,
       runtime: this.runtime,
@@ -109,6 +122,7 @@ export class World {
       media: this.media,
       lookups: { forget: () => {} },
       plan: () => Promise.resolve(this.plan),
+      optOuts: this.optOuts,
     });
     this.supervisor = new Supervisor({
       kv,

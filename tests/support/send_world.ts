@@ -74,6 +74,7 @@ export function aCaller(limits: Partial<Plan> = {}, accountId = "acc_1"): Caller
     expiresAt: null,
     allowedIps: [],
     allowedDomains: [],
+    optOutWords: [],
     createdAt: 0,
   };
   return { account, plan: aPlan(limits) };

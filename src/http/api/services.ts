@@ -15,6 +15,7 @@ import type { Unread } from "../../line/unread.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { MediaStore } from "../../media/store.ts";
 import type { Accept } from "../../message/accept.ts";
+import type { OptOuts } from "../../message/opt_outs.ts";
 import type { Replay } from "../../message/replay.ts";
 import type { History } from "../../message/history/history.ts";
 import type { Cancel } from "../../message/cancel.ts";
@@ -34,6 +35,7 @@ export interface Services {
   lines: Lines;
   accept: Accept;
   replay: Replay;
+  optOuts: OptOuts;
   findReferred: FindReferred;
   history: History;
   cancel: Cancel;

@@ -41,6 +41,10 @@ const AccountRecord = z.object({
   }),
   expiresAt: Timestamp.nullable().openapi({ description: "When the subscription ends; null: never" }),
   createdAt: Timestamp,
+  optOutWords: z.array(z.string()).openapi({
+    description: "Whoever writes one of them, and nothing else, is put on the list of opt-outs",
+    example: ["STOP"],
+  }),
 }).openapi("Account");
 
 const base = { tag: "Account", access: "key", problems: [] } as const;
@@ -56,15 +60,40 @@ const getAccount = route({
   answers: { 200: { description: "The account", schema: one } },
 });
 
-export const accountRoutes = [getAccount];
+const editAccount = route({
+  ...base,
+  method: "patch",
+  path: "/v1/account",
+  operationId: "editAccount",
+  summary: "Choose the words that opt a recipient out",
+  description:
+    "A word counts when somebody writes it alone to a session; neither capitals nor the signs around it matter.",
+  body: z.strictObject({
+    optOutWords: z.array(
+      z.string().trim().min(1).max(40).refine((word) => /[\p{L}\p{N}]/u.test(word), "must have a letter or a digit"),
+    ).max(
+      50,
+    )
+      .openapi({ example: ["STOP"] }),
+  }).openapi("AccountEdit"),
+  answers: { 200: { description: "The account", schema: one } },
+  problems: ["scope_missing"],
+});
 
-export function addAccount(api: Api, { quotaView }: Pick<Services, "quotaView">): void {
+export const accountRoutes = [getAccount, editAccount];
+
+export function addAccount(api: Api, { quotaView, accounts }: Pick<Services, "quotaView" | "accounts">): void {
+  api.on(editAccount, async ({ caller, body: { optOutWords } }) => {
+    const account = await accounts.update(caller.account.id, { optOutWords });
+    return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });
+  });
+
   api.on(getAccount, async ({ caller }) => ok({ data: recordOf(caller, await quotaView(caller)) }));
 }
 
 function recordOf({ account, plan }: Caller, { used, remaining }: QuotaState): z.infer<typeof AccountRecord> {
   const { name: planName, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute, ...limits } = plan;
-  const { id, name, allowedIps, allowedDomains, expiresAt, createdAt } = account;
+  const { id, name, allowedIps, allowedDomains, optOutWords, expiresAt, createdAt } = account;
   return {
     id,
     name,
@@ -75,5 +104,6 @@ function recordOf({ account, plan }: Caller, { used, remaining }: QuotaState): z
     allowedDomains,
     expiresAt: isoTimeOrNull(expiresAt),
     createdAt: isoTime(createdAt),
+    optOutWords,
   };
 }

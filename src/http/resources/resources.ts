@@ -13,6 +13,7 @@ import { addHealth, healthRoutes } from "./health.ts";
 import { addKeys, keyRoutes } from "./keys.ts";
 import { addMedia, mediaRoutes } from "./media.ts";
 import { addMessages, messageRoutes } from "./messages.ts";
+import { addOptOuts, optOutRoutes } from "./opt_outs.ts";
 import { addQueue, queueRoutes } from "./queue.ts";
 import { addSends, sendRoutes } from "./sends/sends.ts";
 import { addPasskey, passkeyRoutes } from "./passkey.ts";
@@ -44,6 +45,7 @@ const RESOURCES: readonly Resource[] = [
   { routes: mediaRoutes, add: addMedia },
   { routes: accountRoutes, add: addAccount },
   { routes: keyRoutes, add: addKeys },
+  { routes: optOutRoutes, add: addOptOuts },
   { routes: healthRoutes, add: addHealth },
 ];
 

@@ -39,6 +39,7 @@ export function extendLedger(
     change.set(messageKeys.historyBlock(accountId, block), open.splice(0, BLOCK_SIZE));
   }
   return {
+    ...ledger,
     usage,
     messages: ledger.messages + messages.length,
     lastPosition: lastPositionOf(ledger, messages),

@@ -2,6 +2,7 @@
 import { type Case, nobodys, problem, wrong } from "../../support/api_table.ts";
 
 const NO_MESSAGE = nobodys("msg");
+const OUT = "34600999111";
 const NO_WEBHOOK = nobodys("whk");
 
 export const messageCases: readonly Case[] = [
@@ -306,6 +307,73 @@ export const accountCases: readonly Case[] = [
   {
     name: "a further key that is not there cannot be deleted",
     ask: () => ["DELETE", "/v1/account/keys/key_00000000000000000000000000"],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "words that opt out are kept as they are written, once each",
+    ask: () => ["PATCH", "/v1/account", { json: { optOutWords: ["STOP", " Baja ", "STOP"] } }],
+    status: 200,
+    contains: ['"optOutWords":["STOP","Baja"]', '"used":{'],
+    lacks: ["pk_", "keyHash"],
+  },
+  ...[["!!"], [""], "STOP", ["x".repeat(41)]].map((optOutWords): Case => ({
+    name: `${JSON.stringify(optOutWords).slice(0, 20)} are no words that opt out`,
+    ask: () => ["PATCH", "/v1/account", { json: { optOutWords } }],
+    status: 400,
+    contains: wrong(typeof optOutWords === "string" ? "optOutWords" : "optOutWords.0"),
+  })),
+  {
+    name: "a number is put on the list of opt-outs",
+    ask: () => ["PUT", `/v1/optouts/${OUT}`],
+    status: 200,
+    contains: [new RegExp(`^\\{"data":\\{"number":"${OUT}","word":null,"createdAt":"`)],
+    lacks: ["chats", "accountId"],
+  },
+  {
+    name: "a number on the list is found there",
+    ask: () => ["GET", `/v1/optouts/${OUT}`],
+    status: 200,
+    contains: [`"number":"${OUT}"`],
+  },
+  {
+    name: "the list of opt-outs is read by page",
+    ask: () => ["GET", "/v1/optouts"],
+    status: 200,
+    contains: [`"number":"${OUT}"`, '"pagination":{"page":1,"limit":20,"total":1}'],
+    lacks: ["chats", "accountId"],
+  },
+  {
+    name: "a send to somebody who has opted out is refused",
+    ask: ({ session }) => ["POST", "/v1/messages/send/text", { json: { sessionId: session, to: OUT, text: "hi" } }],
+    status: 403,
+    contains: problem("recipient_opted_out"),
+  },
+  {
+    name: "a bulk to somebody who has opted out is refused, with the place",
+    ask: ({ session }) => [
+      "POST",
+      "/v1/messages/send/bulk",
+      { json: { sessionId: session, messages: [{ to: "34600111222", text: "a" }, { to: OUT, text: "b" }] } },
+    ],
+    status: 400,
+    contains: wrong("messages.1.to", /opted out/),
+  },
+  {
+    name: "a number is taken off the list",
+    ask: () => ["DELETE", `/v1/optouts/${OUT}`],
+    status: 200,
+    contains: [`"number":"${OUT}"`],
+  },
+  ...(["GET", "DELETE"] as const).map((method): Case => ({
+    name: `${method} of a number that is not on the list is 404`,
+    ask: () => [method, `/v1/optouts/${OUT}`],
+    status: 404,
+    contains: problem("not_found"),
+  })),
+  {
+    name: "what is no number cannot be put on the list",
+    ask: () => ["PUT", "/v1/optouts/somebody"],
     status: 404,
     contains: problem("not_found"),
   },

@@ -31,6 +31,7 @@ const TABLE: [event: string, data: Record<string, unknown>, line: string][] = [
     "3A: nothing any more",
   ],
   ["call.received", { callId: "C", chat: "1@lid", number: null, video: true }, "video call from 1@lid"],
+  ["recipient.opted_out", { number: "49", word: "STOP" }, "49 wrote STOP"],
   ["presence.updated", { chat: "49@lid", number: "49", state: "typing" }, "49 in 49@lid: typing"],
   ["group.updated", { group: { id: "1@g.us", name: "Team" } }, "1@g.us, Team"],
   [

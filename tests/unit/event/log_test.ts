@@ -270,6 +270,7 @@ Deno.test("every event has a schema that takes what the product logs and refuses
     "session.restricted": { active: true, kind: "DEFAULT", until: null },
     "session.passkey": { stage: "required", expiresAt: "2026-01-15T12:00:00.000Z" },
     "bulk.finished": { bulkId: "blk_1", total: 3, sent: 2, failed: 1 },
+    "recipient.opted_out": { number: "34600111222", word: "STOP" },
     "webhook.failing": {
       webhookId: "whk_1",
       url: "https://example.com/",

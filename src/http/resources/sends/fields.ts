@@ -117,5 +117,5 @@ export const single = {
   repeats: "handler",
   checksKey: true,
   answers: { 202: { description: "Accepted: it is on disk", schema: Acknowledgement, headers: quotaHeaders } },
-  problems: ["not_found", "session_not_connected", "no_connected_session", "quota_exceeded"],
+  problems: ["not_found", "session_not_connected", "no_connected_session", "quota_exceeded", "recipient_opted_out"],
 } as const;

@@ -1,0 +1,102 @@
+/** Numbers that are never written to again. */
+import { z } from "@hono/zod-openapi";
+import type { OptOut } from "../../message/rows.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { isoTime, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+
+const Record = z.object({
+  number: z.string().openapi({
+    description: "Digits; a JID ending in `@lid` where the network never told the number",
+    example: "34600111222",
+  }),
+  word: z.string().nullable().openapi({
+    description: "What they wrote; null: you put them on the list",
+    example: "STOP",
+  }),
+  createdAt: Timestamp,
+}).openapi("OptOut");
+
+const base = { tag: "Account", access: "key" } as const;
+const one = z.object({ data: Record });
+const params = z.object({
+  number: z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/).openapi({
+    description: "Number with country code and no `+`, or a JID ending in `@lid`",
+    example: "34600111222",
+  }),
+});
+
+const listOptOuts = route({
+  ...base,
+  method: "get",
+  path: "/v1/optouts",
+  operationId: "listOptOuts",
+  summary: "List who has opted out",
+  description: "In the order of their numbers.",
+  query: z.object(pageQuery),
+  answers: {
+    200: { description: "A page", schema: z.object({ data: z.array(Record), pagination: Pagination }) },
+  },
+  problems: [],
+});
+
+const getOptOut = route({
+  ...base,
+  method: "get",
+  path: "/v1/optouts/{number}",
+  operationId: "getOptOut",
+  summary: "Ask whether a number has opted out",
+  params,
+  answers: { 200: { description: "It has", schema: one } },
+  problems: ["not_found"],
+});
+
+const putOptOut = route({
+  ...base,
+  method: "put",
+  path: "/v1/optouts/{number}",
+  operationId: "putOptOut",
+  summary: "Never write to a number again",
+  description:
+    "A send to it is refused from then on with `recipient_opted_out`; what waits for it ends as failed with " +
+    "that code. One that is on the list stays as it is.",
+  params,
+  answers: { 200: { description: "It is on the list", schema: one } },
+  problems: ["not_found"],
+});
+
+const deleteOptOut = route({
+  ...base,
+  method: "delete",
+  path: "/v1/optouts/{number}",
+  operationId: "deleteOptOut",
+  summary: "Let a number be written to again",
+  params,
+  answers: { 200: { description: "What was on the list", schema: one } },
+  problems: ["not_found"],
+});
+
+export const optOutRoutes = [listOptOuts, getOptOut, putOptOut, deleteOptOut];
+
+export function addOptOuts(api: Api, { optOuts }: Pick<Services, "optOuts">): void {
+  api.on(listOptOuts, async ({ caller, query }) => {
+    const { optOuts: found, total } = await optOuts.page(caller.account.id, query);
+    return ok({ data: found.map(shown), pagination: { ...query, total } });
+  });
+  api.on(
+    getOptOut,
+    async ({ caller, params: { number } }) => ok({ data: shown(await optOuts.get(caller.account.id, number)) }),
+  );
+  api.on(
+    putOptOut,
+    async ({ caller, params: { number } }) => ok({ data: shown(await optOuts.add(caller.account.id, number)) }),
+  );
+  api.on(
+    deleteOptOut,
+    async ({ caller, params: { number } }) => ok({ data: shown(await optOuts.remove(caller.account.id, number)) }),
+  );
+}
+
+function shown({ number, word, createdAt }: OptOut): z.infer<typeof Record> {
+  return { number, word, createdAt: isoTime(createdAt) };
+}

@@ -1,0 +1,177 @@
+/**
+ * Numbers that an account never writes to again: put on its list by its owner, or by themselves with one of its words.
+ * How many there are is in the account's ledger, which every accept checks: so a send is refused from the commit on that
+ * puts its recipient on the list, and an account without opt-outs pays nothing.
+ */
+import { notFound } from "../errors.ts";
+import type { EventLog } from "../event/log.ts";
+import type { Clock } from "../runtime.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { OutgoingContent } from "./content.ts";
+import { EMPTY_LEDGER } from "./history/ledger.ts";
+import { chatOf, type MessageError } from "./message.ts";
+import type { Recorder } from "./record.ts";
+import { messageKeys, type OptOut } from "./rows.ts";
+
+export const OPTED_OUT: MessageError = {
+  code: "recipient_opted_out",
+  message: "The recipient does not want to be written to by this account.",
+};
+
+/** What somebody wrote in a chat with a line. */
+interface Written {
+  text: string | null;
+  chat: string;
+  /** Digits; null where the network never told. */
+  number: string | null;
+  /** The sender in a group; null in a chat of two. */
+  participant: string | null;
+  fromMe: boolean;
+}
+
+interface WrittenTo {
+  accountId: string;
+  sessionId: string;
+  sessionName: string;
+}
+
+export interface OptOuts {
+  /** In the order of their numbers. */
+  page(accountId: string, query: { page: number; limit: number }): Promise<{ optOuts: OptOut[]; total: number }>;
+  /** Throws Problem not_found when the number is not on the list. */
+  get(accountId: string, number: string): Promise<OptOut>;
+  /** Puts the number on the list and ends what waits for it; one that is on it stays as it is. */
+  add(accountId: string, number: string): Promise<OptOut>;
+  /** Resolves to what was on the list. Throws Problem not_found. */
+  remove(accountId: string, number: string): Promise<OptOut>;
+  /** Puts on the list who wrote one of the account's words, with the event. A group has no words. */
+  heard(written: Written, to: WrittenTo): Promise<void>;
+}
+
+interface OptOutDeps {
+  kv: Kv;
+  clock: Clock;
+  events: EventLog;
+  recorder: Pick<Recorder, "dropped">;
+  /** Ids of the account's lines. */
+  linesOf(accountId: string): Promise<string[]>;
+  /** Words that opt out, as the account has them now. */
+  wordsOf(accountId: string): Promise<readonly string[]>;
+  /** Told afterwards whose queue has changed. */
+  queueChanged(lineId: string): void;
+}
+
+export function makeOptOuts({ kv, clock, events, recorder, linesOf, wordsOf, queueChanged }: OptOutDeps): OptOuts {
+  /** `chats`: under what else the person is written to. */
+  async function add(
+    accountId: string,
+    wanted: Pick<OptOut, "number" | "word" | "chats">,
+    alongside: (change: Change) => void = () => {},
+  ): Promise<OptOut> {
+    const { optOut, isNew } = await retryOnConflict(kv, async () => {
+      const [ledger, slot] = await Promise.all([
+        kv.get(messageKeys.ledger(accountId)),
+        kv.get(messageKeys.optOut(accountId, wanted.number)),
+      ]);
+      const before = slot.value;
+      const chats = [...new Set([...before?.chats ?? [], ...wanted.chats])];
+      if (before && chats.length === before.chats.length) {
+        return { change: new Change(), result: { optOut: before, isNew: false } };
+      }
+      const optOut = before ? { ...before, chats } : { ...wanted, createdAt: clock.now() };
+      const kept = ledger.value ?? EMPTY_LEDGER;
+      const change = new Change().check(ledger).check(slot).set(slot.key, optOut);
+      for (const chat of chats) change.set(messageKeys.optedOutChat(accountId, chat), wanted.number);
+      // Rewritten also where the number stays the same: accepts that are under way decide anew.
+      change.set(ledger.key, { ...kept, optOuts: (kept.optOuts ?? 0) + (before ? 0 : 1) });
+      if (!before) alongside(change);
+      return { change, result: { optOut, isNew: !before } };
+    });
+    if (isNew) events.committed(accountId);
+    await endWaiting(accountId, new Set(optOut.chats));
+    return optOut;
+  }
+
+  /** Where this ends early, the rest ends when its turn to leave comes. */
+  async function endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
+    for (const lineId of await linesOf(accountId)) {
+      const ids: string[] = [];
+      for (const chat of chats) {
+        for await (const { value } of kv.list({ prefix: messageKeys.queueOfChat(lineId, chat) })) {
+          ids.push(value.messageId);
+        }
+      }
+      for await (const { value } of kv.list({ prefix: messageKeys.scheduleOfLine(lineId) })) {
+        if (chats.has(value.chat)) ids.push(value.messageId);
+      }
+      for (const id of ids) await recorder.dropped(id, OPTED_OUT);
+      if (ids.length > 0) queueChanged(lineId);
+    }
+  }
+
+  return {
+    async page(accountId, { page, limit }) {
+      const total = (await kv.get(messageKeys.ledger(accountId))).value?.optOuts ?? 0;
+      const rows = kv.list({ prefix: messageKeys.optOuts(accountId) }, { limit: page * limit });
+      const optOuts: OptOut[] = [];
+      let at = 0;
+      for await (const { value } of rows) if (at++ >= (page - 1) * limit) optOuts.push(value);
+      return { optOuts, total };
+    },
+
+    async get(accountId, number) {
+      const { value } = await kv.get(messageKeys.optOut(accountId, number));
+      if (value === null) throw notFound("opt-out");
+      return value;
+    },
+
+    add: (accountId, number) => add(accountId, { number, word: null, chats: [number] }),
+
+    remove(accountId, number) {
+      return retryOnConflict(kv, async () => {
+        const [ledger, slot] = await Promise.all([
+          kv.get(messageKeys.ledger(accountId)),
+          kv.get(messageKeys.optOut(accountId, number)),
+        ]);
+        if (slot.value === null || ledger.value === null) throw notFound("opt-out");
+        const change = new Change().check(ledger).check(slot).delete(slot.key);
+        for (const chat of slot.value.chats) change.delete(messageKeys.optedOutChat(accountId, chat));
+        change.set(ledger.key, { ...ledger.value, optOuts: Math.max(0, (ledger.value.optOuts ?? 0) - 1) });
+        return { change, result: slot.value };
+      });
+    },
+
+    async heard({ text, chat: jid, number: digits, participant, fromMe }, to) {
+      if (fromMe || participant !== null || text === null || text.length > LONGEST_WORD) return;
+      const said = wordOf(text);
+      const word = (await wordsOf(to.accountId)).find((word) => wordOf(word) === said);
+      if (word === undefined) return;
+      const number = digits ?? chatOf(jid);
+      await add(to.accountId, { number, word, chats: [...new Set([number, chatOf(jid)])] }, (change) => {
+        events.append(change, { ...to, event: "recipient.opted_out", data: { number, word } });
+      });
+    },
+  };
+}
+
+/** Longer texts say more than a word. */
+const LONGEST_WORD = 100;
+
+/** A word as it is compared: neither capitals nor the signs around it matter. */
+function wordOf(text: string): string {
+  const letters = [...text.normalize("NFKC").toLowerCase()];
+  const isLetter = (sign: string) => /[\p{L}\p{N}]/u.test(sign);
+  return letters.slice(letters.findIndex(isLetter), letters.findLastIndex(isLetter) + 1).join("");
+}
+
+/** Who a message goes to, as it stands on the list: a chat, and the audience of a status post. */
+export function recipientsOf({ to, content }: { to: string; content: OutgoingContent }): string[] {
+  return [chatOf(to), ...content.kind === "status" ? content.audience : []];
+}
+
+/** Which of the recipients do not want to be written to. */
+export async function optedOutAmong(kv: Kv, accountId: string, recipients: readonly string[]): Promise<Set<string>> {
+  const asked = [...new Set(recipients)];
+  const slots = await kv.getMany(asked.map((chat) => messageKeys.optedOutChat(accountId, chat)));
+  return new Set(asked.filter((_, i) => slots[i]!.value !== null));
+}

@@ -1,0 +1,183 @@
+/** Who is never written to again: how they come on the list, what it refuses, and that nothing slips by. */
+import assert from "node:assert/strict";
+import { makeOptOuts } from "../../../src/message/opt_outs.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
+import { makeEventLog } from "../../../src/event/log.ts";
+import { plainIncoming } from "../../support/incoming.ts";
+import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
+import { aBulk, aSend, type SendWorld, withSendWorld } from "../../support/send_world.ts";
+
+const NUMBER = "34600000001";
+const OTHER = "34600000002";
+
+function listOf({ kv, runtime }: SendWorld) {
+  return makeOptOuts({
+    kv,
+    clock: runtime.clock,
+    events: makeEventLog(kv, runtime),
+    recorder: { dropped: () => Promise.reject(new Error("nothing waits here")) },
+    linesOf: () => Promise.resolve([]),
+    wordsOf: () => Promise.resolve([]),
+    queueChanged: () => {},
+  });
+}
+
+Deno.test("a send to who has opted out is refused, in any form, and costs no quota; off the list it is taken", () =>
+  withSendWorld(async (world) => {
+    const list = listOf(world);
+    const send = (to: string) => world.accept(aSend({ items: [{ to, content: { kind: "text", text: "hi" } }] }));
+    await send(NUMBER);
+    await list.add("acc_1", NUMBER);
+    for (const to of [NUMBER, `${NUMBER}@s.whatsapp.net`]) {
+      await assert.rejects(send(to), { code: "recipient_opted_out" });
+    }
+    await send(OTHER);
+    const status = { kind: "status" as const, of: { kind: "text" as const, text: "sale" }, audience: [OTHER, NUMBER] };
+    await assert.rejects(world.accept(aSend({ items: [{ to: "status@broadcast", content: status }] })), {
+      code: "recipient_opted_out",
+    });
+    const { total } = await world.history.page("acc_1", ALL);
+    assert.equal(total, 2);
+    assert.equal((await world.kv.get(messageKeys.ledger("acc_1"))).value?.usage.daily, 2);
+    await list.remove("acc_1", NUMBER);
+    await send(NUMBER);
+    await assert.rejects(list.remove("acc_1", NUMBER), { code: "not_found" });
+  }));
+
+Deno.test("a bulk with recipients who have opted out is refused as a whole, and names them", () =>
+  withSendWorld(async (world) => {
+    const list = listOf(world);
+    for (const n of [1, 3]) await list.add("acc_1", `${34600000000 + n}`);
+    await assert.rejects(world.accept(aBulk(5)), (error: { code: string; extras: { errors: { path: string }[] } }) => {
+      assert.equal(error.code, "validation_failed");
+      assert.deepEqual(error.extras.errors.map(({ path }) => path), ["messages.1.to", "messages.3.to"]);
+      return true;
+    });
+    assert.equal((await world.history.page("acc_1", ALL)).total, 0);
+    assert.equal((await world.accept(aBulk(1))).messages.length, 1);
+  }));
+
+Deno.test("sends that are accepted while a number is put on the list: none after it is", () =>
+  withSendWorld(async (world) => {
+    const list = listOf(world);
+    const answers: Promise<unknown>[] = [];
+    let listed = false;
+    let after = 0;
+    for (let i = 0; i < 50; i++) {
+      const wasListed = listed;
+      answers.push(
+        world.accept(aSend()).then(
+          () => after += wasListed ? 1 : 0,
+          (error) => assert.equal(error.code, "recipient_opted_out"),
+        ),
+      );
+      if (i === 20) void list.add("acc_1", NUMBER).then(() => listed = true);
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    await Promise.all(answers);
+    assert.equal(after, 0);
+    assert.equal(listed, true);
+  }));
+
+Deno.test("the same number twice is one entry, that of the first; pages are in the order of numbers", () =>
+  withSendWorld(async (world) => {
+    const list = listOf(world);
+    for (const number of ["5", "3", "1", "4", "2"].map((n) => NUMBER + n)) await list.add("acc_1", number);
+    const first = await list.get("acc_1", `${NUMBER}3`);
+    await world.runtime.clock.advance(1_000);
+    assert.deepEqual(await list.add("acc_1", `${NUMBER}3`), first);
+    const page = await list.page("acc_1", { page: 2, limit: 2 });
+    assert.deepEqual([page.optOuts.map(({ number }) => number), page.total], [[`${NUMBER}3`, `${NUMBER}4`], 5]);
+    assert.deepEqual(await list.page("acc_2", { page: 1, limit: 20 }), { optOuts: [], total: 0 });
+    await assert.rejects(list.get("acc_2", `${NUMBER}3`), { code: "not_found" });
+  }));
+
+const hears = (world: World, fields: Parameters<typeof plainIncoming>[0]) =>
+  world.network.of("ses_1").events.message(plainIncoming({
+    networkId: world.runtime.ids.network(),
+    timestamp: Math.floor(world.clock.now() / 1000),
+    ...fields,
+  }));
+
+Deno.test("what waits for who opts out ends as failed with that code, scheduled messages too, and nothing else", async () => {
+  const world = await connectedWorld({ delays: { minMs: 60_000, maxMs: 60_000 } });
+  await world.accept("ses_1", { to: OTHER });
+  await world.clock.advance(0);
+  const waits = [
+    await world.accept("ses_1", { to: NUMBER }),
+    await world.accept("ses_1", { to: `${NUMBER}@s.whatsapp.net`, sendAt: world.clock.now() + 3_600_000 }),
+  ];
+  const other = await world.accept("ses_1", { to: OTHER });
+  await world.optOuts.add(ACCOUNT, NUMBER);
+  for (const { id } of waits) assert.equal((await world.message(id)).error?.code, "recipient_opted_out");
+  assert.equal((await world.events("message.failed")).length, 2);
+  await world.clock.advance(120_000);
+  assert.equal((await world.message(other.id)).status, "sent");
+  // As a crash leaves it: on the list, and in the queue.
+  const left = await world.accept("ses_1", { to: NUMBER });
+  await world.clock.advance(120_000);
+  assert.equal((await world.message(left.id)).error?.code, "recipient_opted_out", "it does not leave either");
+  await world.supervisor.stop();
+});
+
+Deno.test("who writes one of the account's words is on the list, with one event, by number and by LID", async () => {
+  const world = await connectedWorld();
+  world.optOutWords = ["STOP", "Nein danke"];
+  const waiting = await world.accept("ses_1", { to: "77@lid", sendAt: world.clock.now() + 3_600_000 });
+  await hears(world, { chat: "77@lid", number: NUMBER, text: "  stop!! " });
+  await hears(world, { chat: "77@lid", number: NUMBER, text: "nein, danke" });
+  await hears(world, { chat: "77@lid", number: NUMBER, text: "NEIN DANKE." });
+  await hears(world, { chat: "88@lid", number: null, text: "Stop" });
+  const events = await world.events("recipient.opted_out");
+  assert.deepEqual(events.map(({ data }) => data), [{ number: NUMBER, word: "STOP" }, {
+    number: "88@lid",
+    word: "STOP",
+  }]);
+  assert.equal((await world.events("message.received")).length, 4, "they are messages all the same");
+  assert.equal((await world.message(waiting.id)).error?.code, "recipient_opted_out");
+  const { optOuts } = await world.optOuts.page(ACCOUNT, { page: 1, limit: 20 });
+  assert.deepEqual(optOuts.map(({ number, word }) => [number, word]), [[NUMBER, "STOP"], ["88@lid", "STOP"]]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a word inside a text, in a group, or from the owner's phone opts nobody out", async () => {
+  const world = await connectedWorld();
+  world.optOutWords = ["STOP"];
+  await hears(world, { text: "do not stop" });
+  await hears(world, { text: "!!" });
+  await hears(world, { text: null });
+  await hears(world, { text: "STOP", chat: "1203@g.us", participant: "49@s.whatsapp.net" });
+  await hears(world, { text: "STOP", fromMe: true });
+  assert.deepEqual(await world.events("recipient.opted_out"), []);
+  await world.supervisor.stop();
+});
+
+Deno.test("a crash after a word was heard loses nothing: given again, the number is on the list once", async () => {
+  for (let after = 1; after < 4; after++) {
+    const world = await connectedWorld({ seed: after });
+    world.optOutWords = ["STOP"];
+    const said = { networkId: "3ASTOP", number: NUMBER, chat: `${NUMBER}@s.whatsapp.net`, text: "STOP" };
+    world.kv.commitsLeft = after - 1;
+    hears(world, said).catch(() => {});
+    await world.clock.advance(100);
+    world.crash();
+    await world.boot();
+    await world.clock.advance(100);
+    await hears(world, said);
+    assert.equal((await world.events("recipient.opted_out")).length, 1, `killed after ${after - 1} commits`);
+    assert.equal((await world.events("message.received")).length, 1);
+    await world.supervisor.stop();
+  }
+});
+
+const ALL = {
+  page: 1,
+  limit: 20,
+  status: null,
+  from: null,
+  to: null,
+  sessionId: null,
+  recipient: null,
+  type: null,
+  bulkId: null,
+};
