@@ -55,6 +55,8 @@ function summary(event: string, data: Json): string {
       return data.stage === "required" ? "the account asks for its passkey" : "a code to compare with the phone";
     case "session.restricted":
       return data.active ? `no new chats until ${data.until ?? "further notice"}` : "new chats are allowed again";
+    case "webhook.disabled":
+      return `${data.webhookId}: ${data.reason}`;
     case "webhook.failing":
       return `${data.url}: ${data.lastError}${data.active ? "" : ", switched off"}`;
     default:

@@ -27,6 +27,7 @@ export const EVENT_NAMES = [
   "group.updated",
   "group.participants",
   "webhook.failing",
+  "webhook.disabled",
   "webhook.test",
 ] as const;
 export type EventName = (typeof EVENT_NAMES)[number];
@@ -217,6 +218,15 @@ export interface WebhookFailingData {
   since: string;
 }
 
+/** Beyond the specification: the gateway switched a webhook off. */
+export interface WebhookDisabledData {
+  webhookId: string;
+  /** Since when nothing was delivered. */
+  since: string;
+  /** Why, and how to switch it on. */
+  reason: string;
+}
+
 /** Beyond the specification: sent to one webhook alone, when its owner asks for it. */
 export interface WebhookTestData {
   webhookId: string;
@@ -245,6 +255,7 @@ export type EventBody =
   | { event: "group.updated"; data: GroupUpdatedData }
   | { event: "group.participants"; data: GroupParticipantsData }
   | { event: "webhook.failing"; data: WebhookFailingData }
+  | { event: "webhook.disabled"; data: WebhookDisabledData }
   | { event: "webhook.test"; data: WebhookTestData };
 
 /** What a part of the product hands to the log. */

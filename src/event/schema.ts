@@ -27,6 +27,7 @@ import type {
   SessionPasskeyData,
   SessionQrData,
   SessionRestrictedData,
+  WebhookDisabledData,
   WebhookFailingData,
   WebhookTestData,
 } from "./event.ts";
@@ -192,6 +193,12 @@ const RecipientOptedOut: z.ZodType<RecipientOptedOutData> = z.object({
   word: z.string().describe("As in `optOutWords` of the account"),
 });
 
+const WebhookDisabled: z.ZodType<WebhookDisabledData> = z.object({
+  webhookId: z.string(),
+  since: Time.describe("Since when nothing was delivered"),
+  reason: z.string().describe("Why, and how to switch it on"),
+});
+
 const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
   webhookId: z.string(),
   url: z.string(),
@@ -273,6 +280,11 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     version: 1,
     summary: "Beyond the specification: participants of a group came, went, or became admins or no admins.",
     data: GroupParticipants,
+  },
+  "webhook.disabled": {
+    version: 1,
+    summary: "Beyond the specification: a webhook was switched off, for its target asked for it or failed for days.",
+    data: WebhookDisabled,
   },
   "webhook.failing": {
     version: 1,

@@ -11,11 +11,16 @@ const FAILING_AFTER = 3;
 /** … and again at most so often while it goes on. */
 const FAILING_AGAIN_MS = 3_600_000;
 
+/** A webhook to which nothing was delivered for so long is switched off, counted from its owner's last change of it. */
+const OFF_AFTER_MS = 3 * 24 * 3_600_000;
+
 export interface DeliveryContext {
   kv: Kv;
   events: EventLog;
   runtime: Runtime;
 }
+
+type FailingEvent = Extract<NewEvent, { event: "webhook.failing" }>;
 
 interface FailingReport {
   /** The event whose delivery failed last. */
@@ -30,8 +35,14 @@ export function isFailingNews({ failedInARow, announcedAt }: WebhookProgress, no
   return failedInARow >= FAILING_AFTER && (announcedAt === null || now - announcedAt >= FAILING_AGAIN_MS);
 }
 
+/** Why the webhook is to be switched off, its attempts having failed for so long; null when it is not. */
+export function reasonToGiveUp(webhook: WebhookRow, { failingSince }: WebhookProgress, now: number): string | null {
+  if (failingSince === null || now - Math.max(failingSince, webhook.updatedAt) < OFF_AFTER_MS) return null;
+  return `Nothing was delivered since ${new Date(failingSince).toISOString()}.`;
+}
+
 /** The event that reports a webhook in trouble, in the name of the session whose event failed last. */
-export function failingEvent(webhook: WebhookRow, { event, progress, lastError }: FailingReport): NewEvent {
+export function failingEvent(webhook: WebhookRow, { event, progress, lastError }: FailingReport): FailingEvent {
   return {
     event: "webhook.failing",
     accountId: webhook.accountId,
@@ -48,14 +59,20 @@ export function failingEvent(webhook: WebhookRow, { event, progress, lastError }
   };
 }
 
+function disabledEvent(webhook: WebhookRow, report: FailingReport): NewEvent {
+  const { sessionId, sessionName, data: { webhookId, since } } = failingEvent(webhook, report);
+  const data = { webhookId, since, reason: webhook.switchedOff ?? "" };
+  return { event: "webhook.disabled", accountId: webhook.accountId, sessionId, sessionName, data };
+}
+
 /**
- * Switches the webhook off because its target answered 410, and logs the event that says so, in one commit. Resolves to
- * the row as it now stands; null when it was removed. One that has got another target meanwhile stays on.
+ * Switches the webhook off for this reason, and logs the events that say so, in one commit. Resolves to the row as it now
+ * stands; null when it was removed. One that has got another target meanwhile stays on.
  */
 export async function switchOff(
   { kv, events, runtime }: DeliveryContext,
   webhook: WebhookRow,
-  report: FailingReport,
+  { reason, ...report }: FailingReport & { reason: string },
 ): Promise<WebhookRow | null> {
   const row = await retryOnConflict(kv, async () => {
     const slot = await kv.get(webhookKeys.webhook(webhook.accountId, webhook.id));
@@ -66,11 +83,13 @@ export async function switchOff(
     const off: WebhookRow = {
       ...slot.value,
       active: false,
-      switchedOff: "The target answered 410 (Gone).",
+      switchedOff:
+        `${reason} PUT /v1/webhooks/${webhook.id} with {"active":true} switches it on; events wait until then.`,
       updatedAt: runtime.clock.now(),
     };
     change.check(slot).set(webhookKeys.webhook(off.accountId, off.id), off);
     events.append(change, failingEvent(off, report));
+    events.append(change, disabledEvent(off, report));
     return { change, result: off };
   });
   events.committed(webhook.accountId);

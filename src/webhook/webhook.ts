@@ -11,7 +11,7 @@ export interface Webhook {
   sessionId: string | null;
   /** False pauses: events wait in the event log and go out, in order, when it is true again. */
   active: boolean;
-  /** Why the gateway itself switched it off (410 from the target), one sentence; null otherwise. */
+  /** Why the gateway itself switched it off, and how to switch it on; null otherwise. */
   switchedOff: string | null;
   /** Until when the previous secret signs too, Unix ms; null when there is only one. */
   previousSecretUntil: number | null;
@@ -82,11 +82,15 @@ export function liveSecrets(row: WebhookRow, { seal, now }: { seal: Seal; now: n
   return sealed.map((secret) => new TextDecoder().decode(seal.open(secret)));
 }
 
+const OWN_TROUBLE: readonly EventName[] = ["webhook.failing", "webhook.disabled"];
+
 /** Whether the event goes to the webhook. */
 export function wants(webhook: Webhook, event: LoggedEvent): boolean {
   if (event.event === "webhook.test") return event.data.webhookId === webhook.id;
   // Its own trouble is nothing to tell the endpoint that causes it.
-  if (event.event === "webhook.failing" && event.data.webhookId === webhook.id) return false;
+  if (OWN_TROUBLE.includes(event.event) && "webhookId" in event.data && event.data.webhookId === webhook.id) {
+    return false;
+  }
   if (webhook.sessionId !== null && webhook.sessionId !== event.sessionId) return false;
   return webhook.events.includes(event.event);
 }

@@ -18,7 +18,7 @@ import type { Bell } from "../store/bell.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
-import { type DeliveryContext, switchOff } from "./failing.ts";
+import { type DeliveryContext, reasonToGiveUp, switchOff } from "./failing.ts";
 import { type LogCursor, makeLogCursor } from "./log_cursor.ts";
 import { type DeliveryWriter, type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
 import { makeRetries, type Retries } from "./retries.ts";
@@ -129,14 +129,19 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
     if (outcome.kind === "stopped" || !parts) return;
     works = outcome.kind === "delivered";
     parts.writer.add({ ...due, outcome });
-    if (outcome.kind !== "gone") return;
-    const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone" };
+    const reason = outcome.kind === "gone"
+      ? "The target answered 410 (Gone)."
+      : works
+      ? null
+      : reasonToGiveUp(target, parts.progress, clock.now());
+    if (reason === null) return;
+    const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone", reason };
     try {
       const off = await switchOff(context, target, report) ?? { ...target, active: false };
       // Unless its owner has changed it meanwhile: then the next attempt says.
       if (webhook === target) webhook = off;
     } catch (error) {
-      // The next attempt will be answered 410 again.
+      // The next attempt finds the same.
       log.error({ err: error, webhookId: row.id }, "a webhook could not be switched off");
     }
   }

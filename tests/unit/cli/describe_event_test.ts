@@ -47,6 +47,7 @@ const TABLE: [event: string, data: Record<string, unknown>, line: string][] = [
   ["session.disconnected", { status: "logged_out", reason: "The link is gone." }, "logged_out: The link is gone."],
   ["session.qr", { qr: "data:image/png;base64,AA==" }, "a new QR to scan"],
   ["webhook.failing", { url: "https://a.b/", lastError: "410", active: false }, "https://a.b/: 410, switched off"],
+  ["webhook.disabled", { webhookId: "whk_1", reason: "It was gone." }, "whk_1: It was gone."],
   ["webhook.test", { webhookId: "whk_1" }, '{"webhookId":"whk_1"}'],
 ];
 

@@ -279,6 +279,7 @@ Deno.test("every event has a schema that takes what the product logs and refuses
       lastError: "x",
       since: "2026-01-15T12:00:00.000Z",
     },
+    "webhook.disabled": { webhookId: "whk_1", since: "2026-01-15T12:00:00.000Z", reason: "x" },
     "webhook.test": { webhookId: "whk_1", at: "2026-01-15T12:00:00.000Z" },
   };
   for (const name of EVENT_NAMES) {

@@ -199,7 +199,7 @@ Deno.test("410 switches the webhook off, says so, and its neighbours hear of it"
   await eventually(() => other.requests.length === 1, { what: "webhook.failing" });
   const webhook = await s.world.webhooks.get(ACCOUNT, s.webhook.id);
   assert.equal(webhook.active, false);
-  assert.match(webhook.switchedOff ?? "", /410/);
+  assert.match(webhook.switchedOff ?? "", /410.*PUT \/v1\/webhooks/);
   const [failing] = other.events;
   assert.equal(failing?.event, "webhook.failing");
   assert.equal(failing?.sessionId, SESSION.id);
@@ -229,6 +229,37 @@ Deno.test("webhook.failing comes after three failed deliveries in a row, again a
   await fail(6);
   await eventually(() => other.requests.length === 2, { what: "the second webhook.failing" });
   assert.ok(!s.receiver.events.some(({ event }) => event === "webhook.failing"));
+  await other.close();
+});
+
+Deno.test("an endpoint that fails for three days is switched off, and the event says how to switch it on", async () => {
+  await using s = await stage(answering(500));
+  const other = await Receiver.start();
+  await s.world.webhooks.create(ACCOUNT, { url: other.url, events: ["webhook.disabled"], sessionId: null });
+  const { clock } = s.world.runtime;
+  const fail = async (number: number) => {
+    await s.world.log(textEvent(number));
+    await s.world.until(s.webhook.id, (now) => now.length === number);
+    await s.world.exhaust(s.webhook.id);
+  };
+  await fail(1);
+  const since = new Date(clock.now()).toISOString();
+  await clock.advance(3 * 24 * 3_600_000 - 600_000);
+  await fail(2);
+  assert.equal((await s.world.webhooks.get(ACCOUNT, s.webhook.id)).active, true);
+  await clock.advance(600_000);
+  await s.world.log(textEvent(3));
+  await eventually(() => other.requests.length === 1, { what: "webhook.disabled" });
+  const { active, switchedOff } = await s.world.webhooks.get(ACCOUNT, s.webhook.id);
+  assert.equal(active, false);
+  assert.deepEqual(other.events[0]?.data, { webhookId: s.webhook.id, since, reason: switchedOff });
+  assert.match(switchedOff!, /^Nothing was delivered since .* PUT .* switches it on/);
+
+  // Switched on again it has three days again, and gets what waited.
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: true });
+  await s.world.exhaust(s.webhook.id);
+  await fail(4);
+  assert.equal((await s.world.webhooks.get(ACCOUNT, s.webhook.id)).active, true);
   await other.close();
 });
 

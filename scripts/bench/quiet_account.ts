@@ -1,0 +1,93 @@
+/** A quiet account as a process of a bench: sends a text now and then, hears of it by its webhook, and tells how long each took. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { runAsChild } from "./child.ts";
+import { percentile } from "./measure.ts";
+
+export interface QuietAccount {
+  /** `http://HOST:PORT/v1` */
+  baseUrl: string;
+  apiKey: string;
+  sessionId: string;
+  to: string;
+}
+
+export interface QuietReady {
+  /** Where the account's webhook has to point. */
+  hookUrl: string;
+}
+
+/** Milliseconds. */
+export interface QuietTimes {
+  /** From the request to its 202, p50. */
+  acceptMs: number;
+  /** From the request until the network had acknowledged it, p99. */
+  sentMs: number;
+  /** From then until the first webhook request, p99. */
+  webhookMs: number;
+}
+
+const EVERY_MS = 60;
+const PATIENCE_MS = 60_000;
+
+/** Asks for so many sends, one each `EVERY_MS`. */
+export interface QuietQuestion extends QuietAccount {
+  sends: number;
+}
+
+if (import.meta.main) {
+  await runAsChild<null, QuietQuestion>(async () => {
+    /** By message: when its webhook came, and when the network had acknowledged it, Unix ms. */
+    const heard = new Map<string, { at: number; sentAt: number }>();
+    const server = createServer((request, response) => {
+      const at = wallClock();
+      let body = "";
+      request.on("data", (chunk) => body += chunk);
+      request.on("end", () => {
+        response.end();
+        const { event, data } = JSON.parse(body);
+        if (event === "message.sent" && !heard.has(data.messageId)) {
+          heard.set(data.messageId, { at, sentAt: Date.parse(data.sentAt) });
+        }
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const ready: QuietReady = { hookUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+    return { ready, answer: (question) => measure(question, heard) };
+  });
+}
+
+async function measure(
+  { sends, baseUrl, apiKey, sessionId, to }: QuietQuestion,
+  heard: ReadonlyMap<string, { at: number; sentAt: number }>,
+): Promise<QuietTimes> {
+  const sending = Array.from({ length: sends }, async (_, i) => {
+    await new Promise((resolve) => setTimeout(resolve, i * EVERY_MS));
+    const asked = wallClock();
+    const answer = await fetch(`${baseUrl}/messages/send/text`, {
+      method: "POST",
+      headers: { "x-api-key": apiKey, "content-type": "application/json" },
+      body: JSON.stringify({ sessionId, to, text: `message ${i}` }),
+    });
+    const { messageId } = await answer.json();
+    if (answer.status !== 202) throw new Error(`the quiet account was answered ${answer.status}`);
+    return { messageId, asked, accepted: wallClock() };
+  });
+  const sent = await Promise.all(sending);
+  const end = wallClock() + PATIENCE_MS;
+  while (sent.some(({ messageId }) => !heard.has(messageId))) {
+    if (wallClock() > end) throw new Error("the quiet account waited in vain for its webhooks");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const p = (percent: number, of: (message: (typeof sent)[number]) => number) => percentile(sent.map(of), percent);
+  return {
+    acceptMs: p(50, ({ asked, accepted }) => accepted - asked),
+    sentMs: p(99, ({ messageId, asked }) => Math.max(0, heard.get(messageId)!.sentAt - asked)),
+    webhookMs: p(99, ({ messageId }) => Math.max(0, heard.get(messageId)!.at - heard.get(messageId)!.sentAt)),
+  };
+}
+
+/** Comparable between processes of one machine, and finer than `Date.now`. */
+function wallClock(): number {
+  return performance.timeOrigin + performance.now();
+}
