@@ -120,7 +120,7 @@ Deno.test("a merged commit stays below the limits of the engine", async () => {
   }
 });
 
-Deno.test("when a merged commit fails its check, each change is tried alone", async () => {
+Deno.test("when a merged commit fails its check, it is tried in halves, down to the change that lost", async () => {
   const isLoser = (change: Change) => change.checks.some((check) => check.key[0] === "taken");
   const { kv, commits, flow } = notedKv((change) => isLoser(change) ? null : "v1");
   const work = Array.from({ length: 5 }, (_, i) => {
@@ -128,7 +128,30 @@ Deno.test("when a merged commit fails its check, each change is tried alone", as
     return kv.commit(i === 2 ? change.checkAbsent(["taken"]) : change);
   });
   assert.deepEqual(await flow(Promise.all(work)), ["v1", "v1", null, "v1", "v1"]);
-  assert.equal(commits.length, 6);
+  // All; three and two; of the three two and the loser.
+  assert.equal(commits.length, 5);
+});
+
+Deno.test("a loser costs its hundred neighbours a dozen commits, and a store that fails meanwhile only its half", async () => {
+  const change = (i: number, loses: boolean) => {
+    const change = new Change().set(["k", i], i);
+    return loses ? change.checkAbsent(["taken"]) : change;
+  };
+  const one = notedKv((change) => change.checks.length > 0 ? null : "v1");
+  const work = Array.from({ length: 85 }, (_, i) => one.kv.commit(change(i, i === 40)));
+  const versions = await one.flow(Promise.all(work));
+  assert.deepEqual(versions.map((version, i) => version === null ? i : -1).filter((i) => i >= 0), [40]);
+  assert.ok(one.commits.length <= 16, String(one.commits.length));
+
+  let commits = 0;
+  const failing = notedKv((change) => {
+    if (++commits === 3) return new StoreError("full", "no space");
+    return change.checks.length > 0 ? null : "v1";
+  });
+  const settled = await failing.flow(
+    Promise.allSettled(Array.from({ length: 4 }, (_, i) => failing.kv.commit(change(i, i === 2)))),
+  );
+  assert.deepEqual(settled.map(({ status }) => status), ["fulfilled", "fulfilled", "rejected", "rejected"]);
 });
 
 Deno.test("when the store cannot write, nobody is kept waiting for further tries", async () => {
