@@ -71,6 +71,10 @@ export async function decodeUndecryptable(attrs: Record<string, string>, context
 /** Reads a message of the library's. Null when it holds nothing for people. */
 async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
   if (!message.message) return null;
+  const { reactionMessage, pollUpdateMessage } = normalizeMessageContent(message.message) ?? {};
+  // The library takes for granted that these say to which message they belong.
+  if (reactionMessage) reactionMessage.key ??= {};
+  if (pollUpdateMessage) pollUpdateMessage.pollCreationMessageKey ??= {};
   cleanMessage(message, context.me.id, context.me.lid ?? "");
   const content = contentOf(message.message);
   if (!content) return null;

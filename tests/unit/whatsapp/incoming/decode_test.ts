@@ -193,3 +193,10 @@ Deno.test("a history is taken from the owner's phone alone, and is nothing for p
   assert.deepEqual(await decode(part({ from: ME.id, category: "peer" }, message), listening), []);
   assert.equal(taken.length, 1);
 });
+
+Deno.test("a reaction and a vote that do not say to what they belong are messages all the same", async () => {
+  const reaction = await one(FROM_FRIEND, { reactionMessage: { text: "👍" } });
+  assert.equal(reaction.type, "reactionMessage");
+  assert.equal(reaction.text, "👍");
+  assert.equal((await one(FROM_FRIEND, { pollUpdateMessage: {} })).change, null);
+});
