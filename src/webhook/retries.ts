@@ -45,7 +45,9 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
 
   async function look(): Promise<void> {
     if (!webhook().active || stopped.aborted) return;
-    for await (const row of kv.list({ prefix: webhookKeys.dueAttempts(webhook().id) })) {
+    // Of thousands that wait no more than may begin now, past those that have, and the next.
+    const limit = taken.size + PLACES - running + 1;
+    for await (const row of kv.list({ prefix: webhookKeys.dueAttempts(webhook().id) }, { limit })) {
       const dueAt = Number(row.key[2]);
       const order = String(row.key[3]);
       if (taken.has(order)) continue;
