@@ -21,6 +21,7 @@ const command = new Command("bench")
   .option("--messages <n>", "history: messages in the account", whole, 1_000_000)
   .option("--backlog <n>", "api: messages that wait", whole, 100_000)
   .option("--deliveries <n>", "webhooks: deliveries a round", whole, 2_000)
+  .option("--noise <text>", "neighbours: kinds of noise whose name has this in it", "")
   .parse([Deno.execPath(), "bench", ...Deno.args]);
 
 for (const bench of BENCHES.filter(({ name }) => command.args.length === 0 || command.args.includes(name))) {

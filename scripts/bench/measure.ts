@@ -31,6 +31,8 @@ export interface BenchOptions {
   backlog: number;
   /** Webhook deliveries of one round. */
   deliveries: number;
+  /** Part of the names of those kinds of noise that are made. */
+  noise: string;
   report: (line: string) => void;
 }
 

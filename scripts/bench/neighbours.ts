@@ -36,7 +36,7 @@ interface Stage {
 export const neighbours: Bench = {
   name: "neighbours",
   about: "a quiet account beside ten kinds of noise, to the same without",
-  async run({ rounds, report }) {
+  async run({ rounds, noise: wanted, report }) {
     const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
     const network = await startChild<NetworkReady>("./network.ts", null);
     const quiet = await startChild<QuietReady>("./quiet_account.ts", null);
@@ -63,7 +63,8 @@ export const neighbours: Bench = {
     try {
       await measure(stage);
       const results: Result[] = [];
-      for (const name of NOISES) results.push(...await beside(stage, { name, rounds, report }));
+      const names = NOISES.filter((name) => name.includes(wanted));
+      for (const name of names) results.push(...await beside(stage, { name, rounds, report }));
       return results;
     } finally {
       await noise.stop();
