@@ -1,5 +1,5 @@
 /**
- * `deno task bench [lines|api|history|webhooks|groups|neighbours]`: measures against a raw baseline in the same run, round by round, and
+ * `deno task bench [NAME…]`: measures against a raw baseline in the same run, round by round, and
  * prints ratios with their goals (docs/benchmarks.md). Times of a shared machine mean nothing by themselves.
  */
 import { Command } from "commander";
@@ -9,9 +9,10 @@ import { history } from "./bench/history.ts";
 import { lines } from "./bench/lines.ts";
 import { neighbours } from "./bench/neighbours.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
+import { way } from "./bench/way.ts";
 import { webhooks } from "./bench/webhooks.ts";
 
-const BENCHES: readonly Bench[] = [lines, api, history, webhooks, groups, neighbours];
+const BENCHES: readonly Bench[] = [lines, api, history, webhooks, groups, neighbours, way];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")

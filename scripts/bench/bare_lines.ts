@@ -9,6 +9,7 @@ import {
   makeWASocket,
   type SignalKeyStore,
   WA_CERT_DETAILS,
+  type WASocket,
 } from "@whiskeysockets/baileys";
 import pino from "pino";
 import { restingMemory, runAsChild } from "./child.ts";
@@ -29,14 +30,28 @@ export function bareLinePath(folder: string, index: number): string {
 /** As the gateway brings its lines up. */
 const STAGGER_MS = 15;
 
-async function connectAll(url: string, lines: readonly BareLine[]): Promise<void> {
+/** The first lines that the parent has left in a folder. */
+export async function readBareLines(folder: string, lines: number): Promise<BareLine[]> {
+  const read: BareLine[] = [];
+  // A file a line: the garbage of reading one large one would be room for lines that then seem to cost nothing.
+  for (let i = 0; i < lines; i++) {
+    read.push(JSON.parse(await Deno.readTextFile(bareLinePath(folder, i)), BufferJSON.reviver));
+  }
+  return read;
+}
+
+/** Resolves when all of them are logged in. */
+export async function connectBareLines(network: NetworkReady, lines: readonly BareLine[]): Promise<WASocket[]> {
+  // libsignal prints whole sessions with it.
+  console.info = () => {};
+  WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
   const logger = pino({ level: "silent" }) as unknown as typeof DEFAULT_CONNECTION_CONFIG.logger;
-  await Promise.all(lines.map(async ({ creds, keys }, i) => {
+  return await Promise.all(lines.map(async ({ creds, keys }, i) => {
     await new Promise((resolve) => setTimeout(resolve, i * STAGGER_MS));
     const socket = makeWASocket({
       auth: { creds, keys: memoryKeys(new Map(Object.entries(keys))) },
       logger,
-      waWebSocketUrl: url,
+      waWebSocketUrl: network.url,
       markOnlineOnConnect: false,
       syncFullHistory: false,
       shouldSyncHistoryMessage: () => false,
@@ -48,6 +63,7 @@ async function connectAll(url: string, lines: readonly BareLine[]): Promise<void
         if (connection === "close") reject(lastDisconnect?.error ?? new Error("closed"));
       });
     });
+    return socket;
   }));
 }
 
@@ -69,18 +85,11 @@ function memoryKeys(rows: Map<string, unknown>): SignalKeyStore {
 }
 
 if (import.meta.main) {
-  // libsignal prints whole sessions with it.
-  console.info = () => {};
   await runAsChild<{ network: NetworkReady; folder: string; lines: number }>(async ({ network, folder, lines }) => {
-    WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
-    const mine: BareLine[] = [];
-    // A file a line: the garbage of reading one large one would be room for lines that then seem to cost nothing.
-    for (let i = 0; i < lines; i++) {
-      mine.push(JSON.parse(await Deno.readTextFile(bareLinePath(folder, i)), BufferJSON.reviver));
-    }
+    const mine = await readBareLines(folder, lines);
     const began = performance.now();
     const cpu = process.cpuUsage();
-    await connectAll(network.url, mine);
+    await connectBareLines(network, mine);
     const { user, system } = process.cpuUsage(cpu);
     const tookMs = performance.now() - began;
     const ready: Connected = { tookMs, cpuMs: (user + system) / 1000, bytes: await restingMemory() };

@@ -17,6 +17,8 @@ export interface GatewayLoad {
   heldMs: number;
   /** The longest turn by the clock: on a shared machine most of it may be waiting for a processor. */
   turnMs: number;
+  /** Processor time of the process. */
+  usedMs: number;
   /** Resident memory, bytes: now, and at most. */
   bytes: number;
   peakBytes: number;
@@ -36,6 +38,7 @@ if (import.meta.main) {
 function watchLoad(): () => Promise<GatewayLoad> {
   let most = { heldMs: 0, turnMs: 0, peakBytes: 0 };
   let last = { at: performance.now(), usedMs: usedMs() };
+  let askedAt = last.usedMs;
   setInterval(() => {
     const now = { at: performance.now(), usedMs: usedMs() };
     const turnMs = Math.max(0, now.at - last.at - LOOK_EVERY_MS);
@@ -47,7 +50,8 @@ function watchLoad(): () => Promise<GatewayLoad> {
     last = now;
   }, LOOK_EVERY_MS);
   return () => {
-    const load = { ...most, bytes: Deno.memoryUsage().rss };
+    const load = { ...most, usedMs: usedMs() - askedAt, bytes: Deno.memoryUsage().rss };
+    askedAt += load.usedMs;
     most = { heldMs: 0, turnMs: 0, peakBytes: 0 };
     return Promise.resolve(load);
   };

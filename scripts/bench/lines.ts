@@ -7,12 +7,9 @@ import { dataFolder } from "../../src/app.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { lineKeys } from "../../src/line/rows.ts";
-import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change } from "../../src/store/kv.ts";
-import { BufferJSON } from "@whiskeysockets/baileys";
-import { type BareLine, bareLinePath } from "./bare_lines.ts";
 import { startChild } from "./child.ts";
-import { copyFolder, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
+import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
 import { type Bench, medians, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 
@@ -102,20 +99,4 @@ async function folderWith(folder: LinkedFolder, count: number, root: string): Pr
   }
   close();
   return dataDir;
-}
-
-/** Writes the credentials and keys of every line for bare Baileys, which keeps them in memory. */
-async function exportLines(folder: LinkedFolder, root: string): Promise<void> {
-  const { dataDir, accounts } = folder;
-  const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
-  const open = (sealed: Uint8Array) => JSON.parse(new TextDecoder().decode(seal.open(sealed)), BufferJSON.reviver);
-  for (const [i, lineId] of accounts[0]!.sessionIds.entries()) {
-    const line: BareLine = { creds: open((await kv.get(networkKeys.waCreds(lineId))).value!), keys: {} };
-    const prefix = [...networkKeys.waLine(lineId), "key"];
-    for await (const { key: [, , , type, id], value } of kv.list<Uint8Array>({ prefix })) {
-      line.keys[`${type} ${id}`] = open(value);
-    }
-    await Deno.writeTextFile(bareLinePath(root, i), JSON.stringify(line, BufferJSON.replacer));
-  }
-  close();
 }

@@ -1,10 +1,13 @@
 /** A data folder with accounts and linked lines, made once and copied for every measurement. */
 import { join } from "node:path";
-import { startGateway } from "../../src/app.ts";
+import { BufferJSON } from "@whiskeysockets/baileys";
+import { dataFolder, startGateway } from "../../src/app.ts";
 import { type Client, httpClient, linkByQr } from "../../src/cli/client.ts";
 import { readConfig, type SettingValues } from "../../src/config.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
+import { type BareLine, bareLinePath } from "./bare_lines.ts";
 import type { Child } from "./child.ts";
 import type { NetworkReady } from "./network.ts";
 
@@ -68,6 +71,22 @@ export async function copyFolder({ dataDir }: Pick<LinkedFolder, "dataDir">, roo
     if (isFile) await Deno.copyFile(join(dataDir, name), join(copy, name));
   }
   return copy;
+}
+
+/** Writes credentials and keys of the first account's lines for bare Baileys, which keeps them in memory. */
+export async function exportLines(folder: LinkedFolder, root: string): Promise<void> {
+  const { dataDir, accounts } = folder;
+  const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
+  const open = (sealed: Uint8Array) => JSON.parse(new TextDecoder().decode(seal.open(sealed)), BufferJSON.reviver);
+  for (const [i, lineId] of accounts[0]!.sessionIds.entries()) {
+    const line: BareLine = { creds: open((await kv.get(networkKeys.waCreds(lineId))).value!), keys: {} };
+    const prefix = [...networkKeys.waLine(lineId), "key"];
+    for await (const { key: [, , , type, id], value } of kv.list<Uint8Array>({ prefix })) {
+      line.keys[`${type} ${id}`] = open(value);
+    }
+    await Deno.writeTextFile(bareLinePath(root, i), JSON.stringify(line, BufferJSON.replacer));
+  }
+  close();
 }
 
 /** Lines that are linked side by side. */

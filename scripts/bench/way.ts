@@ -1,0 +1,160 @@
+/**
+ * The way of a message, from its request to the webhook that says `sent`: processor time and pace of one line without
+ * pauses, against bare Baileys with its keys in memory that writes the same texts and hears their acks. It keeps
+ * nothing, and answers nobody; the second baseline writes one raw commit a message first.
+ */
+import { join } from "node:path";
+import { httpClient, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { type Child, startChild } from "./child.ts";
+import type { GatewayLoad, GatewayReady } from "./gateway.ts";
+import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
+import { type Bench, medians, type Result } from "./measure.ts";
+import type { NetworkReady } from "./network.ts";
+import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
+
+const COUNT = 1_000;
+const AT_ONCE = 16;
+const RECIPIENTS = 10;
+/** Not counted: the first of each recipient make a Signal session, and the code gets warm. */
+const WARM = 200;
+const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
+
+/** What a process is asked to send. */
+export interface Sends {
+  /** Numbers, taken in turn. */
+  to: readonly string[];
+  count: number;
+  atOnce: number;
+  text: string;
+}
+
+export interface Sent {
+  /** Processor time of the process. */
+  usedMs: number;
+  /** From the first send to the last ack. */
+  tookMs: number;
+}
+
+export const way: Bench = {
+  name: "way",
+  about: `${COUNT} texts on one line, from request to webhook, against bare Baileys with keys in memory`,
+  async run({ rounds, report }) {
+    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
+    const network = await startChild<NetworkReady>("./network.ts", null);
+    const receiver = await startChild<ReceiverReady>("./receiver.ts", null);
+    try {
+      const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines: 1 } });
+      await exportLines(folder, root);
+      const stage: Stage = { root, network, receiver, folder };
+      const measured: Round[] = [];
+      for (let i = 0; i < rounds; i++) {
+        const round: Round = {
+          bare: await measureBare(stage, null),
+          raw: await measureBare(stage, join(root, `raw-${i}.db`)),
+          gateway: await measureGateway(stage),
+        };
+        measured.push(round);
+        const shown = Object.entries(round).map(([name, sent]) => `${name} ${inWords(sent)}`);
+        report(`round ${i + 1}: ${shown.join("; ")}`);
+      }
+      return conclude(measured);
+    } finally {
+      await Promise.all([receiver.stop(), network.stop()]);
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+};
+
+interface Stage {
+  root: string;
+  network: Child<NetworkReady>;
+  receiver: Child<ReceiverReady>;
+  folder: LinkedFolder;
+}
+
+type Round = Record<"bare" | "raw" | "gateway", Sent>;
+
+function conclude(measured: readonly Round[]): Result[] {
+  const ratios = (of: keyof Sent, to: keyof Round) => measured.map((round) => round.gateway[of] / round[to][of]);
+  const middle = (name: keyof Round) => inWords(medians(measured.map((round) => ({ ...round[name] }))));
+  return [
+    {
+      name: "processor time a message / bare Baileys",
+      ratios: ratios("usedMs", "bare"),
+      goal: { atMost: 1.5 },
+      detail: `${middle("gateway")} against ${middle("bare")}`,
+    },
+    {
+      name: "processor time a message / bare Baileys and a raw commit",
+      ratios: ratios("usedMs", "raw"),
+      goal: null,
+      detail: `against ${middle("raw")}`,
+    },
+    {
+      name: "messages a second of one line / bare Baileys",
+      ratios: ratios("tookMs", "bare").map((ratio) => 1 / ratio),
+      goal: { atLeast: 0.8 },
+      detail: "",
+    },
+  ];
+}
+
+function inWords({ usedMs, tookMs }: Sent): string {
+  return `${(usedMs / COUNT).toFixed(2)} ms of processor a message, ${(COUNT / tookMs * 1000).toFixed(0)}/s`;
+}
+
+async function measureBare({ root, network }: Stage, path: string | null): Promise<Sent> {
+  const sender = await startChild<true>("./bare_sender.ts", { network: network.ready, folder: root, path });
+  const sends = { to: await newPhones(network), atOnce: AT_ONCE, text: TEXT };
+  await sender.ask<Sent>({ ...sends, count: WARM });
+  const sent = await sender.ask<Sent>({ ...sends, count: COUNT });
+  await sender.stop();
+  return sent;
+}
+
+async function measureGateway({ root, network, receiver, folder }: Stage): Promise<Sent> {
+  const dataDir = await copyFolder(folder, root);
+  const settings = { ...folder.settings, PALOMA_DATA_DIR: dataDir, PALOMA_OUTBOUND_ALLOW: "127.0.0.1" };
+  const gateway = await startChild<GatewayReady>("./gateway.ts", settings);
+  const { apiKey, sessionIds: [sessionId] } = folder.accounts[0]!;
+  const api = httpClient(`${gateway.ready.url}/v1`, { "x-api-key": apiKey });
+  await api.call("POST", "/webhooks", { url: receiver.ready.url, events: ["message.sent"] });
+  await until(systemClock, async () => {
+    const { data } = await api.call("GET", `/sessions/${sessionId}/status`);
+    return data.status === "connected" || null;
+  }, { what: "the line to connect" });
+
+  const to = await newPhones(network);
+  async function send(count: number): Promise<Sent> {
+    await gateway.ask<GatewayLoad>(null);
+    const began = performance.now();
+    let next = 0;
+    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+      while (next < count) {
+        const i = next++;
+        await api.call("POST", "/messages/send/text", { sessionId, to: to[i % to.length], text: TEXT });
+      }
+    }));
+    const wanted: ArrivalsWanted = { count };
+    await receiver.ask<Arrivals>(wanted);
+    const tookMs = performance.now() - began;
+    const { usedMs } = await gateway.ask<GatewayLoad>(null);
+    return { usedMs, tookMs };
+  }
+  await send(WARM);
+  const sent = await send(COUNT);
+  await gateway.stop();
+  await Deno.remove(dataDir, { recursive: true });
+  return sent;
+}
+
+let phones = 0;
+
+/** Nobody whom a line has written to before: both sides have to make their Signal sessions. */
+async function newPhones(network: Child<NetworkReady>): Promise<string[]> {
+  const control = httpClient(network.ready.controlUrl);
+  const numbers = Array.from({ length: RECIPIENTS }, () => String(4917000000000 + ++phones));
+  for (const number of numbers) await control.call("POST", "/phones", { number });
+  return numbers;
+}
