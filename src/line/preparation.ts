@@ -42,6 +42,13 @@ export interface PreparationDeps {
 /** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
 export type Ready = Prepared | Unanswered;
 
+export interface PreparationListener {
+  /** The message is ready to leave. */
+  ready(): void;
+  /** It is not what it was, or is over: the queue has to be looked at again. */
+  again(): void;
+}
+
 interface Work {
   messageId: string;
   revision: number | undefined;
@@ -56,16 +63,15 @@ interface Work {
 export class Preparation {
   readonly #deps: PreparationDeps;
   readonly #lineId: string;
-  readonly #ended: () => void;
+  readonly #listener: PreparationListener;
   #work: Work | null = null;
   /** One after another: what is not wanted any more lets go of its file before the next begins. */
   readonly #queue = new PQueue({ concurrency: 1 });
 
-  /** `ended` is called whenever a message is ready, or has to be looked at again. */
-  constructor(deps: PreparationDeps, lineId: string, ended: () => void) {
+  constructor(deps: PreparationDeps, lineId: string, listener: PreparationListener) {
     this.#deps = deps;
     this.#lineId = lineId;
-    this.#ended = ended;
+    this.#listener = listener;
   }
 
   /** The message, ready for this connection; null while it is prepared, which begins now if it had not. */
@@ -123,9 +129,13 @@ export class Preparation {
     void this.#queue.add(async () => {
       const ready = await this.#prepare(message, work);
       if (this.#work !== work) return;
-      if (ready) work.ready = ready;
-      else this.#work = null;
-      this.#ended();
+      if (ready) {
+        work.ready = ready;
+        this.#listener.ready();
+      } else {
+        this.#work = null;
+        this.#listener.again();
+      }
     });
   }
 

@@ -89,6 +89,10 @@ export class Runner implements Service {
   #running: Promise<void> | null = null;
   #wakeUp: (() => void) | null = null;
   #woken = false;
+  /** Whether rows may have changed since the last look at the queue; our own departures change nothing but the head. */
+  #changed = true;
+  /** The message whose turn it was at the last look; null when that has to be found out. */
+  #turn: Message | null = null;
   #idling: (() => void)[] = [];
   #isIdle = false;
   /** Not before this time after passing trouble; a restart need not keep it. */
@@ -99,7 +103,7 @@ export class Runner implements Service {
     this.#line = line;
     this.#queue = new LineQueue(deps.kv, line.lineId);
     this.#chats = new Chats(deps.kv, line.lineId);
-    this.#preparation = new Preparation(deps, line.lineId, () => this.wake());
+    this.#preparation = new Preparation(deps, line.lineId, { ready: () => this.#goOn(), again: () => this.wake() });
   }
 
   /** Resolves at once. */
@@ -122,8 +126,8 @@ export class Runner implements Service {
 
   /** Something may have changed: a receipt came, the bell rang. */
   wake(): void {
-    this.#woken = true;
-    this.#wakeUp?.();
+    this.#changed = true;
+    this.#goOn();
   }
 
   /** A message came in: what waits for its chat is a reply now. */
@@ -155,6 +159,7 @@ export class Runner implements Service {
       } catch (error) {
         // Nobody knows what was written: a message may stand as on its way that never left.
         recovered = false;
+        this.#changed = true;
         this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "the queue of a line waits");
         await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
       }
@@ -189,11 +194,17 @@ export class Runner implements Service {
     if (flow.kind !== "open") await this.#preparation.end();
     if (flow.kind === "ended") return await this.#fail(flow.error);
     const now = runtime.clock.now();
-    await this.#sortIn(now);
+    if (this.#changed || this.#dueAt <= now) {
+      // First of all: what changes meanwhile calls for another look.
+      this.#changed = false;
+      this.#turn = null;
+      await this.#sortIn(now);
+    }
     const pacing = await this.#pacing();
     const plan = await this.#deps.plan(this.#line.accountId);
     const newChats = newChatsOf(plan, pacing, now);
-    const message = await this.#next(flow, { pacing, now, newChats });
+    const message = this.#turn ?? await this.#next(flow, { pacing, now, newChats });
+    this.#turn = null;
     if (!message) {
       this.#preparation.drop();
       return newChats && newChats.used >= newChats.limit ? newChats.resetsAt - now : Infinity;
@@ -221,6 +232,7 @@ export class Runner implements Service {
     // A longer one than there is: the clock was set back.
     if (pause > 0 && pause <= LONGEST_PAUSE_MS) return pause;
     const ready = this.#preparation.of(message, flow.connection);
+    if (!this.#changed) this.#turn = message;
     const pauseMs = nextDeparture(pacing, now, delaysOf(plan)) - now;
     const wait = this.#preparation.untilTyped(message, { now, pauseMs, typingMs: plan.typingMs });
     // When it expires meanwhile, the next one still has what is left of the pause to get ready.
@@ -229,6 +241,7 @@ export class Runner implements Service {
       await this.#nextWake(); // its end is one
       return 0;
     }
+    this.#turn = null;
     if (ready.kind === "hold") {
       this.#preparation.drop();
       this.#retryAt = now + TROUBLE_PAUSE_MS;
@@ -409,6 +422,11 @@ export class Runner implements Service {
       if (pacing === null) change.delete(lineKeys.pacing(lineId));
       else change.set(lineKeys.pacing(lineId), pacing);
     };
+  }
+
+  #goOn(): void {
+    this.#woken = true;
+    this.#wakeUp?.();
   }
 
   /** Waits for the time to pass or for a wake-up, whichever is first. */

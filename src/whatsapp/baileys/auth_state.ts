@@ -27,6 +27,10 @@ const CACHE_BYTES = 256 * 1024;
 const MUTATIONS_A_COMMIT = COMMIT_LIMITS.mutations - 50;
 const BYTES_A_COMMIT = COMMIT_LIMITS.bytes - 100 * 1024;
 const UNCACHED = new Set(["pre-key", "journal", "undecryptable"]);
+/** In the cache: there is no such row. The library asks for the tokens of every recipient, and few have one. */
+const NONE = new Uint8Array();
+/** What an entry of the cache takes beside its bytes. */
+const ENTRY_BYTES = 100;
 
 /** Rows of the adapter's own beside the library's types: they ride in its transactions. */
 type OwnKeyType = "journal" | "undecryptable" | "nct-salt";
@@ -67,7 +71,10 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   const { kv, seal, lineId } = options;
   const stored = await readCreds(options);
   const creds = stored && isLinked(stored) ? stored : initAuthCreds();
-  const cache = new LRUCache<string, Uint8Array>({ maxSize: CACHE_BYTES, sizeCalculation: ({ length }) => length });
+  const cache = new LRUCache<string, Uint8Array>({
+    maxSize: CACHE_BYTES,
+    sizeCalculation: ({ length }) => ENTRY_BYTES + length,
+  });
   /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
   let writes = 0;
   const underway = new Set<Promise<unknown>>();
@@ -97,16 +104,15 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     const missing: string[] = [];
     for (const id of ids) {
       const bytes = cache.get(`${type}/${id}`);
-      if (bytes) found.set(id, bytes);
-      else missing.push(id);
+      if (bytes === undefined) missing.push(id);
+      else if (bytes !== NONE) found.set(id, bytes);
     }
     if (missing.length === 0) return found;
     const before = writes;
     const slots = await kv.getMany(missing.map((id) => networkKeys.waKey(lineId, type, id)));
     slots.forEach((slot, i) => {
-      if (!slot.value) return;
-      const bytes = seal.open(slot.value);
-      found.set(missing[i]!, bytes);
+      const bytes = slot.value ? seal.open(slot.value) : NONE;
+      if (bytes !== NONE) found.set(missing[i]!, bytes);
       if (!UNCACHED.has(type) && writes === before) cache.set(`${type}/${missing[i]}`, bytes);
     });
     return found;
@@ -120,7 +126,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
       if (change.mutations.length === 0) return;
       try {
         await commit(change).finally(() => writes++);
-        for (const [name, bytes] of known) bytes ? cache.set(name, bytes) : cache.delete(name);
+        for (const [name, bytes] of known) cache.set(name, bytes ?? NONE);
       } catch (error) {
         // Whether it was written is unknown: the store has to be asked again.
         for (const [name] of known) cache.delete(name);
