@@ -1,6 +1,6 @@
 /**
- * `deno task bench [NAME…]`: measures against a raw baseline in the same run, round by round, and
- * prints ratios with their goals (docs/benchmarks.md). Times of a shared machine mean nothing by themselves.
+ * `deno task bench [NAME…]`: measures against a raw baseline in the same run, round by round, and prints ratios with their
+ * goals (docs/benchmarks.md). Times of a shared machine mean nothing by themselves.
  */
 import { Command } from "commander";
 import { api } from "./bench/api.ts";

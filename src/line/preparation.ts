@@ -42,7 +42,7 @@ export interface PreparationDeps {
 /** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
 export type Ready = Prepared | Unanswered;
 
-export interface PreparationListener {
+interface PreparationListener {
   /** The message is ready to leave. */
   ready(): void;
   /** It is not what it was, or is over: the queue has to be looked at again. */
