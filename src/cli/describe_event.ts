@@ -57,6 +57,8 @@ function summary(event: string, data: Json): string {
       return data.active ? `no new chats until ${data.until ?? "further notice"}` : "new chats are allowed again";
     case "webhook.disabled":
       return `${data.webhookId}: ${data.reason}`;
+    case "session.degraded":
+      return data.reason ?? "well again";
     case "webhook.failing":
       return `${data.url}: ${data.lastError}${data.active ? "" : ", switched off"}`;
     default:

@@ -21,6 +21,7 @@ type Found = Omit<Finding, "check">;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const ASK_TIMEOUT_MS = 5_000;
+const HOUR_S = 60 * 60;
 /** WhatsApp's certificates are held against the clock, and so are media links and signatures. */
 const CLOCK_MAY_BE_OFF_MS = 60_000;
 const REAL_NETWORK = "wss://web.whatsapp.com/ws/chat";
@@ -40,6 +41,7 @@ export async function examine(config: Config): Promise<Finding[]> {
     ["disk space", () => checkDisk(config)],
     ["gateway", () => checkGateway(config)],
     ["messaging network", () => checkReach(network)],
+    ["web version", () => checkWebVersion(config)],
     ["clock", () => checkClock(network, systemClock)],
     ["webhook targets", () => withFolder(config, checkWebhooks)],
   ];
@@ -119,6 +121,23 @@ async function checkGateway(config: Config): Promise<Found> {
   return bad(
     `runs on this folder, and ${url} ${status === null ? "does not answer" : `answers ${status}`}`,
     "is PALOMA_PORT the one that it was started with? Else its log says why it is not ready",
+  );
+}
+
+/** What the running gateway announces, by its own metrics. */
+async function checkWebVersion(config: Config): Promise<Found> {
+  const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
+  const metrics = await fetch(`${localUrl(config)}/metrics`, { signal }).then((answer) => answer.text(), () => "");
+  const [, version, source] = /^paloma_whatsapp_web_version\{version="(\S+) \(([^)]+)\)"\} 1$/m.exec(metrics) ?? [];
+  if (version === undefined) return well("none is announced yet: no line of a running gateway has connected");
+  const age = Number(/^paloma_whatsapp_web_version_age_seconds (\S+)$/m.exec(metrics)?.[1] ?? 0);
+  const text = `${version}, ${source === "web.whatsapp.com" ? "from" : "by"} ${source}, for ${
+    (age / HOUR_S).toFixed(1)
+  } h`;
+  if (source !== "built in" || config.whatsapp.url !== null) return well(text);
+  return well(
+    text,
+    "web.whatsapp.com did not say a newer one: new links may be refused; PALOMA_WHATSAPP_VERSION sets it",
   );
 }
 

@@ -16,6 +16,7 @@ export const EVENT_NAMES = [
   "session.qr",
   "session.passkey",
   "session.restricted",
+  "session.degraded",
   "message.echo",
   "message.edited",
   "message.deleted",
@@ -188,6 +189,11 @@ export interface SessionPasskeyData {
   expiresAt: string;
 }
 
+/** The line is connected and yet hears nothing, or nothing that it can read; null: it does again. */
+export interface SessionDegradedData {
+  reason: string | null;
+}
+
 /** Beyond the specification: the network lets the account start no new chats, or lets it again. */
 export interface SessionRestrictedData {
   active: boolean;
@@ -244,6 +250,7 @@ export type EventBody =
   | { event: "session.qr"; data: SessionQrData }
   | { event: "session.passkey"; data: SessionPasskeyData }
   | { event: "session.restricted"; data: SessionRestrictedData }
+  | { event: "session.degraded"; data: SessionDegradedData }
   | { event: "message.echo"; data: MessageEchoData }
   | { event: "message.edited"; data: MessageEditedData }
   | { event: "message.deleted"; data: MessageDeletedData }

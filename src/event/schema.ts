@@ -23,6 +23,7 @@ import type {
   PresenceUpdatedData,
   RecipientOptedOutData,
   SessionConnectedData,
+  SessionDegradedData,
   SessionDisconnectedData,
   SessionPasskeyData,
   SessionQrData,
@@ -181,6 +182,10 @@ const SessionRestricted: z.ZodType<SessionRestrictedData> = z.object({
   until: Time.nullable(),
 });
 
+const SessionDegraded: z.ZodType<SessionDegradedData> = z.object({
+  reason: z.string().nullable().describe("One sentence; null when the line is well again"),
+});
+
 const BulkFinished: z.ZodType<BulkFinishedData> = z.object({
   bulkId: z.string().describe("As in the acknowledgement of the bulk"),
   total: z.number().int(),
@@ -234,6 +239,12 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     version: 1,
     summary: "Beyond the specification: the network lets the account start no new chats, or lets it again.",
     data: SessionRestricted,
+  },
+  "session.degraded": {
+    version: 1,
+    summary:
+      "Beyond the specification: the line is connected and hears nothing, or nothing readable; or it is well again.",
+    data: SessionDegraded,
   },
   "message.echo": {
     version: 1,

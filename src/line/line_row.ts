@@ -103,6 +103,9 @@ function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null 
     const data = { active: after.restriction !== null, kind, until: until === null ? null : isoTime(until) };
     return { ...of, event: "session.restricted", data };
   }
+  if (before.status === "connected" && after.status === "connected" && before.reason !== after.reason) {
+    return { ...of, event: "session.degraded", data: { reason: after.reason } };
+  }
   if (before.status === after.status) return null;
   if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
   if (after.status !== "disconnected" && after.status !== "logged_out") return null;

@@ -224,6 +224,7 @@ export class LineSession implements Service {
       passkey: (request) => hear(() => this.#passkey(request)),
       linked: (identity) => hear(() => this.#linked(identity)),
       restricted: (restriction) => hear(() => this.#restricted(restriction)),
+      degraded: (reason) => hear(() => this.#row.change("noted", { reason })),
       open: (identity) => hear(() => this.#opened(identity)),
       closed: (reason) => {
         this.#ended = opened;
@@ -390,6 +391,7 @@ export class LineSession implements Service {
         passkey: () => resolve(false),
         linked: () => {},
         restricted: () => {},
+        degraded: () => {},
         open: () => resolve(true),
         closed: () => resolve(false),
         ...this.#incoming(),

@@ -39,6 +39,7 @@ export class Supervisor implements Service {
   #sweeping: Promise<void> = Promise.resolve();
   #sweeps = 0;
   #counts = noLines();
+  #degraded = 0;
   #started = false;
   #stopped: Promise<void> | null = null;
 
@@ -99,6 +100,11 @@ export class Supervisor implements Service {
     return this.#counts;
   }
 
+  /** How many lines are connected and hear nothing, or nothing readable, as the last sweep found them. */
+  countDegraded(): number {
+    return this.#degraded;
+  }
+
   /** Calls `look` after each change of the line, also its end; returns the function that unsubscribes. */
   watch(lineId: string, look: () => void): () => void {
     const watchers = this.#watchers.get(lineId) ?? new Set();
@@ -155,13 +161,16 @@ export class Supervisor implements Service {
     const found = new Set<string>();
     const counts = noLines();
     let begun = 0;
+    let degraded = 0;
     for await (const line of this.#deps.ownership.lines()) {
       found.add(line.id);
       counts[line.status]++;
+      if (line.status === "connected" && line.reason !== null) degraded++;
       if (!this.#sessions.has(line.id)) this.#sessionOf(line, STAGGER_MS * begun++);
       else if (line.observedGeneration !== line.generation) this.#sessions.get(line.id)?.reconcile();
     }
     this.#counts = counts;
+    this.#degraded = degraded;
     for (const [lineId, session] of this.#sessions) if (!found.has(lineId)) await this.#release(lineId, session);
     await expireMessages(this.#deps, (lineId) => this.#sessions.get(lineId)?.recorder ?? null);
     if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) { for (const { runner } of this.#sessions.values()) runner.wake(); }

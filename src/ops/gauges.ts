@@ -16,7 +16,7 @@ interface GaugeSources {
   kv: Kv;
   network: Pick<Network, "webVersion">;
   clock: Clock;
-  lines: { countByStatus(): Readonly<Record<LineStatus, number>> };
+  lines: { countByStatus(): Readonly<Record<LineStatus, number>>; countDegraded(): number };
   queuedCount: QueuedCount;
   /** Open ones of clients. */
   connections(): number;
@@ -33,6 +33,11 @@ export function addGauges(
     help: "Lines by status",
     read: () => lines.countByStatus(),
   });
+  metrics.gauge(
+    "paloma_lines_degraded",
+    "Lines that are connected and hear nothing, or nothing that can be read, though they were connected anew",
+    () => lines.countDegraded(),
+  );
   metrics.gaugeBy("version", {
     name: "paloma_whatsapp_web_version",
     help: "1 for the version of WhatsApp Web that is announced",
@@ -41,6 +46,11 @@ export function addGauges(
       return announced ? { [`${announced.version} (${announced.source})`]: 1 } : {};
     },
   });
+  metrics.gauge(
+    "paloma_whatsapp_web_version_age_seconds",
+    "Time since the announced version of WhatsApp Web was learned; 0 before a line has connected",
+    () => Math.max(0, clock.now() - (network.webVersion()?.since ?? clock.now())) / 1000,
+  );
   metrics.gauge("paloma_messages_queued", "Messages that wait in the queues of all lines", queuedCount);
   metrics.gauge(
     "paloma_webhook_retries_waiting",

@@ -25,7 +25,7 @@ export interface Network {
    */
   recall(lineId: string, networkId: string): Promise<Recalled | null>;
   /** The version of the network's web client that was announced last, and where it is from; null before the first. */
-  webVersion(): { version: string; source: string } | null;
+  webVersion(): AnnouncedVersion | null;
   /** Drops rows of the engine's own whose time is over. Returns how many. */
   sweep(): Promise<number>;
 }
@@ -63,6 +63,8 @@ export interface ConnectionEvents {
   open(identity: OwnIdentity): void;
   /** The account may not start new chats for now; null: it may again. */
   restricted(restriction: Restriction | null): void;
+  /** Why it is not well, though it is open and was opened anew for that; null: it is well again. */
+  degraded(reason: string | null): void;
   /** The connection has ended; the last event. */
   closed(reason: CloseReason): void;
   /**
@@ -133,8 +135,16 @@ export interface ConnectionHealth {
   newChats: NewChats | null;
   /** Messages of this connection that could not be read at first. */
   undecryptable: number;
-  /** The version of the network's web client that is announced. */
-  webVersion: string;
+  webVersion: AnnouncedVersion;
+}
+
+/** The version of the network's web client that is announced. */
+export interface AnnouncedVersion {
+  version: string;
+  /** Where it is from. */
+  source: string;
+  /** When it was learned, Unix ms. */
+  since: number;
 }
 
 export interface OwnIdentity {

@@ -14,6 +14,11 @@ onStage("the doctor finds nothing beside a gateway that works", async (stage) =>
   const findings = await doctor(stage);
   for (const { check, ok, detail } of findings.values()) assert.ok(ok, `${check}: ${detail}`);
   assert.match(findings.get("gateway").detail, /^runs, ready at/);
+  assert.match(findings.get("web version").detail, /no line of a running gateway has connected/);
+  await stage.linkLine("4915100000001");
+  const announced = (await doctor(stage)).get("web version");
+  assert.ok(announced.ok);
+  assert.match(announced.detail, /^2\.3000\.\d+, by built in, for 0\.\d h$/);
 });
 
 onStage("the doctor says of each trouble what to do", async (stage) => {

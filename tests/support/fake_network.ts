@@ -94,7 +94,7 @@ export class FakeNetwork implements Network {
 
   /** The process that used it has died: nothing it opened is heard any more. */
   webVersion() {
-    return { version: "2.3000.1", source: "setting" };
+    return { version: "2.3000.1", source: "setting", since: this.clock.now() };
   }
 
   sweep(): Promise<number> {
@@ -184,7 +184,7 @@ export class FakeConnection implements Connection {
 
   health(): Promise<ConnectionHealth> {
     const unknown = { lastFrameAt: null, lastReceivedAt: null, lastSentAt: null, pingMs: null, newChats: null };
-    return Promise.resolve({ ...unknown, undecryptable: 0, webVersion: "2.3000.1" });
+    return Promise.resolve({ ...unknown, undecryptable: 0, webVersion: this.#network.webVersion() });
   }
 
   signPasskey(): Promise<void> {

@@ -47,6 +47,8 @@ export class LineEvents implements ConnectionEvents {
   passkey(request: PasskeyRequest | null): void {
     this.#add({ event: "passkey", request });
   }
+  degraded(): void {}
+
   restricted(restriction: Restriction | null): void {
     this.#add({ event: "restricted", restriction });
   }

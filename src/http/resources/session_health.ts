@@ -30,6 +30,11 @@ const Health = z.object({
     description: "The version of WhatsApp Web that is announced",
     example: "2.3000.1027934701",
   }),
+  webVersionSource: z.string().nullable().openapi({
+    description: "Where that version is from: `setting`, `web.whatsapp.com`, or `built in`",
+    example: "web.whatsapp.com",
+  }),
+  webVersionSince: Timestamp.nullable().openapi({ description: "When it was learned; of one that was not, the start" }),
 }).openapi("SessionHealth");
 
 const getSessionHealth = route({
@@ -64,7 +69,9 @@ export function addSessionHealth(api: Api, { lines }: Pick<Services, "lines">): 
         planNewChats: ofPlan && { ...ofPlan, resetsAt: isoTime(ofPlan.resetsAt) },
         queue: { ...queue, waitsFor: queue.waitsFor && waitsForOf(queue.waitsFor) },
         undecryptable: connection?.undecryptable ?? 0,
-        webVersion: connection?.webVersion ?? null,
+        webVersion: connection?.webVersion.version ?? null,
+        webVersionSource: connection?.webVersion.source ?? null,
+        webVersionSince: isoTimeOrNull(connection?.webVersion.since ?? null),
       },
     });
   });

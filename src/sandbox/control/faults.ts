@@ -34,7 +34,7 @@ export const fault = z.discriminatedUnion("kind", [
   /** How many new chats the account may start until then. */
   z.object({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
   z.object({ ...line, kind: z.literal("early_success"), count }),
-  z.object({ ...line, kind: z.literal("demand_token"), count }),
+  z.object({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
 ]);
 
 /** Throws Problem not_found for a line that is no phone of this network. */
@@ -60,6 +60,8 @@ function cause(network: Switchboard, account: Account, asked: z.infer<typeof fau
     case "duplicate":
     case "early_success":
     case "demand_token":
+    case "deaf":
+    case "garble":
       return faults.add(number, asked.kind, true, asked.count);
     case "status_post":
       for (let i = 0; i < asked.count; i++) network.postStatus(account, asked.form);

@@ -5,7 +5,7 @@ import type { Companion, CompanionSession, Endpoint } from "../world/directory.t
 import { streamError } from "../world/faults.ts";
 import { relayReceipt } from "../world/receipts.ts";
 import { answerQuery } from "../queries/table.ts";
-import { type BinaryNode, child, childrenOf, element, seconds, SERVER } from "../world/stanza.ts";
+import { type BinaryNode, bytesOf, child, childrenOf, element, elements, seconds, SERVER } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
 /** The real network waits for up to 50 minutes; a sandbox is for the impatient. */
@@ -146,7 +146,12 @@ class Session implements CompanionSession, SocketOwner {
   /** From here on the companion gets its stanzas: first those that wait, then each as it comes. */
   #activate(): void {
     this.#active = true;
-    this.#companion.mailbox.attach((stanza) => {
+    if (this.#network.faults.take(this.#line, "deaf")) {
+      return this.#companion.mailbox.preview((stanza) => this.send(stanza));
+    }
+    this.#companion.mailbox.attach((kept) => {
+      const garbled = kept.tag === "message" && this.#network.faults.take(this.#line, "garble");
+      const stanza = garbled ? unreadable(kept) : kept;
       this.send(stanza);
       if (stanza.tag === "status") this.#expectAck(stanza);
       if (stanza.tag === "message" && this.#network.faults.take(this.#line, "duplicate")) this.send(stanza);
@@ -193,4 +198,13 @@ class Session implements CompanionSession, SocketOwner {
       ...outcome,
     }));
   }
+}
+
+/** The message with a ciphertext that was altered on its way. */
+function unreadable(message: BinaryNode): BinaryNode {
+  const spoilt = elements(message).map((part) => {
+    const bytes = bytesOf(part);
+    return part.tag === "enc" ? { ...part, content: bytes.with(-1, bytes.at(-1)! ^ 0xff) } : part;
+  });
+  return { ...message, content: spoilt };
 }

@@ -16,6 +16,10 @@ interface CountedFaults {
   nack: string;
   /** An incoming message reaches the line twice. */
   duplicate: true;
+  /** A login is told of stanzas that wait, and gets none. */
+  deaf: true;
+  /** A message reaches the line with a ciphertext that nobody can read. */
+  garble: true;
   /** A message to a person is refused unless it carries a token of that chat, or one made for it. */
   demand_token: true;
   /** An upload takes this long, ms. */

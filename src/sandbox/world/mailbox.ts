@@ -37,21 +37,24 @@ export class Mailbox {
 
   /** The companion is there: it gets what waits, marked `offline`, between a preview and a count, and then all that comes. */
   attach(send: (stanza: BinaryNode) => void): void {
-    const waiting = [...this.#waiting];
-    const count = (tag: string) => String(waiting.filter((stanza) => stanza.tag === tag).length);
-    if (waiting.length) {
-      const preview = {
-        count: String(waiting.length),
-        message: count("message"),
-        receipt: count("receipt"),
-        notification: count("notification"),
-        appdata: "0",
-      };
-      send(element("ib", { from: SERVER }, [element("offline_preview", preview)]));
-    }
+    if (this.#waiting.size > 0) this.preview(send);
     this.#send = send;
     if (this.#blockedBy) send({ ...this.#blockedBy, attrs: { ...this.#blockedBy.attrs, offline: "0" } });
     else this.#handOver(send);
+  }
+
+  /** Says how much waits, and gives nothing of it. */
+  preview(send: (stanza: BinaryNode) => void): void {
+    const waiting = [...this.#waiting];
+    const count = (tag: string) => String(waiting.filter((stanza) => stanza.tag === tag).length);
+    const preview = {
+      count: String(waiting.length),
+      message: count("message"),
+      receipt: count("receipt"),
+      notification: count("notification"),
+      appdata: "0",
+    };
+    send(element("ib", { from: SERVER }, [element("offline_preview", preview)]));
   }
 
   #handOver(send: (stanza: BinaryNode) => void): void {

@@ -13,7 +13,6 @@ import {
   S_WHATSAPP_NET,
   type SocketConfig,
   type WASocket,
-  type WAVersion,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";
 import type { Inspect } from "../../inspect/inspector.ts";
@@ -64,6 +63,7 @@ import { makeSender, type Sender, type SenderOptions } from "./outgoing/sender.t
 import { makeSentStore } from "./outgoing/sent_store.ts";
 import { makeStanding, type Standing } from "./outgoing/standing.ts";
 import { watchVitals } from "./vitals.ts";
+import type { WebVersion } from "./web_version.ts";
 
 /** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
 const PING_MS = 20_000;
@@ -89,7 +89,7 @@ interface Shared {
   seal: Seal;
   /** Null is the real network. */
   url: string | null;
-  version: () => Promise<WAVersion>;
+  version: () => Promise<WebVersion>;
   inspect: Inspect;
   refreshHandled: boolean;
   countStray: CountStray;
@@ -121,7 +121,7 @@ interface Live {
   talk: Pick<Connection, "groups" | "contacts" | "chats">;
   pairing: Pairing;
   standing: Standing;
-  version: WAVersion;
+  version: WebVersion;
 }
 
 /** Begins to connect as soon as `previous` (the line's last connection) has let go of the keys. */
@@ -215,7 +215,7 @@ export function connectLine(
       ...(shared.url === null ? {} : { waWebSocketUrl: shared.url }),
       ...(proxy ? { agent: proxy.agent as unknown as Agent } : {}),
       auth,
-      version,
+      version: version.version,
       logger,
       makeSignalRepository: (...args) => reportRefusals(journal.makeSignalRepository(...args), cause, broken),
       getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
@@ -407,13 +407,20 @@ export function connectLine(
     return detail === null ? reason : { ...reason, detail };
   }
 
-  /** Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. */
-  function watchSilence(): void {
+  /**
+   * Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. One that answers and yet
+   * hears nothing is opened anew once.
+   */
+  function watchSilence(complained: string | null = null): void {
     cancelWatch = clock.after(WATCH_MS, () => {
+      if (clock.now() - lastFrameAt > SILENCE_MS) return finish(closeReason("lost"));
       const complaint = vitals.complaint();
-      if (clock.now() - lastFrameAt > SILENCE_MS) finish(closeReason("lost"));
-      else if (complaint !== null && shared.mayComplain(lineId)) finish({ ...closeReason("lost"), detail: complaint });
-      else watchSilence();
+      if (complaint !== null && shared.mayComplain(lineId)) {
+        return finish({ ...closeReason("lost"), detail: complaint });
+      }
+      // Another connection did not help: people have to know.
+      if (complaint !== complained) events.degraded(complaint);
+      watchSilence(complaint);
     });
   }
 
@@ -472,7 +479,8 @@ export function connectLine(
       const [pingMs, newChats] = live && loggedIn
         ? await Promise.all([vitals.ping(live.socket), live.standing.newChats()])
         : [null, null];
-      const webVersion = (live?.version ?? await shared.version()).join(".");
+      const announced = live?.version ?? await shared.version();
+      const webVersion = { ...announced, version: announced.version.join(".") };
       return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };
     },
     async signPasskey(assertion) {

@@ -85,7 +85,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     runtime,
     seal,
     url: whatsapp.url,
-    version: async () => (await versions.now()).version,
+    version: versions.now,
     versionRefused(lineId: string): boolean {
       versions.renew();
       return isFirstIn(refusedAt, lineId);
@@ -143,7 +143,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     recall: (lineId, networkId) => recall({ kv, seal, lineId }, networkId),
     webVersion() {
       const last = versions.last();
-      return last && { version: last.version.join("."), source: last.source };
+      return last && { ...last, version: last.version.join(".") };
     },
     sweep: () => sweepExpired(kv, runtime.clock.now()),
   };

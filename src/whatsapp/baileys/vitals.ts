@@ -9,6 +9,8 @@ import type { Clock } from "../../runtime.ts";
 const PING_MS = 5_000;
 /** The network said that messages wait, and gave nothing for so long. */
 const DEAF_MS = 45_000;
+/** What was missed is given within seconds; a queue that has not come to its end by then does not. */
+const ENDLESS_MS = 10 * 60_000;
 /** So many messages in a row that could not be read: the keys of the line are not what its senders think. */
 const UNREADABLE_IN_A_ROW = 20;
 
@@ -37,6 +39,8 @@ export function watchVitals(clock: Clock): VitalSigns {
   let unreadableInARow = 0;
   /** When the network last gave something that waits, or said that something does; null when nothing is said to wait. */
   let waitingSince: number | null = null;
+  /** When the network said that something waits, until it says that all is given. */
+  let previewedAt: number | null = null;
 
   return {
     vitals,
@@ -47,8 +51,8 @@ export function watchVitals(clock: Clock): VitalSigns {
       if (tag === "message") vitals.lastReceivedAt = now;
       if (tag === "ib") {
         const preview = getBinaryNodeChild(stanza, "offline_preview");
-        if (preview && Number(preview.attrs.count ?? 0) > 0) waitingSince = now;
-        if (getBinaryNodeChild(stanza, "offline")) waitingSince = null;
+        if (preview && Number(preview.attrs.count ?? 0) > 0) waitingSince = previewedAt = now;
+        if (getBinaryNodeChild(stanza, "offline")) waitingSince = previewedAt = null;
       } else if (tag !== "iq" && waitingSince !== null) waitingSince = now;
     },
     sent: () => void (vitals.lastSentAt = clock.now()),
@@ -60,6 +64,9 @@ export function watchVitals(clock: Clock): VitalSigns {
     complaint() {
       if (waitingSince !== null && clock.now() - waitingSince > DEAF_MS) {
         return "The network says that messages wait, and gives none.";
+      }
+      if (previewedAt !== null && clock.now() - previewedAt > ENDLESS_MS) {
+        return "What was missed comes to no end.";
       }
       return unreadableInARow >= UNREADABLE_IN_A_ROW ? "What arrives can't be decrypted." : null;
     },

@@ -8,9 +8,11 @@ const FETCH_TIMEOUT_MS = 5_000;
 const KEPT_MS = 6 * 60 * 60 * 1000;
 
 /** The version that is announced, and where it is from. */
-interface WebVersion {
+export interface WebVersion {
   version: WAVersion;
   source: "setting" | "web.whatsapp.com" | "built in";
+  /** When it was learned, Unix ms; of what was not asked for, the start. */
+  since: number;
 }
 
 interface WebVersions {
@@ -30,14 +32,15 @@ export function makeWebVersions(
   runtime: Pick<Runtime, "clock" | "log">,
 ): WebVersions {
   const { clock, log } = runtime;
-  const builtIn: WebVersion = { version: DEFAULT_CONNECTION_CONFIG.version, source: "built in" };
+  const since = clock.now();
+  const builtIn: WebVersion = { version: DEFAULT_CONNECTION_CONFIG.version, source: "built in", since };
   const set = config.version?.split(".").map(Number) as WAVersion | undefined;
   let latest: { at: number; version: Promise<WebVersion> } | undefined;
   let last: WebVersion | null = null;
 
   async function ask(): Promise<WebVersion> {
     const { version, isLatest } = await fetchLatestWaWebVersion({ signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-    if (isLatest) return { version, source: "web.whatsapp.com" };
+    if (isLatest) return { version, source: "web.whatsapp.com", since: clock.now() };
     latest = undefined;
     log.warn(
       { version: builtIn.version.join(".") },
@@ -47,7 +50,7 @@ export function makeWebVersions(
   }
 
   function present(): WebVersion | Promise<WebVersion> {
-    if (set) return { version: set, source: "setting" };
+    if (set) return { version: set, source: "setting", since };
     if (config.url !== null) return builtIn;
     if (!latest || clock.now() - latest.at > KEPT_MS) latest = { at: clock.now(), version: ask() };
     return latest.version;

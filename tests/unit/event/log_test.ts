@@ -267,6 +267,7 @@ Deno.test("every event has a schema that takes what the product logs and refuses
     "session.connected": { phone: "49" },
     "session.disconnected": { status: "logged_out", reason: "x" },
     "session.qr": { qr: "data:image/png;base64,AA==" },
+    "session.degraded": { reason: null },
     "session.restricted": { active: true, kind: "DEFAULT", until: null },
     "session.passkey": { stage: "required", expiresAt: "2026-01-15T12:00:00.000Z" },
     "bulk.finished": { bulkId: "blk_1", total: 3, sent: 2, failed: 1 },

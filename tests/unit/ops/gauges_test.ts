@@ -30,6 +30,9 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
       'paloma_lines{status="connected"} 1',
       'paloma_lines{status="disconnected"} 1',
       'paloma_lines{status="qr"} 0',
+      "paloma_lines_degraded 0",
+      'paloma_whatsapp_web_version{version="2.3000.1 (setting)"} 1',
+      "paloma_whatsapp_web_version_age_seconds 0",
       "paloma_messages_queued 0",
       "paloma_webhook_retries_waiting 3",
     ]
