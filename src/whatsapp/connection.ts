@@ -139,7 +139,7 @@ export interface ConnectionHealth {
 }
 
 /** The version of the network's web client that is announced. */
-export interface AnnouncedVersion {
+interface AnnouncedVersion {
   version: string;
   /** Where it is from. */
   source: string;
