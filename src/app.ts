@@ -73,6 +73,7 @@ import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { shareBell } from "./store/layers/shared_bell.ts";
 import type { Seal } from "./store/seal.ts";
 import { sweeps } from "./ops/sweeps.ts";
+import { makeTallyOf } from "./message/votes.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks.ts";
 import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
@@ -300,6 +301,7 @@ async function gatewayRole(
       queueChanged: (lineId) => supervisor.queueChanged(lineId),
     }),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
+    tallyOf: makeTallyOf(kv),
     quotaView: makeQuotaView({ kv, clock: runtime.clock }),
     reschedule: makeReschedule({
       kv,

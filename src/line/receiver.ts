@@ -17,6 +17,7 @@ import { keepFile } from "../media/store.ts";
 import type { OptOuts } from "../message/opt_outs.ts";
 import { keepReceipts, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
+import { keepVote } from "../message/votes.ts";
 import type { Runtime } from "../runtime.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
@@ -137,22 +138,28 @@ export class Receiver {
     const change = new Change().check(before).set(seen, seenRow(message, now)).set(lineKeys.lineUsed(lineId), now);
     if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
     if (taken?.file) keepFile(change, taken.file);
-    const body = message.change ? await this.#changeBody(message, message.change) : messageBody(message, taken);
+    const body = message.change ? await this.#changeBody(message, message.change, change) : messageBody(message, taken);
     events.append(change, { accountId, sessionId: lineId, sessionName, ...body });
     if (await kv.commit(change)) events.committed(accountId);
   }
 
-  async #changeBody({ chat, number }: Incoming, change: IncomingChange): Promise<EventBody> {
-    const { target } = change;
-    switch (change.kind) {
+  /** The event of an edit, a deletion or a vote; a vote in a poll of ours is counted in the commit. */
+  async #changeBody(
+    { chat, participant, number }: Incoming,
+    happened: IncomingChange,
+    change: Change,
+  ): Promise<EventBody> {
+    const { target } = happened;
+    switch (happened.kind) {
       case "edited":
-        return { event: "message.edited", data: { messageId: target, chat, number, text: change.text } };
+        return { event: "message.edited", data: { messageId: target, chat, number, text: happened.text } };
       case "deleted":
         return { event: "message.deleted", data: { messageId: target, chat, number } };
       case "vote": {
-        const sent = await this.#deps.kv.get(messageKeys.messageOfNetworkId(this.#line.id, target));
-        const { options } = change;
-        return { event: "poll.vote", data: { messageId: sent.value, networkId: target, chat, number, options } };
+        const { value: messageId } = await this.#deps.kv.get(messageKeys.messageOfNetworkId(this.#line.id, target));
+        const { options } = happened;
+        if (messageId !== null) keepVote(change, { messageId, number, jid: participant ?? chat, options });
+        return { event: "poll.vote", data: { messageId, networkId: target, chat, number, options } };
       }
     }
   }

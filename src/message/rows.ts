@@ -118,6 +118,9 @@ export const messageKeys = {
   /** The number on that list that is written to in this chat. */
   optedOutChat: (accountId: string, chat: string) => key<string>("opted_out_chat", accountId, chat),
   optedOutChats: (accountId: string) => prefix<string>("opted_out_chat", accountId),
+  /** Names of the options that somebody chose last in a poll; `voter` is a number, or a JID without one. */
+  vote: (messageId: string, voter: string) => key<string[]>("vote", messageId, voter),
+  votesOf: (messageId: string) => prefix<string[]>("vote", messageId),
   /** An account's ledger: quota counts and the end of its history, rewritten by every accept. */
   ledger: (accountId: string) => key<Ledger>("ledger", accountId),
   ledgers: () => prefix<Ledger>("ledger"),

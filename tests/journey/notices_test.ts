@@ -12,25 +12,49 @@ const ANA = "4917000000001";
 const BEN = "4917000000002";
 const ANA_JID = `${ANA}@s.whatsapp.net`;
 
-onStage("votes in a poll of the line are told with the names that were chosen", async (stage) => {
-  for (const number of [ANA, BEN]) await stage.addPhone(number);
-  const line = await stage.linkLine(LINE);
-  const { sessionId } = line;
-  const participants = [LINE, ANA, BEN];
-  const { id: group } = await stage.control.call("POST", "/groups", { subject: "Team", participants });
-  const client = await subscribe(stage, { events: ["poll.vote"] });
-  const poll = { sessionId, to: group, question: "Lunch?", options: ["pizza", "sushi 🍣", "nothing"], multiple: true };
-  const { messageId } = await stage.api.call("POST", "/messages/send/poll", poll);
-  for (const [number, options] of [[ANA, ["sushi 🍣", "pizza"]], [BEN, ["nothing"]], [ANA, []]] as const) {
-    const { id } = await stage.arrival(number, ({ type }) => type.startsWith("pollCreationMessage"));
-    const seen = client.delivered().length;
-    await stage.control.call("POST", `/phones/${number}/vote`, { id, options });
-    const { data } = (await client.count(seen + 1)).at(-1)!;
-    const chosen = poll.options.filter((option) => (options as readonly string[]).includes(option));
-    assert.deepEqual(data, { messageId, networkId: id, chat: group, number, options: chosen });
-  }
-  await client.end();
-});
+onStage(
+  "votes in a poll of the line are told with the names that were chosen, and counted, over kill -9 too",
+  async (stage) => {
+    for (const number of [ANA, BEN]) await stage.addPhone(number);
+    const line = await stage.linkLine(LINE);
+    const { sessionId } = line;
+    const participants = [LINE, ANA, BEN];
+    const { id: group } = await stage.control.call("POST", "/groups", { subject: "Team", participants });
+    const client = await subscribe(stage, { events: ["poll.vote"] });
+    const poll = {
+      sessionId,
+      to: group,
+      question: "Lunch?",
+      options: ["pizza", "sushi 🍣", "nothing"],
+      multiple: true,
+    };
+    const { messageId } = await stage.api.call("POST", "/messages/send/poll", poll);
+    const votes = [[ANA, ["sushi 🍣", "pizza"]], [BEN, ["nothing"]], [ANA, []], [BEN, ["pizza"]], [ANA, [
+      "pizza",
+    ]]] as const;
+    for (const [i, [number, options]] of votes.entries()) {
+      if (i === 3) {
+        // Votes on a poll from before a crash are read and counted as any other.
+        const { poll } = (await stage.api.call("GET", `/messages/${messageId}`)).data;
+        assert.deepEqual([poll.voters, poll.options.map(({ votes }: Json) => votes)], [1, [0, 0, 1]]);
+        await stage.gateway.kill();
+        await stage.gateway.start();
+        await stage.sessionStatus(line, "connected");
+      }
+      const { id } = await stage.arrival(number, ({ type }) => type.startsWith("pollCreationMessage"));
+      const seen = client.delivered().length;
+      await stage.control.call("POST", `/phones/${number}/vote`, { id, options });
+      const { data } = (await client.count(seen + 1)).at(-1)!;
+      const chosen = poll.options.filter((option) => (options as readonly string[]).includes(option));
+      assert.deepEqual(data, { messageId, networkId: id, chat: group, number, options: chosen });
+    }
+    assert.deepEqual((await stage.api.call("GET", `/messages/${messageId}`)).data.poll, {
+      voters: 2,
+      options: [{ name: "pizza", votes: 2 }, { name: "sushi 🍣", votes: 0 }, { name: "nothing", votes: 0 }],
+    });
+    await client.end();
+  },
+);
 
 onStage("a call rings as an event, and so does what changed in groups while the gateway was killed", async (stage) => {
   for (const number of [ANA, BEN]) await stage.addPhone(number);

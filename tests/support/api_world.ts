@@ -37,6 +37,7 @@ import { makeBulkIds } from "../../src/message/bulk.ts";
 import { makeBulkView } from "../../src/line/bulk_view.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { makeReschedule } from "../../src/message/reschedule.ts";
+import { makeTallyOf } from "../../src/message/votes.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
 import { makeOptOuts } from "../../src/message/opt_outs.ts";
 import { makeReplay } from "../../src/message/replay.ts";
@@ -198,6 +199,7 @@ export class ApiWorld implements ApiStage {
       }),
       cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
       quotaView: makeQuotaView({ kv, clock: runtime.clock }),
+      tallyOf: makeTallyOf(kv),
       reschedule: makeReschedule({
         kv,
         laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),

@@ -24,6 +24,7 @@ import type { Reschedule } from "../../message/reschedule.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { TallyOf } from "../../message/votes.ts";
 import type { Webhooks } from "../../webhook/webhooks.ts";
 
 export interface Services {
@@ -41,6 +42,7 @@ export interface Services {
   cancel: Cancel;
   amendments: Amendments;
   reschedule: Reschedule;
+  tallyOf: TallyOf;
   bulkIds: BulkIds;
   bulkView: BulkView;
   queueView: QueueView;

@@ -59,6 +59,12 @@ const MessageRecord = z.object({
   life: z.array(z.object({ status: z.enum(LIFE), at: Timestamp })).openapi({
     description: "What became of it, oldest first; `edited` is the last change after it was sent",
   }),
+  poll: z.object({
+    voters: z.int().openapi({ description: "How many people have chosen anything" }),
+    options: z.array(z.object({ name: z.string(), votes: z.int() })),
+  }).nullable().openapi({
+    description: "What was chosen in a poll, each person's last choice; null for other messages",
+  }),
 }).openapi("MessageRecord");
 
 const base = { tag: "Messages", access: "key" } as const;
@@ -183,14 +189,31 @@ export const messageRoutes = [getStatus, listHistory, getMessage, editMessage, r
 
 type Needed = Pick<
   Services,
-  "history" | "cancel" | "amendments" | "reschedule" | "findWaits" | "runtime" | "budgets"
+  "history" | "cancel" | "amendments" | "reschedule" | "tallyOf" | "findWaits" | "runtime" | "budgets"
 >;
 
 export function addMessages(
   api: Api,
-  { history, cancel, amendments, reschedule, findWaits, runtime, budgets }: Needed,
+  { history, cancel, amendments, reschedule, tallyOf, findWaits, runtime, budgets }: Needed,
 ): void {
-  const recordOf = async (message: Message) => recordWith(message, (await findWaits([message])).get(message.id));
+  /** The message with what became of it. */
+  async function recordOf(message: Message): Promise<z.infer<typeof MessageRecord>> {
+    const waitsFor = (await findWaits([message])).get(message.id);
+    const { createdAt, dispatchedAt, sentAt, failedAt, deliveredAt, readAt, editedAt, revokedAt } = message;
+    const times = {
+      queued: createdAt,
+      processing: dispatchedAt,
+      sent: sentAt,
+      failed: failedAt,
+      delivered: deliveredAt,
+      read: readAt,
+      edited: editedAt,
+      revoked: revokedAt,
+    };
+    const life = LIFE.flatMap((status) => times[status] == null ? [] : [{ status, at: times[status] }])
+      .sort((a, b) => a.at - b.at).map(({ status, at }) => ({ status, at: isoTime(at) }));
+    return { ...itemOf(message, waitsFor), life, poll: await tallyOf(message) };
+  }
 
   api.on(getStatus, async ({ caller, params }) => {
     const { id, status, sentAt, error } = await history.get(caller.account.id, params.id);
@@ -235,24 +258,6 @@ export function addMessages(
     const messageIds = cancelled.map((message) => message.id);
     return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
   });
-}
-
-/** The message with what became of it. */
-function recordWith(message: Message, waitsFor?: Waits): z.infer<typeof MessageRecord> {
-  const { createdAt, dispatchedAt, sentAt, failedAt, deliveredAt, readAt, editedAt, revokedAt } = message;
-  const times = {
-    queued: createdAt,
-    processing: dispatchedAt,
-    sent: sentAt,
-    failed: failedAt,
-    delivered: deliveredAt,
-    read: readAt,
-    edited: editedAt,
-    revoked: revokedAt,
-  };
-  const life = LIFE.flatMap((status) => times[status] == null ? [] : [{ status, at: times[status] }])
-    .sort((a, b) => a.at - b.at).map(({ status, at }) => ({ status, at: isoTime(at) }));
-  return { ...itemOf(message, waitsFor), life };
 }
 
 /** A message as the history shows it. */

@@ -44,14 +44,14 @@ import { makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
 import { SALT_ID, takeHistory } from "./incoming/history.ts";
 import { type Inbox, makeInbox } from "./incoming/inbox.ts";
-import { findOriginal } from "./incoming/originals.ts";
+import { findReceived } from "./incoming/originals.ts";
 import { incomingMedia } from "./incoming/media.ts";
 import { type Journal, makeJournal } from "./incoming/journal.ts";
 import type { MediaHost } from "./media_host.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makePhoneOf, type PhoneOf } from "./incoming/numbers.ts";
 import { takeNotices } from "./incoming/notices.ts";
-import { makePolls, type Polls } from "./incoming/polls.ts";
+import { type FindPoll, makeFindPoll } from "./incoming/polls.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
 import { quietLogger } from "./repairs/quiet_logger.ts";
@@ -227,7 +227,7 @@ export function connectLine(
     const isOpen = () => loggedIn;
     const source: SenderOptions["source"] = async ({ lineId, networkId }) =>
       await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
-        await findOriginal({ kv, seal, lineId }, networkId);
+        (await findReceived({ kv, seal, lineId }, networkId))?.message ?? null;
     const standing = makeStanding({
       socket,
       saltOf: () => auth.get<Uint8Array>("nct-salt", SALT_ID),
@@ -253,10 +253,10 @@ export function connectLine(
     takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
     socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
     socket.ws.on("frame", vitals.frame);
-    const polls = makePolls({ kv, seal, lineId, sent, runtime });
+    const findPoll = makeFindPoll({ kv, seal, lineId, sent });
     const askPhone = makePhoneOf({ socket, groups, runtime: { clock, log } });
     const phoneOf: PhoneOf = (lid, chat) => cause.own(() => askPhone(lid, chat));
-    inbox = openInbox({ socket, auth, mediaHost }, { journal, polls, phoneOf });
+    inbox = openInbox({ socket, auth, mediaHost }, { journal, findPoll, phoneOf });
     for (const entry of left.decrypted) inbox.decrypted(entry);
     // The sender's second attempt may be among what was missed: it has its time once more.
     for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
@@ -290,7 +290,7 @@ export function connectLine(
 
   function openInbox(
     { socket, auth, mediaHost }: Pick<Live, "socket" | "auth"> & Pick<Way, "mediaHost">,
-    { journal, polls, phoneOf }: { journal: Journal; polls: Polls; phoneOf: PhoneOf },
+    { journal, findPoll, phoneOf }: { journal: Journal; findPoll: FindPoll; phoneOf: PhoneOf },
   ): Inbox {
     const source = { host: mediaHost, runtime, socket: () => loggedIn ? socket : null };
     return makeInbox({
@@ -304,7 +304,7 @@ export function connectLine(
         get me() {
           return ownJids(auth.creds);
         },
-        polls,
+        findPoll,
         // The message is in the journal by now.
         phoneOf,
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),

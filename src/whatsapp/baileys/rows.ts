@@ -12,9 +12,7 @@ export const networkKeys = {
   waSeen: (lineId: string, part: string) => key<number>("wa", lineId, "seen", part),
   /** A sent message, encoded, for receivers that ask for it again. */
   waSent: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "sent", networkId),
-  /** A poll that came in, encoded and sealed, for the votes on it. */
-  waPoll: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "poll", networkId),
-  /** A message that came in, for quoting it, reacting to it and sending it on (`incoming/originals.ts`). */
+  /** A message that came in, for quoting it, reacting to it, sending it on, and votes on it (`incoming/originals.ts`). */
   waReceived: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "received", networkId),
   /** The JID that the network gave for a number (not sealed), and when. */
   waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),

@@ -18,14 +18,14 @@ import type { Incoming, IncomingChange, IncomingMedia } from "../../connection.t
 import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
-import { type Polls, readVote } from "./polls.ts";
+import { type FindPoll, readVote } from "./polls.ts";
 import type { OwnJids } from "./receipts.ts";
 
 export interface DecodeContext {
   me: OwnJids;
   /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not tell. */
   phoneOf: PhoneOf;
-  polls: Polls;
+  findPoll: FindPoll;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
   /** The owner's phone tells of what was before the link. Never rejects. */
   history(notification: HistoryNotification): Promise<void>;
@@ -78,7 +78,6 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
   cleanMessage(message, context.me.id, context.me.lid ?? "");
   const content = contentOf(message.message);
   if (!content) return null;
-  await context.polls.keep(message.key.id!, message.message, addressesOf(message, context.me));
   const { quoted, mentions, media } = content;
   return {
     ...await envelopeOf(message, context),
@@ -92,9 +91,9 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
 }
 
 /** A vote, read with the secret of its poll; null for what is none, or cannot be read. */
-async function voteOf({ key, message }: WAMessage, { me, polls }: DecodeContext): Promise<IncomingChange | null> {
+async function voteOf({ key, message }: WAMessage, { me, findPoll }: DecodeContext): Promise<IncomingChange | null> {
   const { vote, pollCreationMessageKey: target } = normalizeMessageContent(message)?.pollUpdateMessage ?? {};
-  const poll = vote && target?.id ? await polls.find(target.id) : null;
+  const poll = vote && target?.id ? await findPoll(target.id) : null;
   if (!poll) return null;
   const options = readVote(vote!, poll, {
     pollId: target!.id!,

@@ -13,7 +13,7 @@ import { incomingMedia } from "./media.ts";
 import { makeJournal } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
 import { makeSentStore } from "../outgoing/sent_store.ts";
-import { makePolls } from "./polls.ts";
+import { makeFindPoll } from "./polls.ts";
 
 interface LeftoversOptions {
   kv: Kv;
@@ -72,7 +72,7 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Decod
   const source = { host: mediaHost, runtime, socket: () => null };
   return {
     me: { id, ...(lid ? { lid } : {}) },
-    polls: makePolls({ ...options, sent: makeSentStore(options) }),
+    findPoll: makeFindPoll({ ...options, sent: makeSentStore(options) }),
     async phoneOf(lid) {
       // Where the library keeps it.
       const row = `${jidDecode(lid)?.user}_reverse`;

@@ -12,10 +12,15 @@ import { networkKeys } from "../rows.ts";
 
 /** As long as its event can be read. */
 const KEPT_DAYS = 30;
+/** With its secret votes on it are read. */
+const POLL_KEPT_DAYS = 90;
 
-/** The row, sealed. */
 interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number" | "text" | "type"> {
   filename: string | null;
+}
+
+/** The row, sealed. */
+interface SealedOriginal extends Original {
   /** Encoded, as its sender made it. */
   message: Uint8Array;
 }
@@ -36,7 +41,7 @@ const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
 /** What nothing can refer to: edits, deletions, votes; and reactions. */
 const UNREFERRED: readonly IncomingType[] = ["unknown", "reactionMessage"];
 
-interface OriginalsOptions {
+export interface OriginalsOptions {
   kv: Kv;
   seal: Seal;
   lineId: string;
@@ -52,7 +57,7 @@ export function keepOriginal(
   if (UNREFERRED.includes(type)) return;
   const whole = proto.Message.decode(unpadRandomMax16(plaintext));
   const message = proto.Message.encode(whole.deviceSentMessage?.message ?? whole).finish();
-  const original: Original = {
+  const original: SealedOriginal = {
     chat,
     participant,
     fromMe,
@@ -64,13 +69,14 @@ export function keepOriginal(
     message,
   };
   const row = networkKeys.waReceived(lineId, id);
-  expireAfter(change, { row, lineId, kind: "received", id, days: KEPT_DAYS, now })
+  const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : KEPT_DAYS;
+  expireAfter(change, { row, lineId, kind: "received", id, days, now })
     .set(row, seal.seal(Buffer.from(JSON.stringify(original, BufferJSON.replacer))));
 }
 
 /** As `Network.recall`; throws SealError too. */
 export async function recall(options: OriginalsOptions, networkId: string): Promise<Recalled | null> {
-  const original = await find(options, networkId);
+  const original = await findReceived(options, networkId);
   if (!original) return null;
   const { chat, participant, fromMe, number, type, text, filename } = original;
   const kind = FORWARDABLE[type] ?? null;
@@ -80,12 +86,12 @@ export async function recall(options: OriginalsOptions, networkId: string): Prom
 }
 
 /** Null for a message that was never received, or too long ago. Throws StoreError, SealError. */
-export async function findOriginal(options: OriginalsOptions, networkId: string): Promise<proto.IMessage | null> {
-  const original = await find(options, networkId);
-  return original && proto.Message.decode(original.message);
-}
-
-async function find({ kv, seal, lineId }: OriginalsOptions, networkId: string): Promise<Original | null> {
+export async function findReceived(
+  { kv, seal, lineId }: OriginalsOptions,
+  networkId: string,
+): Promise<Original & { message: proto.IMessage } | null> {
   const { value } = await kv.get(networkKeys.waReceived(lineId, networkId));
-  return value && JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
+  if (!value) return null;
+  const row: SealedOriginal = JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
+  return { ...row, message: proto.Message.decode(row.message) };
 }

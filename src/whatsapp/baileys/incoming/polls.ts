@@ -1,19 +1,12 @@
 /**
- * Polls and the votes on them. A vote is encrypted with a secret that came with the poll, so each poll that comes in is
- * kept, sealed; one that the line sent is with the sent messages.
+ * Polls and the votes on them. A vote is encrypted with a secret that came with the poll: one that came in is with the
+ * originals, one that the line sent with the sent messages, both for 90 days.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { decryptPollVote, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
-import type { Runtime } from "../../../runtime.ts";
-import { Change, type Kv } from "../../../store/kv.ts";
-import type { Seal } from "../../../store/seal.ts";
-import { expireAfter } from "../expiry.ts";
 import type { SentStore } from "../outgoing/sent_store.ts";
-import { networkKeys } from "../rows.ts";
-
-/** Votes on an older poll arrive as what cannot be read. */
-const KEPT_DAYS = 90;
+import { findReceived, type OriginalsOptions } from "./originals.ts";
 
 interface Poll {
   secret: Uint8Array;
@@ -22,51 +15,26 @@ interface Poll {
   authors: readonly string[];
 }
 
-export interface Polls {
-  /** Keeps a poll for the votes to come; of any other message nothing. Throws StoreError. */
-  keep(networkId: string, message: proto.IMessage, authors: readonly string[]): Promise<void>;
-  /** Null for one that was never seen, or too long ago. Throws StoreError. */
-  find(networkId: string): Promise<Poll | null>;
-}
+/** Null for one that was never seen, or too long ago. Throws StoreError, SealError. */
+export type FindPoll = (networkId: string) => Promise<Poll | null>;
 
-interface PollsOptions {
-  kv: Kv;
-  seal: Seal;
-  lineId: string;
-  sent: Pick<SentStore, "find">;
-  runtime: Pick<Runtime, "clock">;
-}
-
-export function makePolls({ kv, seal, lineId, sent, runtime }: PollsOptions): Polls {
-  return {
-    async keep(networkId, message, authors) {
-      const poll = pollOf(message);
-      if (!poll) return;
-      const row = networkKeys.waPoll(lineId, networkId);
-      const now = runtime.clock.now();
-      const kept = JSON.stringify({ ...poll, authors, secret: Buffer.from(poll.secret).toString("base64") });
-      await kv.commit(
-        expireAfter(new Change(), { row, lineId, kind: "poll", id: networkId, days: KEPT_DAYS, now })
-          .set(row, seal.seal(Buffer.from(kept))),
-      );
-    },
-
-    async find(networkId) {
-      const { value } = await kv.get(networkKeys.waPoll(lineId, networkId));
-      if (!value) return pollOf(await sent.find(networkId) ?? {});
-      const kept = JSON.parse(Buffer.from(seal.open(value)).toString());
-      return { ...kept, secret: Buffer.from(kept.secret, "base64") };
-    },
+export function makeFindPoll(options: OriginalsOptions & { sent: Pick<SentStore, "find"> }): FindPoll {
+  return async (networkId) => {
+    const received = await findReceived(options, networkId);
+    if (!received) return pollOf(await options.sent.find(networkId) ?? {}, []);
+    const { chat, participant, number, fromMe } = received;
+    const authors = fromMe ? [] : [participant ?? chat, ...(number ? [`${number}@s.whatsapp.net`] : [])];
+    return pollOf(received.message, authors);
   };
 }
 
 /** What votes on the message need; null when it is no poll, or came without its secret. */
-function pollOf(message: proto.IMessage): Poll | null {
+function pollOf(message: proto.IMessage, authors: readonly string[]): Poll | null {
   const inner = message.ephemeralMessage?.message ?? message.pollCreationMessageV4?.message ?? message;
   const poll = creationOf(inner);
   const secret = (inner.messageContextInfo ?? message.messageContextInfo)?.messageSecret;
   if (!poll || !secret?.length) return null;
-  return { secret, options: (poll.options ?? []).map(({ optionName }) => optionName ?? ""), authors: [] };
+  return { secret, options: (poll.options ?? []).map(({ optionName }) => optionName ?? ""), authors };
 }
 
 function creationOf(m: proto.IMessage): proto.Message.IPollCreationMessage | null | undefined {

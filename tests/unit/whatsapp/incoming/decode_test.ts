@@ -13,7 +13,7 @@ const context: DecodeContext = {
   phoneOf: (lid) => Promise.resolve(lid.startsWith("777") ? "5511977777777:0@s.whatsapp.net" : null),
   media: () => media,
   history: () => Promise.resolve(),
-  polls: { keep: () => Promise.resolve(), find: () => Promise.resolve(null) },
+  findPoll: () => Promise.resolve(null),
 };
 
 function part(attrs: Record<string, string>, message: proto.IMessage = { conversation: "hi" }) {

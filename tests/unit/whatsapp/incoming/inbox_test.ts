@@ -25,7 +25,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
     context: {
       me: { id: "551:1@s.whatsapp.net" },
       phoneOf: () => Promise.resolve(null),
-      polls: { keep: () => Promise.resolve(), find: () => Promise.resolve(null) },
+      findPoll: () => Promise.resolve(null),
       media: () => assert.fail("no media here"),
       history: () => assert.fail("no history here"),
     },

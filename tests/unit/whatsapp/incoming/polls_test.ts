@@ -4,7 +4,10 @@ import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
-import { makePolls, readVote } from "../../../../src/whatsapp/baileys/incoming/polls.ts";
+import { Change } from "../../../../src/store/kv.ts";
+import { keepOriginal } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
+import { makeFindPoll, readVote } from "../../../../src/whatsapp/baileys/incoming/polls.ts";
+import type { Incoming } from "../../../../src/whatsapp/connection.ts";
 import { MemoryKv } from "../../../support/memory_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
@@ -48,7 +51,7 @@ Deno.test("a vote that was encrypted for other people, or altered, is not guesse
   assert.equal(readVote(vote, POLL, PEOPLE), null);
 });
 
-Deno.test("a poll that came in is found again, with its secret sealed; a message that is none is not kept", async () => {
+Deno.test("a poll that came in is found again, with its secret sealed, and so is one that was sent", async () => {
   const kv = new MemoryKv();
   const runtime = testRuntime();
   const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
@@ -57,19 +60,33 @@ Deno.test("a poll that came in is found again, with its secret sealed; a message
     messageContextInfo: { messageSecret: SECRET },
   };
   const sent = { find: (id: string) => Promise.resolve(id === "SENT" ? sentPoll : undefined) };
-  const polls = makePolls({ kv, seal, lineId: "ses_1", sent, runtime });
   const poll = {
     ephemeralMessage: {
       message: { pollCreationMessage: { name: "?", options: [{ optionName: "tea" }, { optionName: "coffee" }] } },
     },
     messageContextInfo: { messageSecret: SECRET },
   };
-  await polls.keep("P1", poll, ["222@lid"]);
-  await polls.keep("T1", { conversation: "hi" }, ["222@lid"]);
-  assert.deepEqual(await polls.find("P1"), { secret: SECRET, options: ["tea", "coffee"], authors: ["222@lid"] });
-  assert.deepEqual(await polls.find("SENT"), { secret: SECRET, options: ["a"], authors: [] });
-  assert.equal(await polls.find("T1"), null);
-  for await (const { value } of kv.list({ prefix: ["wa"] as never })) {
-    assert.ok(!Buffer.from(value as Uint8Array).includes(SECRET.toString("base64")));
+  const envelope = { chat: "1@g.us", participant: "222@lid", number: "552", fromMe: false, text: "?" };
+  const incoming = (networkId: string, fields: Partial<Incoming>) =>
+    ({ ...envelope, networkId, type: "pollCreationMessage", ...fields }) as Incoming;
+  const change = new Change();
+  const kept = (message: proto.IMessage) => ({
+    seal,
+    lineId: "ses_1",
+    now: runtime.clock.now(),
+    plaintext: new Uint8Array([...proto.Message.encode(message).finish(), 1]),
+  });
+  keepOriginal(change, incoming("P1", {}), kept(poll));
+  keepOriginal(change, incoming("OWN", { fromMe: true }), kept(poll));
+  keepOriginal(change, incoming("T1", { type: "conversation" }), kept({ conversation: "hi" }));
+  await kv.commit(change);
+  const find = makeFindPoll({ kv, seal, lineId: "ses_1", sent });
+  const options = ["tea", "coffee"];
+  assert.deepEqual(await find("P1"), { secret: SECRET, options, authors: ["222@lid", "552@s.whatsapp.net"] });
+  assert.deepEqual(await find("OWN"), { secret: SECRET, options, authors: [] });
+  assert.deepEqual(await find("SENT"), { secret: SECRET, options: ["a"], authors: [] });
+  for (const none of ["T1", "UNKNOWN"]) assert.equal(await find(none), null);
+  for await (const { value } of kv.list<Uint8Array>({ prefix: ["wa"] as never })) {
+    assert.ok(!Buffer.from(value).includes(SECRET.toString("base64")));
   }
 });
