@@ -42,9 +42,8 @@ onStage(
         await stage.sessionStatus(line, "connected");
       }
       const { id } = await stage.arrival(number, ({ type }) => type.startsWith("pollCreationMessage"));
-      const seen = client.delivered().length;
       await stage.control.call("POST", `/phones/${number}/vote`, { id, options });
-      const { data } = (await client.count(seen + 1)).at(-1)!;
+      const { data } = (await client.count(i + 1)).at(-1)!;
       const chosen = poll.options.filter((option) => (options as readonly string[]).includes(option));
       assert.deepEqual(data, { messageId, networkId: id, chat: group, number, options: chosen });
     }
