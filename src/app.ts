@@ -39,11 +39,15 @@ import { makeFindReferred } from "./line/references.ts";
 import { Supervisor } from "./line/supervisor.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
 import { makeMaintenance } from "./ops/maintenance.ts";
+import { openBucket } from "./media/bucket.ts";
+import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { indexFileEnds } from "./media/file_ends_migration.ts";
 import { makeMediaIngest } from "./media/ingest.ts";
 import { makeMediaLinks } from "./media/link.ts";
 import { makeServeMedia } from "./media/serve.ts";
+import type { MediaStore } from "./media/store.ts";
+import { sweepOrphans } from "./media/sweep.ts";
 import { makeAccept } from "./message/accept.ts";
 import { makeReschedule } from "./message/reschedule.ts";
 import { makeCancel } from "./message/cancel.ts";
@@ -72,7 +76,7 @@ import type { Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { shareBell } from "./store/layers/shared_bell.ts";
 import type { Seal } from "./store/seal.ts";
-import { sweeps } from "./ops/sweeps.ts";
+import { sweeps, type SweptMedia } from "./ops/sweeps.ts";
 import { makeTallyOf } from "./message/votes.ts";
 import { makeDispatcher } from "./webhook/dispatcher.ts";
 import { makeWebhooks } from "./webhook/webhooks.ts";
@@ -99,6 +103,18 @@ async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Pro
   if (/^https?:/.test(store)) return await shareBell(own, denoKvWire(store, { runtime }), { runtime });
   const { postgresWire } = await import("./store/postgres/wire.ts");
   return await shareBell(own, postgresWire(store, { runtime }), { runtime });
+}
+
+/** The files, in the data folder or in the bucket that the settings name. */
+async function openMedia(
+  config: Pick<Config, "dataDir" | "media">,
+  { kv, runtime }: { kv: Kv; runtime: Runtime },
+): Promise<MediaStore & SweptMedia> {
+  if (config.media !== null) {
+    return makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime });
+  }
+  const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
+  return { ...media, sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
 }
 
 /**
@@ -198,9 +214,9 @@ async function gatewayRole(
   let server: Listening | null = null;
   const url = () => server!.url;
 
-  const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
   const links = makeMediaLinks(() => config.publicUrl ?? url(), data.key);
   const kv = measuredStore(data.kv, metrics, runtime.clock);
+  const media = await openMedia(config, { kv, runtime });
   const events = measuredEvents(makeEventLog(kv, runtime), metrics);
   const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
   const recorderOn = (kv: Kv) =>

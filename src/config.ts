@@ -66,6 +66,11 @@ const SCHEMAS = {
     about: "postgres://… or the http(s)://… of a Deno KV, shared by many machines (else the data folder)",
     schema: url("postgres:", "postgresql:", "http:", "https:"),
   },
+  PALOMA_MEDIA: {
+    argument: "<url>",
+    about: "s3://bucket/prefix?endpoint=…&region=…, with the usual AWS variables (else the data folder)",
+    schema: text(isBucketUrl, "is not like s3://bucket/prefix?endpoint=https://…&region=…").nullable().default(null),
+  },
   PALOMA_PUBLIC_URL: {
     argument: "<url>",
     about: "base of links that clients follow",
@@ -158,7 +163,18 @@ const SCHEMAS = {
 } satisfies Record<string, Setting>;
 
 type SettingName = keyof typeof SCHEMAS;
-export type SettingValues = Partial<Record<SettingName | "PORT", string>>;
+
+/** Variables that others have named; they are no flags. */
+export const FOREIGN = [
+  "PORT",
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_SESSION_TOKEN",
+  "AWS_REGION",
+] as const;
+type Foreign = (typeof FOREIGN)[number];
+
+export type SettingValues = Partial<Record<SettingName | Foreign, string>>;
 
 /** Every setting with its flag, for the command line. */
 export const SETTINGS = (Object.keys(SCHEMAS) as SettingName[]).map((env) => ({
@@ -174,6 +190,8 @@ export interface Config {
   dataDir: string;
   /** Where the store is, with the login to it; null: in the data folder. */
   store: string | null;
+  /** Where files are kept; null: in the data folder. */
+  media: BucketConfig | null;
   /** Base of links that clients follow; null: derived from host and port. */
   publicUrl: string | null;
   /** Null: made once in the data folder. */
@@ -195,6 +213,20 @@ export interface Config {
   sandboxPort: number;
   /** How many days events are kept. */
   eventDays: number;
+}
+
+/** A bucket of S3, or of what speaks like it. */
+export interface BucketConfig {
+  bucket: string;
+  /** Of every name in it: empty, or ends in a slash. */
+  prefix: string;
+  /** Base of a server of one's own; null: Amazon's of the region. */
+  endpoint: string | null;
+  region: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Of credentials that end. */
+  sessionToken: string | null;
 }
 
 /** Where the messaging network is; every null means the real one. */
@@ -237,6 +269,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     port: read("PALOMA_PORT", values.PALOMA_PORT?.trim() ? values.PALOMA_PORT : PORT),
     dataDir: read("PALOMA_DATA_DIR"),
     store: read("PALOMA_STORE"),
+    media: readBucket(read("PALOMA_MEDIA"), values, problems),
     publicUrl: read("PALOMA_PUBLIC_URL"),
     secretKey: read("PALOMA_SECRET_KEY"),
     logLevel: read("PALOMA_LOG_LEVEL"),
@@ -262,6 +295,35 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return config;
+}
+
+const BUCKET_PARAMETERS = new Set(["endpoint", "region"]);
+
+function isBucketUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, host, username, searchParams } = new URL(value);
+  const endpoint = searchParams.get("endpoint");
+  return protocol === "s3:" && host !== "" && username === "" &&
+    [...searchParams.keys()].every((name) => BUCKET_PARAMETERS.has(name)) &&
+    (endpoint === null || /^https?:/.test(endpoint) && URL.canParse(endpoint));
+}
+
+function readBucket(media: string | null | undefined, values: SettingValues, problems: string[]): BucketConfig | null {
+  if (!media) return null;
+  const { host, pathname, searchParams } = new URL(media);
+  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION } = values;
+  if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
+    problems.push("PALOMA_MEDIA: needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY beside it");
+  }
+  return {
+    bucket: host,
+    prefix: pathname.replace(/^\/+|\/+$/g, "").replace(/(.)$/, "$1/"),
+    endpoint: searchParams.get("endpoint")?.replace(/\/+$/, "") ?? null,
+    region: searchParams.get("region") ?? AWS_REGION ?? "us-east-1",
+    accessKeyId: AWS_ACCESS_KEY_ID ?? "",
+    secretAccessKey: AWS_SECRET_ACCESS_KEY ?? "",
+    sessionToken: AWS_SESSION_TOKEN || null,
+  };
 }
 
 /** An address, or a name as it stands in URLs: `256.1.1.1` is neither. */

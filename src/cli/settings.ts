@@ -1,6 +1,6 @@
 /** Settings as options of a command: the flag wins over the environment, the environment over the default. */
 import { type Command, Option } from "commander";
-import { type Config, readConfig, SETTINGS, type SettingValues } from "../config.ts";
+import { type Config, FOREIGN, readConfig, SETTINGS, type SettingValues } from "../config.ts";
 
 const HEADING = "Settings (also from the environment, under the name in brackets):";
 
@@ -23,7 +23,7 @@ export function addSettings(command: Command): void {
 
 /** The settings of a parsed command. Throws SettingsError. */
 export function configOf(options: Record<string, unknown>): Config {
-  const values: SettingValues = { PORT: Deno.env.get("PORT") };
+  const values: SettingValues = Object.fromEntries(FOREIGN.map((name) => [name, Deno.env.get(name)]));
   for (const { env, flag } of SETTINGS) {
     const name = flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
     const given = options[name];

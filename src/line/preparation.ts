@@ -34,7 +34,7 @@ export interface PreparationDeps {
   kv: Kv;
   runtime: Runtime;
   recorder: Pick<Recorder, "dropped">;
-  files: Pick<MediaStore, "path">;
+  files: Pick<MediaStore, "onDisk">;
   fetchAttachment: FetchAttachment;
   fetchPreview: FetchPreview;
 }
@@ -184,7 +184,12 @@ export class Preparation {
     const size = storedFile(message.content)?.size ?? 0;
     const limitMs = PREPARE_DEADLINE_MS + size / SLOWEST_UPLOAD_BYTES_PER_MS;
     const ready = await askNetwork(
-      async () => await connection.prepare(await this.#outgoing(message, unwanted.signal), unwanted.signal),
+      async () => {
+        const file = storedFile(message.content);
+        await using local = file && await this.#deps.files.onDisk(file.fileId);
+        const outgoing = await this.#outgoing(message, local?.path ?? "", unwanted.signal);
+        return await connection.prepare(outgoing, unwanted.signal);
+      },
       { messageId: message.id, limitMs, signal: unwanted.signal },
       this.#deps.runtime,
     );
@@ -192,8 +197,9 @@ export class Preparation {
     return ready;
   }
 
-  async #outgoing({ networkId, to, content, manner }: Message, signal: AbortSignal): Promise<Outgoing> {
-    const body = bodyOf(content, (fileId) => this.#deps.files.path(fileId));
+  /** `path` is where the message's file lies, of one that has any. */
+  async #outgoing({ networkId, to, content, manner }: Message, path: string, signal: AbortSignal): Promise<Outgoing> {
+    const body = bodyOf(content, () => path);
     const said = body.kind === "status" ? body.of : body;
     const isShown = said.kind === "text" && manner?.linkPreview !== false;
     const preview = isShown ? await this.#deps.fetchPreview(said.text, signal) : null;

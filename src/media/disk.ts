@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
+import { mustExist, streamOf } from "./read_file.ts";
 import type { MediaStore } from "./store.ts";
 
 /** A media store that can also say what lies in it, for the sweep. */
 export interface DiskMediaStore extends MediaStore {
+  /** Where the bytes lie. */
+  path(fileId: string): string;
   /** Every file, finished or not, folder by folder: a few thousand at a time where there are a million. */
   folders(): AsyncIterable<FileOnDisk[]>;
   /** How much the finished files take together. Less than that until `folders` was once read to its end. */
@@ -60,6 +63,16 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
     },
 
     path,
+
+    async read(fileId, part) {
+      await mustExist(path(fileId));
+      return streamOf(path(fileId), part);
+    },
+
+    async onDisk(fileId) {
+      await mustExist(path(fileId));
+      return { path: path(fileId), [Symbol.asyncDispose]: () => Promise.resolve() };
+    },
 
     async head(fileId, length) {
       using file = await Deno.open(path(fileId));

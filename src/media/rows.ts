@@ -15,10 +15,19 @@ export interface FileRecord {
   expiresAt: number | null;
 }
 
+/** An object in the bucket that may be there, whole or in parts. */
+export interface ObjectRow {
+  /** Of an upload in parts; the parts of one that was cut short lie in the bucket unseen. */
+  uploadId: string | null;
+}
+
 export const mediaKeys = {
   file: (fileId: string) => key<FileRecord>("file", fileId),
   files: () => prefix<FileRecord>("file"),
   /** A received file by when it ends (Unix ms), as its row says; the value is its size in bytes. */
   fileEnd: (expiresAt: number, fileId: string) => key<number>("file_end", expiresAt, fileId),
   fileEnds: () => prefix<number>("file_end"),
+  /** An object by when it is looked (Unix ms) whether a file needs it: written before the object, gone after it. */
+  object: (lookAt: number, fileId: string) => key<ObjectRow>("file_object", lookAt, fileId),
+  objects: () => prefix<ObjectRow>("file_object"),
 };

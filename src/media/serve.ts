@@ -19,7 +19,7 @@ export interface MediaRequest {
 }
 
 /**
- * Answers 200, 206, 304 or 416, with the file streamed from disk. Throws Problem not_found for a link that is forged,
+ * Answers 200, 206, 304 or 416, with the file streamed. Throws Problem not_found for a link that is forged,
  * altered or past its second, and for a file that is gone: the three look the same from outside.
  */
 export type ServeMedia = (request: MediaRequest) => Promise<Response>;
@@ -42,7 +42,6 @@ const SHOWN = new Set([
 const ACTIVE = /html|svg|xml|script|wasm|css/i;
 /** Should a browser show a stranger's file after all, it runs nothing and loads nothing. */
 const CONTENT_POLICY = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
-const CHUNK_BYTES = 64 * 1024;
 
 export function makeServeMedia(
   { kv, media, links, runtime }: { kv: Kv; media: MediaStore; links: MediaLinks; runtime: Runtime },
@@ -67,10 +66,9 @@ export function makeServeMedia(
     const length = end - start + 1;
     headers.set("content-length", String(length));
     if (range) headers.set("content-range", `bytes ${start}-${end}/${record.size}`);
-    const path = media.path(record.id);
-    await mustExist(path);
-    const body = request.method === "HEAD" ? null : streamOf(path, { start, length });
-    return new Response(body, { status: range ? 206 : 200, headers });
+    const body = await media.read(record.id, { start, length });
+    if (request.method === "HEAD") await body.cancel();
+    return new Response(request.method === "HEAD" ? null : body, { status: range ? 206 : 200, headers });
   };
 }
 
@@ -121,66 +119,4 @@ function readRange(header: string | null, size: number): { start: number; end: n
   const end = match[2] === "" ? size - 1 : Math.min(Number(match[2]), size - 1);
   if (match[2] !== "" && Number(match[2]) < start) return null;
   return start < size ? { start, end } : "unsatisfiable";
-}
-
-async function mustExist(path: string): Promise<void> {
-  try {
-    await Deno.stat(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) throw notFound("file");
-    throw error;
-  }
-}
-
-/** Opens the file at the first read, so that an answer that nobody reads any more holds none open. */
-function streamOf(
-  path: string,
-  { start, length }: { start: number; length: number },
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  let file: Deno.FsFile | null = null;
-  let left = length;
-  let ended = false;
-  const end = () => {
-    ended = true;
-    file?.close();
-    file = null;
-  };
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        if (file === null) {
-          const opened = await openAt(path, start);
-          // The client may have gone meanwhile, and then nobody else closes it.
-          if (ended) return opened.close();
-          file = opened;
-        }
-        const chunk = new Uint8Array(Math.min(CHUNK_BYTES, left));
-        const read = left === 0 ? null : await file.read(chunk);
-        if (ended) return;
-        if (read !== null) {
-          left -= read;
-          return controller.enqueue(chunk.subarray(0, read));
-        }
-        // Fewer bytes than the row says: the response must not look complete.
-        if (left > 0) throw new Error("the file on disk is shorter than its record");
-        end();
-        controller.close();
-      } catch (error) {
-        end();
-        throw error;
-      }
-    },
-    cancel: end,
-  }, { highWaterMark: 0 });
-}
-
-async function openAt(path: string, start: number): Promise<Deno.FsFile> {
-  const file = await Deno.open(path, { read: true });
-  try {
-    if (start > 0) await file.seek(start, Deno.SeekMode.Start);
-    return file;
-  } catch (error) {
-    file.close();
-    throw error;
-  }
 }

@@ -1,19 +1,25 @@
-/** Files: on disk under the data folder by random names, each with a row that says what it is and until when. */
+/** Files: on disk under the data folder, or in a bucket, by random names, each with a row that says what it is and until when. */
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { Change } from "../store/kv.ts";
 
 export interface MediaStore {
   /**
-   * Streams to disk while hashing and counting, fsyncs, and only then resolves. Throws Problem payload_too_large past
+   * Streams to where files are kept while hashing and counting, and resolves when they are safe there. Throws Problem payload_too_large past
    * `maxBytes` and removes what it wrote. Writes no row: the caller adds it to its own commit with `keep`.
    */
   write(content: ReadableStream<Uint8Array>, maxBytes: number): Promise<{ id: string; size: number; sha256: string }>;
   /** The first bytes, at most `length`. */
   head(fileId: string, length: number): Promise<Uint8Array>;
-  /** Where the bytes lie. */
-  path(fileId: string): string;
+  /** So many bytes from `start` on. Throws Problem not_found when the file is gone. */
+  read(fileId: string, part: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+  /** The file on this machine's disk, for as long as the handle lives. Throws Problem not_found when it is gone. */
+  onDisk(fileId: string): Promise<LocalFile>;
   /** Removes the bytes; a missing file is fine. */
   remove(fileId: string): Promise<void>;
+}
+
+export interface LocalFile extends AsyncDisposable {
+  readonly path: string;
 }
 
 /** Adds the file's rows to the change that first refers to it. A file without a row is swept as an orphan. */

@@ -1,8 +1,9 @@
-/** Keeps the media folder small: expired files, files over the disk's cap, and files that nothing refers to. */
+/** Keeps the media store small: expired files, files over the disk's cap, and files that nothing refers to. */
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
 import type { DiskMediaStore, FileOnDisk } from "./disk.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
+import type { MediaStore } from "./store.ts";
 
 /** All files together; past it the oldest received ones go, even before their 24 h. */
 const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;
@@ -15,6 +16,13 @@ const AT_ONCE = 100;
 const TURN = 10_000;
 
 interface SweepMediaContext {
+  kv: Kv;
+  /** `bytes` of files in a bucket are nobody's concern: it is not this disk that they fill. */
+  media: Pick<MediaStore, "remove"> & Partial<Pick<DiskMediaStore, "bytes">>;
+  runtime: Runtime;
+}
+
+interface SweepOrphansContext {
   kv: Kv;
   media: DiskMediaStore;
   runtime: Runtime;
@@ -46,10 +54,11 @@ export async function sweepMedia(
     removed.expired += files.length;
   }
   // All links live equally long, so that the first to end is the oldest.
-  while (mayGoOn() && media.bytes() > capBytes) {
+  const bytes = () => media.bytes?.() ?? 0;
+  while (mayGoOn() && bytes() > capBytes) {
     const oldest = await first(kv, { prefix: mediaKeys.fileEnds() });
     if (oldest.length === 0) break;
-    const files = enough(oldest, media.bytes() - capBytes);
+    const files = enough(oldest, bytes() - capBytes);
     await removeFiles(context, files);
     removed.overCap += files.length;
   }
@@ -82,7 +91,7 @@ async function removeFiles({ kv, media }: SweepMediaContext, ends: readonly Row<
 
 /** Removes what a crash left behind: unfinished writes, and files whose commit never came. Resolves to how many. */
 export async function sweepOrphans(
-  { kv, media, runtime }: SweepMediaContext,
+  { kv, media, runtime }: SweepOrphansContext,
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<number> {
   let removed = 0;

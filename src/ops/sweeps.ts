@@ -9,7 +9,8 @@ import { indexHistories } from "../message/history/filter_index.ts";
 import { makeSweepSeen } from "../line/seen.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
-import { sweepMedia, sweepOrphans } from "../media/sweep.ts";
+import type { MediaStore } from "../media/store.ts";
+import { sweepMedia } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
@@ -19,10 +20,16 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
+/** The files, and what of them a crash left behind. */
+export interface SweptMedia extends Pick<MediaStore, "remove">, Partial<Pick<DiskMediaStore, "bytes">> {
+  /** Resolves to how many are gone. */
+  sweepOrphans(signal: AbortSignal): Promise<number>;
+}
+
 interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
-  media: DiskMediaStore;
+  media: SweptMedia;
   network: Pick<Network, "sweep">;
   events: EventLog;
   /** How many days events are kept. */
@@ -60,6 +67,6 @@ export function sweeps(context: SweepContext): Sweep[] {
       },
     },
     { name: "chunks of replaced values", everyMs: MINUTE_MS, run: (signal) => kv.sweepChunks(signal) },
-    { name: "orphaned files", everyMs: HOUR_MS, run: (signal) => sweepOrphans(context, { signal }) },
+    { name: "orphaned files", everyMs: HOUR_MS, run: (signal) => context.media.sweepOrphans(signal) },
   ];
 }

@@ -1,5 +1,6 @@
 /** A `denokv` server for tests (`cargo install denokv --version 0.14.0 --locked`), gone with its handle. */
 import { join } from "node:path";
+import { toolOf } from "./tools.ts";
 
 /** Every server of the tests takes it; the runtime reads it from the environment. */
 export const TOKEN = "a-token-of-the-tests";
@@ -15,17 +16,8 @@ export interface DenoKvServer {
   remove(): Promise<void>;
 }
 
-/** The program, or null where there is none. `.ci/run` builds it into the cache folder. */
-export function denoKvProgram(): string | null {
-  const home = Deno.env.get("HOME") ?? "";
-  const cache = Deno.env.get("XDG_CACHE_HOME") ?? join(home, ".cache");
-  const folders = [
-    join(cache, "paloma-tools/bin"),
-    join(home, ".cargo/bin"),
-    ...(Deno.env.get("PATH") ?? "").split(":"),
-  ];
-  return folders.map((folder) => join(folder, "denokv")).find(isFile) ?? null;
-}
+/** The program, or null where there is none. */
+export const denoKvProgram = () => toolOf("denokv");
 
 export async function startDenoKv(): Promise<DenoKvServer> {
   Deno.env.set("DENO_KV_ACCESS_TOKEN", TOKEN);
@@ -72,12 +64,4 @@ async function answers(url: string): Promise<boolean> {
     await answer.body?.cancel();
     return true;
   }, () => false);
-}
-
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
 }

@@ -26,7 +26,9 @@ export function fakeMedia(): FakeMedia {
       return { id, size, sha256: createHash("sha256").update(bytes).digest("hex") };
     },
     head: (fileId, length) => Promise.resolve(files.get(fileId)?.subarray(0, length) ?? new Uint8Array()),
-    path: (fileId) => `/files/${fileId}`,
+    read: (fileId, { start, length }) =>
+      Promise.resolve(ReadableStream.from([files.get(fileId)!.slice(start, start + length)])),
+    onDisk: (fileId) => Promise.resolve({ path: `/files/${fileId}`, [Symbol.asyncDispose]: () => Promise.resolve() }),
     remove: (fileId) => Promise.resolve(void files.delete(fileId)),
   };
 }

@@ -84,7 +84,8 @@ export class World {
     const kv = this.kv = new MemoryKv(this.disk);
     const events = makeEventLog(kv, this.runtime);
     const files = {
-      path: (fileId: string) => `/files/${fileId}`,
+      onDisk: (fileId: string) =>
+        Promise.resolve({ path: `/files/${fileId}`, [Symbol.asyncDispose]: () => Promise.resolve() }),
       remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
     };
     const recorder = makeRecorder({

@@ -1,6 +1,7 @@
 /**
  * The store under the gateways of the tests: the data folder, or with `PALOMA_TEST_STORE=postgres://…` a database of its
- * own for each folder on that server. `tests/support/with_postgres.ts` runs a command so.
+ * own for each folder on that server, and a bucket with `PALOMA_TEST_MEDIA=s3://…`. `tests/support/with_servers.ts` runs
+ * a command so.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -24,7 +25,14 @@ export function onTestStore(env: Environment): Environment {
     stderr: "null",
   }).outputSync();
   url.pathname = `/${name}`;
-  return { PALOMA_SECRET_KEY: SECRET_KEY, ...env, PALOMA_STORE: url.href };
+  return { PALOMA_SECRET_KEY: SECRET_KEY, ...bucketEnv(), ...env, PALOMA_STORE: url.href };
+}
+
+function bucketEnv(): Environment {
+  const media = Deno.env.get("PALOMA_TEST_MEDIA");
+  if (!media) return {};
+  const keys = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map((name) => [name, Deno.env.get(name)!]);
+  return { PALOMA_MEDIA: media, ...Object.fromEntries(keys) };
 }
 
 /** How a test opens the data of a gateway in that environment, or in that folder. */

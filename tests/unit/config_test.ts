@@ -90,3 +90,30 @@ Deno.test("a shared store needs the secret key of all its machines, and is a ser
   }
   assert.throws(() => readConfig({ PALOMA_STORE: "mysql://db/x", PALOMA_SECRET_KEY }), /PALOMA_STORE/);
 });
+
+Deno.test("a bucket is a URL with the usual variables of AWS beside it", () => {
+  const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };
+  assert.deepEqual(
+    readConfig({ ...keys, PALOMA_MEDIA: "s3://files/a/b/?endpoint=http://127.0.0.1:9000/&region=eu-west-1" }).media,
+    {
+      bucket: "files",
+      prefix: "a/b/",
+      endpoint: "http://127.0.0.1:9000",
+      region: "eu-west-1",
+      accessKeyId: "id",
+      secretAccessKey: "secret",
+      sessionToken: null,
+    },
+  );
+  const { media } = readConfig({
+    ...keys,
+    PALOMA_MEDIA: "s3://files",
+    AWS_REGION: "sa-east-1",
+    AWS_SESSION_TOKEN: "t",
+  });
+  assert.deepEqual([media?.prefix, media?.endpoint, media?.region, media?.sessionToken], ["", null, "sa-east-1", "t"]);
+  for (const PALOMA_MEDIA of ["https://files", "s3://", "s3://files?bucket=x", "s3://files?endpoint=files"]) {
+    assert.match(problemsOf({ ...keys, PALOMA_MEDIA }).join(), /^PALOMA_MEDIA: .* is not like s3:/);
+  }
+  assert.match(problemsOf({ PALOMA_MEDIA: "s3://files" }).join(), /needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
+});

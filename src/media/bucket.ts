@@ -1,0 +1,138 @@
+/** The calls of S3 that files need, on any server that speaks it; requests are signed by `aws4fetch`. */
+import { createHash } from "node:crypto";
+import { AwsClient } from "aws4fetch";
+import type { BucketConfig } from "../config.ts";
+import { retry } from "../base/retry.ts";
+import { timeLimit } from "../base/within.ts";
+import type { Clock } from "../runtime.ts";
+import { StoreError } from "../store/kv.ts";
+
+/** Until the head of an answer is there; a part of 8 MiB on the way up included. */
+const ANSWER_MS = 30_000;
+/** Every call may be made twice: the second does what the first did. */
+const RETRY_PAUSES_MS = [200, 1_000];
+
+export interface UploadedPart {
+  number: number;
+  etag: string;
+}
+
+/** Each throws StoreError when the server cannot do it, or does not answer. */
+export interface Bucket {
+  put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** Null when there is no such object. `part` is of at least one byte; the whole object when left out. */
+  get(name: string, part?: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | null>;
+  /** One that is not there is fine. */
+  delete(name: string): Promise<void>;
+  /** Begins an upload in parts of at least 5 MiB, the last aside; resolves to its id. */
+  begin(name: string): Promise<string>;
+  part(name: string, uploadId: string, part: { number: number; bytes: Uint8Array<ArrayBuffer> }): Promise<UploadedPart>;
+  finish(name: string, uploadId: string, parts: readonly UploadedPart[]): Promise<void>;
+  /** Removes the parts; an upload that is not there is fine. */
+  abort(name: string, uploadId: string): Promise<void>;
+}
+
+export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): Bucket {
+  const { accessKeyId, secretAccessKey, sessionToken, region } = config;
+  const client = new AwsClient({
+    accessKeyId,
+    secretAccessKey,
+    region,
+    service: "s3",
+    ...(sessionToken === null ? {} : { sessionToken }),
+  });
+  const base = config.endpoint === null
+    ? `https://${config.bucket}.s3.${region}.amazonaws.com`
+    : `${config.endpoint}/${config.bucket}`;
+  const urlOf = (name: string, query = "") => `${base}/${config.prefix}${name}${query && `?${query}`}`;
+
+  /** An answer of one of these statuses; every other is a failure. */
+  async function call(method: string, url: string, { body, headers = {}, statuses }: Call): Promise<Response> {
+    const sha256 = createHash("sha256").update(body ?? "").digest("hex");
+    const attempt = async () => {
+      using limit = timeLimit(clock, ANSWER_MS);
+      const init = { method, headers: { ...headers, "x-amz-content-sha256": sha256 }, ...(body ? { body } : {}) };
+      const request = await client.sign(url, init);
+      const answer = await fetch(request, { signal: limit.signal, redirect: "manual" });
+      if (statuses.includes(answer.status)) return answer;
+      throw new BucketError(answer.status, await answer.text());
+    };
+    try {
+      return await retry(attempt, { clock, pauseMs: RETRY_PAUSES_MS, isTransient });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new StoreError("unavailable", `the bucket cannot be used: ${reason}`, { cause });
+    }
+  }
+
+  async function done(method: string, url: string, options: Call): Promise<void> {
+    await (await call(method, url, options)).body?.cancel();
+  }
+
+  return {
+    put: (name, body) => done("PUT", urlOf(name), { body, statuses: [200] }),
+
+    async get(name, part) {
+      const headers = part && { range: `bytes=${part.start}-${part.start + part.length - 1}` };
+      const answer = await call("GET", urlOf(name), { headers, statuses: [part ? 206 : 200, 404] });
+      if (answer.status === 404) {
+        await answer.body?.cancel();
+        return null;
+      }
+      return answer.body;
+    },
+
+    delete: (name) => done("DELETE", urlOf(name), { statuses: [200, 204, 404] }),
+
+    async begin(name) {
+      const answer = await call("POST", urlOf(name, "uploads="), { statuses: [200] });
+      const [, id] = /<UploadId>([^<]+)<\/UploadId>/.exec(await answer.text()) ?? [];
+      if (id === undefined) throw new StoreError("unavailable", "the bucket began no upload");
+      return id;
+    },
+
+    async part(name, uploadId, { number, bytes }) {
+      const query = `partNumber=${number}&uploadId=${encodeURIComponent(uploadId)}`;
+      const answer = await call("PUT", urlOf(name, query), { body: bytes, statuses: [200] });
+      await answer.body?.cancel();
+      return { number, etag: answer.headers.get("etag") ?? "" };
+    },
+
+    async finish(name, uploadId, parts) {
+      const list = parts.map(({ number, etag }) =>
+        `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag></Part>`
+      );
+      const body = `<CompleteMultipartUpload>${list.join("")}</CompleteMultipartUpload>`;
+      const query = `uploadId=${encodeURIComponent(uploadId)}`;
+      const answer = await call("POST", urlOf(name, query), { body, statuses: [200] });
+      // The answer may begin well and end in an error.
+      const text = await answer.text();
+      if (/<Error>/.test(text)) throw new StoreError("unavailable", "the bucket could not put an upload together");
+    },
+
+    abort: (name, uploadId) =>
+      done("DELETE", urlOf(name, `uploadId=${encodeURIComponent(uploadId)}`), { statuses: [200, 204, 404] }),
+  };
+}
+
+interface Call {
+  body?: Uint8Array<ArrayBuffer> | string;
+  headers?: Record<string, string> | undefined;
+  statuses: readonly number[];
+}
+
+/** What the server answered; its text names the fault, and none of our keys. */
+class BucketError extends Error {
+  readonly status: number;
+
+  constructor(status: number, text: string) {
+    const [, code] = /<Code>([^<]{1,80})<\/Code>/.exec(text) ?? [];
+    super(code ? `${status} ${code}` : String(status));
+    this.status = status;
+  }
+}
+
+/** The server is busy, or nobody answered; a refusal stays one. */
+function isTransient(error: unknown): boolean {
+  return !(error instanceof BucketError) || error.status >= 500 || error.status === 429;
+}

@@ -1,0 +1,151 @@
+/**
+ * The media store in a bucket. What is written goes through memory in parts, no disk needed. A row says of each object
+ * when to look whether it is still needed, and is written before the object: what a crash leaves behind is found without
+ * listing the bucket.
+ */
+import { createHash } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { notFound, Problem } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
+import { Change, type Kv, type Row } from "../store/kv.ts";
+import type { Bucket, UploadedPart } from "./bucket.ts";
+import { mediaKeys, type ObjectRow } from "./rows.ts";
+import type { MediaStore } from "./store.ts";
+
+/** Above the 5 MiB that S3 asks of a part. */
+const PART_BYTES = 8 * 1024 ** 2;
+/** A bulk may fetch files for hours before its commit names them. */
+const LOOK_AFTER_MS = 24 * 3_600_000;
+/** After its end a file may still be on its way to somebody. */
+const ENDED_MS = 3_600_000;
+/** Objects that one turn of the sweep looks at. */
+const A_TURN = 1_000;
+
+export interface BucketMediaStore extends MediaStore {
+  /** Removes objects that no file needs any more; resolves to how many. */
+  sweepOrphans(signal: AbortSignal): Promise<number>;
+}
+
+export function makeBucketMediaStore(
+  { bucket, kv, runtime }: { bucket: Bucket; kv: Kv; runtime: Runtime },
+): BucketMediaStore {
+  const { clock, ids } = runtime;
+
+  async function upload(id: string, lookAt: number, content: ReadableStream<Uint8Array>, maxBytes: number) {
+    const hash = createHash("sha256");
+    const parts: UploadedPart[] = [];
+    let uploadId: string | null = null;
+    let size = 0;
+    let waiting: Uint8Array[] = [];
+    let waitingBytes = 0;
+
+    async function sendPart(): Promise<void> {
+      if (uploadId === null) {
+        uploadId = await bucket.begin(id);
+        await kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId }));
+      }
+      const bytes = new Uint8Array(Buffer.concat(waiting));
+      waiting = [];
+      waitingBytes = 0;
+      parts.push(await bucket.part(id, uploadId, { number: parts.length + 1, bytes }));
+    }
+
+    try {
+      for await (const chunk of content) {
+        size += chunk.length;
+        if (size > maxBytes) throw new Problem("payload_too_large", `The file is larger than ${maxBytes} bytes.`);
+        hash.update(chunk);
+        waiting.push(chunk);
+        waitingBytes += chunk.length;
+        if (waitingBytes >= PART_BYTES) await sendPart();
+      }
+      if (uploadId === null) await bucket.put(id, new Uint8Array(Buffer.concat(waiting)));
+      else {
+        if (waitingBytes > 0) await sendPart();
+        await bucket.finish(id, uploadId, parts);
+      }
+    } catch (error) {
+      // What this cannot undo the sweep will.
+      if (uploadId !== null) await bucket.abort(id, uploadId).catch(() => {});
+      throw error;
+    }
+    return { id, size, sha256: hash.digest("hex") };
+  }
+
+  async function read(fileId: string, part?: { start: number; length: number }) {
+    const body = await bucket.get(fileId, part);
+    if (body === null) throw notFound("file");
+    return body;
+  }
+
+  /** Whether a file needs the object; it is looked at again later then. */
+  async function look({ key, value }: Row<ObjectRow>): Promise<boolean> {
+    const fileId = String(key[2]);
+    const { value: file } = await kv.get(mediaKeys.file(fileId));
+    if (file && (file.expiresAt === null || clock.now() - file.expiresAt < ENDED_MS)) {
+      const later = mediaKeys.object(clock.now() + LOOK_AFTER_MS, fileId);
+      await kv.commit(new Change().delete(key).set(later, value));
+      return true;
+    }
+    if (value.uploadId !== null) await bucket.abort(fileId, value.uploadId);
+    await bucket.delete(fileId);
+    await kv.commit(new Change().delete(key).delete(mediaKeys.file(fileId)));
+    return false;
+  }
+
+  return {
+    async write(content, maxBytes) {
+      const id = ids.next("med");
+      const lookAt = clock.now() + LOOK_AFTER_MS;
+      try {
+        await kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId: null }));
+        return await upload(id, lookAt, content, maxBytes);
+      } catch (error) {
+        await content.cancel(error).catch(() => {});
+        throw error;
+      }
+    },
+
+    async head(fileId, length) {
+      const reader = (await read(fileId)).getReader();
+      const chunks: Uint8Array[] = [];
+      for (let left = length; left > 0;) {
+        const { value, done } = await reader.read();
+        if (done) break;
+        chunks.push(value);
+        left -= value.length;
+      }
+      await reader.cancel();
+      return new Uint8Array(Buffer.concat(chunks).subarray(0, length));
+    },
+
+    // A range of no bytes is none that S3 knows.
+    read: (fileId, part) => read(fileId, part.length === 0 ? undefined : part),
+
+    async onDisk(fileId) {
+      const content = await read(fileId);
+      const path = await Deno.makeTempFile({ prefix: "paloma-file-" });
+      const remove = () => Deno.remove(path).catch(() => {});
+      try {
+        using file = await Deno.open(path, { write: true });
+        await content.pipeTo(file.writable, { preventClose: true });
+        return { path, [Symbol.asyncDispose]: remove };
+      } catch (error) {
+        await remove();
+        throw error;
+      }
+    },
+
+    remove: (fileId) => bucket.delete(fileId),
+
+    async sweepOrphans(signal) {
+      let removed = 0;
+      const due = { prefix: mediaKeys.objects(), end: mediaKeys.object(clock.now(), "") };
+      for await (const row of kv.list(due, { limit: A_TURN })) {
+        if (signal.aborted) break;
+        if (!await look(row)) removed++;
+      }
+      return removed;
+    },
+  };
+}

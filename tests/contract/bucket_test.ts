@@ -1,0 +1,190 @@
+/** The media store in a bucket, on a real S3 server. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { Problem } from "../../src/errors.ts";
+import { openBucket } from "../../src/media/bucket.ts";
+import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
+import { makeMediaLinks } from "../../src/media/link.ts";
+import { mediaKeys } from "../../src/media/rows.ts";
+import { makeServeMedia } from "../../src/media/serve.ts";
+import { keepFile, type MediaStore } from "../../src/media/store.ts";
+import { sweepMedia } from "../../src/media/sweep.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { Change, StoreError } from "../../src/store/kv.ts";
+import { MemoryKv } from "../support/memory_kv.ts";
+import { testRuntime } from "../support/runtime.ts";
+import { s3Program, type S3Server, startS3 } from "../support/s3_server.ts";
+
+const MIB = 1024 ** 2;
+const DAY_MS = 24 * 3_600_000;
+const never = new AbortController().signal;
+const problem = (code: Problem["code"]) => (error: unknown) => error instanceof Problem && error.code === code;
+
+function bytesOf(size: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(size);
+  for (let i = 0; i < size; i += 1 + (i >> 10)) bytes[i] = i % 251;
+  return bytes;
+}
+
+/** In chunks as they come from a socket. */
+function streamOf(bytes: Uint8Array, chunk = 100_000): ReadableStream<Uint8Array> {
+  const chunks = Array.from(
+    { length: Math.ceil(bytes.length / chunk) },
+    (_, i) => bytes.slice(i * chunk, (i + 1) * chunk),
+  );
+  return ReadableStream.from(chunks);
+}
+
+const textOf = async (stream: ReadableStream<Uint8Array>) => await new Response(stream as BodyInit).bytes();
+
+function stage(server: S3Server) {
+  const runtime = testRuntime();
+  const kv = new MemoryKv();
+  const media = makeBucketMediaStore({ bucket: openBucket(server.config, { clock: systemClock }), kv, runtime });
+  return {
+    runtime,
+    kv,
+    media,
+    async keep(written: Awaited<ReturnType<MediaStore["write"]>>, expiresAt: number | null) {
+      const change = new Change();
+      const { id, size, sha256 } = written;
+      const createdAt = runtime.clock.now();
+      keepFile(change, {
+        id,
+        size,
+        sha256,
+        accountId: "acc_1",
+        mimetype: "image/png",
+        filename: "a.png",
+        createdAt,
+        expiresAt,
+      });
+      await kv.commit(change);
+    },
+  };
+}
+
+if (s3Program() === null) {
+  console.log("The tests of files in a bucket are skipped: there is no versitygw here (go install).");
+} else {
+  let server: S3Server;
+  Deno.test.beforeAll(async () => {
+    server = await startS3();
+  });
+  Deno.test.afterAll(() => server.remove());
+
+  Deno.test("files of any size go into the bucket in parts, and come back whole and in part", async () => {
+    const { media } = stage(server);
+    for (const size of [0, 1, 600, 8 * MIB - 1, 8 * MIB, 8 * MIB + 1, 20 * MIB]) {
+      const bytes = bytesOf(size);
+      const written = await media.write(streamOf(bytes), 100 * MIB);
+      assert.equal(written.size, size);
+      assert.equal(written.sha256, createHash("sha256").update(bytes).digest("hex"));
+      assert.deepEqual(await textOf(await media.read(written.id, { start: 0, length: size })), bytes);
+      assert.deepEqual(await media.head(written.id, 512), bytes.slice(0, 512));
+      const [start, length] = [Math.floor(size / 3), Math.ceil(size / 3)];
+      assert.deepEqual(
+        await textOf(await media.read(written.id, { start, length })),
+        bytes.slice(start, start + length),
+      );
+      let path: string;
+      {
+        await using local = await media.onDisk(written.id);
+        path = local.path;
+        assert.deepEqual(await Deno.readFile(path), bytes);
+      }
+      await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
+      await media.remove(written.id);
+      await media.remove(written.id);
+      await assert.rejects(media.onDisk(written.id), problem("not_found"));
+      await assert.rejects(media.read(written.id, { start: 0, length: 1 }), problem("not_found"));
+    }
+    assert.deepEqual(server.objects(), []);
+  });
+
+  Deno.test("a file that is too large, or whose sender goes, leaves nothing in the bucket", async () => {
+    const { media } = stage(server);
+    await assert.rejects(media.write(streamOf(bytesOf(20 * MIB)), 17 * MIB), problem("payload_too_large"));
+    await assert.rejects(media.write(streamOf(bytesOf(600)), 599), problem("payload_too_large"));
+    const broken = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(bytesOf(9 * MIB));
+      },
+      pull: () => Promise.reject(new Error("the client has gone")),
+    }, { highWaterMark: 0 });
+    await assert.rejects(media.write(broken, 100 * MIB), /the client has gone/);
+    assert.deepEqual([server.objects(), server.unfinished()], [[], 0]);
+  });
+
+  Deno.test("links stay ours: signed, for a time, with ranges", async () => {
+    const { media, kv, runtime, keep } = stage(server);
+    const links = makeMediaLinks(() => "https://gateway.test", new Uint8Array(32));
+    const serve = makeServeMedia({ kv, media, links, runtime });
+    const bytes = bytesOf(9 * MIB);
+    const written = await media.write(streamOf(bytes), 100 * MIB);
+    const expiresAt = runtime.clock.now() + DAY_MS;
+    await keep(written, expiresAt);
+    const url = new URL(links.sign(written.id, expiresAt));
+    assert.equal(url.host, "gateway.test");
+    const request = {
+      fileId: written.id,
+      expires: url.searchParams.get("expires")!,
+      signature: url.searchParams.get("signature")!,
+      method: "GET" as const,
+      range: null,
+      ifRange: null,
+      ifNoneMatch: null,
+    };
+    assert.deepEqual(await (await serve(request)).bytes(), bytes);
+    const part = await serve({ ...request, range: "bytes=-100" });
+    assert.equal(part.status, 206);
+    assert.deepEqual(await part.bytes(), bytes.slice(-100));
+    assert.equal((await serve({ ...request, method: "HEAD" })).headers.get("content-length"), String(bytes.length));
+    await assert.rejects(serve({ ...request, signature: "0".repeat(64) }), problem("not_found"));
+    await runtime.clock.advance(DAY_MS);
+    await assert.rejects(serve(request), problem("not_found"));
+    await sweepMedia({ kv, media, runtime });
+    assert.deepEqual(server.objects(), []);
+  });
+
+  Deno.test("what a crash leaves behind is found by its row, and what is needed stays", async () => {
+    const { media, kv, runtime, keep } = stage(server);
+    const kept = await media.write(streamOf(bytesOf(600)), MIB);
+    await keep(kept, null);
+    const orphan = await media.write(streamOf(bytesOf(9 * MIB)), 100 * MIB);
+    // A process that died while it uploaded: its row and its parts are there.
+    const bucket = openBucket(server.config, { clock: systemClock });
+    const uploadId = await bucket.begin("med_cut");
+    await bucket.part("med_cut", uploadId, { number: 1, bytes: bytesOf(6 * MIB) });
+    await kv.commit(new Change().set(mediaKeys.object(runtime.clock.now(), "med_cut"), { uploadId }));
+    assert.deepEqual([server.objects(), server.unfinished()], [[kept.id, orphan.id].sort(), 1]);
+    await runtime.clock.advance(DAY_MS - 1);
+    assert.equal(await media.sweepOrphans(never), 1);
+    assert.deepEqual([server.objects().length, server.unfinished()], [2, 0]);
+    await runtime.clock.advance(DAY_MS);
+    assert.equal(await media.sweepOrphans(never), 1);
+    assert.deepEqual(server.objects(), [kept.id]);
+    await kv.commit(new Change().delete(mediaKeys.file(kept.id)));
+    await runtime.clock.advance(DAY_MS + 1);
+    assert.equal(await media.sweepOrphans(never), 1);
+    assert.deepEqual(server.objects(), []);
+    assert.deepEqual(await Array.fromAsync(kv.list({ prefix: mediaKeys.objects() })), []);
+  });
+
+  Deno.test("a server that is away, or refuses the key, is trouble with the storage and names no key", async () => {
+    const { media } = stage(server);
+    const isUnavailable = (error: unknown) =>
+      error instanceof StoreError && error.code === "unavailable" &&
+      !error.message.includes(server.config.secretAccessKey);
+    await server.halt();
+    await assert.rejects(media.write(streamOf(bytesOf(600)), MIB), isUnavailable);
+    await server.start();
+    const config = { ...server.config, secretAccessKey: "another" };
+    const refused = makeBucketMediaStore({
+      bucket: openBucket(config, { clock: systemClock }),
+      kv: new MemoryKv(),
+      runtime: testRuntime(),
+    });
+    await assert.rejects(refused.write(streamOf(bytesOf(600)), MIB), isUnavailable);
+  });
+}
