@@ -21,7 +21,7 @@ const ENDED_MS = 3_600_000;
 /** Objects that one turn of the sweep looks at. */
 const A_TURN = 1_000;
 
-export interface BucketMediaStore extends MediaStore {
+interface BucketMediaStore extends MediaStore {
   /** Removes objects that no file needs any more; resolves to how many. */
   sweepOrphans(signal: AbortSignal): Promise<number>;
 }

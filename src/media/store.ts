@@ -18,7 +18,7 @@ export interface MediaStore {
   remove(fileId: string): Promise<void>;
 }
 
-export interface LocalFile extends AsyncDisposable {
+interface LocalFile extends AsyncDisposable {
   readonly path: string;
 }
 
