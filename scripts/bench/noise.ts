@@ -126,7 +126,7 @@ function makers({ setting, signal, count }: Context): Record<NoiseName, Maker> {
       return async () => {
         await Promise.all(hooks.map((id) => api.call("PUT", `/webhooks/${id}`, { active: true })));
         await aborted(signal);
-        for (const id of hooks) await api.call("DELETE", `/webhooks/${id}`);
+        await Promise.all(hooks.map((id) => api.call("DELETE", `/webhooks/${id}`)));
       };
     },
     "150 filtered event streams": at(async () => {

@@ -28,7 +28,8 @@ export interface QuietTimes {
 }
 
 const EVERY_MS = 60;
-const PATIENCE_MS = 60_000;
+/** What has not come by then counts as if it had taken so long. */
+const PATIENCE_MS = 20_000;
 
 /** Asks for so many sends, one each `EVERY_MS`. */
 export interface QuietQuestion extends QuietAccount {
@@ -75,15 +76,15 @@ async function measure(
   });
   const sent = await Promise.all(sending);
   const end = wallClock() + PATIENCE_MS;
-  while (sent.some(({ messageId }) => !heard.has(messageId))) {
-    if (wallClock() > end) throw new Error("the quiet account waited in vain for its webhooks");
+  while (sent.some(({ messageId }) => !heard.has(messageId)) && wallClock() < end) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   const p = (percent: number, of: (message: (typeof sent)[number]) => number) => percentile(sent.map(of), percent);
+  const cameOf = (messageId: string) => heard.get(messageId) ?? { sentAt: end, at: end };
   return {
     acceptMs: p(50, ({ asked, accepted }) => accepted - asked),
-    sentMs: p(99, ({ messageId, asked }) => Math.max(0, heard.get(messageId)!.sentAt - asked)),
-    webhookMs: p(99, ({ messageId }) => Math.max(0, heard.get(messageId)!.at - heard.get(messageId)!.sentAt)),
+    sentMs: p(99, ({ messageId, asked }) => Math.max(0, cameOf(messageId).sentAt - asked)),
+    webhookMs: p(99, ({ messageId }) => Math.max(0, cameOf(messageId).at - cameOf(messageId).sentAt)),
   };
 }
 

@@ -66,6 +66,10 @@ function failureOf(error: unknown): Failure {
   if (error instanceof NotADirectory || error instanceof NotFound || error instanceof PermissionDenied) {
     return { exitCode: 1, code: "file_unusable", message: error.message };
   }
+  // What the system refuses, such as a write to a read-only disk.
+  if (error instanceof Error && "code" in error && /^E[A-Z]+$/.test(String(error.code))) {
+    return { exitCode: 1, code: "file_unusable", message: error.message };
+  }
   // Anything else is a fault of ours.
   const message = error instanceof Error ? error.stack ?? error.message : String(error);
   return { exitCode: 1, code: "internal_error", message };

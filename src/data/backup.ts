@@ -99,7 +99,9 @@ async function writeWhole<T>(
 ): Promise<T> {
   const unfinished = file + UNFINISHED;
   await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await Deno.writeFile(unfinished, new Uint8Array(), { mode: 0o600 });
+  // A file of its own, never what a link that lies there points to.
+  await Deno.remove(unfinished).catch(ignoreMissing);
+  (await Deno.open(unfinished, { createNew: true, write: true, mode: 0o600 })).close();
   try {
     const result = await write(unfinished);
     await sync(unfinished);

@@ -137,3 +137,12 @@ onStage(
     assert.ok((await run(stage, "plan", "list")).every(({ name }: Json) => name !== "odd"));
   },
 );
+
+Deno.test("a data folder that the system refuses is one line, and no stack", async () => {
+  const { code, stderr } = await tryCommand(["serve"], {
+    PALOMA_DATA_DIR: `/tmp/${"long".repeat(100)}`,
+    PALOMA_PORT: "0",
+  });
+  assert.equal(code, 1);
+  assert.match(stderr, /^File name too long .*\n$/);
+});

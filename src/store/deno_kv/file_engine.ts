@@ -3,10 +3,14 @@ import { DatabaseSync } from "node:sqlite";
 import type { FileEngine, FileLock } from "../file_engine.ts";
 import { createArchive, openArchive } from "./archive.ts";
 import { openDenoKv } from "./deno_kv.ts";
+import { assertSound } from "./sound_file.ts";
 import { storeError } from "./store_error.ts";
 
 export const denoKvFiles: FileEngine = {
-  open: openDenoKv,
+  async open(path, options) {
+    await assertSound(path, options.runtime.clock);
+    return await openDenoKv(path, options);
+  },
   tryLock,
   leftovers: (path) => ["-wal", "-shm", "-journal"].map((suffix) => path + suffix),
   createArchive,
@@ -26,7 +30,7 @@ async function tryLock(path: string): Promise<FileLock | null> {
   } catch (error) {
     database.close();
     if (error instanceof Error && /locked/.test(error.message)) return null;
-    throw error;
+    throw storeError(error);
   }
   held.add(database);
   return { release: () => void (held.delete(database) && database.close()) };

@@ -214,3 +214,15 @@ Deno.test("a restore holds the gateway's lock: refused while one runs, and let g
     await assert.rejects(restore(copy, fresh), /holds data already/);
     (await lockGateway(dirname(fresh.store), denoKvFiles)).release();
   }));
+
+Deno.test("a link that lies where a backup begins is replaced, and what it points to stays as it is", () =>
+  withBench(async ({ folder, data }) => {
+    await withStore(data, (kv) => kv.commit(new Change().set(["row"], 1)));
+    const precious = join(folder, "precious");
+    await Deno.writeTextFile(precious, "of somebody else");
+    const file = join(folder, "b.backup");
+    await Deno.symlink(precious, `${file}.part`);
+    await backup(data, file);
+    assert.equal(await Deno.readTextFile(precious), "of somebody else");
+    assert.ok((await Deno.lstat(file)).isFile);
+  }));
