@@ -14,7 +14,7 @@ import type { NetworkReady } from "./network.ts";
 import { type NoiseAnswer, type NoiseName, type NoiseQuestion, NOISES, type NoiseSetting } from "./noise.ts";
 import type { QuietAccount, QuietQuestion, QuietReady, QuietTimes } from "./quiet_account.ts";
 
-const SENDS = 60;
+const SENDS = 24;
 const QUIET = "4917560000001";
 const PEOPLE = Array.from({ length: 20 }, (_, i) => String(4917570000000 + i));
 const BACKLOG = 20_000;

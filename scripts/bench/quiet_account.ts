@@ -27,7 +27,7 @@ export interface QuietTimes {
   webhookMs: number;
 }
 
-const EVERY_MS = 60;
+const EVERY_MS = 250;
 /** What has not come by then counts as if it had taken so long. */
 const PATIENCE_MS = 20_000;
 

@@ -15,6 +15,9 @@ export interface Plan {
   delayMaxMs: number;
   /** Requests a minute for one key; null is no limit. */
   requestsPerMinute: number | null;
+  /** How many webhooks an account may have, and how many event streams at a time. */
+  webhooks: number;
+  eventStreams: number;
   /** Nothing leaves outside of them; null: at any time. */
   hours: Hours | null;
   /** New chats that a line may start in a day (of the hours' time zone, else UTC); null is no limit. */
@@ -30,6 +33,8 @@ export const UNLIMITED = {
   daily: null,
   monthly: null,
   requestsPerMinute: 600,
+  webhooks: 100,
+  eventStreams: 20,
   hours: null,
   newChatsDaily: null,
   warmUp: false,

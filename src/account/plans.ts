@@ -89,6 +89,8 @@ function errorsOf(plan: Plan): FieldError[] {
   whole("delayMinMs", 0, DAY_MS);
   whole("delayMaxMs", 0, DAY_MS);
   whole("requestsPerMinute", 1, 1_000_000_000);
+  whole("webhooks", 0, 10_000);
+  whole("eventStreams", 0, 10_000);
   whole("newChatsDaily", 0, 1_000_000_000);
   whole("typingMs", 0, MAX_TYPING_MS);
   if (plan.delayMinMs > plan.delayMaxMs) errors.push({ path: "delayMinMs", message: "must not be above delayMaxMs" });

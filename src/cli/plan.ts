@@ -29,6 +29,12 @@ export function addPlanCommand(root: Command): void {
     )
     .option("--delay-max <duration>", "longest pause", (text) => duration("--delay-max", text))
     .option("--requests-per-minute <n>", "rate limit of a key, or none")
+    .option("--webhooks <n>", "webhooks an account may have", (text) => wholeNumber("--webhooks", text))
+    .option(
+      "--event-streams <n>",
+      "event streams an account may have open",
+      (text) => wholeNumber("--event-streams", text),
+    )
     .option("--hours <hours>", 'when messages may leave, like "mon-fri 09:00-18:00 Europe/Madrid", or none')
     .option("--new-chats-daily <n>", "new chats that a line may start in a day, or none")
     .option("--warm-up", "fewer new chats in the first four weeks of a line")
@@ -46,6 +52,8 @@ export function addPlanCommand(root: Command): void {
           delayMinMs: options.delayMin,
           delayMaxMs: options.delayMax,
           requestsPerMinute: limit("--requests-per-minute", options.requestsPerMinute),
+          webhooks: options.webhooks,
+          eventStreams: options.eventStreams,
           hours: hours(options.hours),
           newChatsDaily: limit("--new-chats-daily", options.newChatsDaily),
           warmUp: options.warmUp,

@@ -21,6 +21,8 @@ interface NewWebhook {
   /** Null: all. */
   events: readonly EventName[] | null;
   sessionId: string | null;
+  /** How many the account may have; any number if left out. */
+  most?: number;
   /** Adds what is to be written with the webhook or not at all; called anew for each try. */
   commitWith?: (change: Change, made: MadeWebhook) => void;
 }
@@ -62,8 +64,8 @@ export interface Webhooks {
   redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }>;
 }
 
-/** Each is a worker and a cursor; a client that needs more wants one webhook and a fan-out of its own. */
-const WEBHOOKS_PER_ACCOUNT = 100;
+/** Each try that is lost is a webhook that somebody else made meanwhile. */
+const MOST_TRIES = 101;
 /** How long the previous secret goes on signing after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
@@ -103,11 +105,11 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
   }
 
   /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
-  async function creationOf(row: WebhookRow): Promise<Change> {
+  async function creationOf(row: WebhookRow, most: number): Promise<Change> {
     const { id, accountId } = row;
     const made = await kv.get(webhookKeys.webhooksMade(accountId));
-    if ((await rowsOf(accountId)).length >= WEBHOOKS_PER_ACCOUNT) {
-      throw invalid("url", `an account has at most ${WEBHOOKS_PER_ACCOUNT} webhooks`);
+    if ((await rowsOf(accountId)).length >= most) {
+      throw invalid("url", `the plan allows ${most} webhooks`);
     }
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
       .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
@@ -158,7 +160,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
       return shown((await existing(accountId, webhookId)).value);
     },
 
-    async create(accountId, { url, events: subscribed, sessionId, commitWith }) {
+    async create(accountId, { url, events: subscribed, sessionId, most = Infinity, commitWith }) {
       await vetTarget(url);
       if (sessionId !== null && !(await findSession(accountId, sessionId))) throw notFound("session");
       const { secret, sealed } = sealedSecret();
@@ -177,14 +179,13 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
         secret: sealed,
         previousSecret: null,
       };
-      // Each try that is lost is a webhook that somebody else made: after so many the account is full.
       const creation = async () => {
-        const change = await creationOf(row);
+        const change = await creationOf(row, most);
         const result = { webhook: shown(row), secret };
         commitWith?.(change, result);
         return { change, result };
       };
-      const made = await creations.add(accountId, () => retryOnConflict(kv, creation, WEBHOOKS_PER_ACCOUNT + 1));
+      const made = await creations.add(accountId, () => retryOnConflict(kv, creation, MOST_TRIES));
       dispatcher.changed(row);
       return made;
     },

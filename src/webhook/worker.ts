@@ -11,6 +11,7 @@
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { orderOf } from "../event/log.ts";
 import { retry } from "../base/retry.ts";
+import { sleep } from "../runtime.ts";
 import type { Service } from "../base/service.ts";
 import type { Turns } from "../base/turns.ts";
 import { webhookKeys } from "./rows.ts";
@@ -26,6 +27,9 @@ import { liveSecrets, type WebhookProgress, type WebhookRow } from "./webhook.ts
 
 /** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
 const STOP_GRACE_MS = 3_000;
+
+/** How long a place rests after an attempt that failed: an endpoint that refuses at once is not called as fast as it can. */
+const FAILING_REST_MS = 250;
 
 export interface WorkerContext extends DeliveryContext {
   safeFetch: SafeFetch;
@@ -110,12 +114,25 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
 
   async function inTurn(due: Omit<Ended, "outcome">): Promise<void> {
     const turn = { party: row.accountId, lane: row.id, signal: stopping.signal };
+    const { working, failing } = context.places;
     try {
-      await context.places[works ? "working" : "failing"].run(turn, () => makeAttempt(due));
+      // It may fail since it began to wait.
+      if (works && await working.run(turn, () => whileItWorks(due))) return;
+      await failing.run(turn, async () => {
+        await makeAttempt(due);
+        if (!works) await sleep(clock, FAILING_REST_MS, stopping.signal);
+      });
     } catch (error) {
       // Its turn did not come before the stop: the next start makes it.
       if (error !== stopping.signal.reason) throw error;
     }
+  }
+
+  /** Whether it was made. */
+  async function whileItWorks(due: Omit<Ended, "outcome">): Promise<boolean> {
+    if (!works) return false;
+    await makeAttempt(due);
+    return true;
   }
 
   async function makeAttempt(due: Omit<Ended, "outcome">): Promise<void> {

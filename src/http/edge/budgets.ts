@@ -11,8 +11,6 @@ import type { Metrics } from "../../ops/metrics.ts";
 const MIN_BODY_BYTES = 32 * MIB;
 /** A smaller body always passes: as many of them as there may be connections are bearable. */
 const SMALL_BODY_BYTES = 64 * 1024;
-/** Of one account, until its plan says so. */
-const STREAMS = 50;
 const RETRY_AFTER_SECONDS = 1;
 /** Of long texts a page takes tens of megabytes while it is put together. */
 const READS = { inAll: 8, each: 2 };
@@ -45,7 +43,7 @@ export function makeBudgets({ bodyBytes, metrics }: BudgetOptions): Budgets {
       each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),
       free: SMALL_BODY_BYTES,
     }),
-    streams: new Tally("event streams", { inAll: Infinity, each: STREAMS, free: 0 }),
+    streams: new Tally("event streams", { inAll: Infinity, each: Infinity, free: 0 }),
   };
   metrics.gauge("paloma_http_body_bytes", "Bytes of request bodies in memory", () => budgets.bodies.sum);
   metrics.gauge("paloma_event_streams", "Open event streams", () => budgets.streams.sum);
@@ -83,14 +81,14 @@ export class Tally {
     return this.#sum;
   }
 
-  /** Nothing at first. */
-  open(accountId: string): Taken {
+  /** Nothing at first. `most` is the account's own limit. */
+  open(accountId: string, most = this.#limits.each): Taken {
     const counted = (amount: number) => Math.max(0, amount - this.#limits.free);
     let taken = 0;
     return {
       add: (amount) => {
         const more = counted(taken + amount) - counted(taken);
-        if (more > 0) this.#assertRoom(accountId, more);
+        if (more > 0) this.#assertRoom(accountId, more, most);
         this.#change(accountId, more);
         taken += amount;
       },
@@ -101,11 +99,11 @@ export class Tally {
     };
   }
 
-  #assertRoom(accountId: string, amount: number): void {
-    const { inAll, each } = this.#limits;
+  #assertRoom(accountId: string, amount: number, most: number): void {
+    const { inAll } = this.#limits;
     const again = { retryAfterSeconds: RETRY_AFTER_SECONDS };
-    if ((this.#accounts.get(accountId) ?? 0) + amount > each) {
-      throw new Problem("too_much_at_once", `An account may have ${each} ${this.#what} at a time.`, again);
+    if ((this.#accounts.get(accountId) ?? 0) + amount > most) {
+      throw new Problem("too_much_at_once", `The account may have ${most} ${this.#what} at a time.`, again);
     }
     if (this.#sum + amount > inAll) {
       throw new Problem("busy", `The gateway takes ${inAll} ${this.#what} at a time.`, again);

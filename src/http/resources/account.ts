@@ -20,6 +20,8 @@ const AccountRecord = z.object({
     delayMinMs: z.int().openapi({ description: "Shortest pause between two messages of a session, milliseconds" }),
     delayMaxMs: z.int().openapi({ description: "Longest pause between two messages of a session, milliseconds" }),
     requestsPerMinute: limit("Requests a minute"),
+    webhooks: z.int().openapi({ description: "Webhooks" }),
+    eventStreams: z.int().openapi({ description: "Event streams open at a time" }),
     hours: z.object({
       days: z.array(z.enum(WEEKDAYS)),
       from: z.string().openapi({ example: "09:00" }),

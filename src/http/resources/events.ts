@@ -90,7 +90,7 @@ export function addEvents(api: Api, services: Needed): void {
     const query = { after: cursor, types, sessionId, limit: STREAM_PAGE };
     // A cursor that is none is refused now, while the answer can still be a problem.
     await events.read(accountId, { ...query, limit: 1 });
-    const place = budgets.streams.open(accountId);
+    const place = budgets.streams.open(accountId, caller.plan.eventStreams);
     // Nobody reads the answer to HEAD, or closes it.
     if (c.req.method === "GET") place.add(1);
     return c.body(eventStream(services, { accountId, query, checkKey, place }), 200, {

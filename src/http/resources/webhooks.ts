@@ -128,7 +128,8 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
   api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null }, repeat }) => {
     const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
-      return webhooks.create(caller.account.id, { url, events, sessionId, commitWith: keep });
+      const most = caller.plan.webhooks;
+      return webhooks.create(caller.account.id, { url, events, sessionId, most, commitWith: keep });
     });
   });
 

@@ -111,6 +111,8 @@ export function addOperatorPages(deps: OperatorDeps): void {
     delayMinMs: z.number(),
     delayMaxMs: z.number(),
     requestsPerMinute: limit,
+    webhooks: z.number().optional(),
+    eventStreams: z.number().optional(),
     /** As `plan set --hours` takes them; null: at any time. */
     hours: z.string().max(200).nullable().optional(),
     newChatsDaily: limit.optional(),

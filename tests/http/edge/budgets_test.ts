@@ -68,12 +68,12 @@ Deno.test("an account has so many event streams at a time, and one that ends mak
       }
       streams.push(answer);
     }
-    assert.equal(budgets.streams.sum, streams.length);
+    assert.equal(budgets.streams.sum, 3);
     await (await world.call("HEAD", "/v1/events/stream")).body?.cancel();
     await streams.pop()!.body!.cancel();
     const again = await world.call("GET", "/v1/events/stream");
     assert.equal(again.status, 200);
     for (const stream of [...streams, again]) await stream.body!.cancel();
     assert.equal(budgets.streams.sum, 0);
-  }, { services: { budgets } });
+  }, { services: { budgets }, plan: { eventStreams: 3 } });
 });

@@ -302,6 +302,18 @@ Deno.test("an account with endpoints that hang delays no other, nor its own endp
   await healthy.close();
 });
 
+Deno.test("an endpoint that refuses at once is not called as fast as it can", async () => {
+  await using s = await stage(answering(500));
+  const events = Array.from({ length: 100 }, (_, i) => textEvent(i, { chat: `49${i}@s.whatsapp.net` }));
+  await s.world.log(...events);
+  const most = (count: number) =>
+    s.world.until(s.webhook.id, (deliveries) => deliveries.length === count && s.receiver.requests.length === count);
+  // Those that were on their way when the first failed, and a place each of those that fail.
+  await most(32);
+  await s.world.runtime.clock.advance(250);
+  await most(40);
+});
+
 Deno.test("within a chat first attempts go one at a time, in order", async () => {
   await using s = await stage(answering(200));
   let open = 0;
