@@ -105,6 +105,8 @@ export class LineQueue {
    */
   async release(now: number, laneOf: Choice["laneOf"]): Promise<number | null> {
     const prefix = messageKeys.scheduleOfLine(this.#lineId);
+    const first = await this.#firstDue(prefix);
+    if (first === null || first > now) return first;
     const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: MOVED_AT_ONCE }));
     const due = rows.filter((row) => dueAt(row) <= now);
     if (due.length > 0) {
@@ -120,6 +122,11 @@ export class LineQueue {
     const next = rows[due.length];
     if (next) return dueAt(next);
     return rows.length < MOVED_AT_ONCE ? null : now;
+  }
+
+  async #firstDue(prefix: PrefixOf<QueueRow>): Promise<number | null> {
+    for await (const row of this.#kv.list({ prefix }, { limit: 1 })) return dueAt(row);
+    return null;
   }
 
   /** Moves what waits for the chat to the lane: to the replies when it wrote, out of the held when it is new no longer. */
