@@ -363,7 +363,7 @@ async function gatewayRole(
     },
   };
   const maintenance = makeMaintenance([
-    ...sweeps({ kv, runtime, media, network, events, eventDays: config.eventDays }),
+    ...sweeps({ kv, runtime, media, network, events, eventDays: config.eventDays, historyDays: config.historyDays }),
     { name: "logins, links and the audit log", everyMs: SWEEP_PANEL_MS, run: panel.sweep },
   ], { runtime });
   return {

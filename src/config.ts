@@ -149,6 +149,12 @@ const SCHEMAS = {
     schema: text((value) => /^\d+\.\d+\.\d+$/.test(value), "is not a version like 2.3000.1043857760").nullable()
       .default(null),
   },
+  PALOMA_HISTORY_DAYS: {
+    argument: "<days>",
+    about: "how long messages are kept (365)",
+    schema: text((value) => /^[1-9]\d{0,3}$/.test(value), "is not a number of days (1 to 9999)").transform(Number)
+      .default(365),
+  },
   PALOMA_EVENT_DAYS: {
     argument: "<days>",
     about: "how long events are kept (30)",
@@ -212,6 +218,7 @@ export interface Config {
   whatsapp: WhatsAppConfig;
   sandboxPort: number;
   /** How many days events are kept. */
+  historyDays: number;
   eventDays: number;
 }
 
@@ -287,6 +294,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
       version: read("PALOMA_WHATSAPP_VERSION"),
     },
     sandboxPort: read("PALOMA_SANDBOX_PORT"),
+    historyDays: read("PALOMA_HISTORY_DAYS"),
     eventDays: read("PALOMA_EVENT_DAYS"),
   };
   // A key that one machine makes for itself opens nothing on the others.

@@ -22,8 +22,8 @@ const BULK = 10_000;
 const SAMPLES = 1_000;
 const DAY_MS = 24 * 3_600_000;
 const LINES = 200;
-const DUE_A_LINE = 20;
-const DUE_WITHIN_MS = 10_000;
+const DUE_A_LINE = 5;
+const DUE_WITHIN_MS = 20_000;
 const MOST_LATE_MS = 100;
 
 export const queue: Bench = {

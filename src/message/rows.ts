@@ -136,6 +136,11 @@ export const messageKeys = {
   /** History numbers of the messages with this value, as `history/number_set.ts` encodes a container of them. */
   historyNumbers: (accountId: string, container: number, facet: Facet, value: string) =>
     key<Uint8Array>("history_numbers", accountId, container, facet, value),
+  historyNumbersOf: (accountId: string) => prefix<Uint8Array>("history_numbers", accountId),
+  /** Where the rows of a container begin. */
+  historyContainer: (accountId: string, container: number) => key<Uint8Array>("history_numbers", accountId, container),
+  /** Up to which history number messages were removed, see `history/retention.ts`. */
+  historyFloor: (accountId: string) => key<number>("history_floor", accountId),
   /** Up to which history number these rows have every message. */
   historyIndexed: (accountId: string) => key<number>("history_indexed", accountId),
   /** A bulk that is staged over several commits; gone once the bulk's own row is there. */

@@ -6,6 +6,7 @@ import { sweepHeard } from "../line/chats.ts";
 import { makeSessionName } from "../line/line_row.ts";
 import { finishBulks } from "../message/bulk.ts";
 import { indexHistories } from "../message/history/filter_index.ts";
+import { sweepHistory } from "../message/history/retention.ts";
 import { makeSweepSeen } from "../line/seen.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
@@ -34,10 +35,12 @@ interface SweepContext {
   events: EventLog;
   /** How many days events are kept. */
   eventDays: number;
+  /** And messages. */
+  historyDays: number;
 }
 
 export function sweeps(context: SweepContext): Sweep[] {
-  const { kv, runtime, network, events, eventDays } = context;
+  const { kv, runtime, network, events, eventDays, historyDays } = context;
   const now = () => runtime.clock.now();
   const sweepSeen = makeSweepSeen(kv);
   return [
@@ -46,6 +49,11 @@ export function sweeps(context: SweepContext): Sweep[] {
     { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },
     { name: "bulks", everyMs: MINUTE_MS, run: () => finishBulks({ kv, events, sessionName: makeSessionName(kv) }) },
     { name: "history filters", everyMs: MINUTE_MS, run: (signal) => indexHistories(kv, signal) },
+    {
+      name: "history",
+      everyMs: 10 * MINUTE_MS,
+      run: (signal) => sweepHistory({ kv, runtime }, { keepMs: historyDays * DAY_MS, signal }),
+    },
     { name: "network rows", everyMs: HOUR_MS, run: () => network.sweep() },
     {
       name: "events",

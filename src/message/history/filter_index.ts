@@ -47,12 +47,13 @@ export function makeFilterIndex(kv: Kv): FilterIndex {
 
   /** Takes in the next messages; resolves to how many, 0 at the end. */
   async function takeIn(accountId: string): Promise<number> {
-    const [mark, { value }] = await Promise.all([
+    const [mark, { value }, floor] = await Promise.all([
       kv.get(messageKeys.historyIndexed(accountId)),
       kv.get(messageKeys.ledger(accountId)),
+      kv.get(messageKeys.historyFloor(accountId)),
     ]);
     const ledger = value ?? EMPTY_LEDGER;
-    const before = mark.value ?? 0;
+    const before = Math.max(mark.value ?? 0, floor.value ?? 0);
     const count = Math.min(READ_AT_ONCE, ledger.messages - before);
     if (count <= 0) return 0;
     const ids = await messageIds(kv, { accountId, ledger }, Array.from({ length: count }, (_, i) => before + 1 + i));

@@ -82,13 +82,17 @@ export function makeHistory(kv: Kv): History {
 
   /** The history numbers that the days and the bulk leave. */
   async function rangeOf(accountId: string, { from, to, bulkId }: HistoryQuery, messages: number): Promise<Stretch> {
-    const [beforeFrom, throughTo, bulk] = await Promise.all([
+    const [floor, beforeFrom, throughTo, bulk] = await Promise.all([
+      kv.get(messageKeys.historyFloor(accountId)),
       from === null ? 0 : acceptedBefore(accountId, from),
       // "~" sorts after every character of a day: the first day after `to`.
       to === null ? null : acceptedBefore(accountId, `${to}~`),
       bulkId === null ? null : kv.get(messageKeys.bulk(bulkId)),
     ]);
-    const days = { first: (beforeFrom ?? messages) + 1, last: Math.min(throughTo ?? messages, messages) };
+    const days = {
+      first: Math.max(floor.value ?? 0, beforeFrom ?? messages) + 1,
+      last: Math.min(throughTo ?? messages, messages),
+    };
     if (bulk === null) return days;
     if (bulk.value?.accountId !== accountId) return NOTHING;
     const { firstHistoryNumber, total } = bulk.value;

@@ -204,6 +204,11 @@ export class StatusReader {
   }
 }
 
+/** Below which counter of each level none is read any more once all answers are of messages above the floor. */
+export function forgettable(floor: number): { level: number; end: number }[] {
+  return SPAN.slice(0, TOP).map((span, level) => ({ level, end: startOfStretch(level, Math.floor(floor / span)) }));
+}
+
 /** The first of the counters that are read together with this one. */
 function startOfStretch(level: number, index: number): number {
   return level === TOP ? 0 : Math.floor(index / FANOUT) * FANOUT;

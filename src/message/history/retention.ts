@@ -1,0 +1,120 @@
+/**
+ * How long messages are kept: those of an account go oldest first, each with all that hangs on it, in commits so small that
+ * no send waits for one. The account's floor, up to which history numbers are gone, moves in the same commits: pages and
+ * totals are right at any moment, and a crash leaves nothing behind.
+ *
+ * Of the status index only what no answer asks any more goes: counts below the floor cancel out, as every answer is a
+ * difference of two ranks above it.
+ */
+import { type Runtime, sleep } from "../../runtime.ts";
+import { deleteRange } from "../../store/delete_range.ts";
+import { Change, type Kv } from "../../store/kv.ts";
+import { hasEnded, type Message } from "../message.ts";
+import { messageKeys } from "../rows.ts";
+import { BLOCK_SIZE, EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
+import { containerOf } from "./number_set.ts";
+import { forgettable } from "./status_index.ts";
+
+/** Messages that one commit removes. */
+const REMOVED_AT_ONCE = 2 * BLOCK_SIZE;
+/** Messages after which the indexes are tidied. */
+const TIDIED_EVERY = 100 * REMOVED_AT_ONCE;
+
+interface RetentionDeps {
+  kv: Kv;
+  runtime: Pick<Runtime, "clock">;
+}
+
+/** Removes messages of every account that are older than `keepMs` and have ended; resolves to how many. */
+export async function sweepHistory(
+  { kv, runtime }: RetentionDeps,
+  { keepMs, signal }: { keepMs: number; signal?: AbortSignal },
+): Promise<number> {
+  const before = runtime.clock.now() - keepMs;
+  let removed = 0;
+  for await (const { key } of kv.list({ prefix: messageKeys.ledgers() })) {
+    removed += await removeHistory({ kv, runtime }, String(key.at(-1)), { before, signal });
+  }
+  return removed;
+}
+
+/**
+ * Removes the account's messages that were accepted before a time (Unix ms) and have ended, up to the first that has not;
+ * resolves to how many. Takes at most half of the disk's time.
+ */
+export async function removeHistory(
+  { kv, runtime: { clock } }: RetentionDeps,
+  accountId: string,
+  { before, signal }: { before: number; signal?: AbortSignal | undefined },
+): Promise<number> {
+  let removed = 0;
+  while (!signal?.aborted) {
+    const begun = clock.now();
+    const now = await removeSome(kv, accountId, before);
+    removed += now;
+    if (now === 0 || removed % TIDIED_EVERY < now) await tidy(kv, accountId, signal);
+    if (now === 0) break;
+    await sleep(clock, Math.max(1, clock.now() - begun), signal);
+  }
+  return removed;
+}
+
+async function removeSome(kv: Kv, accountId: string, before: number): Promise<number> {
+  const [floor, { value }] = await Promise.all([
+    kv.get(messageKeys.historyFloor(accountId)),
+    kv.get(messageKeys.ledger(accountId)),
+  ]);
+  const ledger = value ?? EMPTY_LEDGER;
+  const from = floor.value ?? 0;
+  // To the end of a block, so that its row goes with its messages.
+  const to = Math.min(ledger.messages, (Math.floor(from / BLOCK_SIZE) + REMOVED_AT_ONCE / BLOCK_SIZE) * BLOCK_SIZE);
+  const ids = await messageIds(kv, { accountId, ledger }, Array.from({ length: to - from }, (_, i) => from + 1 + i));
+  const messages = await neighbours(kv, ids);
+  const kept = messages.find((message) => message.createdAt >= before || !hasEnded(message));
+  const through = kept ? kept.historyNumber - 1 : to;
+  if (through <= from) return 0;
+  const change = new Change().check(floor).set(floor.key, through);
+  for (const message of messages) if (message.historyNumber <= through) await removeMessage(kv, change, message);
+  for (let block = Math.floor(from / BLOCK_SIZE); (block + 1) * BLOCK_SIZE <= through; block++) {
+    change.delete(messageKeys.historyBlock(accountId, block));
+  }
+  // Another process that was faster has done this piece.
+  return await kv.commit(change) === null ? 0 : through - from;
+}
+
+async function removeMessage(kv: Kv, change: Change, message: Message): Promise<void> {
+  const { id, accountId, sessionId, networkId, bulkId, historyNumber, to } = message;
+  change.delete(messageKeys.message(id)).delete(messageKeys.messageOfNetworkId(sessionId, networkId));
+  // In a chat of two, one receipt of each kind; in a group, of each participant.
+  const isGroup = to.endsWith("@g.us") || to.endsWith("@broadcast");
+  if (isGroup) {
+    for await (const { key } of kv.list({ prefix: messageKeys.receiptsOf(id) })) change.delete(key);
+  } else for (const status of ["delivered", "read"] as const) change.delete(messageKeys.receipt(id, status, ""));
+  if (bulkId === null) return;
+  const { value: bulk } = await kv.get(messageKeys.bulk(bulkId));
+  if (!bulk || historyNumber < bulk.firstHistoryNumber + bulk.total - 1) return;
+  for (const key of [messageKeys.bulk(bulkId), messageKeys.bulkOfAccount(accountId, bulkId)]) change.delete(key);
+  for (const status of ["sent", "failed"] as const) change.delete(messageKeys.bulkCount(bulkId, status));
+}
+
+/** Removes what the indexes have of messages below the floor; begun again after a crash. */
+async function tidy(kv: Kv, accountId: string, signal?: AbortSignal): Promise<void> {
+  const floor = (await kv.get(messageKeys.historyFloor(accountId))).value ?? 0;
+  if (floor === 0) return;
+  const filters = messageKeys.historyNumbersOf(accountId);
+  const end = messageKeys.historyContainer(accountId, containerOf(floor + 1));
+  await deleteRange(kv, { prefix: filters, end }, { signal });
+  for (const { level, end } of forgettable(floor)) {
+    const prefix = messageKeys.statusCountsOf(accountId, level);
+    await deleteRange(kv, { prefix, end: messageKeys.statusCounts(accountId, level, end) }, { signal });
+  }
+  // The last day that began below the floor says on which day the floor lies.
+  const days = [];
+  for await (const row of kv.list({ prefix: messageKeys.historyDays(accountId) })) {
+    if (row.value > floor + 1) break;
+    days.push(row.key);
+  }
+  const change = new Change();
+  for (const key of days.slice(0, -1)) change.delete(key);
+  if (change.mutations.length > 0) await kv.commit(change);
+}
