@@ -116,7 +116,7 @@ async function measureLateness(kv: Kv, runtime: Runtime, { report }: BenchOption
   const bell = await openDenoKvBell({ runtime });
   const network = new FakeNetwork(runtime.clock);
   const events = makeEventLog(kv, runtime);
-  const files = { path: (id: string) => id, remove: () => Promise.resolve() };
+  const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
   const recorder = makeRecorder({ kv, runtime, events, recordStatus, files, sessionName: () => Promise.resolve("") });
   const plan = aPlan();
   const ids = Array.from({ length: LINES }, (_, i) => `ses_${i}`);
