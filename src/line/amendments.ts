@@ -9,6 +9,7 @@ import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { Referred } from "./references.ts";
 import { type Connection, NetworkRefusal, NetworkTimeout, type OutgoingBody } from "../whatsapp/connection.ts";
 
 /** How long the network lets a text be changed, and a message be deleted for everyone. */
@@ -24,6 +25,11 @@ export interface Amendments {
   edit(accountId: string, messageId: string, text: string): Promise<Message>;
   /** Deletes for everyone; one that waits is cancelled. */
   revoke(accountId: string, messageId: string): Promise<Message>;
+  /**
+   * Deletes a message from a group of the line, as its admin where it is somebody else's. Throws as above, and
+   * not_found for a message of another chat.
+   */
+  revokeInGroup(group: { lineId: string; gid: string }, referred: Referred): Promise<void>;
 }
 
 interface AmendmentsDeps {
@@ -56,7 +62,7 @@ export function makeAmendments({ kv, runtime, recorder, connection, queueChanged
   }
 
   /** Lets it leave and waits for the server's word. */
-  async function relay({ sessionId, to }: Message, body: OutgoingBody): Promise<void> {
+  async function relay({ sessionId, to }: Pick<Message, "sessionId" | "to">, body: OutgoingBody): Promise<void> {
     const live = connection(sessionId);
     if (!live) throw new NetworkRefusal("The session is not connected to the messaging network.");
     const ready = await live.prepare({ networkId: ids.network(), to, body }, new AbortController().signal);
@@ -93,14 +99,28 @@ export function makeAmendments({ kv, runtime, recorder, connection, queueChanged
         queueChanged(cancelled.sessionId);
         return cancelled;
       }
-      const { status, sentAt, networkId: target, content: { kind }, revokedAt } = await own(accountId, messageId);
+      const { status, sentAt, networkId, content: { kind }, revokedAt } = await own(accountId, messageId);
       if (kind === "reaction") throw notRevocable("A reaction is taken back by one with an empty emoji.");
       if (kind === "status") throw notRevocable("A status post ends by itself after a day.");
       if (status !== "sent" || sentAt === null) throw notRevocable(`The message is ${status}.`);
       if (revokedAt !== undefined) throw notRevocable("It is deleted already.");
       if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
+      const target = { networkId, participant: null, fromMe: true };
       await relay(message, { kind: "revoke", target });
       return (await rewrite(messageId, (m) => ({ ...m, revokedAt: clock.now() })))!;
+    },
+
+    async revokeInGroup({ lineId, gid }, { chat, key, message }) {
+      if (chat !== gid) throw notFound("message");
+      if (message) {
+        await this.revoke(message.accountId, message.id);
+        return;
+      }
+      const live = connection(lineId);
+      if (!key.fromMe && live && !(await live.groups.get(gid)).isAdmin) {
+        throw notRevocable("It is somebody else's, and the line is no admin of the group.");
+      }
+      await relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
     },
   };
 }

@@ -262,9 +262,10 @@ export type OutgoingBody =
   | { kind: "reaction"; emoji: string; target: MessageKey }
   /** What the network has of a message that this or another line sent or received. */
   | { kind: "forward"; source: { lineId: string; networkId: string } }
-  /** Changes a text that the line sent to this chat, or deletes a message of it for everyone, by network id. */
+  /** Changes a text that the line sent to this chat, by network id. */
   | { kind: "edit"; target: string; text: string }
-  | { kind: "revoke"; target: string }
+  /** Deletes a message of the chat for everyone; somebody else's as admin of the group. */
+  | { kind: "revoke"; target: MessageKey }
   /** A post for these numbers alone; its message goes to `STATUS_CHAT`. */
   | { kind: "status"; of: PostedBody; audience: readonly string[] };
 

@@ -1,7 +1,8 @@
 /** A line's groups, worked through the API, with phones in them as witnesses. */
 import assert from "node:assert/strict";
-import type { Json } from "../../src/cli/client.ts";
-import { onStage, type Stage } from "../support/stage.ts";
+import { type Json, until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 
 const LINE = "4915200000001";
 const ANA = "4917000000001";
@@ -20,6 +21,15 @@ async function refusal(stage: Stage, ask: [string, string, Json?]): Promise<[num
     : { body: JSON.stringify(json), headers: { "content-type": "application/json" } };
   const answer = await stage.request(method, path, body);
   return [answer.status, (await answer.json()).code];
+}
+
+/** Lets a phone write, and waits until the line has told of it. */
+async function wrote(stage: Stage, line: LinkedLine, { from, ...message }: Json): Promise<string> {
+  const { id } = await stage.control.call("POST", `/phones/${from}/messages`, message);
+  await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.messageId === id), {
+    what: `the event of ${id}`,
+  });
+  return id;
 }
 
 onStage("a group is made, looked at, changed, written to and left", async (stage) => {
@@ -56,10 +66,34 @@ onStage("a group is made, looked at, changed, written to and left", async (stage
   assert.deepEqual((await stage.api.call("GET", `${groups}/${id}`)).data, changed);
   assert.equal((await stage.api.call("GET", groups)).data[0].name, "Team 🌻");
 
-  await stage.sendText(line, id, "hello team");
+  const hello = await stage.sendText(line, id, "hello team");
   for (const number of [ANA, BEN]) {
     await stage.arrival(number, ({ text, chat }) => text === "hello team" && chat === id);
   }
+
+  // What is deleted for everyone: somebody else's as admin, and an own one.
+  await stage.api.call("PATCH", `${groups}/${id}`, { announce: false });
+  const spam = await wrote(stage, line, { from: BEN, to: id, text: "buy now" });
+  const { data: deleted } = await stage.api.call("DELETE", `${groups}/${id}/messages/${spam}`);
+  assert.deepEqual(deleted, { group: id, messageId: spam });
+  await stage.arrival(ANA, (message) => message.id === spam && message.revoked);
+  await stage.api.call("DELETE", `${groups}/${id}/messages/${hello}`);
+  await stage.arrival(ANA, ({ text, revoked }) => text === "hello team" && revoked);
+  const { life } = (await stage.api.call("GET", `/messages/${hello}`)).data;
+  assert.equal(life.at(-1).status, "revoked");
+  const other = await stage.control.call("POST", "/groups", { subject: "Others", participants: [BEN, LINE] });
+  const foreign = await wrote(stage, line, { from: BEN, to: other.id, text: "hi others" });
+  const refusals: [path: string, status: number, code: string][] = [
+    [`${other.id}/messages/${foreign}`, 409, "not_revocable"],
+    [`${id}/messages/${foreign}`, 404, "not_found"],
+    [`${id}/messages/3EB0NOTHING`, 404, "not_found"],
+    [`${id}/messages/${hello}`, 409, "not_revocable"],
+  ];
+  for (const [path, status, code] of refusals) {
+    assert.deepEqual(await refusal(stage, ["DELETE", `${groups}/${path}`]), [status, code], path);
+  }
+  await stage.api.call("DELETE", `${groups}/${other.id}`);
+
   assert.deepEqual((await stage.api.call("DELETE", `${groups}/${id}`)).data, { id });
   assert.deepEqual((await stage.api.call("GET", groups)).data, []);
   assert.ok(

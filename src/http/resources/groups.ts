@@ -16,6 +16,7 @@ import {
   Timestamp,
 } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { MessageReference } from "./sends/fields.ts";
 
 /** How long an answer of the network is good for those who ask again. Changes of groups end it at once. */
 const MAX_AGE_MS = 60_000;
@@ -128,9 +129,30 @@ const leaveGroup = route({
   problems,
 });
 
-export const groupRoutes = [listGroups, createGroup, getGroup, changeGroup, leaveGroup];
+const deleteGroupMessage = route({
+  ...base,
+  method: "delete",
+  path: "/v1/sessions/{id}/groups/{gid}/messages/{messageId}",
+  operationId: "deleteGroupMessage",
+  summary: "Delete a message from a group, for everyone",
+  description:
+    "As an admin, what somebody else wrote within 30 days: `messageId` is that of the event. An own one by its " +
+    "`msg_…` id, too, as `POST /v1/messages/{id}/revoke` does. The answer comes when the network has acknowledged it.",
+  params: z.object({ id: idOf("session", "ses"), gid: GroupJid, messageId: MessageReference }),
+  answers: {
+    200: {
+      description: "It is deleted",
+      schema: z.object({ data: z.object({ group: GroupJid, messageId: z.string() }) }),
+    },
+  },
+  problems: ["not_found", "session_not_connected", "not_revocable", "network_error", "network_timeout"],
+});
 
-export function addGroups(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
+export const groupRoutes = [listGroups, createGroup, getGroup, changeGroup, leaveGroup, deleteGroupMessage];
+
+type Needed = Pick<Services, "lines" | "lookups" | "amendments" | "findReferred">;
+
+export function addGroups(api: Api, { lines, lookups, amendments, findReferred }: Needed): void {
   api.on(listGroups, async ({ caller, params: { id } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = () => groups.list();
@@ -169,6 +191,13 @@ export function addGroups(api: Api, { lines, lookups }: Pick<Services, "lines" |
     await groups.leave(gid);
     forgetGroup(lookups, id, gid);
     return ok({ data: { id: gid } });
+  });
+
+  api.on(deleteGroupMessage, async ({ caller, params: { id, gid, messageId } }) => {
+    await lines.connection(caller.account.id, id);
+    const referred = await findReferred(caller.account.id, messageId, { sessionId: id });
+    await amendments.revokeInGroup({ lineId: id, gid }, referred);
+    return ok({ data: { group: gid, messageId } });
   });
 }
 

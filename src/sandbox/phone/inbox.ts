@@ -2,7 +2,7 @@
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import type { InboxItem } from "../world/device.ts";
-import type { BinaryNode } from "../world/stanza.ts";
+import { ADMIN_REVOKE, type BinaryNode } from "../world/stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
 import { type Content, readContent } from "./content.ts";
 import type { Amendment } from "./details.ts";
@@ -63,11 +63,11 @@ export class Inbox {
     this.#keepWithinBounds(file);
   }
 
-  /** Changes or deletes the message that the amendment names, if its sender wrote it or it stands in a group. */
+  /** Changes or deletes the message that the amendment names, if its sender wrote it, or deletes it as an admin. */
   amend(stanza: BinaryNode, { target, edited }: Amendment): void {
     const original = [...this.#received.values()].find((other) =>
       other.item.id === target.id &&
-      (edited === null && stanza.attrs.participant ||
+      (edited === null && stanza.attrs.edit === ADMIN_REVOKE ||
         this.#authorKey(other.stanza) === this.#authorKey(stanza)) &&
       (stanza.attrs.participant ? other.stanza.attrs.from === stanza.attrs.from : true)
     );

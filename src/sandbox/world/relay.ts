@@ -7,7 +7,17 @@ import { isGroup, isLid, makeJid, parseJid, STATUS_CHAT } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
 import { participantHash } from "./participant_hash.ts";
-import { type Attributes, type BinaryNode, bytesOf, child, childrenOf, element, elements, seconds } from "./stanza.ts";
+import {
+  ADMIN_REVOKE,
+  type Attributes,
+  type BinaryNode,
+  bytesOf,
+  child,
+  childrenOf,
+  element,
+  elements,
+  seconds,
+} from "./stanza.ts";
 import type { Trust } from "./trust.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -69,6 +79,7 @@ export class Relay {
     if (isGroup(to) && !group) return { error: "404" };
     if (group && !group.participants.includes(sender.account)) return { error: "403" };
     if (group?.announce && !group.admins.has(sender.account)) return { error: "403" };
+    if (group && message.attrs.edit === ADMIN_REVOKE && !group.admins.has(sender.account)) return { error: "403" };
     const peer = group ? null : this.#directory.resolve(to);
     if (!group && !peer) return { error: "404" };
 

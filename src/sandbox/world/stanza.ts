@@ -4,6 +4,9 @@ import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, S_WHATSAPP_
 
 import type { Clock } from "../../runtime.ts";
 
+/** `edit` of a stanza by which an admin deletes what somebody else wrote. */
+export const ADMIN_REVOKE = "8";
+
 export type { BinaryNode };
 
 /** The network itself, as `from` and `to` name it. */

@@ -71,6 +71,7 @@ const UNKNOWN: readonly [method: string, path: string, json?: unknown][] = [
   ["PATCH", `groups/${GROUP}`, { name: "x" }],
   ["GET", "groups/family"],
   ["GET", `groups/${GROUP}/invite`],
+  ["DELETE", `groups/${GROUP}/messages/3EB0`],
   ["GET", `groups/${GROUP}/requests`],
   ["DELETE", `groups/${GROUP}/invite`],
   ["GET", "contacts/family"],

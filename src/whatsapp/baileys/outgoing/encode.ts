@@ -3,7 +3,7 @@
  * files by address, fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder.
  */
 import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
-import type { Outgoing, OutgoingBody } from "../../connection.ts";
+import type { MessageKey, Outgoing, OutgoingBody } from "../../connection.ts";
 import { encodeFile, type FileTools } from "./encode_file.ts";
 import { forwarded, OriginalGone } from "./forward.ts";
 import { inManner, type MannerTools } from "./manner.ts";
@@ -58,10 +58,9 @@ const ENCODERS: Encoders = {
       ? { pollCreationMessage: { ...poll, selectableOptionsCount: 0 } }
       : { pollCreationMessageV3: { ...poll, selectableOptionsCount: 1 } };
   },
-  reaction: ({ emoji, target: { networkId: id, participant, fromMe } }, { chat: remoteJid, runtime }) => {
-    const key = { remoteJid, id, fromMe, ...(participant ? { participant } : {}) };
-    return { reactionMessage: { key, text: emoji, senderTimestampMs: runtime.clock.now() } };
-  },
+  reaction: ({ emoji, target }, { chat, runtime }) => ({
+    reactionMessage: { key: keyIn(chat, target), text: emoji, senderTimestampMs: runtime.clock.now() },
+  }),
   forward: async ({ source: of }, { source }) => {
     const message = normalizeMessageContent(await source(of));
     if (!message) throw new OriginalGone();
@@ -75,9 +74,9 @@ const ENCODERS: Encoders = {
       timestampMs: runtime.clock.now(),
     },
   }),
-  revoke: ({ target: id }, { chat: remoteJid }) => ({
+  revoke: ({ target }, { chat }) => ({
     protocolMessage: {
-      key: { remoteJid, fromMe: true, id },
+      key: keyIn(chat, target),
       type: proto.Message.ProtocolMessage.Type.REVOKE,
     },
   }),
@@ -100,6 +99,10 @@ export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "man
 
 function encoderOf({ kind }: OutgoingBody) {
   return ENCODERS[kind] as (body: OutgoingBody, tools: EncodeTools) => Promise<proto.IMessage>;
+}
+
+function keyIn(remoteJid: string, { networkId: id, participant, fromMe }: MessageKey): proto.IMessageKey {
+  return { remoteJid, id, fromMe, ...(participant ? { participant } : {}) };
 }
 
 function captionOf({ caption }: { caption: string | null }): { caption?: string } {

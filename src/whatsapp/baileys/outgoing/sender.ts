@@ -45,6 +45,7 @@ const RESTRICTED = 463;
 /** The stanza's word for what changes an earlier message. */
 const EDITED = "1";
 const REVOKED = "7";
+const REVOKED_BY_ADMIN = "8";
 const MAY_START_NO_CHATS = "The network does not let this number start new chats for now (error 463).";
 
 export interface SenderOptions {
@@ -158,7 +159,8 @@ export function makeSender(options: SenderOptions): Sender {
       ...await standing.tokenFor(jid),
       ...(isPoll ? [{ tag: "meta", attrs: { polltype: "creation" } }] : []),
     ];
-    const edit = amendment && { edit: amendment.editedMessage ? EDITED : REVOKED };
+    const revoked = amendment?.key?.fromMe ? REVOKED : REVOKED_BY_ADMIN;
+    const edit = amendment && { edit: amendment.editedMessage ? EDITED : revoked };
     return {
       jid,
       additionalNodes,
