@@ -10,6 +10,7 @@ import { makeIdempotency } from "./account/idempotency.ts";
 import { type Service, startServices, together } from "./base/service.ts";
 import type { Config, WhatsAppConfig } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
+import { backupShared, restoreShared } from "./data/shared_backup.ts";
 import { type DataConfig, type DataFolder, openDataFolder, pathsOf, placeOf } from "./data/data_folder.ts";
 import { readAllowList } from "./egress/address.ts";
 import { type Proxy, readProxy } from "./egress/proxy.ts";
@@ -40,6 +41,7 @@ import { Supervisor } from "./line/supervisor.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
 import { makeMaintenance } from "./ops/maintenance.ts";
 import { openBucket } from "./media/bucket.ts";
+import { filesOfBucket } from "./media/bucket_backup.ts";
 import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { indexFileEnds } from "./media/file_ends_migration.ts";
@@ -117,6 +119,19 @@ async function openMedia(
   return { ...media, sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
 }
 
+const isElsewhere = ({ store, media }: Config) => store !== null || media !== null;
+
+/** What of the data lies elsewhere, for its backup. */
+function elsewhere(config: Config, runtime: Runtime) {
+  const { store, media } = config;
+  return {
+    engine,
+    runtime,
+    openShared: store === null ? null : () => openStore(config, runtime),
+    files: media === null ? null : filesOfBucket(openBucket(media, runtime), runtime),
+  };
+}
+
 /**
  * The data folder that the settings name, for the gateway and for the commands beside it. Each throws StoreError, and
  * what `openDataFolder`, `backup` and `restore` throw.
@@ -124,11 +139,17 @@ async function openMedia(
 export const dataFolder = {
   open: (config: DataConfig, runtime: Runtime): Promise<DataFolder> =>
     openDataFolder(config, { runtime, migrations, openStore: () => openStore(config, runtime) }),
-  backup: (dataDir: string, file: string) => backup(pathsOf(dataDir), file, engine),
+  backup: (config: Config, file: string, runtime: Runtime) =>
+    isElsewhere(config)
+      ? backupShared(pathsOf(config.dataDir), file, elsewhere(config, runtime))
+      : backup(pathsOf(config.dataDir), file, engine),
   lock: (dataDir: string) => lockGateway(dataDir, engine),
   /** What links the lines of an open folder. */
   linkCopy: (data: Pick<DataFolder, "kv" | "seal">): LinkCopy => makeLinkCopy(data),
-  restore: (file: string, dataDir: string) => restore(file, pathsOf(dataDir), engine),
+  restore: (file: string, config: Config, runtime: Runtime) =>
+    isElsewhere(config)
+      ? restoreShared(file, pathsOf(config.dataDir), elsewhere(config, runtime))
+      : restore(file, pathsOf(config.dataDir), engine),
 };
 
 const SWEEP_PANEL_MS = 60 * 60_000;

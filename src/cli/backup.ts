@@ -1,9 +1,10 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
 import { join } from "node:path";
 import type { Command } from "commander";
+import pino from "pino";
 import type { BackupSummary } from "../data/backup.ts";
 import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
-import { systemClock, systemRandom } from "../runtime.ts";
+import { systemClock, systemRandom, systemRuntime } from "../runtime.ts";
 import { Exit, printResult } from "./output.ts";
 import { neededPassphrase, passphraseOf, withPassphrase } from "./passphrase.ts";
 import { configOf, withSettings } from "./settings.ts";
@@ -31,12 +32,13 @@ export function addBackupCommands(root: Command): void {
     .action(async (given: string | undefined, options: BackupOptions) => {
       const file = target(given, options);
       const passphrase = await passphraseOf(options);
-      const { dataDir } = configOf(options);
+      const config = configOf(options);
+      const runtime = systemRuntime(pino({ level: "silent" }));
       const { dataFolder } = await import("../app.ts");
       const summary = passphrase === null
-        ? await dataFolder.backup(dataDir, file)
+        ? await dataFolder.backup(config, file, runtime)
         : await throughFile(`${file}.open`, async (plain) => {
-          const summary = await dataFolder.backup(dataDir, plain);
+          const summary = await dataFolder.backup(config, plain, runtime);
           await sealFile(plain, file, { passphrase, random: systemRandom });
           return summary;
         });
@@ -55,16 +57,17 @@ export function addBackupCommands(root: Command): void {
   )
     .option("--json", "print JSON")
     .action(async (file: string, options: BackupOptions) => {
-      const { dataDir } = configOf(options);
+      const config = configOf(options);
+      const runtime = systemRuntime(pino({ level: "silent" }));
       const { dataFolder } = await import("../app.ts");
       const isSealed = await isSealedFile(file).catch(() => false);
       const summary = isSealed
         ? await throughFile(join(await Deno.makeTempDir({ prefix: "paloma-restore-" }), "open"), async (plain) => {
           const passphrase = await neededPassphrase(options);
           await openSealedFile(file, plain, { passphrase, random: systemRandom });
-          return await dataFolder.restore(plain, dataDir);
+          return await dataFolder.restore(plain, config, runtime);
         })
-        : await dataFolder.restore(file, dataDir);
+        : await dataFolder.restore(file, config, runtime);
       printResult(options, { file, ...summary }, () => `Restored ${describe(summary)}. It needs the same secret key.`);
     });
 }

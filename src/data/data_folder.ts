@@ -5,10 +5,12 @@ import { makeAccounts } from "../account/accounts.ts";
 import type { Plans } from "../account/plan.ts";
 import { makePlans } from "../account/plans.ts";
 import type { Config } from "../config.ts";
+import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { secretKey, wrongSecretKey } from "./secret_key.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { migrate, type Migration } from "./migrate.ts";
+import { dataKeys } from "./rows.ts";
 import { fitsSecret } from "./secret_check.ts";
 import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
 
@@ -42,6 +44,16 @@ export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | 
   return `${protocol}//${host}${pathname}`;
 }
 
+/** A restore into the store is under way, or was cut short. */
+class HalfRestored extends OperatorError {
+  readonly code = "half_restored";
+  override name = "HalfRestored";
+
+  constructor(place: string) {
+    super(`a restore writes into ${place}, or was cut short: make the store anew, and restore again`);
+  }
+}
+
 interface OpenOptions {
   runtime: Runtime;
   /** Opens the store: the one of the folder, or the one that the settings name. */
@@ -52,7 +64,7 @@ interface OpenOptions {
 
 /**
  * Opens and, where needed, makes and converts the folder. Throws StoreError, SchemaTooNew, and SecretKeyError when the
- * data was sealed with another key: no row is written then.
+ * data was sealed with another key: no row is written then. OperatorError for a store that is half restored.
  */
 export async function openDataFolder(
   config: DataConfig,
@@ -64,6 +76,7 @@ export async function openDataFolder(
   const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
   const kv = await options.openStore();
   try {
+    if ((await kv.get(dataKeys.restoring())).value) throw new HalfRestored(placeOf(config));
     const seal = makeSeal(key, runtime.random);
     if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config, placeOf(config));
     await migrate(kv, { runtime, migrations });

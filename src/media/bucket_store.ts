@@ -22,6 +22,8 @@ const ENDED_MS = 3_600_000;
 const A_TURN = 1_000;
 
 interface BucketMediaStore extends MediaStore {
+  /** `write` of a file that has its id already. */
+  writeAs(fileId: string, content: ReadableStream<Uint8Array>, maxBytes: number): ReturnType<MediaStore["write"]>;
   /** Removes objects that no file needs any more; resolves to how many. */
   sweepOrphans(signal: AbortSignal): Promise<number>;
 }
@@ -72,6 +74,17 @@ export function makeBucketMediaStore(
     return { id, size, sha256: hash.digest("hex") };
   }
 
+  async function writeAs(id: string, content: ReadableStream<Uint8Array>, maxBytes: number) {
+    const lookAt = clock.now() + LOOK_AFTER_MS;
+    try {
+      await kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId: null }));
+      return await upload(id, lookAt, content, maxBytes);
+    } catch (error) {
+      await content.cancel(error).catch(() => {});
+      throw error;
+    }
+  }
+
   async function read(fileId: string, part?: { start: number; length: number }) {
     const body = await bucket.get(fileId, part);
     if (body === null) throw notFound("file");
@@ -94,17 +107,9 @@ export function makeBucketMediaStore(
   }
 
   return {
-    async write(content, maxBytes) {
-      const id = ids.next("med");
-      const lookAt = clock.now() + LOOK_AFTER_MS;
-      try {
-        await kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId: null }));
-        return await upload(id, lookAt, content, maxBytes);
-      } catch (error) {
-        await content.cancel(error).catch(() => {});
-        throw error;
-      }
-    },
+    write: (content, maxBytes) => writeAs(ids.next("med"), content, maxBytes),
+
+    writeAs,
 
     async head(fileId, length) {
       const reader = (await read(fileId)).getReader();

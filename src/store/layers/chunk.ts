@@ -9,7 +9,7 @@
 import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
 import { assertFits, COMMIT_LIMITS } from "../limits.ts";
-import { type BlobRow, storeKeys } from "./rows.ts";
+import { type BlobRow, isOwnRow, storeKeys } from "./rows.ts";
 import { Change, isRow, type Key, type Kv, type Mutation, type Row, type Slot, StoreError } from "../kv.ts";
 import { instanceNumber } from "./instance.ts";
 import { decodeRow, encodeValue, type Head, headRow, joinChunks, splitChunks } from "./row_format.ts";
@@ -23,6 +23,8 @@ const STAGING_ABANDONED_MS = 60 * 60 * 1000;
 const BLOBS_A_SWEEP = 1000;
 
 export interface ChunkedKv extends Kv {
+  /** Every row but those that the store keeps for itself, in the order of the keys; where the engine can, of one moment. */
+  rows(): AsyncIterable<Row<unknown>>;
   /** Removes a slice of the chunks that no row names any more; the next call goes on from there. Answers how many blobs. */
   sweepChunks(signal: AbortSignal): Promise<number>;
 }
@@ -147,6 +149,13 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
     },
     commit,
     close: () => kv.close(),
+    async *rows() {
+      for await (const row of kv.list({ prefix: [] })) {
+        if (isOwnRow(row.key)) continue;
+        const slot = await whole<unknown>(row);
+        if (isRow(slot)) yield slot;
+      }
+    },
     sweepChunks,
   };
 }

@@ -31,3 +31,8 @@ export const storeKeys = {
   ringSequence: () => key<number>("store", "ring_sequence"),
   chunks: () => prefix<Uint8Array>("store", "chunk"),
 };
+
+/** Whether the row is one of these: it is about this store, and nothing of another. */
+export function isOwnRow(key: Key): boolean {
+  return key[0] === "store";
+}

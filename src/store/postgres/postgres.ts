@@ -25,6 +25,7 @@ import { withGroupCommit } from "../layers/batch.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
 import { keyBytes, keyOfBytes, rangeBytes } from "../layers/key_bytes.ts";
 import { inOrder } from "../layers/order.ts";
+import { isOwnRow } from "../layers/rows.ts";
 import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
 import { COMMIT, commitParameters } from "./batch.ts";
@@ -43,6 +44,8 @@ const LIMITS: CommitLoad = { checks: 2_000, mutations: 4_000, keyBytes: 1024 * 1
 const ROWS_A_ROUND = 200;
 /** How often one transaction may lose the race against other processes before it is given up as locked. */
 const MOST_RACES = 10;
+
+const COLUMNS = "key, version, value, counter";
 
 /** A row of the table, as the client reads it. */
 interface Found {
@@ -100,7 +103,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
   async function getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]> {
     if (keys.length === 0) return [];
     const names = keys.map((key) => keyBytes(key));
-    const found = await select("select key, version, value, counter from paloma.row where key = any($1)", [names]);
+    const found = await select(`select ${COLUMNS} from paloma.row where key = any($1)`, [names]);
     const rows = new Map(found.map((row) => [hex(row.key), row]));
     return keys.map((key, i) => slotOf<T>(key, rows.get(hex(names[i]!))));
   }
@@ -113,7 +116,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
     for (let left = limit; left > 0;) {
       const count = Math.min(left, ROWS_A_ROUND);
       const found = await select(
-        `select key, version, value, counter from paloma.row where key >= $1 and key < $2
+        `select ${COLUMNS} from paloma.row where key >= $1 and key < $2
          order by key ${reverse ? "desc" : "asc"} limit $3`,
         [from, to, count],
       );
@@ -126,6 +129,27 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
       const last = Buffer.from(found.at(-1)!.key);
       if (reverse) to = last;
       else from = Buffer.concat([last, Buffer.of(0)]);
+    }
+  }
+
+  /** In one transaction that reads, so of one moment. */
+  async function* rows(): AsyncIterable<Row<unknown>> {
+    const client = await guarded(() => pool.connect());
+    try {
+      await guarded(() => client.query("begin isolation level repeatable read read only"));
+      for (let after = Buffer.alloc(0);;) {
+        const sql = `select ${COLUMNS} from paloma.row where key > $1 order by key limit $2`;
+        const { rows: found } = await guarded(() => client.query<Found>(sql, [after, ROWS_A_ROUND]));
+        for (const row of found) {
+          const slot = slotOf<unknown>(keyOfBytes(row.key), row);
+          if (isRow(slot) && !isOwnRow(slot.key)) yield slot;
+        }
+        if (found.length < ROWS_A_ROUND) return;
+        after = Buffer.from(found.at(-1)!.key);
+      }
+    } finally {
+      // With its transaction.
+      client.release(true);
     }
   }
 
@@ -159,6 +183,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
       assertFits(change);
       return await grouped.commit(change);
     },
+    rows,
     // A large value lies in its row, whole.
     sweepChunks: () => Promise.resolve(0),
   };

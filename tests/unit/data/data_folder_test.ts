@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { dataFolder } from "../../../src/app.ts";
+import { readConfig } from "../../../src/config.ts";
 import { pathsOf } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { SecretKeyError } from "../../../src/data/secret_key.ts";
@@ -104,8 +105,8 @@ Deno.test("a backup that is restored opens with its own secret only", () =>
   withFolder(async (dataDir) => {
     const elsewhere = `${dataDir}-elsewhere`;
     await visit(dataDir, RIGHT, "acme");
-    await dataFolder.backup(dataDir, `${dataDir}.backup`);
-    await dataFolder.restore(`${dataDir}.backup`, elsewhere);
+    await dataFolder.backup(readConfig({ PALOMA_DATA_DIR: dataDir }), `${dataDir}.backup`, runtime);
+    await dataFolder.restore(`${dataDir}.backup`, readConfig({ PALOMA_DATA_DIR: elsewhere }), runtime);
     await assertRefused(elsewhere, WRONG, /^PALOMA_SECRET_KEY/);
     await visit(elsewhere, RIGHT);
   }));

@@ -1,0 +1,118 @@
+/**
+ * Backup and restore of what does not lie in the data folder, a shared store or files in a bucket, by way of a folder
+ * that is gone afterwards: so a backup of any engine restores into any other.
+ */
+import { join } from "node:path";
+import type { Runtime } from "../runtime.ts";
+import { deleteRange } from "../store/delete_range.ts";
+import type { FileEngine } from "../store/file_engine.ts";
+import { Change, type Kv, type Row } from "../store/kv.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { COMMIT_LIMITS, type CommitLoad, isWithin, loadOf } from "../store/limits.ts";
+import { backup, BackupError, type BackupSummary, restore } from "./backup.ts";
+import type { DataPaths } from "./data_folder.ts";
+import { dataKeys } from "./rows.ts";
+
+/** Files that do not lie in the data folder. */
+export interface FilesElsewhere {
+  /** Writes every file that a row names into the folder, as the data folder would have it. */
+  save(kv: Kv, folder: string): Promise<void>;
+  /** Takes over every file of such a folder. */
+  load(kv: Kv, folder: string): Promise<void>;
+}
+
+interface SharedOptions {
+  engine: FileEngine;
+  runtime: Runtime;
+  /** The store, wherever it is; null while it is the folder's own. */
+  openShared: (() => Promise<ChunkedKv>) | null;
+  /** Null: in the data folder. */
+  files: FilesElsewhere | null;
+}
+
+/** As `backup`. A store on a server without snapshots is read while others write to it. Throws what `backup` throws. */
+export async function backupShared(data: DataPaths, file: string, options: SharedOptions): Promise<BackupSummary> {
+  const { engine, runtime, openShared, files } = options;
+  return await withPaths(data, options, async (paths) => {
+    const kv = openShared ? await openShared() : await engine.open(paths.store, { runtime });
+    try {
+      if (openShared) {
+        const copy = await engine.open(paths.store, { runtime });
+        await copyRows(kv.rows(), copy).finally(() => copy.close());
+      }
+      await files?.save(kv, paths.media);
+    } finally {
+      kv.close();
+    }
+    return await backup(paths, file, engine);
+  });
+}
+
+/** As `restore`: only into an empty store. One that is cut short is taken by no gateway. Throws what `restore` throws. */
+export async function restoreShared(file: string, data: DataPaths, options: SharedOptions): Promise<BackupSummary> {
+  const { engine, runtime, openShared, files } = options;
+  return await withPaths(data, options, async (paths) => {
+    const shared = await openShared?.();
+    try {
+      for await (const _ of shared?.rows() ?? []) {
+        throw new BackupError("the store holds data already: restore into an empty one");
+      }
+      const summary = await restore(file, paths, engine);
+      const restored = await engine.open(paths.store, { runtime });
+      try {
+        await files?.load(shared ?? restored, paths.media);
+        if (shared) {
+          await shared.commit(new Change().set(dataKeys.restoring(), true));
+          await copyRows(restored.rows(), shared);
+          await deleteRange(shared, { prefix: dataKeys.restorings() });
+        }
+      } finally {
+        restored.close();
+      }
+      return summary;
+    } finally {
+      shared?.close();
+    }
+  });
+}
+
+/** Where the folder's own things lie, and in a temporary folder the places of those that lie elsewhere. */
+async function withPaths<T>(
+  data: DataPaths,
+  { openShared, files }: SharedOptions,
+  run: (paths: DataPaths) => Promise<T>,
+): Promise<T> {
+  const folder = await Deno.makeTempDir({ prefix: "paloma-copy-" });
+  try {
+    return await run({
+      store: openShared ? join(folder, "paloma.db") : data.store,
+      media: files ? join(folder, "media") : data.media,
+    });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Writes the rows in commits that every engine takes. */
+async function copyRows(rows: AsyncIterable<Row<unknown>>, to: Kv): Promise<void> {
+  let change = new Change();
+  let load = loadOf(change);
+  for await (const { key, value } of rows) {
+    const own = loadOf(new Change().set(key, value));
+    const sum: CommitLoad = {
+      checks: 0,
+      mutations: load.mutations + 1,
+      keyBytes: load.keyBytes + own.keyBytes,
+      bytes: load.bytes + own.bytes,
+    };
+    // A large value goes alone: it is split.
+    const isFull = change.mutations.length > 0 && !isWithin(sum, COMMIT_LIMITS);
+    if (isFull) {
+      await to.commit(change);
+      change = new Change();
+    }
+    change.set(key, value);
+    load = isFull ? own : sum;
+  }
+  if (change.mutations.length > 0) await to.commit(change);
+}

@@ -1,0 +1,95 @@
+/** A backup of any engine restores into any other: a folder, PostgreSQL with a bucket, Deno KV by URL, and back. */
+import assert from "node:assert/strict";
+import pino from "pino";
+import { dataFolder } from "../../src/app.ts";
+import { type Config, readConfig } from "../../src/config.ts";
+import { openBucket } from "../../src/media/bucket.ts";
+import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
+import { openDiskMediaStore } from "../../src/media/disk.ts";
+import { mediaKeys } from "../../src/media/rows.ts";
+import { systemRuntime } from "../../src/runtime.ts";
+import { Change } from "../../src/store/kv.ts";
+import { denoKvProgram, startDenoKv } from "../support/denokv.ts";
+import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
+import { s3Program, startS3 } from "../support/s3_server.ts";
+
+const SECRET_KEY = "the key of every place";
+const runtime = systemRuntime(pino({ level: "silent" }));
+
+async function rowsIn(config: Config): Promise<unknown[]> {
+  const data = await dataFolder.open(config, runtime);
+  try {
+    return (await Array.fromAsync(data.kv.rows())).map(({ key, value }) => [key, value]);
+  } finally {
+    data.close();
+  }
+}
+
+Deno.test({
+  name: "a backup goes from a folder to PostgreSQL and a bucket, to a Deno KV by URL, and back into a folder",
+  ignore: WITHOUT_POSTGRES || denoKvProgram() === null || s3Program() === null,
+  async fn() {
+    await using stack = new AsyncDisposableStack();
+    const root = stack.adopt(await Deno.makeTempDir(), (folder) => Deno.remove(folder, { recursive: true }));
+    const [postgres, denokv, s3] = await Promise.all([startPostgres(), startDenoKv(), startS3()]);
+    for (const server of [postgres, denokv, s3]) stack.defer(() => server.remove());
+    const at = (name: string, env: Record<string, string> = {}) =>
+      readConfig({ PALOMA_DATA_DIR: `${root}/${name}`, PALOMA_SECRET_KEY: SECRET_KEY, ...env });
+    const places = [
+      at("first"),
+      at("second", { PALOMA_STORE: await postgres.database(), ...s3.env }),
+      at("third", { PALOMA_STORE: denokv.url }),
+      at("fourth"),
+    ];
+
+    const first = await dataFolder.open(places[0]!, runtime);
+    const account = await first.accounts.create({ name: "acme", plan: "free" });
+    const media = await openDiskMediaStore(`${root}/first/media`, runtime);
+    const content = new Uint8Array(9 * 1024 ** 2).fill(7);
+    const written = await media.write(new Blob([content]).stream(), Infinity);
+    await first.kv.commit(
+      new Change().set(mediaKeys.file(written.id), {
+        ...written,
+        accountId: account.account.id,
+        mimetype: "image/png",
+        filename: "a.png",
+        createdAt: 1,
+        expiresAt: null,
+      }),
+    );
+    await first.kv.commit(
+      new Change().set(["t", 1], "x".repeat(3_000_000)).set(["t", new Uint8Array([0, 255])], new Map([["a", 1n]]))
+        .add(["t", "counter"], -5),
+    );
+    for (let i = 0; i < 4; i++) {
+      const change = new Change();
+      for (let n = 0; n < 500; n++) change.set(["many", i, n], { n });
+      await first.kv.commit(change);
+    }
+    first.close();
+    const rows = await rowsIn(places[0]!);
+    const filesRows = (found: unknown[]) => found.filter((row) => (row as [string[]])[0][0] !== "file_object");
+
+    for (const [i, place] of places.slice(1).entries()) {
+      const file = `${root}/${i}.backup`;
+      const made = await dataFolder.backup(places[i]!, file, runtime);
+      const restored = await dataFolder.restore(file, place, runtime);
+      assert.equal(made.files, 1);
+      assert.equal(restored.files, 1);
+      assert.deepEqual(filesRows(await rowsIn(place)), rows);
+      await assert.rejects(dataFolder.restore(file, place, runtime), /holds data already/);
+    }
+    const bucket = makeBucketMediaStore({
+      bucket: openBucket(s3.config, runtime),
+      kv: { commit: () => Promise.resolve("1") } as never,
+      runtime,
+    });
+    const kept = await bucket.read(written.id, { start: 0, length: written.size });
+    assert.deepEqual(await new Response(kept).bytes(), content);
+    const last = await openDiskMediaStore(`${root}/fourth/media`, runtime);
+    assert.deepEqual(await Deno.readFile(last.path(written.id)), content);
+    const data = await dataFolder.open(places[3]!, runtime);
+    assert.equal(await data.accounts.apiKey(account.account.id), account.apiKey);
+    data.close();
+  },
+});
