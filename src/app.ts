@@ -355,7 +355,7 @@ async function gatewayRole(
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,
     webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
-    budgets: makeBudgets({ bodyBytes: config.maxBodies, metrics }),
+    budgets: makeBudgets({ bodyBytes: config.maxBodies, metrics, clock: runtime.clock }),
     trustedProxies: config.trustedProxies,
     probe: makeProbe(kv, runtime.clock),
     stopping: stopping.signal,

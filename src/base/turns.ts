@@ -2,12 +2,15 @@
  * Places that parties share: whoever waits is served party by party, and none has more than its share at a time, so that a
  * flood waits behind itself.
  */
+import type { Clock } from "../runtime.ts";
 
 interface TurnsOptions {
   /** Pieces of work at the same time, of all parties. */
   inAll: number;
   /** Of one party. */
   each: number;
+  /** By which a place rests after its work for as long as that took, so that no party has all of the processor. */
+  restBy?: Clock;
 }
 
 interface Party {
@@ -46,10 +49,14 @@ export class Turns {
    */
   async run<T>({ party, lane = "", signal }: Turn, work: () => Promise<T>): Promise<T> {
     await this.#place(party, { lane, signal });
+    const { restBy } = this.#options;
+    const begun = restBy?.now() ?? 0;
     try {
       return await work();
     } finally {
-      this.#leave(party);
+      const tookMs = restBy ? restBy.now() - begun : 0;
+      if (tookMs > 0) restBy!.after(tookMs, () => this.#leave(party));
+      else this.#leave(party);
     }
   }
 

@@ -19,6 +19,7 @@ import { addDocs } from "./docs/docs.ts";
 import { makeAuth } from "./edge/auth.ts";
 import { makeClientAddress } from "./edge/client_address.ts";
 import { cors } from "./edge/cors.ts";
+import { makeHoldRefusal } from "./edge/refusals.ts";
 import { makeLimitRate } from "./edge/limits.ts";
 import { addResources } from "./resources/resources.ts";
 
@@ -110,6 +111,22 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
   const auth = makeAuth({ accounts, keys, clock, clientAddress });
   const limitRate = makeLimitRate(clock);
 
+  const holdRefusal = makeHoldRefusal(clock);
+
+  /** What a check gives; a refusal of the party waits where it has had many. */
+  async function held<T>(party: string, check: () => T | Promise<T>): Promise<T> {
+    try {
+      return await check();
+    } catch (error) {
+      await holdRefusal(party);
+      throw error;
+    }
+  }
+
+  function addressOf(c: ApiContext): string {
+    return clientAddress(c.env?.incoming?.socket.remoteAddress ?? "", c.req.header("x-forwarded-for") ?? null);
+  }
+
   function register(route: Route, handle: (c: ApiContext) => Promise<Response>): void {
     paths.add(route.method.toUpperCase(), route.path, route.params);
     app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
@@ -130,10 +147,10 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
 
       async function serve(c: ApiContext, caller: Caller): Promise<Response> {
         c.set("caller", caller);
-        requireScope(caller, scopeOf(route));
-        limitRate(c, caller);
-        const parameters = readParameters(c, route, paths);
         const accountId = caller.account.id;
+        requireScope(caller, scopeOf(route));
+        await held(accountId, () => limitRate(c, caller));
+        const parameters = readParameters(c, route, paths);
         using inMemory = budgets.bodies.open(accountId);
         const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));
         if (!route.upload && !route.body) await endBody(c, clock);
@@ -151,7 +168,8 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
       register(route, async (c) => {
         // The answer to a repetition comes without a commit, so its key is read.
         const inCommit = route.checksKey && c.req.header("idempotency-key") === undefined;
-        const caller = inCommit ? await auth.recognise(c, form) : await auth.authenticate(c, form);
+        const who = inCommit ? auth.recognise : auth.authenticate;
+        const caller = await held(addressOf(c), () => who(c, form));
         try {
           return await serve(c, caller);
         } catch (error) {

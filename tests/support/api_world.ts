@@ -215,7 +215,7 @@ export class ApiWorld implements ApiStage {
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
       webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
-      budgets: makeBudgets({ bodyBytes: 0, metrics }),
+      budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
       trustedProxies,
       probe: () => Promise.resolve(),
       stopping: this.stopping.signal,

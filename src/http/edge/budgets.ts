@@ -5,6 +5,7 @@
 import { Turns } from "../../base/turns.ts";
 import { Problem } from "../../errors.ts";
 import { MIB } from "../body/body.ts";
+import type { Clock } from "../../runtime.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 
 /** The largest body there is, a bulk's, fits into the share of any account. */
@@ -13,7 +14,7 @@ const MIN_BODY_BYTES = 32 * MIB;
 const SMALL_BODY_BYTES = 64 * 1024;
 const RETRY_AFTER_SECONDS = 1;
 /** Of long texts a page takes tens of megabytes while it is put together. */
-const READS = { inAll: 8, each: 2 };
+const READS = { inAll: 8, each: 1 };
 const BULKS = { inAll: 2, each: 1 };
 
 export interface Budgets {
@@ -31,13 +32,14 @@ interface BudgetOptions {
   /** Of all accounts; one may have a quarter, and always the largest body. */
   bodyBytes: number;
   metrics: Metrics;
+  clock: Clock;
 }
 
-export function makeBudgets({ bodyBytes, metrics }: BudgetOptions): Budgets {
+export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions): Budgets {
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
   const budgets: Budgets = {
-    reads: new Turns(READS),
-    bulks: new Turns(BULKS),
+    reads: new Turns({ ...READS, restBy: clock }),
+    bulks: new Turns({ ...BULKS, restBy: clock }),
     bodies: new Tally("bytes of bodies", {
       inAll,
       each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),

@@ -4,6 +4,7 @@ import { Tally } from "../../../src/http/edge/budgets.ts";
 import { makeBudgets } from "../../../src/http/edge/budgets.ts";
 import { Problem } from "../../../src/errors.ts";
 import { makeMetrics } from "../../../src/ops/metrics.ts";
+import { testRuntime } from "../../support/runtime.ts";
 import { withApi } from "../../support/api_world.ts";
 
 const refused = (code: string) => (error: unknown) =>
@@ -56,7 +57,7 @@ function lengthOf(json: unknown): Record<string, string> {
 }
 
 Deno.test("an account has so many event streams at a time, and one that ends makes room", async () => {
-  const budgets = makeBudgets({ bodyBytes: 0, metrics: makeMetrics() });
+  const budgets = makeBudgets({ bodyBytes: 0, metrics: makeMetrics(), clock: testRuntime().clock });
   await withApi(async (world) => {
     const streams: Response[] = [];
     for (;;) {

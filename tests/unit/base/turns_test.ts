@@ -1,6 +1,7 @@
 /** Parties take turns, and none has more than its share. */
 import assert from "node:assert/strict";
 import { Turns } from "../../../src/base/turns.ts";
+import { testRuntime } from "../../support/runtime.ts";
 
 /** Work that says when it began, and ends when it is told to. */
 class Works {
@@ -81,4 +82,18 @@ Deno.test("what is not wanted any more leaves the queue, and its place goes to t
   await works.end("a2");
   assert.equal(await next, "a2");
   await assert.rejects(turns.run({ party: "a", signal: unwanted.signal }, () => Promise.resolve()), /nobody waits/);
+});
+
+Deno.test("a place rests for as long as its work took", async () => {
+  const { clock } = testRuntime();
+  const turns = new Turns({ inAll: 2, each: 1, restBy: clock });
+  const works = new Works();
+  for (const name of ["a1", "a2", "b1"]) void works.add(turns, name);
+  await settled();
+  await clock.advance(300);
+  await works.end("a1");
+  await clock.advance(299);
+  assert.deepEqual(works.begun, ["a1", "b1"]);
+  await clock.advance(1);
+  assert.deepEqual(works.begun, ["a1", "b1", "a2"]);
 });

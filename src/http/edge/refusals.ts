@@ -1,0 +1,27 @@
+/**
+ * Refusals cost whoever asks for them nothing, and the gateway some work: past so many a second of one party each waits
+ * before it goes out, so that who asks again at once asks slowly.
+ */
+import { type Clock, sleep } from "../../runtime.ts";
+
+const FREE_A_SECOND = 50;
+const WAIT_MS = 500;
+const WINDOW_MS = 1_000;
+/** So many parties are told apart; then all begin anew. */
+const MAX_WINDOWS = 10_000;
+
+/** Resolves when a refusal of the party may go out. */
+type HoldRefusal = (party: string) => Promise<void>;
+
+export function makeHoldRefusal(clock: Clock): HoldRefusal {
+  const windows = new Map<string, { begun: number; count: number }>();
+  return async (party) => {
+    const now = clock.now();
+    let window = windows.get(party);
+    if (!window || Math.abs(now - window.begun) >= WINDOW_MS) {
+      if (windows.size >= MAX_WINDOWS) windows.clear();
+      windows.set(party, window = { begun: now, count: 0 });
+    }
+    if (++window.count > FREE_A_SECOND) await sleep(clock, WAIT_MS);
+  };
+}

@@ -1,0 +1,21 @@
+/** Past fifty refusals a second of one party each waits before it goes out. */
+import assert from "node:assert/strict";
+import { makeHoldRefusal } from "../../../../src/http/edge/refusals.ts";
+import { settle, testRuntime } from "../../../support/runtime.ts";
+
+Deno.test("the fifty-first refusal of a second waits, those of others and of the next second do not", async () => {
+  const { clock } = testRuntime();
+  const hold = makeHoldRefusal(clock);
+  let out = 0;
+  const refuse = (party: string) => void hold(party).then(() => out++);
+  for (let i = 0; i < 60; i++) refuse("a");
+  refuse("b");
+  await settle();
+  assert.equal(out, 51);
+  await clock.advance(500);
+  assert.equal(out, 61);
+  await clock.advance(500);
+  refuse("a");
+  await settle();
+  assert.equal(out, 62);
+});
