@@ -1,0 +1,109 @@
+/**
+ * What people looking on cost: tabs of the panel open on an account with many lines, beside a customer who sends at
+ * the rate of their plan. No request of the customer may be refused, and an idle tab costs next to nothing.
+ *
+ *     deno run -A scripts/checks/open_tabs.ts [--lines 50] [--unlinked 12] [--minutes 10] [--idle 60]
+ *
+ * `--unlinked`: how many of the lines show a QR that rotates. `--idle`: seconds that the idle gateway is watched without tabs, with two of the account, and with two of the
+ * operator's. Needs Debian's Chromium. Everything is on this machine. Exits 0 when no answer was 429, else 1.
+ */
+import { chromium, type Page } from "playwright-core";
+import { asOperator, panelOf } from "../../tests/support/panel_pages.ts";
+import { openStage } from "../../tests/support/stage.ts";
+
+const valueOf = (flag: string, otherwise: number) =>
+  Deno.args.includes(flag) ? Number(Deno.args[Deno.args.indexOf(flag) + 1]) : otherwise;
+const lines = valueOf("--lines", 50);
+const unlinked = valueOf("--unlinked", 12);
+const minutes = valueOf("--minutes", 10);
+const idleSeconds = valueOf("--idle", 60);
+
+const CUSTOMER = "4917000000001";
+const RATE = 600;
+/** Of a clock tick in /proc, the same on every Linux. */
+const TICK_MS = 10;
+
+const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+const plan = { sessions: lines, requestsPerMinute: RATE, delayMinMs: 0, delayMaxMs: 0 };
+const stage = await openStage({ plan, env: { PALOMA_LOG_LEVEL: "warn" } });
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+let refused = 0;
+try {
+  const first = await stage.linkLine("4915100000000");
+  for (let i = 1; i < lines - unlinked; i++) await stage.linkLine(String(4915100000000 + i));
+  await stage.addPhone(CUSTOMER);
+  const account = `${panelOf(stage)}/accounts/${stage.accountId}`;
+
+  const waiting: string[] = [];
+  for (let i = 0; i < unlinked; i++) {
+    waiting.push((await stage.api.call("POST", "/sessions", { name: `unlinked ${i}` })).data._id);
+  }
+  console.log(`${lines} lines, ${unlinked} of them showing a QR; idle for ${idleSeconds} s each time`);
+  const without = await idle("no tab");
+  const context = await browser.newContext();
+  const pages: Page[] = [await context.newPage(), await context.newPage()];
+  await asOperator(pages[0]!, stage);
+  let asked = 0;
+  context.on("request", () => asked++);
+  const open = async (...urls: string[]) => {
+    for (const [i, page] of pages.entries()) {
+      await page.goto(urls[i]!);
+      await page.locator("main h1").waitFor();
+    }
+    await wait(5);
+    asked = 0;
+  };
+  await open(`${panelOf(stage)}/gateway`, `${panelOf(stage)}/gateway/lines`);
+  await idle("two tabs of the operator", without);
+  await open(`${account}/lines`, account);
+  await idle("two tabs of the account", without);
+
+  console.log(`sends for ${minutes} min at the plan's ${RATE} requests a minute, the two tabs open`);
+  const answers = new Map<number, number>();
+  const before = await cpuMs();
+  asked = 0;
+  const begun = performance.now();
+  const sends: Promise<void>[] = [];
+  for (let n = 0; n < minutes * RATE; n++) {
+    const late = begun + n * 60_000 / RATE - performance.now();
+    if (late > 0) await wait(late / 1000);
+    sends.push(send(first.sessionId, `number ${n}`, answers));
+  }
+  await Promise.all(sends);
+  const seconds = (performance.now() - begun) / 1000;
+  refused = answers.get(429) ?? 0;
+  const statuses = [...answers].map(([status, count]) => `${count} times ${status}`).join(", ");
+  const busy = (await cpuMs() - before) / seconds / 10;
+  console.log(`  ${statuses}; 429: ${refused}; processor ${busy.toFixed(1)} %; the tabs asked ${asked} times`);
+
+  async function idle(name: string, without?: number): Promise<number> {
+    // A round of QRs that nobody scans is over after some minutes.
+    for (const id of waiting) await stage.api.call("POST", `/sessions/${id}/reconnect`);
+    await wait(5);
+    const before = await cpuMs();
+    await wait(idleSeconds);
+    const percent = (await cpuMs() - before) / idleSeconds / 10;
+    const ratio = without === undefined ? "" : `, ${(percent / without).toFixed(2)} times that of no tab`;
+    console.log(`  ${name}: processor ${percent.toFixed(2)} %${ratio}`);
+    return percent;
+  }
+} finally {
+  await browser.close();
+  await stage.abandon();
+}
+Deno.exit(refused === 0 ? 0 : 1);
+
+async function send(sessionId: string, text: string, answers: Map<number, number>): Promise<void> {
+  const body = JSON.stringify({ sessionId, to: CUSTOMER, text });
+  const headers = { "content-type": "application/json" };
+  const response = await stage.request("POST", "/messages/send/text", { headers, body });
+  await response.body?.cancel();
+  answers.set(response.status, (answers.get(response.status) ?? 0) + 1);
+}
+
+/** Processor time that the gateway has used, milliseconds. */
+async function cpuMs(): Promise<number> {
+  const stat = await Deno.readTextFile(`/proc/${stage.gateway.pid}/stat`);
+  const [user, system] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14);
+  return (Number(user) + Number(system)) * TICK_MS;
+}
