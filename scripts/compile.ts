@@ -58,7 +58,7 @@ const { code } = await new Deno.Command(compiler, {
     ...PERMISSIONS,
     ...(Deno.args.includes("--output") ? [] : ["--output", output]),
     ...Deno.args,
-    ...["src/panel/web", "src/http/docs"].flatMap((folder) => ["--include", join(root, folder)]),
+    ...["src/panel/web", "src/http/docs", "docs"].flatMap((folder) => ["--include", join(root, folder)]),
     ...left.flatMap((path) => ["--exclude", path]),
     join(root, "main.ts"),
   ],

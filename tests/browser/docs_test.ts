@@ -1,26 +1,50 @@
 /** The reference in a real browser: it needs nothing but the gateway, and its form sends a message that arrives. */
 import assert from "node:assert/strict";
+import { faultsOf, SIZES } from "../support/axe.ts";
 import { inBrowser } from "../support/browser.ts";
 import { openStage, withStage } from "../support/stage.ts";
 
 inBrowser(
-  "the reference shows every operation, offline and without an error",
+  "the reference shows every operation and event, is searched, follows the scroll, and has no fault that axe finds",
   ({ page, assertQuiet }) =>
     withStage(openStage, async (stage) => {
       const origin = new URL(stage.gateway.baseUrl).origin;
-      const { paths } = await (await fetch(`${origin}/openapi.json`)).json();
+      const { paths, webhooks } = await (await fetch(`${origin}/openapi.json`)).json();
       await page.goto(`${origin}/docs`);
       await page.getByText("/v1/messages/send/text").first().waitFor();
       const text = await page.locator("body").innerText();
       for (const path of Object.keys(paths)) assert.ok(text.includes(path), `${path} is not on the page`);
-      await page.setViewportSize({ width: 390, height: 844 });
-      assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than a phone");
+      for (const name of Object.keys(webhooks)) {
+        const example = await page.locator(`[id="event-${name}"] pre`).textContent();
+        assert.equal(JSON.parse(example!).event, name);
+      }
+
+      const side = page.getByRole("navigation");
+      await page.locator("#getBulk").scrollIntoViewIfNeeded();
+      await page.evaluate("document.querySelector('#getBulk').scrollIntoView()");
+      await side.locator('[aria-current="true"]', { hasText: "See how far a bulk is" }).waitFor();
+      await page.keyboard.press("/");
+      await page.keyboard.type("quota_exceeded");
+      await side.getByRole("link", { name: "quota_exceeded" }).waitFor();
+      assert.equal(await side.getByRole("link", { name: "Create a session" }).isVisible(), false);
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/#error-quota_exceeded$/);
+
+      const found = await faultsOf(page, "/docs");
+      await page.setViewportSize(SIZES.phone);
+      await page.getByRole("button", { name: "Menu" }).click();
+      await side.getByRole("searchbox").fill("verifying");
+      await side.getByRole("link", { name: "Webhooks and events" }).click();
+      await page.getByRole("heading", { name: "Webhooks and events", level: 1 }).waitFor();
+      await page.getByRole("button", { name: "Copy" }).first().waitFor();
+      found.push(...await faultsOf(page, "a guide"));
+      assert.deepEqual(found, []);
       assertQuiet();
     }),
 );
 
 inBrowser(
-  "the form of the reference sends a text that arrives at the phone",
+  "the form of the reference is in the samples, with the reader's key, and sends a text that arrives at the phone",
   ({ page, assertQuiet }) =>
     withStage(openStage, async (stage) => {
       await stage.addPhone("4917000000001");
@@ -31,6 +55,9 @@ inBrowser(
       await operation.getByText("Try it").click();
       const text = "Sent from the reference's own form";
       await operation.locator("textarea").fill(JSON.stringify({ to: "4917000000001", text }));
+      await operation.getByRole("button", { name: "Python" }).click();
+      const sample = (await operation.locator("pre").first().textContent())!;
+      for (const part of ["import requests", stage.apiKey, text]) assert.ok(sample.includes(part), sample);
       await operation.getByRole("button", { name: "Send" }).click();
       await operation.locator("pre").filter({ hasText: /^202 / }).waitFor();
       assert.ok(

@@ -1,18 +1,13 @@
 /** Every page of the panel: nothing that axe finds, nothing the policy forbids, no wider than a phone, light to load. */
 import assert from "node:assert/strict";
-import axe from "axe-core";
 import type { Page } from "playwright-core";
+import { faultsOf, SIZES } from "../support/axe.ts";
 import { inBrowser } from "../support/browser.ts";
 import { accountPage, asOperator, panelOf, scanFrom } from "../support/panel_pages.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915100000001";
 const CUSTOMER = "4917000000001";
-const SIZES = {
-  desktop: { width: 1280, height: 800 },
-  tablet: { width: 768, height: 1024 },
-  phone: { width: 320, height: 640 },
-};
 /** Compressed, of all that a page loads from nothing. */
 const MOST_BYTES = 80_000;
 
@@ -54,16 +49,6 @@ async function furnish(stage: Stage): Promise<string[]> {
   ];
 }
 
-/** What axe finds on the page as it is now. */
-async function findings(page: Page, where: string): Promise<string[]> {
-  // Into the page's own world by the debugger, which its policy does not bind.
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate("axe.run({ resultTypes: ['violations'] })") as axe.AxeResults;
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${where}: ${id} at ${target}: ${failureSummary}`)
-  );
-}
-
 /** The page with what it asks for, drawn. */
 async function open(page: Page, url: string): Promise<void> {
   await page.goto(url);
@@ -78,21 +63,9 @@ inBrowser(
       const pages = await furnish(stage);
       await asOperator(page, stage);
       const found: string[] = [];
-      async function look(where: string): Promise<void> {
-        for (const colorScheme of ["light", "dark"] as const) {
-          // A colour on its way from one theme to the other is of neither.
-          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-          for (const [size, viewport] of Object.entries(SIZES)) {
-            await page.setViewportSize(viewport);
-            found.push(...await findings(page, `${where} ${colorScheme} ${size}`));
-            const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth") as number;
-            if (wide > 0) found.push(`${where} ${size}: wider by ${wide}`);
-          }
-        }
-      }
       for (const url of pages) {
         await open(page, url);
-        await look(new URL(url).pathname);
+        found.push(...await faultsOf(page, new URL(url).pathname));
       }
       const dialogs: [path: string, button: string][] = [
         ["/lines", "Link a line"],
@@ -104,7 +77,7 @@ inBrowser(
         await open(page, accountPage(stage, path));
         await page.getByRole("button", { name, exact: true }).first().click();
         await page.locator("dialog[open]").waitFor();
-        await look(name);
+        found.push(...await faultsOf(page, name));
       }
       assert.deepEqual(found, []);
       assertQuiet();

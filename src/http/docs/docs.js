@@ -1,17 +1,20 @@
 /** The API reference: made in the browser from `/openapi.json`, with nothing from anywhere else. */
-import { el, prose } from "./dom.js";
+import { codeBox, el, menu, prose } from "./dom.js";
 import { exampleOf, resolve, rowsOf, typeOf } from "./schema.js";
+import { addSection, followScroll } from "./side.js";
 import { tryIt } from "./try_it.js";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
 const main = document.querySelector("main");
-const nav = document.querySelector("nav");
 
+menu();
 try {
   const response = await fetch("openapi.json");
   show(await response.json());
 } catch (error) {
-  main.replaceChildren(el("p", { class: "error" }, `The reference cannot be shown: ${error}`));
+  main.append(el("p", { class: "error", role: "alert" }, `The reference cannot be shown: ${error}`));
+} finally {
+  document.querySelector("#loading").remove();
 }
 
 function show(api) {
@@ -19,7 +22,7 @@ function show(api) {
   const operations = Object.entries(api.paths).flatMap(([path, item]) =>
     METHODS.filter((method) => item[method]).map((method) => ({ ...item[method], method, path }))
   );
-  main.replaceChildren(...prose(api.info.description));
+  main.append(...prose(api.info.description));
   for (const { name, description } of api.tags) {
     const own = operations.filter(({ tags }) => tags.includes(name));
     section(name, description, own.map((operation) => article(api, operation)));
@@ -29,7 +32,9 @@ function show(api) {
     "What webhooks are sent, and what the feed holds.",
     Object.entries(api.webhooks).map(([name, { post }]) => event(api, name, post)),
   );
-  section("Errors", "Every error is `application/problem+json` with one of these codes.", [errors(operations)]);
+  const rows = errors(operations);
+  section("Errors", "Every error is `application/problem+json` with one of these codes.", [table(rows)], rows);
+  followScroll([...main.querySelectorAll("article")]);
   // The target of a link like #error-quota_exceeded is there only now.
   showTarget();
   addEventListener("hashchange", showTarget);
@@ -44,32 +49,47 @@ function showTarget() {
   target.scrollIntoView();
 }
 
-function section(name, description, articles) {
-  main.append(el("h2", { id: name.toLowerCase().replaceAll(" ", "-") }, name), ...prose(description), ...articles);
-  const links = articles.map((item) =>
-    item.dataset.title ? el("a", { href: `#${item.id}` }, item.dataset.title) : null
-  );
-  nav.append(
-    el("h2", {}, el("a", { href: `#${name.toLowerCase().replaceAll(" ", "-")}` }, name)),
-    ...links.filter(Boolean),
-  );
+/** `quiet`: rows that the search finds, and the side does not list. */
+function section(name, description, parts, quiet = []) {
+  const id = name.toLowerCase().replaceAll(" ", "-");
+  main.append(el("h2", { id }, name), ...prose(description), ...parts);
+  addSection(id, name, [
+    ...parts.filter(({ dataset }) => dataset.title)
+      .map((part) => ({ id: part.id, title: part.dataset.title, words: part.dataset.words })),
+    ...quiet.map((row) => ({ id: row.id, title: row.dataset.code, words: row.textContent, quiet: true })),
+  ]);
 }
 
 function article(api, operation) {
   const { operationId, summary, description = "", method, path, parameters = [], requestBody, responses } = operation;
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const fields = content ? rowsOf(api, content.schema) : [];
+  const { samples, form } = tryIt(api, operation);
+  const names = [...parameters, ...fields].map(({ name }) => name).join(" ");
   return el(
     "article",
-    { id: operationId, "data-title": summary },
-    el("h3", {}, summary),
+    {
+      id: operationId,
+      "data-title": summary,
+      "data-words": `${method} ${path} ${operationId} ${description} ${names}`,
+    },
+    el("h3", {}, el("a", { href: `#${operationId}`, class: "anchor" }, summary)),
     el("p", { class: "route" }, el("span", { class: `method ${method}` }, method.toUpperCase()), path),
-    prose(description),
-    el("p", { class: "soft" }, keyForm(operation)),
-    parameters.length ? [el("h4", {}, "Parameters"), parameterTable(api, parameters)] : null,
-    content ? [el("h4", {}, `Body (${type})`), table(rowsOf(api, content.schema))] : null,
-    el("h4", {}, "Answers"),
-    Object.entries(responses).map(([status, response]) => answer(api, status, response)),
-    tryIt(api, operation),
+    el(
+      "div",
+      { class: "halves" },
+      el(
+        "div",
+        {},
+        prose(description),
+        el("p", { class: "soft" }, keyForm(operation)),
+        parameters.length ? [el("h4", {}, "Parameters"), parameterTable(api, parameters)] : null,
+        content ? [el("h4", {}, `Body (${type})`), fieldTable(fields)] : null,
+        el("h4", {}, "Answers"),
+        Object.entries(responses).map(([status, response]) => answer(api, status, response)),
+      ),
+      el("div", { class: "beside" }, samples, form),
+    ),
   );
 }
 
@@ -81,7 +101,7 @@ function keyForm({ security }) {
 }
 
 function parameterTable(api, parameters) {
-  return table(parameters.map(({ name, in: place, required, description = "", schema }) => ({
+  return fieldTable(parameters.map(({ name, in: place, required, description = "", schema }) => ({
     name,
     type: `${place}: ${typeOf(api, schema)}`,
     required,
@@ -90,18 +110,18 @@ function parameterTable(api, parameters) {
 }
 
 function table(rows) {
-  return el(
-    "table",
-    {},
-    rows.map(({ name, type, required, description }) =>
-      el(
-        "tr",
-        {},
-        el("td", {}, el("code", {}, name), required ? "" : el("span", { class: "soft" }, " optional")),
-        el("td", {}, el("span", { class: "soft" }, type), prose(description)),
-      )
-    ),
-  );
+  return el("table", {}, el("tbody", {}, rows));
+}
+
+function fieldTable(rows) {
+  return table(rows.map(({ name, type, required, description }) =>
+    el(
+      "tr",
+      {},
+      el("td", {}, el("code", {}, name), required ? "" : el("span", { class: "soft" }, " optional")),
+      el("td", {}, el("span", { class: "soft" }, type), prose(description)),
+    )
+  ));
 }
 
 function answer(api, status, { description, content = {} }) {
@@ -109,27 +129,45 @@ function answer(api, status, { description, content = {} }) {
   const example = body && type.endsWith("json")
     ? body.examples ?? { example: { value: exampleOf(api, body.schema) } }
     : {};
-  return el(
+  const details = el(
     "details",
     {},
     el("summary", {}, `${status} `, el("span", { class: "soft" }, description.replaceAll("`", ""))),
-    type === "application/json" ? table(rowsOf(api, body.schema)) : null,
-    Object.values(example).map(({ value }) => el("pre", {}, JSON.stringify(value, null, 2))),
   );
+  // Some hundred of them: each is made when it is opened.
+  details.addEventListener("toggle", () => {
+    const rows = type === "application/json" ? [fieldTable(rowsOf(api, body.schema))] : [];
+    details.append(...rows, ...Object.values(example).map(({ value }) => codeBox(JSON.stringify(value, null, 2))));
+  }, { once: true });
+  return details;
 }
 
 function event(api, name, { summary, requestBody }) {
   const { schema } = requestBody.content["application/json"];
+  const rows = rowsOf(api, resolve(api, schema));
   return el(
     "article",
-    { id: `event-${name}`, "data-title": name },
-    el("h3", {}, name),
-    prose(summary),
-    table(rowsOf(api, resolve(api, schema))),
+    {
+      id: `event-${name}`,
+      "data-title": name,
+      "data-words": `event webhook ${summary} ${rows.map(({ name }) => name).join(" ")}`,
+    },
+    el("h3", {}, el("a", { href: `#event-${name}`, class: "anchor" }, name)),
+    el(
+      "div",
+      { class: "halves" },
+      el("div", {}, prose(summary), fieldTable(rows)),
+      el(
+        "div",
+        { class: "beside" },
+        el("h4", {}, "Example"),
+        codeBox(JSON.stringify(exampleOf(api, schema), null, 2)),
+      ),
+    ),
   );
 }
 
-/** Every code that some operation may answer, with its status and its meaning. */
+/** A row for every code that some operation may answer, with its status and its meaning. */
 function errors(operations) {
   const known = new Map();
   for (const { responses } of operations) {
@@ -139,14 +177,13 @@ function errors(operations) {
       }
     }
   }
-  const rows = [...known].sort(([, a], [, b]) => a.status - b.status).map(([code, { status, title }]) =>
+  return [...known].sort(([, a], [, b]) => a.status - b.status).map(([code, { status, title }]) =>
     el(
       "tr",
-      { id: `error-${code}` },
+      { id: `error-${code}`, "data-code": code },
       el("td", {}, el("code", {}, code)),
       el("td", {}, String(status)),
       el("td", {}, title),
     )
   );
-  return el("table", {}, rows);
 }

@@ -1,23 +1,70 @@
-/** `/openapi.json`, and `/docs`: a page of static files that shows it, offline. */
+/** `/openapi.json`, and `/docs`: the reference, made from it in the browser, and guides; all of it from here alone. */
+import { join } from "node:path";
 import type { Hono } from "@hono/hono";
-import type { ApiEnv } from "../api/context.ts";
-import { openApiDocument } from "./openapi.ts";
-import { addPage } from "../api/page.ts";
+import type { ApiContext, ApiEnv } from "../api/context.ts";
 import type { PathIndex } from "../api/path_index.ts";
 import { giveFile, type StaticFile, staticFile } from "../api/static_file.ts";
+import { guideImage, guideLinks, guidePage, guides } from "./guides.ts";
+import { openApiDocument } from "./openapi.ts";
 
-const PAGE = {
-  path: "/docs",
-  folder: import.meta.dirname!,
-  files: ["theme.css", "docs.css", "docs.js", "dom.js", "samples.js", "schema.js", "try_it.js"],
+const FOLDER = import.meta.dirname!;
+const FILES = [
+  "theme.css",
+  "docs.css",
+  "docs.js",
+  "dom.js",
+  "guide.js",
+  "samples.js",
+  "schema.js",
+  "side.js",
+  "try_it.js",
+];
+
+/** No script, style or connection from anywhere but here: an API key is typed into these pages. */
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  // Where a key is bound to domains, the page must say that it comes from here.
+  "referrer-policy": "same-origin",
+  "x-content-type-options": "nosniff",
 };
 
 export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
-  let document: StaticFile | null = null;
-  app.get("/openapi.json", (c) => {
-    c.set("route", "/openapi.json");
-    document ??= staticFile("openapi.json", JSON.stringify(openApiDocument()));
-    return giveFile(c, document, {});
+  function serve(path: string, make: () => Promise<StaticFile>, headers: Record<string, string> = HEADERS): void {
+    let file: Promise<StaticFile> | null = null;
+    app.get(path, async (c) => {
+      c.set("route", path);
+      return giveFile(c, await (file ??= make()), headers);
+    });
+    paths.add("GET", path);
+  }
+  /** Relative, so that it holds below a proxy's path too. */
+  function redirect(from: string, to: string): void {
+    app.get(from, (c: ApiContext) => {
+      c.set("route", "/docs");
+      return c.redirect(to);
+    });
+  }
+  const read = (name: string) => Deno.readTextFile(join(FOLDER, name));
+
+  serve("/openapi.json", () => Promise.resolve(staticFile("openapi.json", JSON.stringify(openApiDocument()))), {});
+  serve("/docs", async () => {
+    const text = await read("index.html");
+    return staticFile("index.html", text.replace("{guides}", guideLinks("docs/guides/", null)));
   });
-  for (const path of ["/openapi.json", ...addPage(app, PAGE)]) paths.add("GET", path);
+  for (const name of FILES) serve(`/docs/${name}`, async () => staticFile(name, await read(name)));
+  for (const guide of guides()) {
+    serve(`/docs/guides/${guide.name}`, async () => staticFile("guide.html", await guidePage(guide)));
+  }
+  app.get("/docs/guides/images/:name{[a-z0-9-]+\\.png}", async (c) => {
+    c.set("route", "/docs/guides/images");
+    const image = await guideImage(c.req.param("name"));
+    if (image === null) return c.notFound();
+    return c.body(image, 200, { ...HEADERS, "content-type": "image/png", "cache-control": "max-age=3600" });
+  });
+  // Many type a slash behind it.
+  redirect("/docs/", "../docs");
+  redirect("/docs/guides", "../docs");
+  redirect("/docs/guides/", "../../docs");
 }

@@ -7,13 +7,13 @@ export function el(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
   return element;
 }
 
 /** Paragraphs with `code` in backticks, as descriptions are written. */
 export function prose(text) {
-  return text.split(/\n\n+/).map((paragraph) =>
+  return text.split(/\n\n+/).filter(Boolean).map((paragraph) =>
     el(
       "p",
       {},
@@ -22,19 +22,39 @@ export function prose(text) {
   );
 }
 
-/** Buttons of which one is pressed, and what it shows. `panes` maps a label to a function that makes the content. */
-export function tabs(panes) {
-  const shown = el("div");
-  const buttons = Object.entries(panes).map(([label, make]) =>
-    el("button", {
-      type: "button",
-      "aria-pressed": "false",
-      onclick: (event) => {
-        for (const button of buttons) button.setAttribute("aria-pressed", String(button === event.currentTarget));
-        shown.replaceChildren(make());
-      },
-    }, label)
-  );
-  buttons[0].click();
-  return [el("div", { class: "tabs" }, buttons), shown];
+const COPIED_MS = 2_000;
+
+/** A button that copies `text()`; without a clipboard, as over plain http, it marks `source` to be copied by hand. */
+export function copyButton(text, source) {
+  return el("button", {
+    type: "button",
+    class: "copy",
+    onclick: async ({ currentTarget: button }) => {
+      try {
+        await navigator.clipboard.writeText(text());
+        button.textContent = "Copied";
+        setTimeout(() => button.textContent = "Copy", COPIED_MS);
+      } catch {
+        getSelection().selectAllChildren(source);
+      }
+    },
+  }, "Copy");
+}
+
+/** Text in a box, with a button that copies it. */
+export function codeBox(text) {
+  const pre = el("pre", { tabindex: "0" }, text);
+  return el("div", { class: "code" }, pre, copyButton(() => pre.textContent, pre));
+}
+
+/** On a phone the side is behind a button. */
+export function menu() {
+  const button = document.querySelector("#menu");
+  const side = document.querySelector("#side");
+  const show = (open) => {
+    button.setAttribute("aria-expanded", String(open));
+    side.classList.toggle("open", open);
+  };
+  button.addEventListener("click", () => show(button.getAttribute("aria-expanded") !== "true"));
+  side.addEventListener("click", ({ target }) => target.closest("a") && show(false));
 }

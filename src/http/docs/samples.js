@@ -1,4 +1,4 @@
-/** The same request in four languages, ready to be pasted. */
+/** The same request in several languages, ready to be pasted. */
 
 /** What stands where the key belongs. */
 export const KEY = "YOUR_API_KEY";
@@ -12,8 +12,8 @@ export const KEY = "YOUR_API_KEY";
  * @property {Record<string, any>} [form] Fields of a multipart upload, where a file is `{ file: "name.pdf" }`.
  */
 
-/** @type {Record<"curl" | "JavaScript" | "Python" | "PHP", (request: SampleRequest) => string>} */
-export const SAMPLES = { curl, JavaScript: javascript, Python: python, PHP: php };
+/** @type {Record<"curl" | "JavaScript" | "Python" | "PHP" | "Go", (request: SampleRequest) => string>} */
+export const SAMPLES = { curl, JavaScript: javascript, Python: python, PHP: php, Go: go };
 
 /** @param {SampleRequest} request */
 function curl({ method, url, headers, json, form }) {
@@ -84,6 +84,57 @@ function php({ method, url, headers, json, form }) {
     "echo curl_getinfo($request, CURLINFO_RESPONSE_CODE), PHP_EOL;",
   );
   return lines.join("\n");
+}
+
+/** @param {SampleRequest} request */
+function go({ method, url, headers, json, form }) {
+  const imports = ["fmt", "io", "net/http"];
+  const stop = ["if err != nil {", "\tpanic(err)", "}"];
+  const lines = [];
+  const set = Object.entries(headers).map(([name, value]) => [goText(name), goText(value)]);
+  let body = "nil";
+  if (json !== undefined) {
+    imports.push("strings");
+    lines.push(`body := strings.NewReader(${goText(JSON.stringify(json))})`);
+    set.push([goText("content-type"), goText("application/json")]);
+    body = "body";
+  }
+  if (form) {
+    imports.push("bytes", "mime/multipart");
+    lines.push("body := &bytes.Buffer{}", "form := multipart.NewWriter(body)");
+    for (const [name, value] of Object.entries(form)) {
+      if (!value.file) lines.push(`form.WriteField(${goText(name)}, ${goText(String(value))})`);
+      else {
+        imports.push("os");
+        lines.push(`file, err := os.Open(${goText(value.file)})`, ...stop, "defer file.Close()");
+        lines.push(`part, err := form.CreateFormFile(${goText(name)}, ${goText(value.file)})`, ...stop);
+        lines.push("io.Copy(part, file)");
+      }
+    }
+    lines.push("form.Close()");
+    set.push([goText("content-type"), "form.FormDataContentType()"]);
+    body = "body";
+  }
+  lines.push(`request, err := http.NewRequest(${goText(method)}, ${goText(url)}, ${body})`, ...stop);
+  for (const [name, value] of set) lines.push(`request.Header.Set(${name}, ${value})`);
+  lines.push("response, err := http.DefaultClient.Do(request)", ...stop, "defer response.Body.Close()");
+  lines.push("answer, _ := io.ReadAll(response.Body)", "fmt.Println(response.StatusCode, string(answer))");
+  return [
+    "package main",
+    "",
+    "import (",
+    ...[...new Set(imports)].sort().map((name) => `\t"${name}"`),
+    ")",
+    "",
+    "func main() {",
+    ...lines.map((line) => `\t${line}`),
+    "}",
+  ].join("\n");
+}
+
+/** Go reads every escape that JSON writes. */
+function goText(text) {
+  return JSON.stringify(text);
 }
 
 function shell(text) {

@@ -2,6 +2,25 @@
 
 const BY_FORMAT = { "date-time": "2026-01-15T12:00:00.000Z", date: "2026-01-15", uri: "https://example.com/" };
 
+/** What stands for a member of this name where the document has no example of its own. */
+const BY_NAME = {
+  sessionId: "ses_01kf0m3e4v8s2q6w9x1y5z7abc",
+  sessionName: "Support line",
+  messageId: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
+  networkId: "3EB0C767D097B7C7C8F1",
+  from: "34600111222@s.whatsapp.net",
+  chat: "34600111222@s.whatsapp.net",
+  to: "34600111222",
+  number: "34600111222",
+  phone: "34600111222",
+  pushName: "Ana Gómez",
+  text: "When does my order arrive?",
+  timestamp: 1768478400,
+  isForwarded: false,
+  subject: "Team Madrid",
+  callId: "5F1A2B3C4D5E6F708192A3B4C5D6E7F8",
+};
+
 /** The schema behind a reference. */
 export function resolve(document, schema) {
   if (!schema?.$ref) return schema ?? {};
@@ -48,7 +67,7 @@ export function typeOf(document, schema) {
 const ID = /^[a-z]{3}_[0-9a-z]{26}$/;
 
 /** A value that fits the schema; members that are optional and have no example, or but an id, are left out. */
-export function exampleOf(document, schema) {
+export function exampleOf(document, schema, name = "") {
   const resolved = resolve(document, schema);
   if (schema.example !== undefined) return schema.example;
   if (resolved.example !== undefined) return resolved.example;
@@ -56,13 +75,14 @@ export function exampleOf(document, schema) {
   if (resolved.default !== undefined) return resolved.default;
   if (resolved.enum) return resolved.enum[0];
   const alternative = alternativesOf(resolved)?.[0];
-  if (alternative) return exampleOf(document, alternative);
+  if (alternative) return exampleOf(document, alternative, name);
+  if ([resolved.type].flat()[0] === typeOfValue(BY_NAME[name]) && !resolved.pattern) return BY_NAME[name];
   switch ([resolved.type].flat()[0]) {
     case "object":
       return Object.fromEntries(
         Object.entries(resolved.properties ?? {})
           .filter(([name, member]) => resolved.required?.includes(name) || hasExample(document, member))
-          .map(([name, member]) => [name, exampleOf(document, member)]),
+          .map(([name, member]) => [name, exampleOf(document, member, name)]),
       );
     case "array":
       return [exampleOf(document, resolved.items)];
@@ -74,6 +94,10 @@ export function exampleOf(document, schema) {
     default:
       return BY_FORMAT[resolved.format] ?? "text";
   }
+}
+
+function typeOfValue(value) {
+  return typeof value === "number" ? "integer" : typeof value;
 }
 
 function hasExample(document, schema) {

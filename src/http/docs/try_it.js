@@ -1,43 +1,93 @@
-/** A form that makes the request of an operation, and shows it in four languages and what came back. */
-import { el, tabs } from "./dom.js";
+/** The request of an operation: samples of it in the reader's language, and a form that changes and sends it. */
+import { codeBox, copyButton, el } from "./dom.js";
 import { exampleOf, resolve } from "./schema.js";
 import { KEY, SAMPLES } from "./samples.js";
 
+const LANGUAGE = "paloma-docs-language";
 const keyField = document.querySelector("#key");
 keyField.value = sessionStorage.getItem("paloma-docs-key") ?? "";
-keyField.addEventListener("input", () => sessionStorage.setItem("paloma-docs-key", keyField.value));
+let language = localStorage.getItem(LANGUAGE);
+if (!(language in SAMPLES)) language = "curl";
+/** What is drawn again when the key or the language changes. */
+const panes = new Set();
 
-/** Samples made from the examples, and the form below them. */
+function drawAll() {
+  for (const draw of panes) draw();
+}
+keyField.addEventListener("input", () => {
+  sessionStorage.setItem("paloma-docs-key", keyField.value);
+  drawAll();
+});
+
+/** `{ samples, form }`: what the form says is in the samples, with the reader's key. */
 export function tryIt(api, operation) {
-  const request = exampleRequest(api, operation);
-  return [
-    ...tabs(Object.fromEntries(
-      Object.entries(SAMPLES).map(([name, write]) => [name, () => el("pre", {}, el("code", {}, write(request)))]),
-    )),
-    el("details", {}, el("summary", {}, "Try it"), form(api, operation, request)),
-  ];
+  const fields = formOf(api, operation);
+  const pre = el("pre", { tabindex: "0" });
+  const tabs = Object.keys(SAMPLES).map((name) =>
+    el("button", {
+      type: "button",
+      onclick: () => {
+        language = name;
+        localStorage.setItem(LANGUAGE, name);
+        drawAll();
+      },
+    }, name)
+  );
+  const draw = () => {
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === language));
+    const request = requestOf(api, operation, new FormData(fields));
+    // While its JSON is being typed the last whole request stays.
+    if (request) pre.textContent = SAMPLES[language](request);
+  };
+  panes.add(draw);
+  fields.addEventListener("input", draw);
+  draw();
+  return {
+    samples: el(
+      "div",
+      {},
+      el("div", { class: "tabs", role: "group", "aria-label": "Language of the samples" }, tabs),
+      el("div", { class: "code" }, pre, copyButton(() => pre.textContent, pre)),
+    ),
+    form: el("details", {}, el("summary", {}, "Try it"), fields),
+  };
 }
 
-/** The request that the examples of the document describe. */
-function exampleRequest(api, { method, path, parameters = [], requestBody, security }) {
-  const needsKey = security.length > 0;
-  const inPath = (name) => parameters.find((parameter) => parameter.in === "path" && parameter.name === name);
-  const url = new URL(".", location.href).href.slice(0, -1) +
-    path.replaceAll(/\{(\w+)\}/g, (_, name) => exampleOf(api, inPath(name).schema));
-  const request = { method: method.toUpperCase(), url, headers: needsKey ? { "x-api-key": KEY } : {} };
-  const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
-  if (type === "application/json") request.json = exampleOf(api, content.schema);
-  if (type === "multipart/form-data") {
-    const example = exampleOf(api, content.schema);
-    request.form = { ...example, file: { file: "picture.png" } };
+/** The request that the form describes, completed by the examples of the document; null when its JSON is none. */
+function requestOf(api, { method, path, parameters = [], requestBody, security }, values) {
+  const given = (place, name) => values.get(`${place}:${name}`);
+  const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => {
+    const { schema } = parameters.find((parameter) => parameter.in === "path" && parameter.name === name);
+    return encodeURIComponent(given("path", name) || exampleOf(api, schema)).replaceAll("%40", "@");
+  });
+  const query = new URLSearchParams();
+  const headers = security.length > 0 ? { "x-api-key": keyField.value || KEY } : {};
+  for (const { in: place, name } of parameters) {
+    const value = given(place, name);
+    if (value && place === "query") query.set(name, value);
+    if (value && place === "header") headers[name] = value;
+  }
+  const root = new URL(".", location.href).href.slice(0, -1);
+  const request = { method: method.toUpperCase(), url: root + url + (query.size ? `?${query}` : ""), headers };
+  const upload = requestBody?.content["multipart/form-data"];
+  if (upload) {
+    const typed = [...values].filter(([name, value]) => name.startsWith("form:") && typeof value === "string" && value)
+      .map(([name, value]) => [name.slice("form:".length), value]);
+    const file = given("form", "file")?.name || "picture.png";
+    request.form = { ...exampleOf(api, upload.schema), ...Object.fromEntries(typed), file: { file } };
+  } else if (values.has("json")) {
+    try {
+      request.json = JSON.parse(values.get("json"));
+    } catch {
+      return null;
+    }
   }
   return request;
 }
 
-function form(api, operation, example) {
+function formOf(api, operation) {
   const { method, path, parameters = [], requestBody } = operation;
-  const given = parameters.filter((parameter) => parameter.in !== "cookie");
-  const inputs = given.map((parameter) =>
+  const inputs = parameters.filter((parameter) => parameter.in !== "cookie").map((parameter) =>
     el(
       "label",
       {},
@@ -45,14 +95,12 @@ function form(api, operation, example) {
       el("input", {
         name: `${parameter.in}:${parameter.name}`,
         placeholder: String(exampleOf(api, parameter.schema)),
+        autocomplete: "off",
         ...(parameter.required ? { required: "" } : {}),
       }),
     )
   );
   const content = requestBody?.content ?? {};
-  if (content["application/json"]) {
-    inputs.push(el("textarea", { name: "json", spellcheck: "false" }, JSON.stringify(example.json, null, 2)));
-  }
   if (content["multipart/form-data"]) {
     const { properties } = resolve(api, content["multipart/form-data"].schema);
     for (const name of Object.keys(properties)) {
@@ -60,8 +108,11 @@ function form(api, operation, example) {
         el("label", {}, name, el("input", { name: `form:${name}`, type: name === "file" ? "file" : "text" })),
       );
     }
+  } else if (content["application/json"]) {
+    const example = JSON.stringify(exampleOf(api, content["application/json"].schema), null, 2);
+    inputs.push(el("textarea", { name: "json", "aria-label": "Body", spellcheck: "false" }, example));
   }
-  const answer = el("div");
+  const answer = el("div", { role: "status" });
   return el(
     "form",
     {
@@ -86,7 +137,8 @@ function send({ method, path }, values) {
   const headers = keyField.value ? { "x-api-key": keyField.value } : {};
   const query = new URLSearchParams();
   const upload = new FormData();
-  let target = path;
+  // Relative to the page, so that it holds below a proxy's path too.
+  let target = path.slice(1);
   let body;
   for (const [field, value] of values) {
     const [place, name] = field.split(/:(.*)/s);
@@ -109,15 +161,15 @@ async function shown(response, tookMs) {
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
   const head = `${response.status} ${response.statusText} in ${Math.round(tookMs)} ms\n${headers}\n\n`;
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
-    const pre = el("pre", {}, head);
-    void follow(response, pre);
-    return pre;
+    const box = codeBox(head);
+    void follow(response, box.querySelector("pre"));
+    return box;
   }
   const text = await response.text();
   try {
-    return el("pre", {}, head + JSON.stringify(JSON.parse(text), null, 2));
+    return codeBox(head + JSON.stringify(JSON.parse(text), null, 2));
   } catch {
-    return el("pre", {}, head + text.slice(0, 20_000));
+    return codeBox(head + text.slice(0, 20_000));
   }
 }
 

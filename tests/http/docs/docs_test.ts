@@ -21,19 +21,26 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       const response = await world.call("GET", path, { key: null });
       const text = await response.text();
       assert.equal(response.status, 200, path);
+      if (path.endsWith(".png")) continue;
       assert.equal(response.headers.get("x-content-type-options"), path.endsWith(".json") ? null : "nosniff");
       if (path.endsWith(".json")) continue;
       for (const [whole, found] of text.matchAll(/(?:href="|src="|from "|fetch\(")((?!\w+:)[^"#]+)"/g)) {
+        if (found === "../../docs") continue;
         waiting.push(new URL(found!, `http://x${whole.startsWith("fetch") ? "/docs" : path}`).pathname);
       }
     }
-    assert.deepEqual([...seen].sort(), [
+    const guides = [...seen].filter((path) => path.startsWith("/docs/guides/") && !path.endsWith(".png"));
+    const written = [...Deno.readDirSync("docs")].filter(({ name }) => name.endsWith(".md"));
+    assert.deepEqual(guides.sort(), written.map(({ name }) => `/docs/guides/${name.slice(0, -3)}`).sort());
+    assert.deepEqual([...seen].filter((path) => !path.startsWith("/docs/guides/")).sort(), [
       "/docs",
       "/docs/docs.css",
       "/docs/docs.js",
       "/docs/dom.js",
+      "/docs/guide.js",
       "/docs/samples.js",
       "/docs/schema.js",
+      "/docs/side.js",
       "/docs/theme.css",
       "/docs/try_it.js",
       "/openapi.json",
@@ -42,7 +49,16 @@ Deno.test("everything that the page asks for is there, and from here", () =>
 
 Deno.test("pages, scripts and the document go out compressed, and not at all to whoever has them", () =>
   withApi(async (world) => {
-    for (const path of ["/docs", "/docs/docs.js", "/openapi.json", "/panel", "/panel/assets/main.js"]) {
+    for (
+      const path of [
+        "/docs",
+        "/docs/docs.js",
+        "/docs/guides/webhooks",
+        "/openapi.json",
+        "/panel",
+        "/panel/assets/main.js",
+      ]
+    ) {
       const ask = (headers: Record<string, string>) => world.call("GET", path, { key: null, headers });
       const plain = await ask({});
       const text = await plain.text();
@@ -61,7 +77,7 @@ Deno.test("a slash behind the page's address leads to the page", () =>
   withApi(async (world) => {
     const response = await world.call("GET", "/docs/", { key: null });
     await response.body?.cancel();
-    assert.deepEqual([response.status, response.headers.get("location")], [302, "/docs"]);
+    assert.deepEqual([response.status, response.headers.get("location")], [302, "../docs"]);
   }));
 
 Deno.test("the examples that the page makes of schemas fit them", () => {
@@ -98,6 +114,7 @@ const RUNNERS: Record<keyof typeof SAMPLES, { file: string; command: string[]; p
     probe: [Deno.execPath(), "eval", "Deno.exit('openAsBlob' in await import('node:fs') ? 0 : 1)"],
   },
   Python: { file: "sample.py", command: ["python3"], probe: ["python3", "-c", "import requests"] },
+  Go: { file: "sample.go", command: ["go", "run"], probe: ["go", "version"] },
   PHP: { file: "sample.php", command: ["php"], probe: ["php", "-r", "exit(extension_loaded('curl') ? 0 : 1);"] },
 };
 

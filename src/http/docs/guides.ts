@@ -1,0 +1,98 @@
+/** The guides: `docs/*.md` as pages. They are ours, so what they say is trusted. */
+import { join } from "node:path";
+
+const DOCS = join(import.meta.dirname!, "..", "..", "..", "docs");
+/** In the order in which a newcomer needs them; others follow by name. */
+const ORDER = ["linking", "messages", "groups", "webhooks", "events", "queue", "panel", "operate", "proxy", "migrate"];
+
+export interface Guide {
+  /** Of the file, without its ending. */
+  name: string;
+  title: string;
+  markdown: string;
+}
+
+let found: Guide[] | null = null;
+
+/** All guides; none where they were not shipped. */
+export function guides(): Guide[] {
+  return found ??= names().map((name) => {
+    const markdown = Deno.readTextFileSync(join(DOCS, `${name}.md`));
+    return { name, title: /^# (.*)$/m.exec(markdown)?.[1] ?? name, markdown };
+  });
+}
+
+function names(): string[] {
+  const place = (name: string) => ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length;
+  try {
+    return [...Deno.readDirSync(DOCS)].filter(({ name }) => name.endsWith(".md"))
+      .map(({ name }) => name.slice(0, -".md".length))
+      .sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+/** Links to all guides, as the side shows them; `here` is the one that is shown. */
+export function guideLinks(base: string, here: Guide | null): string {
+  return guides().map((guide) => {
+    // What the search finds it by.
+    const words = [...guide.markdown.matchAll(/^##+ (.*)$/gm)].map(([, heading]) => heading).join(" ");
+    const current = guide === here ? ' aria-current="page"' : "";
+    return `<a href="${base}${guide.name}" data-words="${escaped(words)}"${current}>${escaped(guide.title)}</a>`;
+  }).join("\n");
+}
+
+/** The page of a guide. The renderer is read in when somebody comes for one. */
+export async function guidePage(guide: Guide): Promise<string> {
+  const { Marked } = await import("marked");
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text }) {
+        return `<h${depth} id="${slug(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      link({ href, tokens }) {
+        const text = this.parser.parseInline(tokens);
+        const target = addressOf(href);
+        return target === null ? text : `<a href="${escaped(target)}">${text}</a>`;
+      },
+      image: ({ href, text }) => `<img src="${escaped(href)}" alt="${escaped(text)}" loading="lazy">`,
+    },
+  });
+  let tables = 0;
+  const body = (await marked.parse(guide.markdown)).replaceAll("<pre>", '<pre tabindex="0">')
+    .replaceAll(
+      "<table>",
+      () => `<div class="scroll" tabindex="0" role="region" aria-label="Table ${++tables}"><table>`,
+    )
+    .replaceAll("</table>", "</table></div>");
+  const page = await Deno.readTextFile(join(import.meta.dirname!, "guide.html"));
+  return page.replace("{title}", () => escaped(guide.title)).replace("{guides}", () => guideLinks("", guide))
+    .replace("{body}", () => body);
+}
+
+/** The bytes of a picture of the guides; null when there is none of this name. */
+export async function guideImage(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
+  try {
+    return await Deno.readFile(join(DOCS, "images", name));
+  } catch {
+    return null;
+  }
+}
+
+/** Where a link of a guide leads here; null for files that come with the source alone. */
+function addressOf(href: string): string | null {
+  if (/^(https?:|#)/.test(href)) return href;
+  const other = /^([a-z]+)\.md(#.*)?$/.exec(href);
+  return other && guides().some(({ name }) => name === other[1]) ? `${other[1]}${other[2] ?? ""}` : null;
+}
+
+/** As GitHub makes the anchors of headings, so that links hold at both places. */
+function slug(text: string): string {
+  return text.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;").replaceAll("`", "");
+}

@@ -1,0 +1,32 @@
+/** What axe finds on a page, in both themes and three sizes; and whether it is wider than its screen. */
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+
+export const SIZES = {
+  desktop: { width: 1280, height: 800 },
+  tablet: { width: 768, height: 1024 },
+  phone: { width: 320, height: 640 },
+};
+
+/** Every fault of the page as it is now, as a sentence. */
+export async function faultsOf(page: Page, where: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    // A colour on its way from one theme to the other is of neither.
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      await page.setViewportSize(viewport);
+      // Into the page's own world by the debugger, which its policy does not bind.
+      await page.evaluate(axe.source);
+      const { violations } = await page.evaluate("axe.run({ resultTypes: ['violations'] })") as axe.AxeResults;
+      for (const { id, nodes } of violations) {
+        for (const { target, failureSummary } of nodes) {
+          found.push(`${where} ${colorScheme} ${size}: ${id} at ${target}: ${failureSummary}`);
+        }
+      }
+      const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth") as number;
+      if (wide > 0) found.push(`${where} ${size}: wider by ${wide}`);
+    }
+  }
+  return found;
+}
