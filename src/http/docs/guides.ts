@@ -5,7 +5,7 @@ const DOCS = join(import.meta.dirname!, "..", "..", "..", "docs");
 /** In the order in which a newcomer needs them; others follow by name. */
 const ORDER = ["linking", "messages", "groups", "webhooks", "events", "queue", "panel", "operate", "proxy", "migrate"];
 
-export interface Guide {
+interface Guide {
   /** Of the file, without its ending. */
   name: string;
   title: string;

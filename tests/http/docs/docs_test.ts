@@ -44,6 +44,7 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       "/docs/theme.css",
       "/docs/try_it.js",
       "/openapi.json",
+      "/panel/assets/icon.svg",
     ]);
   }));
 

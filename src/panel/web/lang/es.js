@@ -103,6 +103,7 @@ export default {
   "Every event reached its target.": "Todos los eventos llegaron a su destino.",
   "Everything since": "Todo desde",
   "Failed deliveries": "Entregas fallidas",
+  "Fewer new chats in a line's first four weeks": "Menos chats nuevos en las cuatro primeras semanas de una línea",
   "File": "Archivo",
   "For you: it stands in lists and in events.": "Para ti: aparece en listas y en eventos.",
   "Forgotten? Whoever runs the gateway can make you a new link.":
@@ -120,6 +121,7 @@ export default {
   "Hide": "Ocultar",
   "Hold": "Detener",
   "Hold the queue": "Detener la cola",
+  "Hours": "Horario",
   "How": "Cómo",
   "How many lines and messages an account may have, and the pauses between messages.":
     "Cuántas líneas y mensajes puede tener una cuenta, y las pausas entre mensajes.",
@@ -161,6 +163,8 @@ export default {
   "Leaves about": "Sale hacia",
   "Let somebody else link it": "Que la vincule otra persona",
   "Light": "Claro",
+  "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.":
+    "Por ejemplo mon-fri 09:00-18:00 Europe/Madrid. Vacío: a cualquier hora.",
   "Line": "Línea",
   "Lines": "Líneas",
   "Lines are linked on an account's own pages.": "Las líneas se vinculan en las páginas de cada cuenta.",
@@ -209,6 +213,7 @@ export default {
     "Necesita https, o localhost, y un nombre en la dirección: los navegadores no las admiten para números.",
   "New account": "Cuenta nueva",
   "New chats": "Chats nuevos",
+  "New chats a day and line": "Chats nuevos por día y línea",
   "New password": "Contraseña nueva",
   "New plan": "Plan nuevo",
   "New secret": "Secreto nuevo",
@@ -287,12 +292,6 @@ export default {
   "Remove {name}?": "¿Quitar {name}?",
   "Rename": "Renombrar",
   "Requests a minute": "Peticiones por minuto",
-  "Hours": "Horario",
-  "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.":
-    "Por ejemplo mon-fri 09:00-18:00 Europe/Madrid. Vacío: a cualquier hora.",
-  "New chats a day and line": "Chats nuevos por día y línea",
-  "Shows “typing”, seconds": "Muestra «escribiendo», segundos",
-  "Fewer new chats in a line's first four weeks": "Menos chats nuevos en las cuatro primeras semanas de una línea",
   "Resume": "Reanudar",
   "Run this there, and use the passkey. It copies the signature:":
     "Ejecuta esto allí y usa la llave de acceso. Copia la firma:",
@@ -317,6 +316,7 @@ export default {
   "Show all messages": "Mostrar todos los mensajes",
   "Show the key": "Mostrar la clave",
   "Show {n} more": "Mostrar {n} más",
+  "Shows “typing”, seconds": "Muestra «escribiendo», segundos",
   "Sign in": "Entrar",
   "Sign in with a passkey": "Entrar con una llave de acceso",
   "Sign on web.whatsapp.com": "Firmar en web.whatsapp.com",
@@ -478,6 +478,7 @@ export default {
   "off": "apagado",
   "on": "activada",
   "on its way": "en camino",
+  "put here by you": "añadido por ti",
   "queued": "en cola",
   "read": "leído",
   "received": "recibido",

@@ -103,6 +103,7 @@ export default {
   "Every event reached its target.": "Todos os eventos chegaram ao destino.",
   "Everything since": "Tudo desde",
   "Failed deliveries": "Entregas que falharam",
+  "Fewer new chats in a line's first four weeks": "Menos conversas novas nas primeiras quatro semanas de uma linha",
   "File": "Arquivo",
   "For you: it stands in lists and in events.": "Para você: aparece em listas e em eventos.",
   "Forgotten? Whoever runs the gateway can make you a new link.":
@@ -120,6 +121,7 @@ export default {
   "Hide": "Ocultar",
   "Hold": "Segurar",
   "Hold the queue": "Segurar a fila",
+  "Hours": "Horário",
   "How": "Como",
   "How many lines and messages an account may have, and the pauses between messages.":
     "Quantas linhas e mensagens uma conta pode ter, e as pausas entre mensagens.",
@@ -161,6 +163,8 @@ export default {
   "Leaves about": "Sai por volta de",
   "Let somebody else link it": "Deixar outra pessoa vincular",
   "Light": "Claro",
+  "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.":
+    "Por exemplo mon-fri 09:00-18:00 Europe/Madrid. Vazio: a qualquer hora.",
   "Line": "Linha",
   "Lines": "Linhas",
   "Lines are linked on an account's own pages.": "As linhas são vinculadas nas páginas de cada conta.",
@@ -209,6 +213,7 @@ export default {
     "Precisa de https, ou localhost, e um nome no endereço: navegadores não as aceitam para números.",
   "New account": "Conta nova",
   "New chats": "Conversas novas",
+  "New chats a day and line": "Conversas novas por dia e linha",
   "New password": "Senha nova",
   "New plan": "Plano novo",
   "New secret": "Segredo novo",
@@ -287,12 +292,6 @@ export default {
   "Remove {name}?": "Remover {name}?",
   "Rename": "Renomear",
   "Requests a minute": "Pedidos por minuto",
-  "Hours": "Horário",
-  "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.":
-    "Por exemplo mon-fri 09:00-18:00 Europe/Madrid. Vazio: a qualquer hora.",
-  "New chats a day and line": "Conversas novas por dia e linha",
-  "Shows “typing”, seconds": "Mostra «a escrever», segundos",
-  "Fewer new chats in a line's first four weeks": "Menos conversas novas nas primeiras quatro semanas de uma linha",
   "Resume": "Retomar",
   "Run this there, and use the passkey. It copies the signature:":
     "Execute isto ali e use a chave de acesso. A assinatura é copiada:",
@@ -317,6 +316,7 @@ export default {
   "Show all messages": "Mostrar todas as mensagens",
   "Show the key": "Mostrar a chave",
   "Show {n} more": "Mostrar mais {n}",
+  "Shows “typing”, seconds": "Mostra «a escrever», segundos",
   "Sign in": "Entrar",
   "Sign in with a passkey": "Entrar com uma chave de acesso",
   "Sign on web.whatsapp.com": "Assinar no web.whatsapp.com",
@@ -478,6 +478,7 @@ export default {
   "off": "desligado",
   "on": "ativo",
   "on its way": "a caminho",
+  "put here by you": "adicionado por si",
   "queued": "na fila",
   "read": "lida",
   "received": "recebida",

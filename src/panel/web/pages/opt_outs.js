@@ -5,6 +5,7 @@ import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { setQuery } from "../router.js";
 import { Ask, Card, Empty, Field, Form, Head, Loaded, Table, Time, toast } from "../ui.js";
+import { phone } from "../words.js";
 
 const LIMIT = 50;
 
@@ -14,7 +15,11 @@ export function OptOuts({ account, query }) {
     "messages",
   ]);
   const add = async ({ number }, form) => {
-    await api(account, "PUT", `/optouts/${number.replaceAll(/\D/g, "")}`);
+    await api(
+      account,
+      "PUT",
+      `/optouts/${encodeURIComponent(/@/.test(number) ? number.trim() : number.replaceAll(/\D/g, ""))}`,
+    );
     form.reset();
     await outs.reload();
   };
@@ -32,16 +37,16 @@ export function OptOuts({ account, query }) {
               `
               : html`
                 <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) => row.number} columns=${[
-                  [t("Number"), (row) => `+${row.number}`],
-                  [t("Word"), (row) => row.word ?? "–"],
-                  [t("When"), (row) => html`<${Time} at=${row.createdAt ?? row.at ?? null} />`],
+                  [t("Number"), (row) => phone(row.number)],
+                  [t("Word"), (row) => row.word ?? html`<span class="soft">${t("put here by you")}</span>`],
+                  [t("When"), (row) => html`<${Time} at=${row.createdAt} />`],
                   ["", (row) =>
                     html`
-                      <${Ask} kind="small danger" title=${t("Remove {name}?", { name: `+${row.number}` })} button=${t(
+                      <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })} button=${t(
                         "Remove",
                       )} text=${html`<p>${t("Messages can be sent to this number again.")}</p>`}
                         run=${async () => {
-                          await api(account, "DELETE", `/optouts/${row.number}`);
+                          await api(account, "DELETE", `/optouts/${encodeURIComponent(row.number)}`);
                           await outs.reload();
                         }}>${t("Remove")}</${Ask}>
                     `, "end"],
