@@ -4,69 +4,27 @@
  */
 import { join } from "node:path";
 import type { Accounts } from "./account/account.ts";
-import { DEFAULT_PLANS } from "./account/plan.ts";
-import { makeAccountKeys } from "./account/keys.ts";
-import { makeIdempotency } from "./account/idempotency.ts";
-import { type Service, startServices, together } from "./base/service.ts";
+import { Leases } from "./cluster/leases.ts";
+import { LINE_KIND, makeRemoteLines } from "./line/remote.ts";
+import { type Service, startServices } from "./base/service.ts";
 import type { Config, WhatsAppConfig } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
-import { backupShared, restoreShared } from "./data/shared_backup.ts";
 import { type DataConfig, type DataFolder, openDataFolder, pathsOf, placeOf } from "./data/data_folder.ts";
-import { readAllowList } from "./egress/address.ts";
 import { type Proxy, readProxy } from "./egress/proxy.ts";
-import { makeSafeFetch } from "./egress/safe_fetch.ts";
-import { makeEventLog } from "./event/log.ts";
 import { splitEventOrder } from "./event/order_migration.ts";
 import { acceptedWithRoom, makeDiskReserve } from "./ops/disk_reserve.ts";
-import { addGauges } from "./ops/gauges.ts";
 import { listen, type Listening } from "./http/listen/listen.ts";
-import type { Services } from "./http/api/services.ts";
-import { makeBudgets } from "./http/edge/budgets.ts";
-import { createApi } from "./http/server.ts";
-import { makeBulkView } from "./line/bulk_view.ts";
-import { laneOf } from "./line/chats.ts";
 import { nameGenerations } from "./line/generation_migration.ts";
-import { lineIdsOf, makeSessionName } from "./line/line_row.ts";
-import { makeLines } from "./line/lines.ts";
-import type { LineSessionDeps } from "./line/line_session.ts";
-import { soleOwnership } from "./line/ownership.ts";
 import { orderQueues } from "./line/queue_migration.ts";
-import { makeLookups } from "./line/lookups.ts";
-import { makeUnread } from "./line/unread.ts";
-import { makeFindWaits } from "./line/waiting.ts";
-import { makeQueueView } from "./line/queue_view.ts";
-import { makeAmendments } from "./line/amendments.ts";
-import { makeFindReferred } from "./line/references.ts";
-import { Supervisor } from "./line/supervisor.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
-import { makeMaintenance } from "./ops/maintenance.ts";
-import { openBucket } from "./media/bucket.ts";
+import { backupShared, restoreShared } from "./data/shared_backup.ts";
 import { filesOfBucket } from "./media/bucket_backup.ts";
+import { openBucket } from "./media/bucket.ts";
 import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
-import { indexFileEnds } from "./media/file_ends_migration.ts";
-import { makeMediaIngest } from "./media/ingest.ts";
-import { makeMediaLinks } from "./media/link.ts";
-import { makeServeMedia } from "./media/serve.ts";
-import type { MediaStore } from "./media/store.ts";
 import { sweepOrphans } from "./media/sweep.ts";
-import { makeAccept } from "./message/accept.ts";
-import { makeReschedule } from "./message/reschedule.ts";
-import { makeCancel } from "./message/cancel.ts";
-import { makeFetchAttachment } from "./message/fetch_attachment.ts";
-import { makeFetchPreview } from "./message/link_preview.ts";
-import { makeHistory, recordStatus } from "./message/history/history.ts";
-import { makeQueuedCount } from "./message/history/counts.ts";
-import { makeQuotaView } from "./message/history/counts.ts";
-import { makeRecorder } from "./message/record.ts";
-import { makeOptOuts } from "./message/opt_outs.ts";
-import { makeReplay } from "./message/replay.ts";
-import { makeBulkIds } from "./message/bulk.ts";
+import { indexFileEnds } from "./media/file_ends_migration.ts";
 import { listBulks } from "./message/bulk_migration.ts";
-import { removeAllStaged } from "./message/staged_bulk.ts";
-import { measuredEvents, measuredRecorder, measuredStore, measuredWebhooks } from "./ops/measure.ts";
-import { makeMetrics } from "./ops/metrics.ts";
-import { addPanel } from "./panel/panel.ts";
 import type { Runtime } from "./runtime.ts";
 import { makeProbe } from "./data/probe.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
@@ -74,17 +32,23 @@ import { openRemoteDenoKv } from "./store/deno_kv/remote.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import { denoKvWire } from "./store/deno_kv/wire.ts";
 import type { Bell } from "./store/bell.ts";
-import type { Kv } from "./store/kv.ts";
+import type { Change, Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { shareBell } from "./store/layers/shared_bell.ts";
 import type { Seal } from "./store/seal.ts";
-import { sweeps, type SweptMedia } from "./ops/sweeps.ts";
-import { makeTallyOf } from "./message/votes.ts";
-import { makeDispatcher } from "./webhook/dispatcher.ts";
-import { makeWebhooks } from "./webhook/webhooks.ts";
 import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
 import type { LinkCopy, Network } from "./whatsapp/connection.ts";
 import { networkOnDemand } from "./whatsapp/on_demand.ts";
+import { makeAsk } from "./cluster/calls.ts";
+import type { Hono } from "@hono/hono";
+import type { ApiEnv } from "./http/api/context.ts";
+import { createHealth } from "./http/server.ts";
+import { addProcessGauges } from "./ops/gauges.ts";
+import { noMediaStore } from "./media/none.ts";
+import { makeApi } from "./roles/api.ts";
+import { type Ground, layGround, type Media } from "./roles/ground.ts";
+import { type OpenNetwork, sharedWorker, soleWorker } from "./roles/worker.ts";
+import { makeRemoteWebhooks } from "./webhook/ownership.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
@@ -105,18 +69,6 @@ async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Pro
   if (/^https?:/.test(store)) return await shareBell(own, denoKvWire(store, { runtime }), { runtime });
   const { postgresWire } = await import("./store/postgres/wire.ts");
   return await shareBell(own, postgresWire(store, { runtime }), { runtime });
-}
-
-/** The files, in the data folder or in the bucket that the settings name. */
-async function openMedia(
-  config: Pick<Config, "dataDir" | "media">,
-  { kv, runtime }: { kv: Kv; runtime: Runtime },
-): Promise<MediaStore & SweptMedia> {
-  if (config.media !== null) {
-    return makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime });
-  }
-  const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
-  return { ...media, sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
 }
 
 const isElsewhere = ({ store, media }: Config) => store !== null || media !== null;
@@ -144,6 +96,9 @@ export const dataFolder = {
       ? backupShared(pathsOf(config.dataDir), file, elsewhere(config, runtime))
       : backup(pathsOf(config.dataDir), file, engine),
   lock: (dataDir: string) => lockGateway(dataDir, engine),
+  /** Lets processes that share the store take up a line that a command makes. */
+  offerOf: ({ store }: Pick<Config, "store">): (change: Change, lineId: string) => void =>
+    store === null ? () => {} : (change, lineId) => Leases.offer(change, LINE_KIND, lineId),
   /** What links the lines of an open folder. */
   linkCopy: (data: Pick<DataFolder, "kv" | "seal">): LinkCopy => makeLinkCopy(data),
   restore: (file: string, config: Config, runtime: Runtime) =>
@@ -151,8 +106,6 @@ export const dataFolder = {
       ? restoreShared(file, pathsOf(config.dataDir), elsewhere(config, runtime))
       : restore(file, pathsOf(config.dataDir), engine),
 };
-
-const SWEEP_PANEL_MS = 60 * 60_000;
 
 export interface NetworkOptions {
   runtime: Runtime;
@@ -167,9 +120,13 @@ export interface NetworkOptions {
   countStray?: (stanza: { tag: string; type: string }) => void;
 }
 
+export type RoleName = "serve" | "api" | "worker";
+
 export interface GatewayOptions {
   config: Config;
   runtime: Runtime;
+  /** The whole gateway unless given; the others need a shared store. */
+  role?: RoleName;
   /** The engine behind the port to the messaging network; Baileys unless given. */
   openNetwork?: (options: NetworkOptions) => Network;
 }
@@ -186,20 +143,20 @@ export interface Gateway {
 }
 
 /**
- * Starts a gateway; resolves when it listens and its lines begin to connect. A start that fails leaves nothing open.
- * Throws AlreadyRunning, CannotListen, SecretKeyError, SchemaTooNew, StoreError.
+ * Starts the process in its role; resolves when it listens and its lines begin to connect. A start that fails leaves
+ * nothing open. Throws AlreadyRunning, CannotListen, SecretKeyError, SchemaTooNew, StoreError.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { config, runtime } = options;
+  const { config, runtime, role = "serve" } = options;
   await using starting = new AsyncDisposableStack();
-  starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
+  // On a shared store leases take the lock's place.
+  if (config.store === null) starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
   const data = starting.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
   const bell = starting.adopt(await openBell(config, runtime), (bell) => bell.close());
-  // What a crash left of a bulk that nobody was told of.
-  await removeAllStaged(data.kv);
-  const { services, url, firstRunLink } = await gatewayRole(options, { data, bell });
+  const media = await openMedia(options, data.kv);
+  const { services, url, firstRunLink } = ROLES[role](options, { data, bell, media });
   await startServices(starting, services);
-  runtime.log.info({ url: url(), data: placeOf(config) }, "the gateway is up");
+  runtime.log.info({ role, url: url(), data: placeOf(config) }, "the gateway is up");
 
   const running = starting.move();
   let stopped: Promise<void> | null = null;
@@ -212,190 +169,138 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-interface Role {
+/** The files: in the bucket that the settings name, else in the data folder; roles apart have none there. */
+async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv: Kv): Promise<Media> {
+  if (config.media !== null) {
+    return makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime });
+  }
+  if (role !== "serve") return noMediaStore();
+  const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
+  return { ...media, sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
+}
+
+interface Opened {
+  data: DataFolder;
+  bell: Bell;
+  media: Media;
+}
+
+interface RunningRole {
   /** In the order of their start. */
   services: readonly Service[];
   /** `http://HOST:PORT`, once the services have started. */
   url(): string;
+  /** Null where there is no panel, too. */
   firstRunLink(): Promise<string | null>;
 }
 
-function openBaileys(options: NetworkOptions): Network {
-  return networkOnDemand(async () => (await import("./whatsapp/baileys/network.ts")).baileysNetwork(options));
-}
+const ROLES: Readonly<Record<RoleName, (options: GatewayOptions, opened: Opened) => RunningRole>> = {
+  serve: serveRole,
+  api: apiRole,
+  worker: workerRole,
+};
 
-/** The whole gateway in one process: `paloma serve`. */
-async function gatewayRole(
-  { config, runtime, openNetwork = openBaileys }: GatewayOptions,
-  { data, bell }: { data: DataFolder; bell: Bell },
-): Promise<Role> {
-  const { seal, accounts } = data;
-  const metrics = makeMetrics();
+/** What a port is given to: the app is made when all it stands on is there. */
+function makePort({ config, runtime }: GatewayOptions) {
   const stopping = new AbortController();
   let server: Listening | null = null;
-  const url = () => server!.url;
-
-  const links = makeMediaLinks(() => config.publicUrl ?? url(), data.key);
-  const kv = measuredStore(data.kv, metrics, runtime.clock);
-  const media = await openMedia(config, { kv, runtime });
-  const events = measuredEvents(makeEventLog(kv, runtime), metrics);
-  const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
-  const recorderOn = (kv: Kv) =>
-    measuredRecorder(
-      makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime }),
-      metrics,
-      runtime.clock,
-    );
-  const recorder = recorderOn(kv);
-  const ownership = soleOwnership(kv);
-  const safeFetch = makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
-  const plan = async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!;
-
-  const lookups = makeLookups(runtime);
-  const network = openNetwork({
-    runtime,
-    kv,
-    storeOf: (lineId) => ownership.storeOf(lineId) ?? kv,
-    seal,
-    whatsapp: config.whatsapp,
-    openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
-    countStray: (stanza) => metrics.strays.inc(stanza),
-  });
-  const optOuts = makeOptOuts({
-    kv,
-    clock: runtime.clock,
-    events,
-    recorder,
-    linesOf: (accountId) => lineIdsOf(kv, accountId),
-    wordsOf: async (accountId) => (await accounts.caller(accountId))?.account.optOutWords ?? [],
-    queueChanged: (lineId) => supervisor.queueChanged(lineId),
-  });
-  const shared = {
-    optOuts,
-    runtime,
-    bell,
-    files: media,
-    fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
-    plan,
-    events,
-    media: makeMediaIngest({ media, links, runtime }),
-    seal,
-    lookups,
-    network,
+  return {
+    stopping: stopping.signal,
+    url: () => server!.url,
+    connections: () => server?.connections() ?? 0,
+    listening: (app: Hono<ApiEnv>): Service => ({
+      async start() {
+        server ??= await listen(app, { ...config, runtime });
+      },
+      async stop() {
+        stopping.abort();
+        await server?.stop();
+      },
+    }),
   };
-  /** A line's own: whatever it writes goes through its store. */
-  const session = (kv: Kv): LineSessionDeps => {
-    const recorder = recorderOn(kv);
-    return {
-      ...shared,
-      kv,
-      recorder,
-      fetchAttachment: makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder }),
-    };
-  };
-  const supervisor = new Supervisor({ kv, runtime, bell, ownership, session });
-  const queueChanged = (lineId: string) => supervisor.queueChanged(lineId);
-  const lines = makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch });
-  const dispatcher = makeDispatcher({
-    kv,
-    events,
-    runtime,
-    safeFetch: measuredWebhooks(safeFetch, metrics),
-    seal,
-    bell,
-  });
+}
 
-  const queuedCount = makeQueuedCount(kv);
+/** `paloma serve`: the whole gateway in one process, alone on its data, or a worker with an API among others. */
+function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
+  const { config, runtime } = options;
+  const port = makePort(options);
+  const ground = layGround({ config, runtime, ...opened, url: port.url });
+  const { kv, bell, metrics } = ground;
+  addProcessGauges(metrics, port);
+  const isShared = config.store !== null;
+  const worker = isShared
+    ? sharedWorker(ground, networkOf(options, ground))
+    : soleWorker(ground, networkOf(options, ground));
   const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
   metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
-  addGauges(metrics, {
-    kv,
-    clock: runtime.clock,
-    network,
-    lines: supervisor,
-    queuedCount,
-    connections: () => server?.connections() ?? 0,
-    webhookAttemptsWaiting: () => dispatcher.waiting(),
+  const { app, panel } = makeApi(ground, {
+    ...port,
+    live: isShared ? makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }) : worker.supervisor,
+    webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
+    network: worker.network,
+    accepted: (accept) => acceptedWithRoom(accept, reserve),
   });
-
-  const apiServices: Services = {
-    runtime,
-    metrics,
-    accounts,
-    keys: makeAccountKeys({ kv, accounts, runtime }),
-    idempotency,
-    lines,
-    accept: acceptedWithRoom(makeAccept({ kv, runtime, idempotency, queued: queueChanged }), reserve),
-    optOuts,
-    replay: makeReplay({ kv, idempotency }),
-    findReferred: makeFindReferred({ kv, network }),
-    history: makeHistory(kv),
-    amendments: makeAmendments({
-      kv,
-      runtime,
-      recorder,
-      connection: (lineId) => supervisor.connection(lineId),
-      queueChanged: (lineId) => supervisor.queueChanged(lineId),
-    }),
-    cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
-    tallyOf: makeTallyOf(kv),
-    quotaView: makeQuotaView({ kv, clock: runtime.clock }),
-    reschedule: makeReschedule({
-      kv,
-      laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
-      queueChanged,
-    }),
-    bulkIds: makeBulkIds(kv),
-    bulkView: makeBulkView({ kv, clock: runtime.clock, accounts }),
-    queueView: makeQueueView({ kv, clock: runtime.clock, accounts }),
-    findWaits: makeFindWaits({ kv, clock: runtime.clock, accounts }),
-    lookups,
-    unread: makeUnread({ kv, clock: runtime.clock }),
-    media,
-    serveMedia: makeServeMedia({ kv, media, links, runtime }),
-    events,
-    webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
-    budgets: makeBudgets({ bodyBytes: config.maxBodies, metrics, clock: runtime.clock }),
-    trustedProxies: config.trustedProxies,
-    probe: makeProbe(kv, runtime.clock),
-    stopping: stopping.signal,
-  };
-  const app = createApi(apiServices);
-  const panel = addPanel(app, {
-    ...apiServices,
-    kv,
-    seal,
-    plans: data.plans,
-    queuedCount,
-    watchLine: (lineId, look) => supervisor.watch(lineId, look),
-    publicUrl: config.publicUrl,
-    dataDir: config.dataDir,
-    webVersion: config.whatsapp.version,
-    panelUrl: () => `${config.publicUrl ?? url()}/panel`,
-  });
-
-  const requests: Service = {
-    async start() {
-      server ??= await listen(app, { ...config, runtime });
-    },
-    async stop() {
-      stopping.abort();
-      await server?.stop();
-    },
-  };
-  const maintenance = makeMaintenance([
-    ...sweeps({ kv, runtime, media, network, events, eventDays: config.eventDays, historyDays: config.historyDays }),
-    { name: "logins, links and the audit log", everyMs: SWEEP_PANEL_MS, run: panel.sweep },
-  ], { runtime });
+  const requests = port.listening(app);
   return {
-    url,
+    url: port.url,
     firstRunLink: panel.firstRunLink,
     services: [
       // Before the lines, whose media links carry the port.
       requests,
-      together(dispatcher, supervisor, maintenance),
+      worker.service,
       // And to the end before the lines, which bring about what requests ask for.
       { start: () => Promise.resolve(), stop: requests.stop },
     ],
   };
+}
+
+/** `paloma api`: HTTP and panel, no sockets to the network. */
+function apiRole(options: GatewayOptions, opened: Opened): RunningRole {
+  const { config, runtime } = options;
+  const port = makePort(options);
+  const ground = layGround({ config, runtime, ...opened, url: port.url });
+  const { kv, bell } = ground;
+  addProcessGauges(ground.metrics, port);
+  const { app, panel } = makeApi(ground, {
+    ...port,
+    live: makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }),
+    webhooks: makeRemoteWebhooks({ kv, bell }),
+    network: networkOf(options, ground)(() => kv),
+    accepted: (accept) => accept,
+  });
+  return { url: port.url, firstRunLink: panel.firstRunLink, services: [port.listening(app)] };
+}
+
+/** `paloma worker`: lines, webhooks and upkeep; of HTTP only what operators ask. */
+function workerRole(options: GatewayOptions, opened: Opened): RunningRole {
+  const { config, runtime } = options;
+  const port = makePort(options);
+  const ground = layGround({ config, runtime, ...opened, url: port.url });
+  addProcessGauges(ground.metrics, port);
+  const worker = sharedWorker(ground, networkOf(options, ground));
+  const probe = makeProbe(ground.kv, runtime.clock);
+  const app = createHealth({ runtime, metrics: ground.metrics, probe, stopping: port.stopping });
+  return {
+    url: port.url,
+    firstRunLink: () => Promise.resolve(null),
+    services: [port.listening(app), worker.service],
+  };
+}
+
+function networkOf({ openNetwork = openBaileys }: GatewayOptions, ground: Ground): OpenNetwork {
+  const { config, runtime, kv, metrics, safeFetch, data: { seal } } = ground;
+  return (storeOf) =>
+    openNetwork({
+      runtime,
+      kv,
+      storeOf,
+      seal,
+      whatsapp: config.whatsapp,
+      openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
+      countStray: (stanza) => metrics.strays.inc(stanza),
+    });
+}
+
+function openBaileys(options: NetworkOptions): Network {
+  return networkOnDemand(async () => (await import("./whatsapp/baileys/network.ts")).baileysNetwork(options));
 }

@@ -143,7 +143,7 @@ async function openDurable(stage: Stage) {
   const bell = await openDenoKvBell({ runtime });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
   const sessions = { list: () => Promise.resolve([SESSION]) };
-  const hooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions });
+  const hooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
   const { url } = stage.receiver.ready;
   const { webhook } = await hooks.create(ACCOUNT, { url, events: ["message.received"], sessionId: null });
   return {

@@ -51,7 +51,7 @@ export function addLineCommand(root: Command): void {
       const sealed = await Deno.readFile(file);
       const [{ dataFolder }, { importLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
       await withData(options, async (data) => {
-        const deps = { ...data, link: dataFolder.linkCopy(data) };
+        const deps = { ...data, link: dataFolder.linkCopy(data), offer: dataFolder.offerOf(configOf(options)) };
         const { id, name, phone } = await importLine(deps, options.account, { passphrase, file: sealed });
         printResult(options, { sessionId: id, name, phone }, () => `${name} (${phone}) is session ${id}.`);
       });

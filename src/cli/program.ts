@@ -16,7 +16,7 @@ import { Exit, print, printError, printResult } from "./output.ts";
 import { addOperatorCommand } from "./operator.ts";
 import { addPlanCommand } from "./plan.ts";
 import { addSandboxCommand } from "./sandbox.ts";
-import { addServeCommand } from "./serve.ts";
+import { addServeCommands } from "./serve.ts";
 import { addSettings } from "./settings.ts";
 
 /** Runs the command line; resolves to the exit code. */
@@ -89,7 +89,7 @@ function program(args: readonly string[], json: boolean): Command {
     });
   if (!json) root.showHelpAfterError("Run it with --help to see what it takes.");
   // A word that is no command is a typo, and answered with the nearest one.
-  addServeCommand(root, { isDefault: args[0] === undefined || args[0].startsWith("-") });
+  addServeCommands(root, { isDefault: args[0] === undefined || args[0].startsWith("-") });
   addLinkCommand(root);
   addLineCommand(root);
   addSandboxCommand(root);

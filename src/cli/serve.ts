@@ -1,15 +1,28 @@
-/** `paloma serve`: the gateway, until SIGINT or SIGTERM. */
+/** `paloma serve`, `api` and `worker`: a process that runs until SIGINT or SIGTERM. */
 import type { Command } from "commander";
 import { systemRuntime } from "../runtime.ts";
-import { printResult } from "./output.ts";
+import type { RoleName } from "../app.ts";
+import { Exit, printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 
-export function addServeCommand(root: Command, { isDefault }: { isDefault: boolean }): void {
-  withSettings(root.command("serve", { isDefault }).description("the gateway (also with no command)"))
+export function addServeCommands(root: Command, { isDefault }: { isDefault: boolean }): void {
+  const serve = root.command("serve", { isDefault }).description("the gateway (also with no command)");
+  runAs(serve, "serve");
+  const api = root.command("api").description("HTTP and panel alone, beside workers on a shared store");
+  runAs(api, "api");
+  const worker = root.command("worker").description("lines and webhooks alone, beside an API on a shared store");
+  runAs(worker, "worker");
+}
+
+function runAs(command: Command, role: RoleName): void {
+  withSettings(command)
     .option("--json", "print one line of JSON when it listens")
     .action(async (options) => {
       const config = configOf(options);
+      if (role !== "serve" && config.store === null) {
+        throw new Exit(2, `paloma ${role} needs a store that processes share: set PALOMA_STORE, or use paloma serve`);
+      }
       const [{ startGateway }, { makeLog, quietConsole }] = await Promise.all([
         import("../app.ts"),
         import("../ops/log.ts"),
@@ -18,8 +31,14 @@ export function addServeCommand(root: Command, { isDefault }: { isDefault: boole
       quietConsole(runtime.log);
       // From now on, so that a signal during the start ends it in order too.
       const asked = untilAsked();
-      const gateway = await startGateway({ config, runtime });
+      const gateway = await startGateway({ config, runtime, role });
       const { baseUrl, panelUrl } = gateway;
+      if (role === "worker") {
+        const url = baseUrl.replace(/\/v1$/, "");
+        printResult(options, { url }, () => `A worker of Paloma runs; its health is at ${url}/healthz`);
+        await asked;
+        return await gateway.stop();
+      }
       const operatorLink = await gateway.firstRunLink();
       const accounts = await gateway.accounts.list();
       printResult(

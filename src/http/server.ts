@@ -21,6 +21,7 @@ import { makeClientAddress } from "./edge/client_address.ts";
 import { cors } from "./edge/cors.ts";
 import { makeHoldRefusal } from "./edge/refusals.ts";
 import { makeLimitRate } from "./edge/limits.ts";
+import { addHealth } from "./resources/health.ts";
 import { addResources } from "./resources/resources.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
@@ -42,8 +43,20 @@ export function createApi(services: Services): Hono<ApiEnv> {
   return app;
 }
 
+/** What a process without an API answers: whether it is alive and ready, and how busy it is. */
+export function createHealth(services: Pick<Services, "runtime" | "metrics" | "probe" | "stopping">): Hono<ApiEnv> {
+  const app = new Hono<ApiEnv>();
+  const paths = new PathIndex();
+  const { clock } = services.runtime;
+  app.use(observe(services));
+  app.onError((error, c) => refuse(c, problemOf(error), clock));
+  app.notFound((c) => refuse(c, noRoute(c, paths), clock));
+  addHealth({ onOpen: makeOnOpen(app, { clock, paths }) }, services);
+  return app;
+}
+
 /** Gives the request its id, and tells log and metrics how it went. */
-function observe({ runtime, metrics }: Services): MiddlewareHandler<ApiEnv> {
+function observe({ runtime, metrics }: Pick<Services, "runtime" | "metrics">): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const begun = runtime.clock.now();
     const requestId = runtime.ids.next("req");
@@ -105,6 +118,33 @@ function waitsToSend(c: ApiContext): boolean {
   return c.req.header("expect") !== undefined && !c.req.raw.bodyUsed && c.env?.outgoing === undefined;
 }
 
+type Register = (route: Route, handle: (c: ApiContext) => Promise<Response>) => void;
+
+/** Routes on the app, which render what is thrown. */
+function makeRegister(app: Hono<ApiEnv>, { clock, paths }: { clock: Clock; paths: PathIndex }): Register {
+  return (route, handle) => {
+    paths.add(route.method.toUpperCase(), route.path, route.params);
+    app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
+      c.set("route", route.path);
+      try {
+        return await handle(c);
+      } catch (error) {
+        // Here and not in `onError`, which is not told what is thrown without being an Error.
+        return await refuse(c, problemOf(error), clock);
+      }
+    });
+  };
+}
+
+function makeOnOpen(app: Hono<ApiEnv>, { clock, paths }: { clock: Clock; paths: PathIndex }): Api["onOpen"] {
+  const register = makeRegister(app, { clock, paths });
+  return (route, handle) =>
+    register(route, async (c) => {
+      const parameters = readParameters(c, route, paths);
+      return send(c, await handle({ c, ...parameters } as Parameters<typeof handle>[0]));
+    });
+}
+
 function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {
   const { accounts, keys, idempotency, budgets, runtime: { clock } } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
@@ -127,18 +167,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
     return clientAddress(c.env?.incoming?.socket.remoteAddress ?? "", c.req.header("x-forwarded-for") ?? null);
   }
 
-  function register(route: Route, handle: (c: ApiContext) => Promise<Response>): void {
-    paths.add(route.method.toUpperCase(), route.path, route.params);
-    app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
-      c.set("route", route.path);
-      try {
-        return await handle(c);
-      } catch (error) {
-        // Here and not in `onError`, which is not told what is thrown without being an Error.
-        return await refuse(c, problemOf(error), clock);
-      }
-    });
-  }
+  const register = makeRegister(app, { clock, paths });
 
   return {
     on(route, handle) {
@@ -180,12 +209,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
       });
     },
 
-    onOpen(route, handle) {
-      register(route, async (c) => {
-        const parameters = readParameters(c, route, paths);
-        return send(c, await handle({ c, ...parameters } as Parameters<typeof handle>[0]));
-      });
-    },
+    onOpen: makeOnOpen(app, { clock, paths }),
   };
 }
 

@@ -9,8 +9,9 @@ import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { LiveLines } from "./live.ts";
+import { NetworkRefusal, NetworkTimeout, type OutgoingBody } from "../whatsapp/connection.ts";
 import type { Referred } from "./references.ts";
-import { type Connection, NetworkRefusal, NetworkTimeout, type OutgoingBody } from "../whatsapp/connection.ts";
 
 /** How long the network lets a text be changed, and a message be deleted for everyone. */
 const EDIT_WITHIN_MS = 15 * 60 * 1000;
@@ -36,13 +37,12 @@ interface AmendmentsDeps {
   kv: Kv;
   runtime: Runtime;
   recorder: Pick<Recorder, "cancelled">;
-  /** The live connection of a line; null when it has none. */
-  connection(lineId: string): Connection | null;
+  live: Pick<LiveLines, "deliver" | "connection">;
   /** Called with the line whose queue was changed. */
   queueChanged(lineId: string): void;
 }
 
-export function makeAmendments({ kv, runtime, recorder, connection, queueChanged }: AmendmentsDeps): Amendments {
+export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: AmendmentsDeps): Amendments {
   const { clock, ids } = runtime;
 
   async function own(accountId: string, messageId: string): Promise<Message> {
@@ -63,10 +63,7 @@ export function makeAmendments({ kv, runtime, recorder, connection, queueChanged
 
   /** Lets it leave and waits for the server's word. */
   async function relay({ sessionId, to }: Pick<Message, "sessionId" | "to">, body: OutgoingBody): Promise<void> {
-    const live = connection(sessionId);
-    if (!live) throw new NetworkRefusal("The session is not connected to the messaging network.");
-    const ready = await live.prepare({ networkId: ids.network(), to, body }, new AbortController().signal);
-    const outcome = ready.kind === "ready" ? await ready.send() : ready;
+    const outcome = await live.deliver(sessionId, { networkId: ids.network(), to, body });
     if (outcome.kind === "sent") return;
     throw outcome.kind === "unknown" ? new NetworkTimeout(outcome.detail) : new NetworkRefusal(outcome.detail);
   }
@@ -116,8 +113,8 @@ export function makeAmendments({ kv, runtime, recorder, connection, queueChanged
         await this.revoke(message.accountId, message.id);
         return;
       }
-      const live = connection(lineId);
-      if (!key.fromMe && live && !(await live.groups.get(gid)).isAdmin) {
+      const connection = live.connection(lineId);
+      if (!key.fromMe && connection && !(await connection.groups.get(gid)).isAdmin) {
         throw notRevocable("It is somebody else's, and the line is no admin of the group.");
       }
       await relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });

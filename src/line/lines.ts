@@ -15,7 +15,6 @@ import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import {
   type Connection,
-  type ConnectionHealth,
   type PasskeyAssertion,
   PasskeyNotRequested,
   PasskeyRefused,
@@ -24,7 +23,7 @@ import {
 } from "../whatsapp/connection.ts";
 import { DELETED_REASON, type Line, type LineStatus, newLine, NOTHING_TO_LINK, type Wanted } from "./line.ts";
 import { qrDataUrl } from "./line_row.ts";
-import type { Supervisor } from "./supervisor.ts";
+import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
 
 export interface Lines {
   /** Throws Problem session_limit_reached when the plan allows no more (checked inside the commit). */
@@ -71,14 +70,10 @@ export interface Lines {
   /** The owner saw the same code on the phone. As signPasskey. */
   confirmPasskey(accountId: string, lineId: string): Promise<Line>;
   /** Throws session_not_connected, NetworkRefusal, NetworkTimeout. */
-  connection(accountId: string, lineId: string): Promise<Connection>;
+  connection(accountId: string, lineId: string): Promise<LiveConnection>;
 }
 
-interface LineHealth {
-  /** Null while there is no connection. */
-  connection: ConnectionHealth | null;
-  /** Unix ms; null while it is not logged in. */
-  connectedSince: number | null;
+interface LineHealth extends Vitals {
   restriction: Restriction | null;
   /** New chats that the plan lets the line start today; null: as many as it likes. */
   newChats: NewChats | null;
@@ -108,7 +103,7 @@ interface LinesDeps {
   accounts: Pick<Accounts, "caller">;
   seal: Pick<Seal, "seal">;
   safeFetch: Pick<SafeFetch, "vet">;
-  supervisor: Pick<Supervisor, "queueChanged" | "reconcile" | "watch" | "connection" | "connectedSince" | "present">;
+  live: LiveLines;
 }
 
 /** What is to be said of a line when its row is gone. */
@@ -116,6 +111,8 @@ const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reaso
 
 /** How long an answer waits for what is wanted. */
 const RECONCILED_WITHIN_MS = 5_000;
+/** So often it looks meanwhile, should a ring have been lost. */
+const LOOK_EVERY_MS = 1_000;
 /** Lines read at a time when the first connected one is looked for. */
 const READ_AT_ONCE = 20;
 
@@ -127,7 +124,7 @@ const REACHED: Readonly<Record<Wanted, readonly LineStatus[]>> = {
   deleted: [],
 };
 
-export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }: LinesDeps): Lines {
+export function makeLines({ kv, runtime, accounts, live, seal, safeFetch }: LinesDeps): Lines {
   // Concurrent requests for a line share one read of it, which is as fresh as one each.
   const sharedGet = shareReads(kv);
   /** Lines as they were last read for sending. */
@@ -200,6 +197,7 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
     const change = new Change().check(count).set(lineKeys.lineCount(accountId), (count.value ?? 0) + 1)
       .checkAbsent(lineKeys.line(line.id)).set(lineKeys.line(line.id), line)
       .set(lineKeys.lineOfAccount(accountId, createdAt, line.id), line.id);
+    live.offer(change, line.id);
     commitWith?.(change, line);
     return { change, result: line };
   }
@@ -225,14 +223,14 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
     const over = runtime.clock.now() + RECONCILED_WITHIN_MS;
     for (let line = last;;) {
       const changed = new AbortController();
-      const unwatch = supervisor.watch(lineId, () => changed.abort());
+      const unwatch = live.watch(lineId, () => changed.abort());
       try {
         const now = (await kv.get(lineKeys.line(lineId))).value;
         if (!now) return { ...line, ...DELETED };
         line = now;
         const left = over - runtime.clock.now();
         if (done(line) || left <= 0) return line;
-        await sleep(runtime.clock, left, changed.signal);
+        await sleep(runtime.clock, Math.min(left, LOOK_EVERY_MS), changed.signal);
       } finally {
         unwatch();
       }
@@ -243,7 +241,7 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
     const written = wanted === "deleted"
       ? await counting.add(accountId, () => write(accountId, lineId, wanted))
       : await write(accountId, lineId, wanted);
-    supervisor.reconcile(written);
+    live.reconcile(written);
     return await until(
       lineId,
       written,
@@ -252,9 +250,9 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
   }
 
   /** The live connection of a line that is connected. */
-  async function connectionOf(accountId: string, lineId: string): Promise<Connection> {
+  async function connectionOf(accountId: string, lineId: string): Promise<LiveConnection> {
     const { value: line } = await row(accountId, lineId);
-    const connection = supervisor.connection(lineId);
+    const connection = live.connection(lineId);
     if (line.status === "connected" && connection) return connection;
     throw new Problem("session_not_connected", `The session is ${line.status}; this needs it to be connected.`);
   }
@@ -263,10 +261,10 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
   async function passkeyStep(
     accountId: string,
     lineId: string,
-    step: (connection: Connection) => Promise<void>,
+    step: (connection: Pick<Connection, "signPasskey" | "confirmPasskey">) => Promise<void>,
   ): Promise<Line> {
     const { value: before } = await row(accountId, lineId);
-    const connection = supervisor.present(lineId);
+    const connection = live.present(lineId);
     if (!before.passkey || !connection) throw new PasskeyNotRequested();
     const written = () => until(lineId, before, ({ passkey }) => passkey?.expiresAt !== before.passkey?.expiresAt);
     try {
@@ -283,7 +281,7 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
       const proxy = await proxyOf(options.proxy ?? null);
       const creation = () => creationOf(accountId, { ...options, proxy });
       const line = await counting.add(accountId, () => retryOnConflict(kv, creation));
-      supervisor.reconcile(line);
+      live.reconcile(line);
       return line;
     },
 
@@ -328,7 +326,7 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
       const { value: line } = await row(accountId, lineId);
       const at = lineKeys.queuePaused(lineId);
       await kv.commit(paused ? new Change().set(at, true) : new Change().delete(at));
-      supervisor.queueChanged(lineId);
+      live.queueChanged(lineId);
       return await used(line);
     },
 
@@ -348,7 +346,7 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
         sendable.delete(lineId);
         return { change: new Change().check(slot).set(lineKeys.line(lineId), line), result: line };
       });
-      supervisor.reconcile(line);
+      live.reconcile(line);
       return await used(await until(lineId, line, (now) => isReached(now, line)));
     },
 
@@ -358,8 +356,7 @@ export function makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch }
       const queue = new LineQueue(kv, lineId);
       const [waiting, since] = [await queue.size(), await queue.oldestSince()];
       return {
-        connection: await supervisor.present(lineId)?.health() ?? null,
-        connectedSince: supervisor.connectedSince(lineId),
+        ...await live.vitals(lineId),
         restriction: restriction ?? null,
         newChats: holds?.newChats ?? null,
         queue: {

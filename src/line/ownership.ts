@@ -2,6 +2,7 @@
  * Whose a line is: one process brings it up, and all that it writes for the line goes through the line's own store,
  * which refuses once the line is somebody else's (promise 9).
  */
+import type { Leases } from "../cluster/leases.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
@@ -23,5 +24,21 @@ export function soleOwnership(kv: Kv): Ownership {
     },
     storeOf: () => kv,
     gone: () => Promise.resolve(),
+  };
+}
+
+/** On a store that many share: the lines whose leases this process holds, each behind its fence. */
+export function sharedOwnership(kv: Kv, leases: Leases): Ownership {
+  return {
+    async *lines() {
+      const things = leases.things();
+      const slots = await kv.getMany(things.map((lineId) => lineKeys.line(lineId)));
+      for (const [i, { value }] of slots.entries()) {
+        if (value) yield value;
+        else await leases.gone(things[i]!);
+      }
+    },
+    storeOf: (lineId) => leases.storeOf(lineId),
+    gone: (lineId) => leases.gone(lineId),
   };
 }

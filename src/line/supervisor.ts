@@ -9,7 +9,9 @@ import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Ownership } from "./ownership.ts";
 import { lineKeys } from "./rows.ts";
-import type { Connection } from "../whatsapp/connection.ts";
+import { singleFlight } from "../base/single_flight.ts";
+import type { Connection, Outgoing, SendOutcome } from "../whatsapp/connection.ts";
+import type { LiveLines, Vitals } from "./live.ts";
 import { LineSession, type LineSessionDeps } from "./line_session.ts";
 import { LINE_STATUSES, type LineStatus } from "./line.ts";
 import { LINE_TOPIC } from "./runner.ts";
@@ -30,17 +32,19 @@ interface SupervisorDeps {
   session(store: Kv): LineSessionDeps;
 }
 
-export class Supervisor implements Service {
+export class Supervisor implements Service, LiveLines {
   readonly #deps: SupervisorDeps;
   readonly #sessions = new Map<string, LineSession>();
   readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #listeners = new Set<(lineId: string) => void>();
   #cancelSweep: () => void = () => {};
   #deafen: () => void = () => {};
-  #sweeping: Promise<void> = Promise.resolve();
+  readonly #sweepOnce = singleFlight(() => this.#sweepAgain());
   #sweeps = 0;
   #counts = noLines();
   #degraded = 0;
   #started = false;
+  #isStopping = false;
   #stopped: Promise<void> | null = null;
 
   constructor(deps: SupervisorDeps) {
@@ -61,9 +65,10 @@ export class Supervisor implements Service {
 
   /** Closes every connection, keeps every link, lets messages that are on their way come to their end. Idempotent. */
   stop(): Promise<void> {
+    this.#isStopping = true;
     this.#stopped ??= (async () => {
       this.#cancelSweep();
-      await this.#sweeping;
+      await this.#sweepOnce();
       await Promise.all([...this.#sessions.values()].map((session) => session.stop()));
       this.#deafen();
     })();
@@ -75,14 +80,46 @@ export class Supervisor implements Service {
     this.#sessionOf(line, 0)?.reconcile();
   }
 
+  /** On one machine nothing has to be taken up: the sweep finds the line's row. */
+  offer(): void {}
+
+  /** As `reconcile`, of a line whose row another process has written. */
+  look(lineId: string): void {
+    const session = this.#sessions.get(lineId);
+    if (session) session.reconcile();
+    else this.taken();
+  }
+
+  /** Lines have become this process's: they are brought up. */
+  taken(): void {
+    if (this.#started) void this.#sweepOnce();
+  }
+
+  /** The line is, or is about to be, another process's: resolves when nothing is done for it here any more. */
+  async drop(lineId: string): Promise<void> {
+    const session = this.#sessions.get(lineId);
+    this.#sessions.delete(lineId);
+    await session?.stop();
+  }
+
   /** A message was accepted for the line, or taken back: the one behind may have to get ready. Call it after the commit. */
   queueChanged(lineId: string): void {
     this.#sessions.get(lineId)?.runner.queueChanged();
   }
 
-  /** When the line logged in, Unix ms; null while it is not. */
-  connectedSince(lineId: string): number | null {
-    return this.#sessions.get(lineId)?.connectedSince ?? null;
+  async vitals(lineId: string): Promise<Vitals> {
+    const session = this.#sessions.get(lineId);
+    return {
+      connection: await session?.present?.health() ?? null,
+      connectedSince: session?.connectedSince ?? null,
+    };
+  }
+
+  async deliver(lineId: string, message: Outgoing): Promise<SendOutcome> {
+    const connection = this.connection(lineId);
+    if (!connection) return { kind: "hold", detail: "The session is not connected to the messaging network." };
+    const ready = await connection.prepare(message, new AbortController().signal);
+    return ready.kind === "ready" ? await ready.send() : ready;
   }
 
   /** The line's connection, logged in or not. */
@@ -115,6 +152,12 @@ export class Supervisor implements Service {
     };
   }
 
+  /** As `watch`, of all lines. */
+  onChange(look: (lineId: string) => void): () => void {
+    this.#listeners.add(look);
+    return () => void this.#listeners.delete(look);
+  }
+
   /** Resolves when all that has happened so far is worked off, and no queue has anything to do now. */
   async idle(): Promise<void> {
     for (const session of [...this.#sessions.values()]) {
@@ -126,7 +169,7 @@ export class Supervisor implements Service {
   /** The session of the line; a new one begins after `delayMs`. Null once stopped, and for a line that is not ours. */
   #sessionOf(line: { id: string; accountId: string }, delayMs: number): LineSession | null {
     const known = this.#sessions.get(line.id);
-    if (known || this.#stopped) return known ?? null;
+    if (known || this.#isStopping) return known ?? null;
     const store = this.#deps.ownership.storeOf(line.id);
     if (store === null) return null;
     const session = new LineSession(this.#deps.session(store), line, () => this.#changed(line.id));
@@ -138,16 +181,17 @@ export class Supervisor implements Service {
 
   #changed(lineId: string): void {
     for (const look of this.#watchers.get(lineId) ?? []) look();
+    for (const look of this.#listeners) look(lineId);
   }
 
   #sweepLater(): void {
-    if (this.#stopped) return;
-    this.#cancelSweep = this.#deps.runtime.clock.after(SWEEP_EVERY_MS, () => {
-      this.#sweeping = this.#sweepAgain();
-    });
+    if (this.#isStopping) return;
+    this.#cancelSweep();
+    this.#cancelSweep = this.#deps.runtime.clock.after(SWEEP_EVERY_MS, () => void this.#sweepOnce());
   }
 
   async #sweepAgain(): Promise<void> {
+    if (this.#isStopping) return;
     try {
       await this.#sweep();
     } catch (error) {

@@ -10,6 +10,7 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/connection.ts";
 import { type Line, NOTHING_TO_LINK } from "./line.ts";
+import type { LiveLines } from "./live.ts";
 import { makeLines } from "./lines.ts";
 import { lineKeys } from "./rows.ts";
 
@@ -25,6 +26,8 @@ export interface TransferDeps {
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
   link: LinkCopy;
+  /** Adds to the commit that makes a line what lets a process take it up. */
+  offer(change: Change, lineId: string): void;
 }
 
 export interface TransferOptions {
@@ -51,7 +54,7 @@ interface Exported {
  * its queue stays, and fails unless the line is linked anew. Throws TransferError, StoreError.
  */
 export async function exportLine(
-  deps: TransferDeps,
+  deps: Omit<TransferDeps, "offer">,
   lineId: string,
   { passphrase, gatewayRuns, write }: TransferOptions & { write(file: Uint8Array): Promise<void> },
 ): Promise<Line> {
@@ -86,15 +89,22 @@ export async function importLine(
   accountId: string,
   { passphrase, file }: { passphrase: string; file: Uint8Array },
 ): Promise<Line> {
-  const { kv, seal, runtime, accounts, link } = deps;
+  const { kv, seal, runtime, accounts, link, offer } = deps;
   const { name, phone, link: copy } = opened(file, passphrase, runtime);
   // No session of this process takes the line up, so nobody has to be told of it.
-  const none = () => null;
-  const unheard = { reconcile() {}, queueChanged() {}, watch: () => () => {} };
-  const supervisor = { ...unheard, connection: none, connectedSince: none, present: none };
+  const live: LiveLines = {
+    offer,
+    reconcile() {},
+    queueChanged() {},
+    watch: () => () => {},
+    connection: () => null,
+    present: () => null,
+    deliver: () => Promise.resolve({ kind: "hold", detail: "There are no connections here." }),
+    vitals: () => Promise.resolve({ connection: null, connectedSince: null }),
+  };
   // It is made without a proxy, so that no address has to be vetted.
   const safeFetch = { vet: () => Promise.resolve() };
-  const lines = makeLines({ kv, runtime, accounts, supervisor, seal, safeFetch });
+  const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch });
   const made = await lines.create(accountId, {
     name,
     pairingPhone: null,

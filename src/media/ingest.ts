@@ -96,6 +96,7 @@ async function download(
 function finalReason(error: unknown): string | null {
   if (error instanceof MediaUnavailable) return error.message;
   if (error instanceof Problem && error.code === "payload_too_large") return tooLarge();
+  if (error instanceof Problem && error.code === "storage_unavailable") return "there is no place for files";
   if (error instanceof StoreError && error.code === "full") return "there was no space left to keep the file";
   return null;
 }

@@ -1,7 +1,7 @@
 /**
  * A bulk that is too large for one commit is staged over several, and published by one (promise 1: all or none).
  * Nothing shows what is staged: no history number, no quota, and queue rows that name a bulk count only with its row.
- * What a crash leaves is removed at boot.
+ * What a crash leaves is removed at boot, or by a sweep where other processes may be at work.
  */
 import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
@@ -58,6 +58,28 @@ export async function removeAllStaged(kv: Kv): Promise<void> {
   for await (const row of kv.list({ prefix: messageKeys.stagedBulks() })) {
     await removeStaged(kv, String(row.key.at(-1)));
   }
+}
+
+/**
+ * Removes what crashes of any process left: what has not moved since the last run, which has to lie longer back than any
+ * bulk takes. Resolves to how many.
+ */
+export function makeSweepStaged(kv: Kv): () => Promise<number> {
+  let before = new Map<string, string>();
+  return async () => {
+    const now = new Map<string, string>();
+    let removed = 0;
+    for await (const { key, version } of kv.list({ prefix: messageKeys.stagedBulks() })) {
+      const bulkId = String(key.at(-1));
+      if (before.get(bulkId) !== version) now.set(bulkId, version);
+      else {
+        await removeStaged(kv, bulkId);
+        removed++;
+      }
+    }
+    before = now;
+    return removed;
+  };
 }
 
 function inCommits(messages: readonly Message[]): Iterable<Message[]> {

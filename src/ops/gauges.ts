@@ -18,15 +18,14 @@ interface GaugeSources {
   clock: Clock;
   lines: { countByStatus(): Readonly<Record<LineStatus, number>>; countDegraded(): number };
   queuedCount: QueuedCount;
-  /** Open ones of clients. */
-  connections(): number;
   /** Attempts that wait for their account's turn. */
   webhookAttemptsWaiting(): number;
 }
 
+/** Of what workers do. What lies in the store is the same from each of them: take the highest. */
 export function addGauges(
   metrics: Metrics,
-  { kv, clock, network, lines, queuedCount, connections, webhookAttemptsWaiting }: GaugeSources,
+  { kv, clock, network, lines, queuedCount, webhookAttemptsWaiting }: GaugeSources,
 ): void {
   metrics.gaugeBy("status", {
     name: "paloma_lines",
@@ -62,12 +61,16 @@ export function addGauges(
     "Webhook attempts that wait for their account's turn",
     webhookAttemptsWaiting,
   );
-  metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
   metrics.gauge(
     "paloma_queue_oldest_seconds",
     "Age of the message that has waited longest at the head of a line's queue",
     () => oldestSeconds(kv, clock),
   );
+}
+
+/** Of every process. `connections`: the open ones of clients. */
+export function addProcessGauges(metrics: Metrics, { connections }: { connections(): number }): void {
+  metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
   metrics.gauge("process_resident_memory_bytes", "Memory of the process", () => Deno.memoryUsage().rss);
 }
 

@@ -20,6 +20,8 @@ export interface Metrics {
   undecryptable: Counter;
   /** Labels as many as the adapter tells apart. */
   strays: Counter<"tag" | "type">;
+  /** Commits of a process that was the owner once and is it no more. */
+  refusedWrites: Counter;
   /** A value that is read when somebody asks; one that cannot be read then is left out. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The same with a value for each value of a label. */
@@ -95,6 +97,11 @@ export function makeMetrics(): Metrics {
       name: "paloma_network_stanzas_unhandled_total",
       help: "Stanzas of the messaging network that are acknowledged and not handled",
       labelNames: ["tag", "type"],
+      registers,
+    }),
+    refusedWrites: new Counter({
+      name: "paloma_refused_writes_total",
+      help: "Writes under an old lease: nothing of them was written",
       registers,
     }),
     gauge(name, help, read) {

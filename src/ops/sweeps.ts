@@ -1,9 +1,11 @@
 /** Every sweep of the product: what is removed, and how often it is looked for. */
 import { sweepAnswers } from "../account/idempotency.ts";
+import { sweepCalls } from "../cluster/calls.ts";
 import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
 import { sweepHeard } from "../line/chats.ts";
 import { makeSessionName } from "../line/line_row.ts";
+import { makeSweepStaged } from "../message/staged_bulk.ts";
 import { finishBulks } from "../message/bulk.ts";
 import { indexHistories } from "../message/history/filter_index.ts";
 import { sweepHistory } from "../message/history/retention.ts";
@@ -43,6 +45,7 @@ export function sweeps(context: SweepContext): Sweep[] {
   const { kv, runtime, network, events, eventDays, historyDays } = context;
   const now = () => runtime.clock.now();
   const sweepSeen = makeSweepSeen(kv);
+  const sweepStaged = makeSweepStaged(kv);
   return [
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
@@ -54,6 +57,8 @@ export function sweeps(context: SweepContext): Sweep[] {
       everyMs: 10 * MINUTE_MS,
       run: (signal) => sweepHistory({ kv, runtime }, { keepMs: historyDays * DAY_MS, signal }),
     },
+    { name: "bulks that were never accepted", everyMs: 10 * MINUTE_MS, run: sweepStaged },
+    { name: "questions between processes", everyMs: MINUTE_MS, run: () => sweepCalls(kv, now()) },
     { name: "network rows", everyMs: HOUR_MS, run: () => network.sweep() },
     {
       name: "events",

@@ -1,9 +1,10 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
 import type { Service } from "../base/service.ts";
+import { singleFlight } from "../base/single_flight.ts";
 import { Turns } from "../base/turns.ts";
-import { webhookKeys } from "./rows.ts";
+import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookKeeper, type WebhookOwnership } from "./ownership.ts";
 import type { WebhookRow } from "./webhook.ts";
-import { makeWorker, WEBHOOK_TOPIC, type Worker, type WorkerContext } from "./worker.ts";
+import { makeWorker, type Worker, type WorkerContext } from "./worker.ts";
 
 /** So often all workers look for work, and the rows are looked at for more workers: a wake-up may have been missed. */
 const SWEEP_MS = 30_000;
@@ -14,79 +15,100 @@ const WORKING = { inAll: 128, each: 32 };
 const FAILING = { inAll: 32, each: 8 };
 
 /** From its start it takes up what is waiting (promise 4). */
-export interface Dispatcher extends Service {
-  /** The webhook was created or changed. */
-  changed(webhook: WebhookRow): void;
-  /** The webhook was removed; resolves when nothing of it is written any more. */
-  removed(webhookId: string): Promise<void>;
-  /** Something is due for the webhook that its worker cannot know of. */
-  wake(webhookId: string): void;
+export interface Dispatcher extends Service, WebhookKeeper {
+  /** Webhooks have become this process's: their workers begin. */
+  taken(): void;
+  /** The webhook is another process's: resolves when its worker here writes no more. */
+  drop(webhookId: string): Promise<void>;
   /** How many attempts wait for their account's turn. */
   waiting(): number;
 }
 
-export function makeDispatcher(context: Omit<WorkerContext, "places">): Dispatcher {
-  const { kv, bell, runtime } = context;
+interface DispatcherContext extends Omit<WorkerContext, "places"> {
+  /** All webhooks are this process's unless given. */
+  ownership?: WebhookOwnership;
+}
+
+export function makeDispatcher(context: DispatcherContext): Dispatcher {
+  const { kv, bell, runtime, ownership = soleWebhooks(kv) } = context;
   const places = { working: new Turns(WORKING), failing: new Turns(FAILING) };
-  const workers = new Map<string, Worker>();
+  const workers = new Map<string, { worker: Worker; updatedAt: number }>();
   let running = false;
   let cancelSweep = () => {};
   let deafen = () => {};
-  let sweeping = Promise.resolve();
 
   function sweepLater(): void {
     if (!running) return;
-    cancelSweep = runtime.clock.after(SWEEP_MS, () => {
-      sweeping = sweep();
-    });
+    cancelSweep();
+    cancelSweep = runtime.clock.after(SWEEP_MS, () => void sweep());
   }
 
-  async function sweep(): Promise<void> {
-    for (const worker of workers.values()) worker.wake();
+  const sweep = singleFlight(async () => {
+    if (!running) return;
+    for (const { worker } of workers.values()) worker.wake();
     try {
       await takeUpOthers();
     } catch (error) {
       runtime.log.warn({ err: error }, "the webhooks could not be looked at");
     }
     sweepLater();
-  }
+  });
 
-  /** Begins with webhooks that were not reported, like one whose commit was written and seemed to have failed. */
+  /** Begins with webhooks that were not reported, follows those that another process changed, ends those it removed. */
   async function takeUpOthers(): Promise<void> {
-    for await (const { key, value: { id } } of kv.list({ prefix: webhookKeys.webhooks() })) {
-      if (workers.has(id)) continue;
-      // Read again: it may have been removed, with its worker, since the rows were listed.
-      const { value: row } = await kv.get<WebhookRow>(key);
-      if (row && !workers.has(id)) changed(row);
+    const gone = new Set(workers.keys());
+    for await (const row of ownership.rows()) {
+      gone.delete(row.id);
+      const known = workers.get(row.id);
+      if (!known || row.updatedAt > known.updatedAt) changed(row);
     }
+    await Promise.all([...gone].map(removed));
   }
 
   function begin(webhook: WebhookRow): void {
-    const worker = makeWorker({ ...context, places }, webhook);
-    workers.set(webhook.id, worker);
+    const store = ownership.storeOf(webhook);
+    if (store === null) return;
+    const worker = makeWorker({ ...context, kv: store, places }, webhook);
+    workers.set(webhook.id, { worker, updatedAt: webhook.updatedAt });
     void worker.start();
   }
 
   function changed(webhook: WebhookRow): void {
     if (!running) return;
-    const worker = workers.get(webhook.id);
-    if (worker) worker.update(webhook);
-    else begin(webhook);
+    const known = workers.get(webhook.id);
+    if (!known) return begin(webhook);
+    known.updatedAt = webhook.updatedAt;
+    known.worker.update(webhook);
   }
 
-  const wake = (webhookId: string) => workers.get(webhookId)?.wake();
+  const wake = (webhookId: string) => workers.get(webhookId)?.worker.wake();
+
+  async function removed(webhookId: string): Promise<void> {
+    workers.get(webhookId)?.worker.drop();
+    await drop(webhookId);
+  }
+
+  async function drop(webhookId: string): Promise<void> {
+    const known = workers.get(webhookId);
+    workers.delete(webhookId);
+    await known?.worker.stop();
+  }
 
   return {
     async start() {
       if (running) return;
       running = true;
-      deafen = bell.hear(WEBHOOK_TOPIC, (topic) => {
-        if (topic === WEBHOOK_TOPIC) { for (const worker of workers.values()) worker.wake(); }
+      const deafenWake = bell.hear(WEBHOOK_TOPIC, (topic) => {
+        // Rings of other processes may have been lost: any of them may have been meant.
+        if (topic === WEBHOOK_TOPIC) { for (const { worker } of workers.values()) worker.wake(); }
         else wake(topic.slice(WEBHOOK_TOPIC.length));
       });
-      for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) {
-        if (!workers.has(value.id)) changed(value);
-      }
+      const deafenChanged = bell.hear(CHANGED_TOPIC, () => void sweep());
+      deafen = () => {
+        deafenWake();
+        deafenChanged();
+      };
+      await takeUpOthers();
       sweepLater();
     },
 
@@ -94,22 +116,20 @@ export function makeDispatcher(context: Omit<WorkerContext, "places">): Dispatch
       running = false;
       deafen();
       cancelSweep();
-      await sweeping;
-      const stopping = [...workers.values()].map((worker) => worker.stop());
+      await sweep();
+      const stopping = [...workers.values()].map(({ worker }) => worker.stop());
       workers.clear();
       await Promise.all(stopping);
     },
 
+    // On one machine nothing has to be taken up: whoever removes waits for its worker.
+    offer() {},
+    withdraw: () => Promise.resolve(),
     changed,
-
-    async removed(webhookId) {
-      const worker = workers.get(webhookId);
-      workers.delete(webhookId);
-      worker?.drop();
-      await worker?.stop();
-    },
-
+    removed,
     wake,
+    drop,
+    taken: () => void sweep(),
 
     waiting: () => places.working.waiting + places.failing.waiting,
   };

@@ -11,7 +11,7 @@ import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { type DeliveryQuery, listDeliveries, redeliverAll, redeliverOne } from "./delivery_log.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import type { WebhookKeeper } from "./ownership.ts";
 import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
 import { type Delivery, publicWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
@@ -75,13 +75,13 @@ interface WebhooksContext {
   safeFetch: SafeFetch;
   seal: Seal;
   runtime: Runtime;
-  dispatcher: Dispatcher;
+  keeper: WebhookKeeper;
   /** What webhooks need to know of sessions: those of the account, oldest first. */
   sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }
 
 export function makeWebhooks(context: WebhooksContext): Webhooks {
-  const { kv, events, runtime, seal, dispatcher, sessions } = context;
+  const { kv, events, runtime, seal, keeper, sessions } = context;
   const { clock } = runtime;
   /** Creations of an account: at once, all but one of them would look through its webhooks in vain, time and again. */
   const creations = new KeyedQueue();
@@ -113,6 +113,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     }
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
       .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
+    keeper.offer(change, row);
     // The cursor begins at this very commit: what happened before is none of this webhook's.
     change.ordered(eventKeys.eventOrder(accountId), (order) => [{
       kind: "set",
@@ -133,7 +134,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
       const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt: clock.now() };
       return { change: new Change().check(slot).set(webhookKeys.webhook(accountId, webhookId), result), result };
     });
-    dispatcher.changed(row);
+    keeper.changed(row);
     return row;
   }
 
@@ -186,7 +187,7 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
         return { change, result };
       };
       const made = await creations.add(accountId, () => retryOnConflict(kv, creation, MOST_TRIES));
-      dispatcher.changed(row);
+      keeper.changed(row);
       return made;
     },
 
@@ -205,9 +206,11 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     async remove(accountId, webhookId) {
       const row = await retryOnConflict(kv, async () => {
         const slot = await existing(accountId, webhookId);
-        return { change: new Change().check(slot).delete(slot.key), result: slot.value };
+        const change = new Change().check(slot).delete(slot.key);
+        await keeper.withdraw(change, slot.value);
+        return { change, result: slot.value };
       });
-      await dispatcher.removed(webhookId);
+      await keeper.removed(webhookId);
       await purgeWebhook(kv, webhookId);
       return shown(row);
     },
@@ -246,14 +249,14 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     async redeliver(accountId, webhookId, deliveryId) {
       const { value: row } = await existing(accountId, webhookId);
       const delivery = await redeliverOne(context, row, deliveryId);
-      dispatcher.wake(webhookId);
+      keeper.wake(webhookId);
       return delivery;
     },
 
     async redeliverSince(accountId, webhookId, since) {
       const { value: row } = await existing(accountId, webhookId);
       const scheduled = await redeliverAll(context, row, since);
-      dispatcher.wake(webhookId);
+      keeper.wake(webhookId);
       return { scheduled };
     },
   };

@@ -22,6 +22,7 @@ import { attemptDelivery } from "./delivery.ts";
 import { type DeliveryContext, reasonToGiveUp, switchOff } from "./failing.ts";
 import { type LogCursor, makeLogCursor } from "./log_cursor.ts";
 import { type DeliveryWriter, type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
+import { WEBHOOK_TOPIC } from "./ownership.ts";
 import { makeRetries, type Retries } from "./retries.ts";
 import { liveSecrets, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
@@ -44,9 +45,6 @@ interface Places {
   /** For endpoints whose last attempt failed: what hangs or fails takes no place from what works. */
   failing: Turns;
 }
-
-/** The topics of the bell that wake webhooks end in their ids. */
-export const WEBHOOK_TOPIC = "webhook/";
 
 export interface Worker extends Service {
   /** Looks for events, and for retries that are due. */

@@ -175,7 +175,7 @@ export class ApiWorld implements ApiStage {
       proxy: () => Promise.reject(new Error("no proxies here")),
     };
     const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
-    const lines = makeLines({ kv, runtime, accounts: this.accounts, supervisor, seal, safeFetch });
+    const lines = makeLines({ kv, runtime, accounts: this.accounts, live: supervisor, seal, safeFetch });
     const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
     const metrics = makeMetrics();
     this.services = {
@@ -194,7 +194,7 @@ export class ApiWorld implements ApiStage {
         kv,
         runtime,
         recorder,
-        connection: (lineId) => supervisor.connection(lineId),
+        live: supervisor,
         queueChanged: (lineId) => supervisor.queueChanged(lineId),
       }),
       cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
@@ -214,7 +214,7 @@ export class ApiWorld implements ApiStage {
       media,
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
-      webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions: lines }),
+      webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions: lines }),
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
       trustedProxies,
       probe: () => Promise.resolve(),

@@ -136,7 +136,7 @@ export class World {
       kv,
       runtime: this.runtime,
       accounts: this.accounts,
-      supervisor: this.supervisor,
+      live: this.supervisor,
       seal: SEAL,
       safeFetch: { vet: () => Promise.resolve() },
     });

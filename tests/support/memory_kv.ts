@@ -21,6 +21,40 @@ export class MemoryDisk {
   readonly rows = new Map<string, Stored>();
   commits = 0;
   orders = 0;
+  /** The keys in their order. */
+  readonly #keys: Key[] = [];
+
+  set(id: string, row: Stored): void {
+    if (!this.rows.has(id)) this.#keys.splice(this.#placeOf(row.key), 0, row.key);
+    this.rows.set(id, row);
+  }
+
+  delete(id: string): void {
+    const row = this.rows.get(id);
+    if (row && this.rows.delete(id)) this.#keys.splice(this.#placeOf(row.key), 1);
+  }
+
+  /** The rows below the prefix, in order. */
+  below({ prefix, start, end }: Range<unknown>): Stored[] {
+    const found: Stored[] = [];
+    for (let at = this.#placeOf(start ?? prefix); at < this.#keys.length; at++) {
+      const key = this.#keys[at]!;
+      if (end && compareKeys(key, end) >= 0 || !prefix.every((part, i) => compareParts(part, key[i]!) === 0)) break;
+      if (key.length > prefix.length) found.push(this.rows.get(idOf(key))!);
+    }
+    return found;
+  }
+
+  /** Where the key stands, or would. */
+  #placeOf(key: Key): number {
+    let [low, high] = [0, this.#keys.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compareKeys(this.#keys[middle]!, key) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
 }
 
 export class MemoryKv implements Kv {
@@ -44,13 +78,8 @@ export class MemoryKv implements Kv {
     return this.#run(() => keys.map((key) => this.#slot<T>(key)));
   }
 
-  async *list<T>({ prefix, start, end }: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
-    const rows = await this.#run(() =>
-      [...this.disk.rows.values()].filter(({ key }) =>
-        key.length > prefix.length && prefix.every((part, i) => compareParts(part, key[i]!) === 0) &&
-        (!start || compareKeys(key, start) >= 0) && (!end || compareKeys(key, end) < 0)
-      ).sort((a, b) => compareKeys(a.key, b.key))
-    );
+  async *list<T>(range: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
+    const rows = await this.#run(() => this.disk.below(range));
     if (options.reverse) rows.reverse();
     for (const { key, value, version } of rows.slice(0, options.limit)) {
       yield { key, value: structuredClone(value) as T, version };
@@ -65,11 +94,11 @@ export class MemoryKv implements Kv {
       const ordered = change.orderedBuilds.flatMap(({ build }) => build(String(++this.disk.orders).padStart(12, "0")));
       for (const mutation of [...change.mutations, ...ordered]) {
         const id = idOf(mutation.key);
-        if (mutation.kind === "delete") this.disk.rows.delete(id);
+        if (mutation.kind === "delete") this.disk.delete(id);
         else {
           const before = (this.disk.rows.get(id)?.value ?? 0n) as bigint;
           const value = mutation.kind === "set" ? structuredClone(mutation.value) : before + mutation.amount;
-          this.disk.rows.set(id, { key: mutation.key, value, version });
+          this.disk.set(id, { key: mutation.key, value, version });
         }
       }
       this.committed();

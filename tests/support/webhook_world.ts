@@ -58,7 +58,7 @@ export class WebhookWorld {
       bell: testBell(runtime),
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
-    this.webhooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, dispatcher, sessions });
+    this.webhooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
     await dispatcher.start();
   }
 

@@ -39,7 +39,10 @@ const metricsRoute = route({
 
 export const healthRoutes = [healthz, readyz, metricsRoute];
 
-export function addHealth(api: Api, services: Pick<Services, "metrics" | "probe" | "stopping" | "runtime">): void {
+export function addHealth(
+  api: Pick<Api, "onOpen">,
+  services: Pick<Services, "metrics" | "probe" | "stopping" | "runtime">,
+): void {
   const { metrics, stopping } = services;
   api.onOpen(healthz, () => Promise.resolve(ok({ status: "ok" })));
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { addGauges } from "../../../src/ops/gauges.ts";
+import { addGauges, addProcessGauges } from "../../../src/ops/gauges.ts";
 import { makeQueuedCount } from "../../../src/message/history/counts.ts";
 import { makeMetrics } from "../../../src/ops/metrics.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
@@ -21,9 +21,9 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
     clock: world.clock,
     lines: world.supervisor,
     queuedCount: makeQueuedCount(world.kv),
-    connections: () => 7,
     webhookAttemptsWaiting: () => 0,
   });
+  addProcessGauges(metrics, { connections: () => 7 });
   const lines = (await metrics.render()).split("\n");
   for (
     const expected of [
@@ -35,6 +35,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
       "paloma_whatsapp_web_version_age_seconds 0",
       "paloma_messages_queued 0",
       "paloma_webhook_retries_waiting 3",
+      "paloma_http_connections 7",
     ]
   ) assert.ok(lines.includes(expected), `${expected} is missing in\n${lines.join("\n")}`);
   const memory = lines.find((line) => line.startsWith("process_resident_memory_bytes "));

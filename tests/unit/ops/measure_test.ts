@@ -5,7 +5,7 @@ import type { SafeFetch } from "../../../src/egress/safe_fetch.ts";
 import type { Message } from "../../../src/message/message.ts";
 import type { Recorder } from "../../../src/message/record.ts";
 import { measuredRecorder, measuredStore, measuredWebhooks } from "../../../src/ops/measure.ts";
-import { addGauges } from "../../../src/ops/gauges.ts";
+import { addGauges, addProcessGauges } from "../../../src/ops/gauges.ts";
 import { makeMetrics } from "../../../src/ops/metrics.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import type { ChunkedKv } from "../../../src/store/layers/chunk.ts";
@@ -83,6 +83,7 @@ Deno.test("dashboard and alert rules ask for metrics that there are", async () =
   const metrics = makeMetrics();
   const nothing = {} as Parameters<typeof addGauges>[1];
   addGauges(metrics, nothing);
+  addProcessGauges(metrics, { connections: () => 0 });
   const known = new Set(metrics.names());
   const asked = new Set<string>();
   for (const file of ["alerts.yaml", "grafana-dashboard.json"]) {

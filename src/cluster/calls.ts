@@ -1,0 +1,149 @@
+/**
+ * Asking the holder of a lease, wherever it is: the question is a row, and so is the answer; the bell only says that they
+ * are there (promise 7). A question is done at most once: whoever does it takes its row away first, and so does a caller
+ * that waits no longer.
+ */
+import type { Service } from "../base/service.ts";
+import { singleFlight } from "../base/single_flight.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
+import { type CallRow, clusterKeys } from "./rows.ts";
+
+/** How long an answer is waited for. */
+const ANSWER_WITHIN_MS = 9_000;
+/** So often a ring that was lost is made up for. */
+const LOOK_EVERY_MS = 1_000;
+/** What nobody came for is swept after this time. */
+const KEPT_MS = 60_000;
+
+const CALL_TOPIC = "call/";
+const ANSWER_TOPIC = "answer/";
+
+/** Nobody answered in time: whether it was done is not known. */
+export class CallTimeout extends Error {
+  override name = "CallTimeout";
+}
+
+/** What was asked failed; `error` is as the other side wrote it down. */
+export class CallFailed extends Error {
+  override name = "CallFailed";
+  constructor(readonly error: unknown) {
+    super("the call failed");
+  }
+}
+
+/** Asks the holder of the thing. Throws CallTimeout, CallFailed, StoreError. */
+export type Ask = (thing: string, method: string, args: unknown[]) => Promise<unknown>;
+
+interface CallOptions {
+  kv: Kv;
+  bell: Bell;
+  runtime: Pick<Runtime, "clock" | "ids" | "log">;
+}
+
+export function makeAsk({ kv, bell, runtime: { clock, ids } }: CallOptions): Ask {
+  const caller = ids.network();
+  return async (thing, method, args) => {
+    const callId = ids.network();
+    const call = clusterKeys.call(thing, callId);
+    const answer = clusterKeys.answer(caller, callId);
+    const over = clock.now() + ANSWER_WITHIN_MS;
+    let rung = new AbortController();
+    const deafen = bell.hear(`${ANSWER_TOPIC}${caller}/${callId}`, () => rung.abort());
+    try {
+      await kv.commit(new Change().set(call, { caller, method, args, askedAt: clock.now() }));
+      bell.ring(CALL_TOPIC + thing);
+      for (let left = ANSWER_WITHIN_MS; left > 0; left = over - clock.now()) {
+        await sleep(clock, Math.min(left, LOOK_EVERY_MS), rung.signal);
+        rung = new AbortController();
+        const { value } = await kv.get(answer);
+        if (value === null) continue;
+        await kv.commit(new Change().delete(answer));
+        if (value.ok) return value.value;
+        throw new CallFailed(value.error);
+      }
+      await kv.commit(new Change().delete(call));
+      throw new CallTimeout("nobody answered in time");
+    } finally {
+      deafen();
+    }
+  };
+}
+
+interface AnswerOptions extends CallOptions {
+  /** Whether this process answers for the thing. */
+  answersFor(thing: string): boolean;
+  answer(thing: string, method: string, args: unknown[]): Promise<unknown>;
+  /** Writes an error down so that the caller can make it again. */
+  written(error: unknown): unknown;
+}
+
+/** Answers what is asked of things that are this process's. */
+export function makeAnswers(options: AnswerOptions): Service {
+  const { kv, bell, runtime: { clock, log }, answersFor, answer, written } = options;
+  const underWay = new Set<Promise<void>>();
+  let deafen = () => {};
+  let cancel = () => {};
+  let running = false;
+
+  async function take({ key, value }: Row<CallRow>, version: string): Promise<void> {
+    const [thing, callId] = [String(key.at(-2)), String(key.at(-1))];
+    if (!await kv.commit(new Change().check({ key, version }).delete(key))) return;
+    const at = () => clock.now();
+    const row = await answer(thing, value.method, value.args).then(
+      (value) => ({ ok: true as const, value, at: at() }),
+      (error) => ({ ok: false as const, error: written(error), at: at() }),
+    );
+    await kv.commit(new Change().set(clusterKeys.answer(value.caller, callId), row));
+    bell.ring(`${ANSWER_TOPIC}${value.caller}/${callId}`);
+  }
+
+  const look = singleFlight(async () => {
+    try {
+      for await (const row of kv.list({ prefix: clusterKeys.calls() })) {
+        if (!isRow(row) || !answersFor(String(row.key.at(-2)))) continue;
+        const work: Promise<void> = take(row, row.version)
+          .catch((error) => log.warn({ error: String(error) }, "a question could not be answered"))
+          .finally(() => underWay.delete(work));
+        underWay.add(work);
+      }
+    } catch (error) {
+      log.warn({ error: String(error) }, "questions could not be read");
+    }
+    cancel();
+    if (running) cancel = clock.after(LOOK_EVERY_MS, () => void look());
+  });
+
+  return {
+    async start() {
+      if (running) return;
+      running = true;
+      deafen = bell.hear(CALL_TOPIC, (topic) => {
+        if (answersFor(topic.slice(CALL_TOPIC.length))) void look();
+      });
+      await look();
+    },
+    async stop() {
+      running = false;
+      deafen();
+      cancel();
+      await look();
+      await Promise.all(underWay);
+      cancel();
+    },
+  };
+}
+
+/** Removes questions and answers that nobody came for; resolves to how many. */
+export async function sweepCalls(kv: Kv, now: number): Promise<number> {
+  const change = new Change();
+  for await (const { key, value } of kv.list({ prefix: clusterKeys.calls() }, { limit: 400 })) {
+    if (now - value.askedAt > KEPT_MS) change.delete(key);
+  }
+  for await (const { key, value } of kv.list({ prefix: clusterKeys.answers() }, { limit: 400 })) {
+    if (now - value.at > KEPT_MS) change.delete(key);
+  }
+  if (change.mutations.length > 0) await kv.commit(change);
+  return change.mutations.length;
+}

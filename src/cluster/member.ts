@@ -1,0 +1,224 @@
+/**
+ * A process among others: it renews one row, whatever it holds, and looks at the rows of the others. A member that has
+ * not renewed for 5 s is declared dead, in one commit, by whoever sees it first; its leases are then there to be taken. One
+ * that comes back late finds its row gone, drops all it held and joins anew under another name (promise 9).
+ */
+import { Buffer } from "node:buffer";
+import type { Service } from "../base/service.ts";
+import { singleFlight } from "../base/single_flight.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
+import type { Leases, View } from "./leases.ts";
+import { clusterKeys, type MemberRow } from "./rows.ts";
+
+/** Between two renewals, and two looks at the others. */
+const RENEW_EVERY_MS = 1_000;
+/** Between the news that something is free and the look. */
+const LOOK_SOON_MS = 200;
+/** A member that is silent for so long is dead. */
+const DEAD_AFTER_MS = 5_000;
+/** Looks further apart than this have seen nothing between them: the store was away, or this process stood still. */
+const LOOKS_APART_MS = 2_500;
+/** A newcomer takes nothing for so long: those that start together divide what there is. */
+const SETTLE_MS = 1_000;
+/** So often what has no lease is looked for: a store that was restored, or written by one machine. */
+const ADOPT_EVERY_MS = 5 * 60_000;
+
+/** The topic of the bell that makes members look at once. */
+const CLUSTER_TOPIC = "cluster";
+
+/** There is something to be taken: members look before their time. */
+export function callMembers(bell: Pick<Bell, "ring">): void {
+  bell.ring(CLUSTER_TOPIC);
+}
+
+interface MemberOptions {
+  kv: Kv;
+  bell: Bell;
+  runtime: Runtime;
+  /** Made once, with what they need to know of the member. */
+  leases(member: { freed(): void }): readonly Leases[];
+}
+
+export class Member implements Service {
+  readonly leases: readonly Leases[];
+  readonly #options: MemberOptions;
+  /** Others as they were last seen: for how long they have not renewed, ms. */
+  readonly #others = new Map<string, { version: string; silentMs: number }>();
+  #self: Row<MemberRow> | null = null;
+  #id = "";
+  #joinedAt = 0;
+  #lookedAt = -Infinity;
+  #adoptedAt = -Infinity;
+  #leaving = false;
+  #started = false;
+  #isDone = false;
+  #stopped: Promise<void> | null = null;
+  /** Whether a look was asked for that has not begun. */
+  #isAsked = false;
+  #cancel: () => void = () => {};
+  #deafen: () => void = () => {};
+  readonly #tick = singleFlight(() => this.#turn());
+
+  constructor(options: MemberOptions) {
+    this.#options = options;
+    this.leases = options.leases({ freed: () => callMembers(options.bell) });
+  }
+
+  /** By which the others know this process; "" while it is none of them. */
+  get id(): string {
+    return this.#self ? this.#id : "";
+  }
+
+  async start(): Promise<void> {
+    if (this.#started) return;
+    this.#started = true;
+    this.#deafen = this.#options.bell.hear(CLUSTER_TOPIC, () => this.#soon());
+    await this.#tick();
+  }
+
+  /** Gives up all it holds, for the others to take, and is no member any more. */
+  stop(): Promise<void> {
+    return this.#stopped ??= this.#leave();
+  }
+
+  async #leave(): Promise<void> {
+    this.#leaving = true;
+    await this.#tick(); // so that nobody leaves a share for it
+    await Promise.all(this.leases.map((leases) => leases.drain(this.#id)));
+    this.#isDone = true;
+    await this.#tick(); // lets one that is under way end
+    this.#deafen();
+    if (this.#self) await this.#depart(this.#self);
+  }
+
+  /** Many things may become free at once: one look finds them all. */
+  #soon(): void {
+    if (this.#isAsked || this.#isDone) return;
+    this.#isAsked = true;
+    this.#cancel();
+    this.#cancel = this.#options.runtime.clock.after(LOOK_SOON_MS, () => void this.#tick());
+  }
+
+  /** One turn: renew, look, divide. Never rejects. */
+  async #turn(): Promise<void> {
+    this.#cancel();
+    this.#isAsked = false;
+    if (this.#isDone) return;
+    try {
+      await this.#renew();
+      if (this.#self) {
+        const view = await this.#look(this.#self);
+        const isSettled = this.#options.runtime.clock.now() - this.#joinedAt >= SETTLE_MS;
+        if (!this.#leaving && isSettled) await this.#balance(view);
+        await this.#tidy(view);
+      }
+    } catch (error) {
+      this.#options.runtime.log.warn({ error: String(error) }, "the other processes could not be looked at");
+    }
+    if (this.#isDone || this.#isAsked) return;
+    this.#cancel = this.#options.runtime.clock.after(RENEW_EVERY_MS, () => void this.#tick());
+  }
+
+  async #balance(view: View): Promise<void> {
+    let taken = 0;
+    let left = 0;
+    for (const leases of this.leases) {
+      const outcome = await leases.balance(view);
+      taken += outcome.taken;
+      left += outcome.left;
+    }
+    // The others reckon with what this one holds.
+    if (taken > 0 && this.#self) await this.#write(this.#self);
+    if (left > 0) this.#soon();
+  }
+
+  /** Writes that this process lives; finds out when the others think otherwise. */
+  async #renew(): Promise<void> {
+    const { kv, runtime } = this.#options;
+    if (this.#self) {
+      if (await this.#write(this.#self)) return;
+      // A renewal that seemed to have failed may have been written after all.
+      const slot = await kv.get(clusterKeys.member(this.#id));
+      if (isRow(slot)) {
+        await this.#write(slot);
+        return;
+      }
+      runtime.log.warn({ member: this.#id }, "this process was silent for too long: its leases are gone");
+      this.#self = null;
+      await Promise.all(this.leases.map((leases) => leases.lost()));
+    }
+    if (this.#leaving) return;
+    this.#id = Buffer.from(runtime.random.bytes(8)).toString("hex");
+    this.#joinedAt = runtime.clock.now();
+    await this.#write({ key: clusterKeys.member(this.#id), value: null, version: null });
+    callMembers(this.#options.bell);
+  }
+
+  async #write(
+    before: { key: Row<MemberRow>["key"]; value: MemberRow | null; version: string | null },
+  ): Promise<boolean> {
+    const value: MemberRow = {
+      beat: (before.value?.beat ?? 0) + 1,
+      held: Object.fromEntries(this.leases.map((leases) => [leases.kind, leases.count])),
+      leaving: this.#leaving,
+    };
+    const key = clusterKeys.member(this.#id);
+    const version = await this.#options.kv.commit(new Change().check(before).set(key, value));
+    if (version !== null) this.#self = { key, value, version };
+    return version !== null;
+  }
+
+  async #look(self: Row<MemberRow>): Promise<View> {
+    const { kv, runtime: { clock, log } } = this.#options;
+    const now = clock.now();
+    const apart = now - this.#lookedAt;
+    const watched = apart <= LOOKS_APART_MS ? apart : 0;
+    const members = [];
+    const alive = new Set<string>();
+    for await (const row of kv.list({ prefix: clusterKeys.members() })) {
+      const id = String(row.key.at(-1));
+      const before = this.#others.get(id);
+      const silentMs = before?.version === row.version ? before.silentMs + watched : 0;
+      if (id !== this.#id && silentMs >= DEAD_AFTER_MS && await this.#depart(row)) {
+        log.warn({ member: id, held: row.value.held }, "another process is gone: its leases are taken over");
+        continue;
+      }
+      alive.add(id);
+      this.#others.set(id, { version: row.version, silentMs });
+      members.push({ id, held: row.value.held, leaving: row.value.leaving });
+    }
+    this.#lookedAt = now;
+    for (const id of this.#others.keys()) if (!alive.has(id)) this.#others.delete(id);
+    const departed: string[] = [];
+    for await (const { key } of kv.list({ prefix: clusterKeys.departeds() })) departed.push(String(key.at(-1)));
+    return { self, selfId: this.#id, members, departed };
+  }
+
+  /** Takes the member's row away: from now on its leases are there to be taken. */
+  async #depart(row: Row<MemberRow>): Promise<boolean> {
+    const { kv, bell } = this.#options;
+    const id = String(row.key.at(-1));
+    const change = new Change().check(row).delete(row.key).set(clusterKeys.departed(id), true);
+    const gone = await kv.commit(change) !== null;
+    if (gone && id === this.#id) this.#self = null;
+    callMembers(bell);
+    return gone;
+  }
+
+  /** Forgets members whose leases are all somebody else's, and finds what has no lease. */
+  async #tidy({ departed }: View): Promise<void> {
+    const { kv, runtime: { clock } } = this.#options;
+    for (const id of departed) {
+      let held = false;
+      for (const { kind } of this.leases) {
+        for await (const _ of kv.list({ prefix: clusterKeys.heldBy(kind, id) }, { limit: 1 })) held = true;
+      }
+      if (!held) await kv.commit(new Change().delete(clusterKeys.departed(id)));
+    }
+    if (this.#leaving || clock.now() - this.#adoptedAt < ADOPT_EVERY_MS) return;
+    this.#adoptedAt = clock.now();
+    for (const leases of this.leases) await leases.adopt();
+  }
+}

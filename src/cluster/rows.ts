@@ -1,0 +1,53 @@
+/** The rows by which processes share work: who is there, who holds what, and what one asks of another. */
+import { key, prefix } from "../store/kv.ts";
+
+export interface MemberRow {
+  /** Grows with every renewal. */
+  beat: number;
+  /** How many leases of each kind it holds. */
+  held: Readonly<Record<string, number>>;
+  /** It gives its leases up and takes no more. */
+  leaving: boolean;
+}
+
+export interface LeaseRow {
+  /** A member's id; "" for nobody. */
+  holder: string;
+  /** Grows with every move. */
+  fence: number;
+}
+
+/** What a process asks of whoever holds the lease. */
+export interface CallRow {
+  /** Who is answered. */
+  caller: string;
+  method: string;
+  args: unknown[];
+  /** Unix ms. */
+  askedAt: number;
+}
+
+type AnswerRow =
+  | { ok: true; value: unknown; at: number }
+  /** An error as its holder knows how to make it again. */
+  | { ok: false; error: unknown; at: number };
+
+export const clusterKeys = {
+  /** A process that holds leases, for as long as it renews this row. */
+  member: (id: string) => key<MemberRow>("member", id),
+  members: () => prefix<MemberRow>("member"),
+  /** A member that was declared dead, or left, until its leases are somebody else's. */
+  departed: (id: string) => key<true>("member_departed", id),
+  departeds: () => prefix<true>("member_departed"),
+  /** Whose a thing is; checked by every commit that its holder makes for it. */
+  lease: (kind: string, thing: string) => key<LeaseRow>("lease", kind, thing),
+  leases: (kind: string) => prefix<LeaseRow>("lease", kind),
+  /** What each holder has, "" for what is free. */
+  held: (kind: string, holder: string, thing: string) => key<true>("lease_held", kind, holder, thing),
+  heldBy: (kind: string, holder: string) => prefix<true>("lease_held", kind, holder),
+  call: (thing: string, callId: string) => key<CallRow>("call", thing, callId),
+  callsOf: (thing: string) => prefix<CallRow>("call", thing),
+  calls: () => prefix<CallRow>("call"),
+  answer: (caller: string, callId: string) => key<AnswerRow>("call_answer", caller, callId),
+  answers: () => prefix<AnswerRow>("call_answer"),
+};

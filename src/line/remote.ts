@@ -1,0 +1,189 @@
+/**
+ * Lines that are another process's, as HTTP and panel use them: what is asked goes through the store to whoever holds the
+ * line's lease, and comes back in time or as NetworkTimeout. A ring says that rows have changed; a sweep of the owner
+ * finds them without.
+ */
+import { type Ask, CallFailed, CallTimeout, makeAnswers } from "../cluster/calls.ts";
+import { Leases } from "../cluster/leases.ts";
+import { callMembers } from "../cluster/member.ts";
+import type { Service } from "../base/service.ts";
+import { Problem, type ProblemCode } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import type { Kv } from "../store/kv.ts";
+import type { Connection, Outgoing, SendOutcome } from "../whatsapp/connection.ts";
+import { NetworkRefusal, NetworkTimeout, PasskeyNotRequested, PasskeyRefused } from "../whatsapp/connection.ts";
+import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
+import type { Supervisor } from "./supervisor.ts";
+
+/** The kind of lease that a line has. */
+export const LINE_KIND = "line";
+
+/** Topics end in the line's id. */
+const WANTED_TOPIC = "wanted/";
+const QUEUE_TOPIC = "queue/";
+const CHANGED_TOPIC = "changed/";
+
+/** What may be asked of a line's connection, by part. */
+const CALLABLE = {
+  groups: [
+    "list",
+    "get",
+    "create",
+    "change",
+    "setPicture",
+    "leave",
+    "changeMembers",
+    "invite",
+    "renewInvite",
+    "join",
+    "requests",
+    "answerRequests",
+  ],
+  contacts: ["card", "block", "unblock", "blocklist", "profile", "changeProfile"],
+  chats: ["show", "namesOf", "read"],
+} as const satisfies { [Part in "groups" | "contacts" | "chats"]: readonly (keyof Connection[Part])[] };
+
+const ON_PRESENT = ["signPasskey", "confirmPasskey"] as const;
+
+/** Whoever holds the line looks at its queue. */
+export function ringQueue(bell: Bell, lineId: string): void {
+  bell.ring(QUEUE_TOPIC + lineId);
+}
+
+/** The lines that `ask` reaches. */
+export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLines {
+  const call = (lineId: string, method: string) => (...args: unknown[]) => asked(ask(lineId, method, args));
+
+  function part(lineId: string, name: keyof typeof CALLABLE): unknown {
+    return Object.fromEntries(CALLABLE[name].map((method) => [method, call(lineId, `${name}.${method}`)]));
+  }
+
+  return {
+    offer: (change, lineId) => Leases.offer(change, LINE_KIND, lineId),
+    reconcile({ id }) {
+      bell.ring(WANTED_TOPIC + id);
+      // A new one is nobody's yet.
+      callMembers(bell);
+    },
+    queueChanged: (lineId) => ringQueue(bell, lineId),
+    watch: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
+    connection: (lineId) => ({
+      checkNumber: call(lineId, "checkNumber") as LiveConnection["checkNumber"],
+      groups: part(lineId, "groups") as LiveConnection["groups"],
+      contacts: part(lineId, "contacts") as LiveConnection["contacts"],
+      chats: part(lineId, "chats") as LiveConnection["chats"],
+    }),
+    present: (lineId) => ({
+      signPasskey: call(lineId, "signPasskey") as Connection["signPasskey"],
+      confirmPasskey: call(lineId, "confirmPasskey") as Connection["confirmPasskey"],
+    }),
+    deliver: (lineId, message) => call(lineId, "deliver")(message) as Promise<SendOutcome>,
+    vitals: (lineId) => call(lineId, "vitals")() as Promise<Vitals>,
+  };
+}
+
+interface AnswerOptions {
+  kv: Kv;
+  bell: Bell;
+  runtime: Runtime;
+  supervisor: Supervisor;
+  holds(lineId: string): boolean;
+}
+
+/** Answers what other processes ask of the lines of this one, and hears what they want of them. */
+export function makeLineAnswers({ kv, bell, runtime, supervisor, holds }: AnswerOptions): Service {
+  const answers = makeAnswers({
+    kv,
+    bell,
+    runtime,
+    answersFor: holds,
+    answer: (lineId, method, args) => answer(supervisor, lineId, { method, args }),
+    written,
+  });
+  let deafen: (() => void)[] = [];
+  return {
+    async start() {
+      if (deafen.length > 0) return;
+      const line = (topic: string) => topic.slice(topic.indexOf("/") + 1);
+      deafen = [
+        bell.hear(WANTED_TOPIC, (topic) => holds(line(topic)) && supervisor.look(line(topic))),
+        bell.hear(QUEUE_TOPIC, (topic) => supervisor.queueChanged(line(topic))),
+        supervisor.onChange((lineId) => bell.ring(CHANGED_TOPIC + lineId)),
+      ];
+      await answers.start();
+    },
+    async stop() {
+      await answers.stop();
+      for (const stop of deafen.splice(0)) stop();
+    },
+  };
+}
+
+/** Does what is asked, as the table above allows it. */
+async function answer(
+  supervisor: Supervisor,
+  lineId: string,
+  { method, args }: { method: string; args: unknown[] },
+): Promise<unknown> {
+  if (method === "vitals") return await supervisor.vitals(lineId);
+  if (method === "deliver") return await supervisor.deliver(lineId, args[0] as Outgoing);
+  if (ON_PRESENT.some((known) => known === method)) {
+    const present = supervisor.present(lineId);
+    if (!present) throw new PasskeyNotRequested();
+    return await invoke(present, method, args);
+  }
+  const connection = supervisor.connection(lineId);
+  if (!connection) throw new Problem("session_not_connected", "The session is not connected.");
+  if (method === "checkNumber") return await invoke(connection, method, args);
+  const [name, member] = method.split(".") as [keyof typeof CALLABLE, string];
+  if (!Object.hasOwn(CALLABLE, name) || !(CALLABLE[name] as readonly string[]).includes(member)) {
+    throw new Error(`nobody may ask a connection for ${method}`);
+  }
+  return await invoke(connection[name], member, args);
+}
+
+// deno-lint-ignore no-explicit-any -- which methods there are, and what they take, the table and the port say
+function invoke(target: any, method: string, args: unknown[]): Promise<unknown> {
+  return target[method](...args);
+}
+
+/** An error as a row keeps it. */
+interface Written {
+  name: string;
+  message: string;
+  code?: number | string | null;
+  retryAfterSeconds?: number;
+}
+
+const BY_NAME = { NetworkTimeout, PasskeyNotRequested, PasskeyRefused };
+
+function written(error: unknown): Written {
+  if (error instanceof Problem) {
+    const { code, message, extras: { retryAfterSeconds } } = error;
+    return { name: "Problem", code, message, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
+  }
+  if (error instanceof NetworkRefusal) return { name: "NetworkRefusal", message: error.message, code: error.code };
+  if (error instanceof Error) return { name: error.name, message: error.message };
+  return { name: "Error", message: String(error) };
+}
+
+function made({ name, message, code = null, retryAfterSeconds }: Written): Error {
+  if (name === "Problem") {
+    return new Problem(code as ProblemCode, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+  }
+  if (name === "NetworkRefusal") return new NetworkRefusal(message, { code: code as number | null });
+  const known = BY_NAME[name as keyof typeof BY_NAME];
+  return known ? new known(message) : new Error(`${name}: ${message}`);
+}
+
+async function asked(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof CallTimeout) {
+      throw new NetworkTimeout("The process that holds the session did not answer in time.", { cause: error });
+    }
+    throw error instanceof CallFailed ? made(error.error as Written) : error;
+  }
+}

@@ -1,0 +1,105 @@
+/** The API's part: what HTTP and panel need, whoever holds the lines. */
+import type { Hono } from "@hono/hono";
+import { makeAccountKeys } from "../account/keys.ts";
+import { makeIdempotency } from "../account/idempotency.ts";
+import { makeProbe } from "../data/probe.ts";
+import { makeBudgets } from "../http/edge/budgets.ts";
+import type { ApiEnv } from "../http/api/context.ts";
+import type { Services } from "../http/api/services.ts";
+import { createApi } from "../http/server.ts";
+import { makeAmendments } from "../line/amendments.ts";
+import { makeFindWaits } from "../line/waiting.ts";
+import { makeBulkIds } from "../message/bulk.ts";
+import { makeBulkView } from "../line/bulk_view.ts";
+import { laneOf } from "../line/chats.ts";
+import { makeLines } from "../line/lines.ts";
+import type { LiveLines } from "../line/live.ts";
+import { makeQueueView } from "../line/queue_view.ts";
+import { makeFindReferred } from "../line/references.ts";
+import { makeUnread } from "../line/unread.ts";
+import { makeServeMedia } from "../media/serve.ts";
+import { type Accept, makeAccept } from "../message/accept.ts";
+import { makeCancel } from "../message/cancel.ts";
+import { makeHistory } from "../message/history/history.ts";
+import { makeQuotaView } from "../message/history/counts.ts";
+import { makeTallyOf } from "../message/votes.ts";
+import { makeReplay } from "../message/replay.ts";
+import { makeReschedule } from "../message/reschedule.ts";
+import { addPanel, type Panel } from "../panel/panel.ts";
+import type { WebhookKeeper } from "../webhook/ownership.ts";
+import { makeWebhooks } from "../webhook/webhooks.ts";
+import type { Network } from "../whatsapp/connection.ts";
+import type { Ground } from "./ground.ts";
+
+interface ApiOptions {
+  live: LiveLines;
+  webhooks: WebhookKeeper;
+  network: Pick<Network, "recall">;
+  /** Looks at each send before it is accepted. */
+  accepted(accept: Accept): Accept;
+  stopping: AbortSignal;
+  /** `http://HOST:PORT`, once it listens. */
+  url(): string;
+}
+
+export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv>; panel: Panel } {
+  const { config, runtime, data, metrics, kv, events, media, links, lookups, safeFetch, queuedCount } = ground;
+  const { live, network, stopping, url } = options;
+  const { clock } = runtime;
+  const { accounts, seal } = data;
+  const recorder = ground.recorderOn(kv);
+  const idempotency = makeIdempotency({ kv, clock, seal });
+  const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch });
+  const queueChanged = (lineId: string) => live.queueChanged(lineId);
+
+  const services: Services = {
+    runtime,
+    metrics,
+    accounts,
+    keys: makeAccountKeys({ kv, accounts, runtime }),
+    idempotency,
+    lines,
+    accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
+    optOuts: ground.optOuts(queueChanged),
+    replay: makeReplay({ kv, idempotency }),
+    findReferred: makeFindReferred({ kv, network }),
+    history: makeHistory(kv),
+    amendments: makeAmendments({ kv, runtime, recorder, live, queueChanged }),
+    cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
+    tallyOf: makeTallyOf(kv),
+    quotaView: makeQuotaView({ kv, clock }),
+    reschedule: makeReschedule({
+      kv,
+      laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
+      queueChanged,
+    }),
+    bulkIds: makeBulkIds(kv),
+    bulkView: makeBulkView({ kv, clock, accounts }),
+    queueView: makeQueueView({ kv, clock, accounts }),
+    findWaits: makeFindWaits({ kv, clock, accounts }),
+    lookups,
+    unread: makeUnread({ kv, clock }),
+    media,
+    serveMedia: makeServeMedia({ kv, media, links, runtime }),
+    events,
+    webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: options.webhooks, sessions: lines }),
+    budgets: makeBudgets({ bodyBytes: config.maxBodies, metrics, clock }),
+    trustedProxies: config.trustedProxies,
+    probe: makeProbe(kv, clock),
+    stopping,
+  };
+  const app = createApi(services);
+  const panel = addPanel(app, {
+    ...services,
+    kv,
+    seal,
+    plans: data.plans,
+    queuedCount,
+    watchLine: (lineId, look) => live.watch(lineId, look),
+    publicUrl: config.publicUrl,
+    dataDir: config.dataDir,
+    webVersion: config.whatsapp.version,
+    panelUrl: () => `${config.publicUrl ?? url()}/panel`,
+  });
+  return { app, panel };
+}

@@ -1,0 +1,89 @@
+/** What every role stands on: the data, the bell, the measures, and what reads and writes through them. */
+import type { Config } from "../config.ts";
+import type { DataFolder } from "../data/data_folder.ts";
+import { readAllowList } from "../egress/address.ts";
+import { makeSafeFetch, type SafeFetch } from "../egress/safe_fetch.ts";
+import { type EventLog, makeEventLog } from "../event/log.ts";
+import { type Lookups, makeLookups } from "../line/lookups.ts";
+import { makeOptOuts, type OptOuts } from "../message/opt_outs.ts";
+import { lineIdsOf, makeSessionName } from "../line/line_row.ts";
+import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
+import { makeRecorder, type Recorder } from "../message/record.ts";
+import { recordStatus } from "../message/history/history.ts";
+import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
+import type { MediaStore } from "../media/store.ts";
+import type { SweptMedia } from "../ops/sweeps.ts";
+import { measuredEvents, measuredRecorder, measuredStore } from "../ops/measure.ts";
+import { makeMetrics, type Metrics } from "../ops/metrics.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import type { Kv } from "../store/kv.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { relayedEvents, relayedLookups } from "./relays.ts";
+
+/** The files, and what keeps them tidy. */
+export type Media = MediaStore & SweptMedia;
+
+export interface Ground {
+  config: Config;
+  runtime: Runtime;
+  data: DataFolder;
+  bell: Bell;
+  metrics: Metrics;
+  kv: ChunkedKv;
+  events: EventLog;
+  media: Media;
+  links: MediaLinks;
+  lookups: Lookups;
+  safeFetch: SafeFetch;
+  queuedCount: QueuedCount;
+  /** Writes what becomes of messages through the given store. */
+  recorderOn(kv: Kv): Recorder;
+  /** `queueChanged` is called with each line whose queue an opt-out has changed. */
+  optOuts(queueChanged: (lineId: string) => void): OptOuts;
+}
+
+interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
+  /** `http://HOST:PORT`, once it listens. */
+  url(): string;
+}
+
+export function layGround({ config, runtime, data, bell, media, url }: GroundOptions): Ground {
+  const metrics = makeMetrics();
+  const kv = measuredStore(data.kv, metrics, runtime.clock);
+  const log = measuredEvents(makeEventLog(kv, runtime), metrics);
+  const lookups = makeLookups(runtime);
+  const isShared = config.store !== null;
+  const events = isShared ? relayedEvents(log, bell) : log;
+  const recorderOn = (kv: Kv) =>
+    measuredRecorder(
+      makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime }),
+      metrics,
+      runtime.clock,
+    );
+  return {
+    config,
+    runtime,
+    data,
+    bell,
+    metrics,
+    kv,
+    events,
+    media,
+    links: makeMediaLinks(() => config.publicUrl ?? url(), data.key),
+    lookups: isShared ? relayedLookups(lookups, bell) : lookups,
+    safeFetch: makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) }),
+    queuedCount: makeQueuedCount(kv),
+    recorderOn,
+    optOuts: (queueChanged) =>
+      makeOptOuts({
+        kv,
+        clock: runtime.clock,
+        events,
+        recorder: recorderOn(kv),
+        linesOf: (accountId) => lineIdsOf(kv, accountId),
+        wordsOf: async (accountId) => (await data.accounts.caller(accountId))?.account.optOutWords ?? [],
+        queueChanged,
+      }),
+  };
+}

@@ -1,0 +1,223 @@
+/**
+ * The worker's part: it holds the sockets of lines, works for webhooks, and keeps the store tidy. Alone on its data it
+ * does so for all there is; among others, for what it holds the leases of (promise 9).
+ */
+import { type Service, together } from "../base/service.ts";
+import { Leases } from "../cluster/leases.ts";
+import { Member } from "../cluster/member.ts";
+import { DEFAULT_PLANS } from "../account/plan.ts";
+import { lineKeys } from "../line/rows.ts";
+import type { LineSessionDeps } from "../line/line_session.ts";
+import { type Ownership, sharedOwnership, soleOwnership } from "../line/ownership.ts";
+import { LINE_KIND, makeLineAnswers, ringQueue } from "../line/remote.ts";
+import { Supervisor } from "../line/supervisor.ts";
+import { makeMediaIngest } from "../media/ingest.ts";
+import { makeFetchAttachment } from "../message/fetch_attachment.ts";
+import { makeFetchPreview } from "../message/link_preview.ts";
+import { removeAllStaged } from "../message/staged_bulk.ts";
+import { addGauges } from "../ops/gauges.ts";
+import { makeMaintenance } from "../ops/maintenance.ts";
+import { measuredWebhooks } from "../ops/measure.ts";
+import { sweeps } from "../ops/sweeps.ts";
+import { sweepPanel } from "../panel/sweep.ts";
+import type { Kv } from "../store/kv.ts";
+import { type Dispatcher, makeDispatcher } from "../webhook/dispatcher.ts";
+import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/ownership.ts";
+import type { Network } from "../whatsapp/connection.ts";
+import type { Ground } from "./ground.ts";
+
+const SWEEP_PANEL_MS = 60 * 60_000;
+
+/** The one lease of its kind: who holds it keeps the store tidy. */
+const UPKEEP_KIND = "upkeep";
+const UPKEEP = "store";
+
+/** Opens the port to the messaging network; what a line writes there goes through the line's own store. */
+export type OpenNetwork = (storeOf: (lineId: string) => Kv) => Network;
+
+interface WorkerPart {
+  network: Network;
+  supervisor: Supervisor;
+  dispatcher: Dispatcher;
+  service: Service;
+}
+
+/** All there is, on data that is this process's alone. */
+export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart {
+  const { kv } = ground;
+  const network = openNetwork(() => kv);
+  const supervisor: Supervisor = makeSupervisor(ground, {
+    network,
+    ownership: soleOwnership(kv),
+    queueChanged: (lineId) => supervisor.queueChanged(lineId),
+  });
+  const dispatcher = dispatcherOf(ground);
+  addWorkerGauges(ground, { network, supervisor, dispatcher });
+  // What a crash left of a bulk that nobody was told of.
+  const clearing: Service = { start: () => removeAllStaged(kv), stop: () => Promise.resolve() };
+  const upkeep = upkeepOf(ground, network);
+  return { network, supervisor, dispatcher, service: inOrder(clearing, together(dispatcher, supervisor, upkeep)) };
+}
+
+/** A share of what there is, on a store that many processes use. */
+export function sharedWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart {
+  const { kv, bell, runtime, metrics } = ground;
+  let parts: Omit<WorkerPart, "service"> | null = null;
+  let upkeep: Service | null = null;
+
+  const common = { kv: ground.data.kv, runtime };
+  const member = new Member({
+    ...common,
+    bell,
+    leases({ freed }) {
+      const refused = () => metrics.refusedWrites.inc();
+      const base = { ...common, freed, refused };
+      return [
+        new Leases({
+          ...base,
+          kind: LINE_KIND,
+          all: () => lineThings(kv),
+          keeper: {
+            taken: () => parts?.supervisor.taken(),
+            drop: async (lineId) => await parts?.supervisor.drop(lineId),
+          },
+        }),
+        new Leases({
+          ...base,
+          kind: WEBHOOK_KIND,
+          all: () => webhookThings(kv),
+          keeper: {
+            taken: () => parts?.dispatcher.taken(),
+            drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
+          },
+        }),
+        new Leases({
+          ...base,
+          kind: UPKEEP_KIND,
+          async *all() {
+            yield UPKEEP;
+          },
+          keeper: { taken: () => void beginUpkeep(), drop: endUpkeep },
+        }),
+      ];
+    },
+  });
+  const [lines, webhooks, upkeeps] = member.leases as [Leases, Leases, Leases];
+  const noStore = lines.refusing();
+  const network = openNetwork((lineId) => lines.storeOf(lineId) ?? noStore);
+  const supervisor = makeSupervisor(ground, {
+    network,
+    ownership: sharedOwnership(kv, lines),
+    queueChanged: (lineId) => ringQueue(bell, lineId),
+  });
+  const dispatcher = dispatcherOf(ground, sharedWebhooks(kv, webhooks));
+  parts = { network, supervisor, dispatcher };
+  addWorkerGauges(ground, parts);
+  metrics.gaugeBy("kind", {
+    name: "paloma_leases",
+    help: "What this process is the owner of",
+    read: () => Object.fromEntries(member.leases.map(({ kind, count }) => [kind, count])),
+  });
+
+  async function beginUpkeep(): Promise<void> {
+    const store = upkeeps.storeOf(UPKEEP);
+    if (upkeep || !store) return;
+    upkeep = upkeepOf(ground, network);
+    await upkeep.start();
+  }
+
+  async function endUpkeep(): Promise<void> {
+    const ending = upkeep;
+    upkeep = null;
+    await ending?.stop();
+  }
+
+  const answers = makeLineAnswers({
+    kv,
+    bell,
+    runtime,
+    supervisor,
+    holds: (lineId) => lines.storeOf(lineId) !== null,
+  });
+  // To its end first: what it gives up is taken by others while the rest goes on.
+  return { ...parts, service: inOrder(supervisor, dispatcher, answers, member) };
+}
+
+/** As one service: they start in order and stop in reverse. */
+function inOrder(...services: readonly Service[]): Service {
+  return {
+    async start() {
+      for (const service of services) await service.start();
+    },
+    async stop() {
+      for (const service of services.toReversed()) await service.stop();
+    },
+  };
+}
+
+function makeSupervisor(
+  ground: Ground,
+  { network, ownership, queueChanged }: {
+    network: Network;
+    ownership: Ownership;
+    queueChanged: (lineId: string) => void;
+  },
+): Supervisor {
+  const { kv, runtime, bell, media, links, events, lookups, safeFetch, recorderOn, data: { accounts, seal } } = ground;
+  const shared = {
+    runtime,
+    bell,
+    files: media,
+    fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
+    plan: async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!,
+    optOuts: ground.optOuts(queueChanged),
+    events,
+    media: makeMediaIngest({ media, links, runtime }),
+    seal,
+    lookups,
+    network,
+  };
+  /** A line's own: whatever it writes goes through its store. */
+  const session = (kv: Kv): LineSessionDeps => {
+    const recorder = recorderOn(kv);
+    const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder });
+    return { ...shared, kv, recorder, fetchAttachment };
+  };
+  return new Supervisor({ kv, runtime, bell, ownership, session });
+}
+
+function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhooks>): Dispatcher {
+  const { kv, events, runtime, safeFetch, metrics, bell, data: { seal } } = ground;
+  return makeDispatcher({
+    kv,
+    events,
+    runtime,
+    safeFetch: measuredWebhooks(safeFetch, metrics),
+    seal,
+    bell,
+    ...(ownership ? { ownership } : {}),
+  });
+}
+
+function upkeepOf({ kv, runtime, media, events, config }: Ground, network: Network): Service {
+  return makeMaintenance([
+    ...sweeps({ kv, runtime, media, network, events, eventDays: config.eventDays, historyDays: config.historyDays }),
+    {
+      name: "logins, links and the audit log",
+      everyMs: SWEEP_PANEL_MS,
+      run: (signal) => sweepPanel(kv, runtime.clock.now(), signal),
+    },
+  ], { runtime });
+}
+
+function addWorkerGauges(
+  { metrics, kv, runtime: { clock }, queuedCount }: Ground,
+  { network, supervisor, dispatcher }: Omit<WorkerPart, "service">,
+): void {
+  const webhookAttemptsWaiting = () => dispatcher.waiting();
+  addGauges(metrics, { kv, clock, network, lines: supervisor, queuedCount, webhookAttemptsWaiting });
+}
+
+async function* lineThings(kv: Kv): AsyncIterable<string> {
+  for await (const { value } of kv.list({ prefix: lineKeys.lines() })) yield value.id;
+}

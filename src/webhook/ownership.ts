@@ -1,0 +1,99 @@
+/**
+ * Which process works for a webhook, and through which store it writes (promise 9). On one machine it is the one there
+ * is; on a store that many share, each webhook has a lease.
+ */
+import { callMembers } from "../cluster/member.ts";
+import { Leases } from "../cluster/leases.ts";
+import { clusterKeys } from "../cluster/rows.ts";
+import type { Bell } from "../store/bell.ts";
+import { Change, type Kv } from "../store/kv.ts";
+import { webhookKeys } from "./rows.ts";
+import type { WebhookRow } from "./webhook.ts";
+
+export interface WebhookOwnership {
+  /** The webhooks of this process, as their rows stand. */
+  rows(): AsyncIterable<WebhookRow>;
+  /** The store as the webhook's owner writes it; null when it is not this process's. */
+  storeOf(webhook: Pick<WebhookRow, "accountId" | "id">): Kv | null;
+}
+
+/** What HTTP tells whoever works for webhooks, in this process or another. */
+export interface WebhookKeeper {
+  /** Adds to the commit that makes a webhook what lets it be taken up. */
+  offer(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): void;
+  /** Adds to the commit that removes one what ends all other writing for it. */
+  withdraw(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): Promise<void>;
+  /** The webhook was created or changed. */
+  changed(webhook: WebhookRow): void;
+  /** The webhook was removed; resolves when nothing of it is written any more. */
+  removed(webhookId: string): Promise<void>;
+  /** Something is due for the webhook that its worker cannot know of. */
+  wake(webhookId: string): void;
+}
+
+/** All there are. */
+export function soleWebhooks(kv: Kv): WebhookOwnership {
+  return {
+    async *rows() {
+      for await (const { value: { accountId, id } } of kv.list({ prefix: webhookKeys.webhooks() })) {
+        // Read again: it may have been removed, with its worker, since the rows were listed.
+        const { value } = await kv.get(webhookKeys.webhook(accountId, id));
+        if (value) yield value;
+      }
+    },
+    storeOf: () => kv,
+  };
+}
+
+export const WEBHOOK_KIND = "webhook";
+
+/** Topics end in the webhook's id. */
+export const WEBHOOK_TOPIC = "webhook/";
+export const CHANGED_TOPIC = "webhook-changed/";
+
+/** The name of a webhook's lease. */
+const thingOf = ({ accountId, id }: Pick<WebhookRow, "accountId" | "id">) => `${accountId}/${id}`;
+
+/** The webhooks whose leases this process holds. */
+export function sharedWebhooks(kv: Kv, leases: Leases): WebhookOwnership {
+  return {
+    async *rows() {
+      const things = leases.things();
+      const keys = things.map((thing) => webhookKeys.webhook(...thing.split("/") as [string, string]));
+      const slots = await kv.getMany(keys);
+      for (const [i, { value }] of slots.entries()) {
+        if (value) yield value;
+        else await leases.gone(things[i]!);
+      }
+    },
+    storeOf: (webhook) => leases.storeOf(thingOf(webhook)),
+  };
+}
+
+/** The things of which each has a lease. */
+export async function* webhookThings(kv: Kv): AsyncIterable<string> {
+  for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) yield thingOf(value);
+}
+
+/** Webhooks that another process works for: it is told by the bell, and finds the rows in a sweep when it was not. */
+export function makeRemoteWebhooks({ kv, bell }: { kv: Kv; bell: Bell }): WebhookKeeper {
+  return {
+    offer: (change, webhook) => Leases.offer(change, WEBHOOK_KIND, thingOf(webhook)),
+    // Without a lease the fence of whoever held it refuses everything.
+    async withdraw(change, webhook) {
+      const lease = await kv.get(clusterKeys.lease(WEBHOOK_KIND, thingOf(webhook)));
+      change.check(lease).delete(lease.key);
+      if (lease.value) change.delete(clusterKeys.held(WEBHOOK_KIND, lease.value.holder, thingOf(webhook)));
+    },
+    changed({ id }) {
+      bell.ring(CHANGED_TOPIC + id);
+      // A new one is nobody's yet.
+      callMembers(bell);
+    },
+    removed(webhookId) {
+      bell.ring(CHANGED_TOPIC + webhookId);
+      return Promise.resolve();
+    },
+    wake: (webhookId) => bell.ring(WEBHOOK_TOPIC + webhookId),
+  };
+}

@@ -1,0 +1,106 @@
+/** APIs and workers, each a process, on one PostgreSQL and the simulated network. */
+import pino from "pino";
+import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
+import { runCommand, startCommand, type Started } from "./gateway_process.ts";
+import { type PostgresServer, startPostgres } from "./postgres.ts";
+
+export interface Process extends Started {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+}
+
+export class RolesStage {
+  readonly processes = new Set<Process>();
+  apiKey = "";
+
+  private constructor(
+    readonly network: SandboxNetwork,
+    readonly postgres: PostgresServer,
+    readonly env: Record<string, string>,
+    readonly control: Client,
+  ) {}
+
+  static async open(): Promise<RolesStage> {
+    const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), refresh: false });
+    const postgres = await startPostgres();
+    const folder = await Deno.makeTempDir({ prefix: "paloma-roles-" });
+    const ca = `${folder}/ca.pem`;
+    await Deno.writeTextFile(ca, network.caPem);
+    const stage = new RolesStage(network, postgres, {
+      PALOMA_STORE: await postgres.database(),
+      PALOMA_SECRET_KEY: "a secret that all machines share",
+      PALOMA_DATA_DIR: folder,
+      PALOMA_WHATSAPP_URL: network.url,
+      PALOMA_WHATSAPP_ROOT_KEY: network.rootKey,
+      PALOMA_WHATSAPP_MEDIA_URL: network.mediaUrl,
+      PALOMA_WHATSAPP_CA: ca,
+      PALOMA_OUTBOUND_ALLOW: "127.0.0.0/8,localhost",
+      PALOMA_LOG_LEVEL: "debug",
+      PALOMA_PORT: "0",
+    }, httpClient(network.controlUrl));
+    await runCommand(
+      ["plan", "set", "roles", "--sessions", "100", "--delay-min", "0s", "--delay-max", "0s"],
+      stage.env,
+    );
+    const made = await runCommand(["account", "create", "--name", "acme", "--plan", "roles", "--json"], stage.env);
+    stage.apiKey = JSON.parse(made).apiKey;
+    return stage;
+  }
+
+  async start(role: "api" | "worker" | "serve"): Promise<Process> {
+    const started = await startCommand([role, "--json"], this.env);
+    const said = JSON.parse(started.line);
+    const process = Object.assign(started, { url: said.url ?? said.baseUrl.replace(/\/v1$/, "") });
+    this.processes.add(process);
+    return process;
+  }
+
+  async end(process: Process, signal: Deno.Signal): Promise<number> {
+    this.processes.delete(process);
+    return await process.end(signal);
+  }
+
+  client({ url }: Process): Client {
+    return httpClient(`${url}/v1`, { "x-api-key": this.apiKey });
+  }
+
+  /** Lines that are linked and connected. */
+  async linkLines(api: Client, numbers: readonly string[]): Promise<Map<string, string>> {
+    const lines = new Map<string, string>();
+    for (const number of numbers) {
+      await this.control.call("POST", "/phones", { number });
+      const { data } = await api.call("POST", "/sessions", { name: `line ${number}` });
+      await linkByQr(systemClock, { api, control: this.control, sessionId: data._id, phone: number });
+      lines.set(number, data._id);
+    }
+    return lines;
+  }
+
+  /** How many leases on lines the worker has, by its own metrics. */
+  async linesOf(worker: Process): Promise<number> {
+    const text = await (await fetch(`${worker.url}/metrics`)).text();
+    return Number(/^paloma_leases\{kind="line"\} (\d+)/m.exec(text)?.[1] ?? -1);
+  }
+
+  async metric(worker: Process, name: string): Promise<number> {
+    const text = await (await fetch(`${worker.url}/metrics`)).text();
+    return Number(new RegExp(`^${name} (\\d+)`, "m").exec(text)?.[1] ?? 0);
+  }
+
+  inbox(number: string): Promise<Json[]> {
+    return this.control.call("GET", `/phones/${number}/messages`) as unknown as Promise<Json[]>;
+  }
+
+  until<T>(look: () => Promise<T | null>, what: string): Promise<T> {
+    return until(systemClock, look, { what });
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.processes) await process.end("SIGKILL");
+    await this.network.close();
+    await this.postgres.remove();
+    await Deno.remove(this.env.PALOMA_DATA_DIR!, { recursive: true });
+  }
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { Fenced } from "../../../src/store/fence.ts";
+import { Change, StoreError } from "../../../src/store/kv.ts";
+import { Cluster, written } from "../../support/cluster.ts";
+
+/** Workers that hold all lines evenly. */
+async function settled({ workers, lines }: { workers: number; lines: number }) {
+  const cluster = new Cluster(lines);
+  await cluster.makeLines();
+  for (let i = 0; i < workers; i++) await cluster.join();
+  await cluster.until(() => cluster.isEven, 20_000);
+  return { cluster, workers: [...cluster.workers] };
+}
+
+Deno.test("workers that start together share all lines evenly, and no line has two sockets", async () => {
+  const { cluster } = await settled({ workers: 4, lines: 30 });
+  assert.deepEqual(cluster.spread(), [7, 7, 8, 8]);
+  await cluster.clock.advance(10_000);
+  assert.equal(cluster.doubled, 0);
+  assert.ok(cluster.isEven);
+});
+
+Deno.test("the lines of a killed worker are on other sockets within 10 s, evenly", async () => {
+  const { cluster, workers } = await settled({ workers: 3, lines: 30 });
+  workers[1]!.kill();
+  const took = await cluster.until(() => cluster.isEven, 20_000);
+  assert.ok(took < 10_000, `${took} ms`);
+  assert.deepEqual(cluster.spread(), [15, 15]);
+});
+
+Deno.test("a worker that comes gets its share within 20 s, and one that goes leaves none behind", async () => {
+  const { cluster, workers } = await settled({ workers: 2, lines: 31 });
+  await cluster.join();
+  const took = await cluster.until(() => cluster.isEven, 30_000);
+  assert.ok(took < 20_000, `${took} ms`);
+  let stopped = false;
+  void workers[0]!.stop().then(() => stopped = true);
+  await cluster.until(() => stopped && cluster.isEven, 20_000);
+  assert.equal(workers[0]!.open.size, 0);
+  assert.equal(cluster.doubled, 0);
+});
+
+Deno.test("a worker that stood still and comes back writes nothing for what is not its any more, and joins anew", async () => {
+  const { cluster, workers } = await settled({ workers: 2, lines: 6 });
+  const frozen = workers[0]!;
+  const [line] = frozen.open;
+  const store = frozen.storeOf(line!)!;
+  await store.commit(new Change().set(written(line!), "before"));
+  frozen.freeze();
+  await cluster.until(() => workers[1]!.open.size === 6, 10_000);
+  frozen.thaw();
+  await assert.rejects(store.commit(new Change().set(written(line!), "late")), Fenced);
+  assert.equal((await store.get(written(line!))).value, "before");
+  assert.ok(frozen.refused > 0);
+  await cluster.until(() => cluster.isEven && cluster.doubled === 0, 20_000);
+});
+
+Deno.test("a short silence costs nobody anything", async () => {
+  const { cluster, workers } = await settled({ workers: 2, lines: 6 });
+  const before = [...workers[0]!.open];
+  workers[0]!.freeze();
+  await cluster.clock.advance(3_000);
+  workers[0]!.thaw();
+  await cluster.clock.advance(5_000);
+  assert.deepEqual([...workers[0]!.open], before);
+});
+
+Deno.test("when the store was away for all, nobody is taken for dead, and no line moves", async () => {
+  const { cluster, workers } = await settled({ workers: 3, lines: 9 });
+  const before = workers.map(({ open }) => [...open]);
+  for (const { kv } of workers) kv.trouble = new StoreError("unavailable", "away");
+  await cluster.clock.advance(20_000);
+  for (const { kv } of workers) kv.trouble = null;
+  await cluster.clock.advance(10_000);
+  assert.deepEqual(workers.map(({ open }) => [...open]), before);
+});

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { makeAsk, sweepCalls } from "../../../src/cluster/calls.ts";
+import { clusterKeys } from "../../../src/cluster/rows.ts";
+import { makeLineAnswers, makeRemoteLines } from "../../../src/line/remote.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../../src/whatsapp/connection.ts";
+import { Problem } from "../../../src/errors.ts";
+import { connectedWorld } from "../../support/line_world.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+
+/** A line that a worker holds, as an API in another process sees it. */
+async function stage() {
+  const world = await connectedWorld();
+  const { runtime, bell, supervisor } = world;
+  const held = new Set(["ses_1"]);
+  const answers = makeLineAnswers({
+    kv: new MemoryKv(world.disk),
+    bell,
+    runtime,
+    supervisor,
+    holds: (lineId) => held.has(lineId),
+  });
+  await answers.start();
+  const kv = new MemoryKv(world.disk);
+  const remote = makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell });
+  const rowsLeft = async () => {
+    const prefixes = [clusterKeys.calls(), clusterKeys.answers()];
+    const rows = await Promise.all(prefixes.map((prefix) => Array.fromAsync(kv.list<unknown>({ prefix }))));
+    return rows.flat().length;
+  };
+  const stop = async () => {
+    const stopping = Promise.all([answers.stop(), supervisor.stop()]);
+    await world.clock.advance(10_000);
+    await stopping;
+  };
+  return { world, held, kv, remote, rowsLeft, stop };
+}
+
+/** What the promise comes to while time passes. */
+async function after<T>(s: Awaited<ReturnType<typeof stage>>, ms: number, promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  await s.world.clock.advance(ms);
+  return await promise;
+}
+
+Deno.test("what is asked of a line that another process holds comes back, and leaves no rows", async () => {
+  const s = await stage();
+  const check = await after(s, 100, s.remote.connection("ses_1")!.checkNumber("34600000002"));
+  assert.deepEqual(check, await s.world.supervisor.connection("ses_1")!.checkNumber("34600000002"));
+  const vitals = await after(s, 100, s.remote.vitals("ses_1"));
+  assert.equal(vitals.connectedSince, (await s.world.supervisor.vitals("ses_1")).connectedSince);
+  assert.equal(await s.rowsLeft(), 0);
+  await s.stop();
+});
+
+Deno.test("a ring that was lost costs a second, no answer", async () => {
+  const s = await stage();
+  s.world.bell.deaf = true;
+  assert.ok(await after(s, 2_500, s.remote.vitals("ses_1")));
+  await s.stop();
+});
+
+Deno.test("where nobody holds the line the caller hears it within 10 s, and nothing is done later", async () => {
+  const s = await stage();
+  s.held.clear();
+  await assert.rejects(after(s, 10_000, s.remote.vitals("ses_1")), NetworkTimeout);
+  assert.equal(await s.rowsLeft(), 0);
+  await s.stop();
+});
+
+Deno.test("errors come over as what they are", async () => {
+  const s = await stage();
+  s.world.network.of("ses_1").checkNumber = () => Promise.reject(new NetworkRefusal("Not now.", { code: 463 }));
+  await assert.rejects(
+    after(s, 100, s.remote.connection("ses_1")!.checkNumber("34600000002")),
+    (error) => error instanceof NetworkRefusal && error.code === 463 && error.message === "Not now.",
+  );
+  s.held.add("ses_2");
+  await assert.rejects(
+    after(s, 100, s.remote.connection("ses_2")!.checkNumber("34600000002")),
+    (error) => error instanceof Problem && error.code === "session_not_connected",
+  );
+  await s.stop();
+});
+
+Deno.test("what is no question to a line is refused", async () => {
+  const s = await stage();
+  const ask = makeAsk({ kv: s.kv, bell: s.world.bell, runtime: s.world.runtime });
+  for (const method of ["close", "groups.constructor", "toString", "logout"]) {
+    await assert.rejects(after(s, 100, ask("ses_1", method, [])), /failed/);
+  }
+  await s.stop();
+});
+
+Deno.test("the runner of another process hears of a queue that changed, and the API of a line that did", async () => {
+  const s = await stage();
+  let changes = 0;
+  const unwatch = s.remote.watch("ses_1", () => changes++);
+  const message = await s.world.accept("ses_1");
+  s.remote.queueChanged("ses_1");
+  await s.world.clock.advance(100);
+  assert.equal((await s.world.message(message.id)).status, "sent");
+  s.world.network.of("ses_1").events.closed({ kind: "lost", code: null, detail: "The socket dropped." });
+  await s.world.clock.advance(100);
+  assert.ok(changes > 0);
+  unwatch();
+  await s.stop();
+});
+
+Deno.test("questions and answers that nobody came for are swept", async () => {
+  const s = await stage();
+  s.held.clear();
+  const lost = s.remote.vitals("ses_1").catch(() => {});
+  await s.world.clock.advance(0);
+  assert.equal(await s.rowsLeft(), 1);
+  const now = s.world.clock.now();
+  assert.equal(await sweepCalls(s.kv, now + 30_000), 0);
+  assert.equal(await sweepCalls(s.kv, now + 61_000), 1);
+  await s.world.clock.advance(10_000);
+  await lost;
+  await s.stop();
+});
