@@ -2,7 +2,7 @@
 import { notFound } from "../errors.ts";
 import { previewOf, typeOf } from "../message/content.ts";
 import type { Preview } from "../message/kinds/kind.ts";
-import type { Message } from "../message/message.ts";
+import { chatOf, type Message } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ForwardableKind, MessageKey, Network } from "../whatsapp/connection.ts";
@@ -20,6 +20,18 @@ export interface Referred {
   preview: Preview;
   /** The row of a message that the API sent. */
   message: Message | null;
+}
+
+/** Whether what a line sends to `to` stands in the chat of the message: a person may be named by number and by `@lid`. */
+export type IsInChat = (referred: Referred, to: string) => Promise<boolean>;
+
+export function makeIsInChat(network: Pick<Network, "numberOf">): IsInChat {
+  return async ({ lineId, chat, number }, to) => {
+    const [here, there] = [chatOf(to), chatOf(chat)];
+    if (here === there || here === number) return true;
+    const [lid, other] = here.endsWith("@lid") ? [here, there] : [there, here];
+    return lid.endsWith("@lid") && await network.numberOf(lineId, lid) === other;
+  };
 }
 
 /**
@@ -69,10 +81,4 @@ function ofMessage(message: Message): Referred {
   const kind = type === "poll" || type === "reaction" || type === "status" ? null : type;
   const key = { networkId, participant: null, fromMe: true };
   return { lineId, key, chat, number: null, kind, preview: previewOf(content), message };
-}
-
-/** Whether what is sent to `to` stands in the chat of the message. */
-export function isInChat({ chat, number }: Referred, to: string): boolean {
-  const digits = (name: string) => name.replace(/@s\.whatsapp\.net$/, "");
-  return digits(to) === digits(chat) || digits(to) === number;
 }

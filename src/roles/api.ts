@@ -15,7 +15,7 @@ import { laneOf } from "../line/chats.ts";
 import { makeLines } from "../line/lines.ts";
 import type { LiveLines } from "../line/live.ts";
 import { makeQueueView } from "../line/queue_view.ts";
-import { makeFindReferred } from "../line/references.ts";
+import { makeFindReferred, makeIsInChat } from "../line/references.ts";
 import { makeUnread } from "../line/unread.ts";
 import { makeServeMedia } from "../media/serve.ts";
 import { type Accept, makeAccept } from "../message/accept.ts";
@@ -34,7 +34,7 @@ import type { Ground } from "./ground.ts";
 interface ApiOptions {
   live: LiveLines;
   webhooks: WebhookKeeper;
-  network: Pick<Network, "recall">;
+  network: Pick<Network, "recall" | "numberOf">;
   /** Looks at each send before it is accepted. */
   accepted(accept: Accept): Accept;
   stopping: AbortSignal;
@@ -63,6 +63,7 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
     optOuts: ground.optOuts(queueChanged),
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),
+    isInChat: makeIsInChat(network),
     history: makeHistory(kv),
     amendments: makeAmendments({ kv, runtime, recorder, live, queueChanged }),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),

@@ -24,6 +24,8 @@ export interface Network {
    * nothing is. Throws StoreError.
    */
   recall(lineId: string, networkId: string): Promise<Recalled | null>;
+  /** The digits behind a `@lid`, as far as the line has been told; also while it is away. Throws StoreError. */
+  numberOf(lineId: string, lid: string): Promise<string | null>;
   /** The version of the network's web client that was announced last, and where it is from; null before the first. */
   webVersion(): AnnouncedVersion | null;
   /** Drops rows of the engine's own whose time is over. Returns how many. */

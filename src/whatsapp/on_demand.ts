@@ -18,6 +18,7 @@ export function networkOnDemand(load: () => Promise<Network>): Network {
     isLinked: async (lineId) => await (await network()).isLinked(lineId),
     forget: async (lineId) => await (await network()).forget(lineId),
     recall: async (lineId, networkId) => await (await network()).recall(lineId, networkId),
+    numberOf: async (lineId, lid) => await (await network()).numberOf(lineId, lid),
     webVersion: () => loaded?.webVersion() ?? null,
     // What it would drop waits for the first line.
     sweep: async () => await loaded?.sweep() ?? 0,

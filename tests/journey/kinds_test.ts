@@ -1,11 +1,14 @@
 /** Messages of every kind: a phone shows what was asked for, and the history names the kind. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { type Json, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, post, refused } from "../support/api_calls.ts";
+import { sampleFile } from "../support/sample_files.ts";
 import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915560000001";
+const OTHER_LINE = "4915560000002";
 const CUSTOMER = "4917560000001";
 
 /** Sends a kind to the customer; resolves to what the phone shows of it, once the history says `sent` and its kind. */
@@ -96,6 +99,34 @@ Deno.test("reactions, replies and forwards know messages of either side, also af
         "validation_failed",
       );
       assert.equal(errors[0].path, "replyTo");
+    });
+    await t.step("a chat is the same by number, by JID and by @lid", async () => {
+      const { lid } = await stage.control.call("GET", `/phones/${CUSTOMER}`);
+      for (const to of [`${CUSTOMER}@s.whatsapp.net`, lid]) {
+        for (const [replyTo, id] of [[asked, seen.id], [answer, answer]]) {
+          const reply = await shown(stage, "text", { to, text: `${to} ${replyTo}`, replyTo });
+          assert.equal(reply.quoted.id, id, to);
+        }
+      }
+      const strange = post(stage, "/messages/send/text", { json: { to: "123456789@lid", text: "hi", replyTo: asked } });
+      await refused(strange, 400, "validation_failed");
+    });
+    await t.step("another line of the account sends on what the first has sent and received", async () => {
+      const { sessionId } = await stage.linkLine(OTHER_LINE);
+      const png = sampleFile("png");
+      const document = { to: CUSTOMER, sessionId: line.sessionId, file: png.toString("base64"), filename: "a.png" };
+      const { messageId } = await accepted(post(stage, "/messages/send/document", { json: document }));
+      await stage.status(messageId, "sent");
+      const picture = await shown(stage, "forward", { sessionId, messageId }, "image");
+      assert.deepEqual([picture.from, picture.forwarded], [`${OTHER_LINE}@s.whatsapp.net`, true]);
+      assert.equal(picture.sha256, createHash("sha256").update(png).digest("hex"));
+      const text = await shown(stage, "forward", { sessionId, messageId: answer }, "text");
+      assert.deepEqual([text.from, text.text], [`${OTHER_LINE}@s.whatsapp.net`, "M 👕"]);
+      await refused(
+        post(stage, "/messages/send/text", { json: { to: CUSTOMER, text: "hi", sessionId, replyTo: asked } }),
+        400,
+        "validation_failed",
+      );
     });
     await stage.gateway.kill();
     await stage.gateway.start();

@@ -21,7 +21,7 @@ import type { Services } from "../../src/http/api/services.ts";
 import { lineIdsOf, makeSessionName } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { makeAmendments } from "../../src/line/amendments.ts";
-import { makeFindReferred } from "../../src/line/references.ts";
+import { makeFindReferred, makeIsInChat } from "../../src/line/references.ts";
 import { makeQueueView } from "../../src/line/queue_view.ts";
 import { makeFindWaits } from "../../src/line/waiting.ts";
 import { aPlan } from "./send_world.ts";
@@ -189,6 +189,7 @@ export class ApiWorld implements ApiStage {
       optOuts,
       replay: makeReplay({ kv, idempotency }),
       findReferred: makeFindReferred({ kv, network: this.network }),
+      isInChat: makeIsInChat(this.network),
       history: makeHistory(kv),
       amendments: makeAmendments({
         kv,

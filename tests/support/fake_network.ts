@@ -75,6 +75,13 @@ export class FakeNetwork implements Network {
   /** What the lines are to remember of messages that came in, by line and network id. */
   readonly recalled = new Map<string, Recalled>();
 
+  /** The digits behind LIDs, whichever line asks. */
+  readonly numbers = new Map<string, string>();
+
+  numberOf(_lineId: string, lid: string): Promise<string | null> {
+    return Promise.resolve(this.numbers.get(lid) ?? null);
+  }
+
   recall(lineId: string, networkId: string): Promise<Recalled | null> {
     return Promise.resolve(this.recalled.get(`${lineId} ${networkId}`) ?? null);
   }

@@ -6,7 +6,7 @@ import type { Budgets } from "../edge/budgets.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Lines } from "../../line/lines.ts";
 import type { Amendments } from "../../line/amendments.ts";
-import type { FindReferred } from "../../line/references.ts";
+import type { FindReferred, IsInChat } from "../../line/references.ts";
 import type { BulkView } from "../../line/bulk_view.ts";
 import type { Lookups } from "../../line/lookups.ts";
 import type { QueueView } from "../../line/queue_view.ts";
@@ -38,6 +38,7 @@ export interface Services {
   replay: Replay;
   optOuts: OptOuts;
   findReferred: FindReferred;
+  isInChat: IsInChat;
   history: History;
   cancel: Cancel;
   amendments: Amendments;

@@ -9,12 +9,14 @@ import type { Seal } from "../../store/seal.ts";
 import { EgressError } from "../../egress/egress_error.ts";
 import type { Proxy } from "../../egress/proxy.ts";
 import type { ConnectionEvents, Network } from "../connection.ts";
-import { forgetLine, isLinked, readCreds } from "./auth_state.ts";
+import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts";
 import { connectLine, type Way } from "./connection.ts";
 import { sweepExpired } from "./expiry.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/strays.ts";
+import { digitsOf } from "./incoming/decode.ts";
+import { keptPhoneOf } from "./incoming/numbers.ts";
 import { recall } from "./incoming/originals.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
@@ -141,6 +143,11 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       ways.delete(lineId);
     },
     recall: (lineId, networkId) => recall({ kv, seal, lineId }, networkId),
+    async numberOf(lineId, lid) {
+      const { keys } = await openAuthState({ kv, seal, lineId });
+      const phone = await keptPhoneOf(keys, lid);
+      return phone && digitsOf(phone);
+    },
     webVersion() {
       const last = versions.last();
       return last && { ...last, version: last.version.join(".") };

@@ -147,7 +147,8 @@ onEachServer(
     ),
 );
 
-onEachServer("a stop lets a request end and takes no new one", async ({ start }) => {
+/** Answers `/slow` when it may go on. */
+function slowApp() {
   const app = new Hono<ApiEnv>();
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -156,6 +157,11 @@ onEachServer("a stop lets a request end and takes no new one", async ({ start })
     await goOn.promise;
     return c.text("done");
   });
+  return { app, begun, goOn };
+}
+
+onEachServer("a stop lets a request end and takes no new one", async ({ start }) => {
+  const { app, begun, goOn } = slowApp();
   const server = await start(app);
   const answer = fetch(`${server.url}/slow`);
   await begun.promise;
@@ -280,14 +286,7 @@ if (serveHttp) {
 }
 
 onEachServer("a stop waits for what goes on no longer than it may", async ({ start }) => {
-  const app = new Hono<ApiEnv>();
-  const begun = Promise.withResolvers<void>();
-  const goOn = Promise.withResolvers<void>();
-  app.get("/slow", async (c) => {
-    begun.resolve();
-    await goOn.promise;
-    return c.text("done");
-  });
+  const { app, begun, goOn } = slowApp();
   const server = await start(app);
   const answer = assert.rejects(fetch(`${server.url}/slow`));
   await begun.promise;

@@ -1,6 +1,6 @@
 /** Makes of what a send says about its manner what the message keeps: references are found, and what cannot be is 400. */
 import { invalid } from "../../../errors.ts";
-import { type FindReferred, isInChat } from "../../../line/references.ts";
+import type { FindReferred, IsInChat } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
@@ -36,6 +36,7 @@ interface Context {
   accountId: string;
   sessionId: string | null;
   findReferred: FindReferred;
+  isInChat: IsInChat;
 }
 
 /** Of a quoted text that phones no longer know; they show a few lines. */
@@ -93,7 +94,7 @@ async function mannerOf(
   if (context.sessionId !== null && context.sessionId !== lineId) {
     throw invalid(`${path}replyTo`, "is a message of another session");
   }
-  if (!isInChat(referred, to)) throw invalid(`${path}replyTo`, "is a message of another chat");
+  if (!await context.isInChat(referred, to)) throw invalid(`${path}replyTo`, "is a message of another chat");
   const text = (preview.text ?? preview.caption ?? preview.filename)?.slice(0, MAX_QUOTE) ?? null;
   return { manner: { ...manner, quote: { ...key, chat, text } }, lineId };
 }

@@ -46,9 +46,12 @@ export interface Sender {
   ): Promise<Answer>;
 }
 
-type Needed = Pick<Services, "lines" | "accept" | "replay" | "media" | "metrics" | "findReferred" | "runtime">;
+type Needed = Pick<
+  Services,
+  "lines" | "accept" | "replay" | "media" | "metrics" | "findReferred" | "isInChat" | "runtime"
+>;
 
-export function makeSender({ lines, accept, replay, media, metrics, findReferred, runtime }: Needed): Sender {
+export function makeSender({ lines, accept, replay, media, metrics, findReferred, isInChat, runtime }: Needed): Sender {
   async function send(caller: Caller, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, items, bulk = false, ttl, sendAt, priority, repeat } = outgoing;
     const replayed = repeat && await replay(repeat);
@@ -58,7 +61,12 @@ export function makeSender({ lines, accept, replay, media, metrics, findReferred
       sendAt: sendTimeOf(sendAt, runtime.clock.now()),
       priority: priority ?? "normal",
     };
-    const sending = await resolve(items, { accountId: caller.account.id, sessionId: sessionId ?? null, findReferred });
+    const sending = await resolve(items, {
+      accountId: caller.account.id,
+      sessionId: sessionId ?? null,
+      findReferred,
+      isInChat,
+    });
     const command = { ...options, caller, items: sending.items, bulk, idempotency: repeat };
     const accepted = await onLine(caller.account.id, sending.sessionId, (line) => accept({ ...command, line }));
     if (!accepted.replayed) metrics.accepted.inc({ kind: bulk ? "bulk" : "single" }, items.length);

@@ -2,7 +2,6 @@
  * What the network was told is received, and nobody was handed yet, when the link ended. The journal's rows go with the
  * link and no login follows it, so they are handed over before: no socket is needed for that (promise 4).
  */
-import { jidDecode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { type Kv, StoreError } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
@@ -13,6 +12,7 @@ import { incomingMedia } from "./media.ts";
 import { makeJournal } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
 import { makeSentStore } from "../outgoing/sent_store.ts";
+import { keptPhoneOf } from "./numbers.ts";
 import { makeFindPoll } from "./polls.ts";
 
 interface LeftoversOptions {
@@ -73,12 +73,7 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Decod
   return {
     me: { id, ...(lid ? { lid } : {}) },
     findPoll: makeFindPoll({ ...options, sent: makeSentStore(options) }),
-    async phoneOf(lid) {
-      // Where the library keeps it.
-      const row = `${jidDecode(lid)?.user}_reverse`;
-      const { [row]: user } = await keys.get("lid-mapping", [row]);
-      return user ? `${user}${S_WHATSAPP_NET}` : null;
-    },
+    phoneOf: (lid) => keptPhoneOf(keys, lid),
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
     history: () => Promise.resolve(), // the link that it would serve is over
   };

@@ -3,7 +3,15 @@
  * Else it is what the network told before, tells of the members of the group, or answers when it is asked: a usync query
  * for a LID is answered with `pn_jid` where the network lets the line know.
  */
-import { type BinaryNode, getBinaryNodeChild, isPnUser, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
+import {
+  type BinaryNode,
+  getBinaryNodeChild,
+  isPnUser,
+  jidDecode,
+  S_WHATSAPP_NET,
+  type SignalKeyStore,
+  type WASocket,
+} from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { within } from "../../../base/within.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
@@ -27,6 +35,13 @@ export interface NumbersOptions {
 
 /** The phone-number JID behind a `@lid` that wrote in `chat`; null where the network does not tell. Never rejects. */
 export type PhoneOf = (lid: string, chat: string) => Promise<string | null>;
+
+/** What the network told before, from where the library keeps it; no socket is needed. Throws StoreError. */
+export async function keptPhoneOf(keys: SignalKeyStore, lid: string): Promise<string | null> {
+  const row = `${jidDecode(lid)?.user}_reverse`;
+  const { [row]: user } = await keys.get("lid-mapping", [row]);
+  return user ? `${user}${S_WHATSAPP_NET}` : null;
+}
 
 export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {
   const { clock, log } = runtime;
