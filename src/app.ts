@@ -9,7 +9,14 @@ import { LINE_KIND, makeRemoteLines } from "./line/remote.ts";
 import { type Service, startServices } from "./base/service.ts";
 import type { Config, WhatsAppConfig } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
-import { type DataConfig, type DataFolder, openDataFolder, pathsOf, placeOf } from "./data/data_folder.ts";
+import {
+  type DataConfig,
+  type DataFolder,
+  openDataFolder,
+  pathsOf,
+  placeOf,
+  rekeyDataFolder,
+} from "./data/data_folder.ts";
 import { type Proxy, readProxy } from "./egress/proxy.ts";
 import { splitEventOrder } from "./event/order_migration.ts";
 import { acceptedWithRoom, makeDiskReserve } from "./ops/disk_reserve.ts";
@@ -99,6 +106,9 @@ export const dataFolder = {
   /** Lets processes that share the store take up a line that a command makes. */
   offerOf: ({ store }: Pick<Config, "store">): (change: Change, lineId: string) => void =>
     store === null ? () => {} : (change, lineId) => Leases.offer(change, LINE_KIND, lineId),
+  /** Null makes a new key of the folder's own. */
+  rekey: (config: DataConfig, to: string | null, runtime: Runtime): Promise<number> =>
+    rekeyDataFolder(config, { runtime, migrations, to, openStore: () => openStore(config, runtime) }),
   /** What links the lines of an open folder. */
   linkCopy: (data: Pick<DataFolder, "kv" | "seal">): LinkCopy => makeLinkCopy(data),
   restore: (file: string, config: Config, runtime: Runtime) =>

@@ -82,13 +82,13 @@ async function compare(
 
 type Pair = Record<"empty" | "full", number[]>;
 
-async function inTurn(work: (of: keyof Pair) => Promise<unknown>): Promise<Pair> {
+async function inTurn(work: (queue: keyof Pair) => Promise<unknown>): Promise<Pair> {
   const pair: Pair = { empty: [], full: [] };
   for (let i = 0; i < SAMPLES; i++) {
-    for (const  of of["empty", "full"] as const) {
+    for (const queue of ["empty", "full"] as const) {
       const began = performance.now();
-      await work(of);
-      pair[of].push(performance.now() - began);
+      await work(queue);
+      pair[queue].push(performance.now() - began);
     }
   }
   return pair;

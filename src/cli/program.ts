@@ -15,6 +15,7 @@ import { addOpenapiCommand } from "./openapi.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
 import { addOperatorCommand } from "./operator.ts";
 import { addPlanCommand } from "./plan.ts";
+import { addRekeyCommand } from "./rekey.ts";
 import { addSandboxCommand } from "./sandbox.ts";
 import { addServeCommands } from "./serve.ts";
 import { addSettings } from "./settings.ts";
@@ -97,6 +98,7 @@ function program(args: readonly string[], json: boolean): Command {
   addPlanCommand(root);
   addOperatorCommand(root);
   addBackupCommands(root);
+  addRekeyCommand(root);
   addListenCommand(root);
   addDoctorCommand(root);
   addOpenapiCommand(root);

@@ -7,7 +7,8 @@ import { makePlans } from "../account/plans.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { secretKey, wrongSecretKey } from "./secret_key.ts";
+import { rekey } from "./rekey.ts";
+import { adoptNextKey, nextSecretKey, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
@@ -54,6 +55,8 @@ class HalfRestored extends OperatorError {
   }
 }
 
+const UNFINISHED = "the secret key is being changed, and that was not finished: run `paloma rekey` again";
+
 interface OpenOptions {
   runtime: Runtime;
   /** Opens the store: the one of the folder, or the one that the settings name. */
@@ -79,6 +82,7 @@ export async function openDataFolder(
     if ((await kv.get(dataKeys.restoring())).value) throw new HalfRestored(placeOf(config));
     const seal = makeSeal(key, runtime.random);
     if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config, placeOf(config));
+    if ((await kv.get(dataKeys.rekeying())).value) throw new SecretKeyError(UNFINISHED);
     await migrate(kv, { runtime, migrations });
     const plans = makePlans(kv);
     await plans.addDefaults();
@@ -87,5 +91,28 @@ export async function openDataFolder(
   } catch (error) {
     kv.close();
     throw error;
+  }
+}
+
+/**
+ * Seals the data anew, under the key `to`, or where that is null under a new one of the folder's own. Nothing else may
+ * use the data meanwhile. Resolves to how many rows were. Throws as `openDataFolder`.
+ */
+export async function rekeyDataFolder(
+  config: DataConfig,
+  { to, ...options }: OpenOptions & { to: string | null },
+): Promise<number> {
+  const { runtime, migrations } = options;
+  const { store: sealed } = pathsOf(config.dataDir);
+  const from = await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed });
+  const next = to ?? await nextSecretKey(config.dataDir, runtime);
+  const kv = await options.openStore();
+  try {
+    const count = await rekey(kv, { runtime, migrations, from, to: next });
+    if (count === null) throw wrongSecretKey(config, placeOf(config));
+    if (to === null) await adoptNextKey(config.dataDir);
+    return count;
+  } finally {
+    kv.close();
   }
 }

@@ -10,4 +10,6 @@ export const dataKeys = {
   restorings: () => prefix<true>("meta", "restoring"),
   /** Sealed: opens with the secret key of this store and no other. */
   secretCheck: () => key<Uint8Array>("meta", "secret_check"),
+  /** There while everything is being sealed anew: some of it under the old key, some under the new. */
+  rekeying: () => key<true>("meta", "rekeying"),
 };

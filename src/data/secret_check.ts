@@ -23,8 +23,13 @@ export async function fitsSecret(kv: Kv, seal: Seal): Promise<boolean> {
     const { opened, shut } = await tryAccounts(kv, seal);
     if (shut > 0) return opened > 0;
     // Of two first starts the second finds the row of the first, and is held against it.
-    if (await kv.commit(new Change().check(slot).set(dataKeys.secretCheck(), seal.seal(PROOF)))) return true;
+    if (await kv.commit(prove(new Change().check(slot), seal))) return true;
   }
+}
+
+/** From this change on the store has the key of `seal`. */
+export function prove(change: Change, seal: Seal): Change {
+  return change.set(dataKeys.secretCheck(), seal.seal(PROOF));
 }
 
 /** How many accounts' keys open, and how many stay shut. Where there is no account, nothing else was sealed. */

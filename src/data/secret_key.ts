@@ -6,12 +6,14 @@ import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 
 const FILE = "secret.key";
+/** The one that comes next, while everything is sealed anew. */
+const NEXT_FILE = "secret.key.next";
 const KEY_BYTES = 32;
 
 interface SecretKeyOptions {
   random: Random;
-  /** Path of the data that is sealed with the key: where it exists, the key must exist too. */
-  sealed: string;
+  /** Path of the data that is sealed with the key: where it exists, the key must exist too. Null for none. */
+  sealed: string | null;
 }
 
 /** The secret key cannot be read, is gone while data needs it, or is not the data's. The message says what to do. */
@@ -30,7 +32,22 @@ export async function secretKey(
   options: SecretKeyOptions,
 ): Promise<string> {
   if (configured !== null) return configured;
-  const path = join(dataDir, FILE);
+  return await keyIn(dataDir, FILE, options);
+}
+
+/** The key that is to come after the folder's own: made once, until `adoptNextKey`. Throws SecretKeyError. */
+export async function nextSecretKey(dataDir: string, { random }: Pick<SecretKeyOptions, "random">): Promise<string> {
+  return await keyIn(dataDir, NEXT_FILE, { random, sealed: null });
+}
+
+/** Makes the next key the folder's own. */
+export async function adoptNextKey(dataDir: string): Promise<void> {
+  await Deno.rename(join(dataDir, NEXT_FILE), join(dataDir, FILE));
+  await syncFolder(dataDir);
+}
+
+async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): Promise<string> {
+  const path = join(dataDir, name);
   await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
   const file = await Deno.open(path, { create: true, read: true, write: true, mode: 0o600 });
   try {
@@ -39,7 +56,7 @@ export async function secretKey(
     if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
     const found = (await Deno.readTextFile(path)).trim();
     if (found !== "") return checked(found, path);
-    if (await exists(options.sealed)) {
+    if (options.sealed !== null && await exists(options.sealed)) {
       throw new SecretKeyError(
         `${options.sealed} was sealed with a key that is not here: ` +
           `put ${FILE} back into ${dataDir}, or set PALOMA_SECRET_KEY to the key that was used`,

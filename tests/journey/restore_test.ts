@@ -60,3 +60,25 @@ onStage("with another secret key no gateway starts and no command works, and not
   await stage.gateway.start();
   assert.equal(await answers(stage), 200);
 });
+
+onStage("under a new secret key the line logs in again without a QR, and the old key opens nothing", async (stage) => {
+  const line = await stage.linkLine("4915550100001");
+  await stage.addPhone("4915550100002");
+  assert.match(await refusal(stage, ["rekey"]), /another gateway already runs/);
+  await stage.gateway.kill();
+  const file = join(stage.dataDir, "secret.key");
+  const before = await Deno.readTextFile(file);
+
+  assert.match(await runCommand(["rekey"], stage.env), /^[1-9]\d* rows were sealed anew\. The new key is in place\./);
+  assert.notEqual(await Deno.readTextFile(file), before);
+  assert.match(await refusal(stage, ["account", "list"], { PALOMA_SECRET_KEY: before.trim() }), /is not the key/);
+  await stage.gateway.start();
+  await stage.sessionStatus(line, "connected");
+  await stage.sendText(line, "4915550100002", "under the new key");
+  await stage.arrival("4915550100002", ({ text }) => text === "under the new key");
+
+  await stage.gateway.stop();
+  const half = await tryCommand(["rekey"], { ...stage.env, PALOMA_NEW_SECRET_KEY: "a key of the operator's" });
+  assert.equal(half.code, 2);
+  assert.match(half.stderr, /goes with PALOMA_SECRET_KEY/);
+});

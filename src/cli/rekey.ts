@@ -1,0 +1,48 @@
+/** `paloma rekey`: everything that is sealed, under a new secret key. */
+import type { Command } from "commander";
+import pino from "pino";
+import { systemRuntime } from "../runtime.ts";
+import { Exit, printResult } from "./output.ts";
+import { configOf, withSettings } from "./settings.ts";
+
+const NEW_KEY = "PALOMA_NEW_SECRET_KEY";
+const MIN_CHARACTERS = 16;
+
+export function addRekeyCommand(root: Command): void {
+  withSettings(root.command("rekey").description("seal everything anew under a new secret key, while no gateway runs"))
+    .option("--json", "print JSON")
+    .addHelpText(
+      "after",
+      `\nThe folder's own key is replaced by a new one. Where PALOMA_SECRET_KEY is set, the new key is read from ${NEW_KEY}.\n` +
+        "Links to files that were made before are good for nothing afterwards. A run that was cut short is run again.",
+    )
+    .action(async (options) => {
+      const config = configOf(options);
+      const to = newKey(config.secretKey);
+      const { dataFolder } = await import("../app.ts");
+      const lock = await dataFolder.lock(config.dataDir);
+      try {
+        const rows = await dataFolder.rekey(config, to, systemRuntime(pino({ level: "silent" })));
+        printResult(
+          options,
+          { rows },
+          () => `${rows} rows were sealed anew. ` + (to === null ? "The new key is in place." : CONFIGURED),
+        );
+      } finally {
+        lock.release();
+      }
+    });
+}
+
+const CONFIGURED = `From now on PALOMA_SECRET_KEY has to be what ${NEW_KEY} is.`;
+
+function newKey(configured: string | null): string | null {
+  const given = Deno.env.get(NEW_KEY) || null;
+  if ((given === null) !== (configured === null)) {
+    throw new Exit(2, `${NEW_KEY} goes with PALOMA_SECRET_KEY: set both, or neither for a key in the data folder.`);
+  }
+  if (given !== null && given.length < MIN_CHARACTERS) {
+    throw new Exit(2, `${NEW_KEY}: needs at least ${MIN_CHARACTERS} characters`);
+  }
+  return given;
+}

@@ -1,0 +1,85 @@
+/**
+ * Everything that is sealed, sealed anew under another secret key, while no gateway runs. What opens under the old key
+ * was sealed with it, so no room has to say which of its values are. Cut short at any point, it goes on when it is run
+ * again; until it has ended, nothing else opens the data.
+ */
+import { join } from "node:path";
+import type { Runtime } from "../runtime.ts";
+import { Change } from "../store/kv.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { COMMIT_LIMITS } from "../store/limits.ts";
+import { sizeBound } from "../store/layers/size.ts";
+import { makeSeal, type Seal, SealError, sealKey } from "../store/seal.ts";
+import { migrate, type Migration } from "./migrate.ts";
+import { dataKeys } from "./rows.ts";
+import { fitsSecret, prove } from "./secret_check.ts";
+
+/** Some milliseconds of the disk. */
+const ROWS_A_COMMIT = 200;
+
+interface RekeyOptions {
+  runtime: Pick<Runtime, "log" | "random">;
+  migrations: readonly Migration[];
+  /** The secrets, as text. */
+  from: string;
+  to: string;
+}
+
+/**
+ * Resolves to how many rows were sealed anew, 0 when an earlier run has done it; null, and nothing is changed, when
+ * `from` is not the key of this data. Throws StoreError, SchemaTooNew.
+ */
+export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: RekeyOptions): Promise<number | null> {
+  const old = makeSeal(sealKey(from), runtime.random);
+  const next = makeSeal(sealKey(to), runtime.random);
+  if (!await fitsSecret(kv, old)) return await fitsSecret(kv, next) ? 0 : null;
+  await migrate(kv, { runtime, migrations });
+  await kv.commit(new Change().set(dataKeys.rekeying(), true));
+  const count = await sealAnew(kv, (value) => next.seal(old.open(value)));
+  await kv.commit(prove(new Change(), next).delete(dataKeys.rekeying()));
+  return count;
+}
+
+async function sealAnew(kv: ChunkedKv, anew: (sealed: Uint8Array) => Uint8Array): Promise<number> {
+  let count = 0;
+  let change = new Change();
+  let bytes = 0;
+  async function commit(): Promise<void> {
+    await kv.commit(change);
+    count += change.mutations.length;
+    change = new Change();
+    bytes = 0;
+  }
+  for await (const { key, value } of kv.rows()) {
+    const turned = turn(value, anew);
+    if (turned === value) continue;
+    const size = sizeBound(turned);
+    if (change.mutations.length === ROWS_A_COMMIT || bytes + size > COMMIT_LIMITS.bytes / 2) await commit();
+    change.set(key, turned);
+    bytes += size;
+  }
+  if (change.mutations.length > 0) await commit();
+  return count;
+}
+
+/** The value with every sealed part turned; itself when there is none. */
+function turn(value: unknown, anew: (sealed: Uint8Array) => Uint8Array): unknown {
+  if (value instanceof Uint8Array) return turnedBytes(value, anew);
+  if (Array.isArray(value)) {
+    const turned = value.map((item) => turn(item, anew));
+    return turned.some((item, i) => item !== value[i]) ? turned : value;
+  }
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const turned = Object.entries(value).map(([name, item]) => [name, turn(item, anew)] as const);
+  return turned.some(([name, item]) => item !== value[name as keyof typeof value]) ? Object.fromEntries(turned) : value;
+}
+
+/** Bytes that were not sealed, or are sealed anew already, open under no old key. */
+function turnedBytes(bytes: Uint8Array, anew: (sealed: Uint8Array) => Uint8Array): Uint8Array {
+  try {
+    return anew(bytes);
+  } catch (error) {
+    if (error instanceof SealError) return bytes;
+    throw error;
+  }
+}

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { dataKeys } from "../../../src/data/rows.ts";
+import { fitsSecret } from "../../../src/data/secret_check.ts";
+import { rekey } from "../../../src/data/rekey.ts";
+import { Change, key } from "../../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../../src/store/seal.ts";
+import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
+import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const runtime = testRuntime();
+const from = "the secret of the operator";
+const to = "the secret that comes after";
+const old = makeSeal(sealKey(from), runtime.random);
+const next = makeSeal(sealKey(to), runtime.random);
+const options = { runtime, migrations: [], from, to };
+
+const plain = (n: number) => Buffer.from(`credential ${n}`);
+const row = (n: number) => key<unknown>("rekey", n);
+const SEALED = 450;
+
+/** The disk as a process opens it that dies after so many commits. */
+function open(disk: MemoryDisk, commitsLeft = Infinity): ChunkedKv {
+  const kv = new MemoryKv(disk);
+  kv.commitsLeft = commitsLeft;
+  return withChunks(kv, { runtime });
+}
+
+/** A store under the old key, with values sealed at every depth, and some that were never sealed. */
+async function sealedDisk(): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
+  const kv = open(disk);
+  assert.ok(await fitsSecret(kv, old));
+  const change = new Change().set(dataKeys.schemaVersion(), 1);
+  for (let n = 0; n < SEALED; n++) change.set(row(n), old.seal(plain(n)));
+  change.set(row(1_000), { name: "acme", totp: { secret: old.seal(plain(1_000)) }, keys: [old.seal(plain(1_001))] });
+  change.set(row(2_000), Uint8Array.from({ length: 64 }, (_, i) => i + 1));
+  change.set(row(2_001), { text: "in the open", at: 7 });
+  await kv.commit(change);
+  return disk;
+}
+
+async function assertUnderNext(kv: ChunkedKv): Promise<void> {
+  for (let n = 0; n < SEALED; n++) {
+    assert.deepEqual(Buffer.from(next.open((await kv.get(row(n))).value as Uint8Array)), plain(n));
+  }
+  const { totp, keys } = (await kv.get(row(1_000))).value as { totp: { secret: Uint8Array }; keys: Uint8Array[] };
+  assert.deepEqual(Buffer.from(next.open(totp.secret)), plain(1_000));
+  assert.deepEqual(Buffer.from(next.open(keys[0]!)), plain(1_001));
+  assert.deepEqual((await kv.get(row(2_000))).value, Uint8Array.from({ length: 64 }, (_, i) => i + 1));
+  assert.deepEqual((await kv.get(row(2_001))).value, { text: "in the open", at: 7 });
+  assert.ok(await fitsSecret(kv, next));
+  assert.ok(!await fitsSecret(kv, old));
+}
+
+Deno.test("what is sealed opens under the new key alone, and what never was stays as it is", async () => {
+  const kv = open(await sealedDisk());
+  // The proof of the key is a row too.
+  assert.equal(await rekey(kv, options), SEALED + 2);
+  await assertUnderNext(kv);
+  assert.equal((await kv.get(dataKeys.rekeying())).value, null);
+});
+
+Deno.test("a key that is not the data's changes nothing", async () => {
+  const disk = await sealedDisk();
+  const before = disk.commits;
+  assert.equal(await rekey(open(disk), { ...options, from: "the secret of another gateway" }), null);
+  assert.equal(disk.commits, before);
+});
+
+Deno.test("cut short after any commit it says so, and goes on when it is run again", async () => {
+  const whole = await sealedDisk();
+  const before = whole.commits;
+  await rekey(open(whole), options);
+  const commits = whole.commits - before;
+  assert.ok(commits > 4);
+  for (let kept = 1; kept < commits; kept++) {
+    const disk = await sealedDisk();
+    await assert.rejects(rekey(open(disk, kept), options));
+    const kv = open(disk);
+    assert.equal((await kv.get(dataKeys.rekeying())).value, true);
+    assert.notEqual(await rekey(kv, options), null);
+    await assertUnderNext(kv);
+  }
+});
+
+Deno.test("run once more it has nothing to do", async () => {
+  const kv = open(await sealedDisk());
+  await rekey(kv, options);
+  assert.equal(await rekey(kv, options), 0);
+  await assertUnderNext(kv);
+});
