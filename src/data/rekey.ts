@@ -3,13 +3,12 @@
  * was sealed with it, so no room has to say which of its values are. Cut short at any point, it goes on when it is run
  * again; until it has ended, nothing else opens the data.
  */
-import { join } from "node:path";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Key } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { COMMIT_LIMITS } from "../store/limits.ts";
 import { sizeBound } from "../store/layers/size.ts";
-import { makeSeal, type Seal, SealError, sealKey } from "../store/seal.ts";
+import { makeSeal, SealError, sealKey } from "../store/seal.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { fitsSecret, prove } from "./secret_check.ts";
