@@ -107,6 +107,11 @@ const SCHEMAS = {
     about: "request bodies in memory at a time; a quarter of it for one account (128MB)",
     schema: size.default(128e6),
   },
+  PALOMA_MEDIA_DISK: {
+    argument: "<size>",
+    about: "for files on disk; past it those of accounts that have most go early (10GB)",
+    schema: size.default(10e9),
+  },
   PALOMA_OUTBOUND_ALLOW: {
     argument: "<hosts>",
     about: "private hosts or CIDRs, maybe with :port, that webhooks and fileUrl may reach",
@@ -211,6 +216,8 @@ export interface Config {
   maxConnectionsPerAddress: number | null;
   /** Bytes of request bodies in memory at a time. */
   maxBodies: number;
+  /** Bytes of media files on disk. */
+  mediaDisk: number;
   /** Private hosts or CIDRs, maybe with a port, that webhooks and `fileUrl` may reach, and over plain http. */
   outboundAllow: string[];
   /** Bytes. */
@@ -284,6 +291,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     maxConnections: read("PALOMA_MAX_CONNECTIONS"),
     maxConnectionsPerAddress: read("PALOMA_MAX_CONNECTIONS_PER_ADDRESS"),
     maxBodies: read("PALOMA_MAX_BODIES"),
+    mediaDisk: read("PALOMA_MEDIA_DISK"),
     outboundAllow: read("PALOMA_OUTBOUND_ALLOW"),
     minFreeDisk: read("PALOMA_MIN_FREE_DISK"),
     whatsapp: {

@@ -3,10 +3,9 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
 import type { DiskMediaStore, FileOnDisk } from "./disk.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
+import type { DiskShares } from "./shares.ts";
 import type { MediaStore } from "./store.ts";
 
-/** All files together; past it the oldest received ones go, even before their 24 h. */
-const MEDIA_DISK_CAP_BYTES = 10 * 1024 ** 3;
 /** A file without a row is left alone for so long: it may belong to a restore, or to another process. */
 const ORPHAN_AGE_MS = 3_600_000;
 /** The same for a file that this process wrote: a bulk may fetch files for hours before its commit names them. */
@@ -20,6 +19,7 @@ interface SweepMediaContext {
   /** `bytes` of files in a bucket are nobody's concern: it is not this disk that they fill. */
   media: Pick<MediaStore, "remove"> & Partial<Pick<DiskMediaStore, "bytes">>;
   runtime: Runtime;
+  shares: DiskShares;
 }
 
 interface SweepOrphansContext {
@@ -31,18 +31,19 @@ interface SweepOrphansContext {
 interface SweepMediaOptions {
   /** Ends the sweep between two commits. */
   signal?: AbortSignal;
-  capBytes?: number;
+  /** For all files together; past it received ones go, even before their 24 h. */
+  capBytes: number;
 }
 
 /**
- * Removes received files past their time, then the oldest of them until the rest fits. Files of queued messages stay.
- * Reads what it removes and nothing else. A turn is bounded: what is left over comes with the next one.
+ * Removes received files past their time. While the rest does not fit, the oldest go of those accounts that have more
+ * than their share. Files of queued messages stay. A turn is bounded: what is left over comes with the next one.
  */
 export async function sweepMedia(
   context: SweepMediaContext,
-  { signal, capBytes = MEDIA_DISK_CAP_BYTES }: SweepMediaOptions = {},
+  { signal, capBytes }: SweepMediaOptions,
 ): Promise<{ expired: number; overCap: number }> {
-  const { kv, media, runtime } = context;
+  const { kv, media, runtime, shares } = context;
   const removed = { expired: 0, overCap: 0 };
   const mayGoOn = () => !signal?.aborted && removed.expired + removed.overCap < TURN;
 
@@ -53,14 +54,19 @@ export async function sweepMedia(
     await removeFiles(context, files);
     removed.expired += files.length;
   }
-  // All links live equally long, so that the first to end is the oldest.
   const bytes = () => media.bytes?.() ?? 0;
+  if (bytes() <= capBytes) shares.clear();
+  else if (mayGoOn()) await shares.weigh(kv, capBytes);
+  // All links live equally long, so that the first to end is the oldest.
+  let range: Range<number> = { prefix: mediaKeys.fileEnds() };
   while (mayGoOn() && bytes() > capBytes) {
-    const oldest = await first(kv, { prefix: mediaKeys.fileEnds() });
+    const oldest = await first(kv, range);
     if (oldest.length === 0) break;
-    const files = enough(oldest, bytes() - capBytes);
-    await removeFiles(context, files);
+    const files = await surplus(context, oldest, bytes() - capBytes);
+    if (files.length > 0) await removeFiles(context, files);
     removed.overCap += files.length;
+    const [, endsAt, fileId] = oldest.at(-1)!.key;
+    range = { ...range, start: mediaKeys.fileEnd(Number(endsAt), `${fileId}~`) };
   }
   if (removed.overCap > 0) {
     runtime.log.warn({ files: removed.overCap, capBytes }, "received files removed early: the disk cap is reached");
@@ -68,11 +74,22 @@ export async function sweepMedia(
   return removed;
 }
 
-/** The first of the files that together have so many bytes. */
-function enough(files: readonly Row<number>[], bytes: number): readonly Row<number>[] {
-  let sum = 0;
-  const last = files.findIndex(({ value: size }) => (sum += size) >= bytes);
-  return last === -1 ? files : files.slice(0, last + 1);
+/** Those of the files, oldest first, that are to go until there are so many bytes less. */
+async function surplus(
+  { kv, shares }: SweepMediaContext,
+  oldest: readonly Row<number>[],
+  bytes: number,
+): Promise<Row<number>[]> {
+  const rows = await kv.getMany(oldest.map(({ key }) => mediaKeys.file(String(key[2]))));
+  let left = bytes;
+  return oldest.filter(({ value: size }, i) => {
+    // A file without a row is nobody's.
+    const accountId = rows[i]!.value?.accountId ?? "";
+    if (left <= 0 || (accountId !== "" && !shares.mustGive(accountId))) return false;
+    shares.gave(accountId, size);
+    left -= size;
+    return true;
+  });
 }
 
 async function first(kv: Kv, range: Range<number>): Promise<Row<number>[]> {

@@ -13,6 +13,7 @@ import { makeSweepSeen } from "../line/seen.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
 import type { MediaStore } from "../media/store.ts";
+import type { DiskShares } from "../media/shares.ts";
 import { sweepMedia } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
@@ -33,6 +34,9 @@ interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
   media: SweptMedia;
+  shares: DiskShares;
+  /** What the files may take on disk. */
+  mediaBytes: number;
   network: Pick<Network, "sweep">;
   events: EventLog;
   /** How many days events are kept. */
@@ -75,7 +79,7 @@ export function sweeps(context: SweepContext): Sweep[] {
       name: "received files",
       everyMs: MINUTE_MS,
       run: async (signal) => {
-        const { expired, overCap } = await sweepMedia(context, { signal });
+        const { expired, overCap } = await sweepMedia(context, { signal, capBytes: context.mediaBytes });
         return expired + overCap;
       },
     },

@@ -81,6 +81,7 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
     lookups,
     unread: makeUnread({ kv, clock }),
     media,
+    diskShares: ground.diskShares,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,
     webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: options.webhooks, sessions: lines }),

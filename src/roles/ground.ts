@@ -11,6 +11,7 @@ import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
 import { makeRecorder, type Recorder } from "../message/record.ts";
 import { recordStatus } from "../message/history/history.ts";
 import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
+import { DiskShares } from "../media/shares.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { SweptMedia } from "../ops/sweeps.ts";
 import { measuredEvents, measuredRecorder, measuredStore } from "../ops/measure.ts";
@@ -33,6 +34,7 @@ export interface Ground {
   kv: ChunkedKv;
   events: EventLog;
   media: Media;
+  diskShares: DiskShares;
   links: MediaLinks;
   lookups: Lookups;
   safeFetch: SafeFetch;
@@ -70,6 +72,7 @@ export function layGround({ config, runtime, data, bell, media, url }: GroundOpt
     kv,
     events,
     media,
+    diskShares: new DiskShares(),
     links: makeMediaLinks(() => config.publicUrl ?? url(), data.key),
     lookups: isShared ? relayedLookups(lookups, bell) : lookups,
     safeFetch: makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) }),

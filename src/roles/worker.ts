@@ -199,9 +199,10 @@ function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhoo
   });
 }
 
-function upkeepOf({ kv, runtime, media, events, config }: Ground, network: Network): Service {
+function upkeepOf({ kv, runtime, media, diskShares, events, config }: Ground, network: Network): Service {
+  const { eventDays, historyDays, mediaDisk: mediaBytes } = config;
   return makeMaintenance([
-    ...sweeps({ kv, runtime, media, network, events, eventDays: config.eventDays, historyDays: config.historyDays }),
+    ...sweeps({ kv, runtime, media, shares: diskShares, mediaBytes, network, events, eventDays, historyDays }),
     {
       name: "logins, links and the audit log",
       everyMs: SWEEP_PANEL_MS,
@@ -211,10 +212,11 @@ function upkeepOf({ kv, runtime, media, events, config }: Ground, network: Netwo
 }
 
 function addWorkerGauges(
-  { metrics, kv, runtime: { clock }, queuedCount }: Ground,
+  { metrics, kv, media, runtime: { clock }, queuedCount }: Ground,
   { network, supervisor, dispatcher }: Omit<WorkerPart, "service">,
 ): void {
   const webhookAttemptsWaiting = () => dispatcher.waiting();
+  metrics.gauge("paloma_media_bytes", "Files on the data folder's disk", () => media.bytes?.() ?? 0);
   addGauges(metrics, { kv, clock, network, lines: supervisor, queuedCount, webhookAttemptsWaiting });
 }
 

@@ -8,6 +8,7 @@ import { makeMediaLinks } from "../../src/media/link.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { keepFile, type MediaStore } from "../../src/media/store.ts";
+import { DiskShares } from "../../src/media/shares.ts";
 import { sweepMedia } from "../../src/media/sweep.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { Change, StoreError } from "../../src/store/kv.ts";
@@ -143,7 +144,7 @@ if (s3Program() === null) {
     await assert.rejects(serve({ ...request, signature: "0".repeat(64) }), problem("not_found"));
     await runtime.clock.advance(DAY_MS);
     await assert.rejects(serve(request), problem("not_found"));
-    await sweepMedia({ kv, media, runtime });
+    await sweepMedia({ kv, media, runtime, shares: new DiskShares() }, { capBytes: Infinity });
     assert.deepEqual(server.objects(), []);
   });
 

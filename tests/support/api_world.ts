@@ -31,6 +31,7 @@ import { soleOwnership } from "../../src/line/ownership.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
+import { DiskShares } from "../../src/media/shares.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { makeAccept } from "../../src/message/accept.ts";
 import { makeBulkIds } from "../../src/message/bulk.ts";
@@ -216,6 +217,7 @@ export class ApiWorld implements ApiStage {
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
       webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions: lines }),
+      diskShares: new DiskShares(),
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
       trustedProxies,
       probe: () => Promise.resolve(),

@@ -30,6 +30,7 @@ Deno.test("every setting that is wrong is named, all of them together", () => {
     PALOMA_OUTBOUND_ALLOW: "hooks.internal, http://hooks.internal",
     PALOMA_MIN_FREE_DISK: "much",
     PALOMA_MAX_BODIES: "many",
+    PALOMA_MEDIA_DISK: "all",
     PALOMA_WHATSAPP_URL: "https://example.com",
     PALOMA_WHATSAPP_ROOT_KEY: "abc",
     PALOMA_WHATSAPP_MEDIA_URL: "ftp://example.com",

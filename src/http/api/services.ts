@@ -13,6 +13,7 @@ import type { QueueView } from "../../line/queue_view.ts";
 import type { FindWaits } from "../../line/waiting.ts";
 import type { Unread } from "../../line/unread.ts";
 import type { ServeMedia } from "../../media/serve.ts";
+import type { DiskShares } from "../../media/shares.ts";
 import type { MediaStore } from "../../media/store.ts";
 import type { Accept } from "../../message/accept.ts";
 import type { OptOuts } from "../../message/opt_outs.ts";
@@ -52,6 +53,7 @@ export interface Services {
   unread: Unread;
   quotaView: QuotaView;
   media: MediaStore;
+  diskShares: Pick<DiskShares, "assertRoom">;
   serveMedia: ServeMedia;
   events: EventLog;
   webhooks: Webhooks;

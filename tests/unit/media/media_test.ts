@@ -13,6 +13,7 @@ import { makeMediaLinks } from "../../../src/media/link.ts";
 import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
+import { DiskShares } from "../../../src/media/shares.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/connection.ts";
@@ -47,6 +48,7 @@ async function stage() {
     serve,
     clock: runtime.clock,
     ingest: makeMediaIngest({ media, links, runtime }),
+    shares: new DiskShares(),
     /** A file with its row, as after the commit that names it. */
     async kept(content: string, change: Partial<FileRecord> = {}): Promise<FileRecord> {
       const { id, size, sha256 } = await media.write(streamOf(content), 1_000_000);
@@ -385,13 +387,37 @@ Deno.test("the sweep takes expired files, and over the cap the oldest received o
     await s.clock.advance(10);
     files.push(await s.kept("x".repeat(100)));
   }
-  assert.deepEqual(await sweepMedia(s), { expired: 0, overCap: 0 });
+  assert.deepEqual(await sweepMedia(s, { capBytes: Infinity }), { expired: 0, overCap: 0 });
   await s.clock.advance(1_000);
   assert.deepEqual(await sweepMedia(s, { capBytes: 700 }), { expired: 1, overCap: 2 });
   assert.deepEqual(await s.onDisk(), [queued.id, files[2]!.id, files[3]!.id].sort());
   assert.equal((await s.kv.get(mediaKeys.file(short.id))).value, null);
   assert.deepEqual(await sweepMedia(s, { capBytes: 0 }), { expired: 0, overCap: 2 });
   assert.deepEqual(await s.onDisk(), [queued.id]);
+});
+
+Deno.test("the files of one account push out no other's, nor do those that wait to be sent", async () => {
+  await using s = await stage();
+  const quiet: string[] = [];
+  for (let i = 0; i < 3; i++) quiet.push((await s.kept("x".repeat(100), { accountId: "acc_quiet" })).id);
+  const loud: string[] = [];
+  for (let i = 0; i < 10; i++) {
+    await s.clock.advance(10);
+    loud.push((await s.kept("x".repeat(100), { accountId: "acc_loud" })).id);
+  }
+  assert.deepEqual(await sweepMedia(s, { capBytes: 1_000 }), { expired: 0, overCap: 3 });
+  assert.deepEqual(await s.onDisk(), [...quiet, ...loud.slice(3)].sort());
+  assert.throws(() => s.shares.assertRoom("acc_loud"), problem("too_much_at_once"));
+  s.shares.assertRoom("acc_quiet");
+
+  // What waits to be sent stays, however much it is, and costs its own account what it received.
+  for (let i = 0; i < 10; i++) {
+    loud.push((await s.kept("x".repeat(100), { accountId: "acc_loud", expiresAt: null })).id);
+  }
+  assert.deepEqual(await sweepMedia(s, { capBytes: 1_000 }), { expired: 0, overCap: 7 });
+  assert.deepEqual(await s.onDisk(), [...quiet, ...loud.slice(10)].sort());
+  assert.deepEqual(await sweepMedia(s, { capBytes: 2_000 }), { expired: 0, overCap: 0 });
+  s.shares.assertRoom("acc_loud");
 });
 
 Deno.test("the sweep reads what is due, and not what is kept", async () => {
@@ -412,7 +438,7 @@ Deno.test("the sweep reads what is due, and not what is kept", async () => {
     },
   };
   await s.clock.advance(1_000);
-  assert.deepEqual(await sweepMedia({ ...s, kv }), { expired: 1, overCap: 0 });
+  assert.deepEqual(await sweepMedia({ ...s, kv }, { capBytes: Infinity }), { expired: 1, overCap: 0 });
   assert.equal(read, 1);
   assert.equal((await s.kv.get(mediaKeys.file(due.id))).value, null);
   assert.equal((await s.onDisk()).length, 300);
@@ -422,8 +448,11 @@ Deno.test("everything that is due goes in one turn, unless it is told to stop", 
   await using s = await stage();
   for (let i = 0; i < 250; i++) await s.kept("short", { expiresAt: s.clock.now() + 1 });
   await s.clock.advance(1);
-  assert.deepEqual(await sweepMedia(s, { signal: AbortSignal.abort() }), { expired: 0, overCap: 0 });
-  assert.deepEqual(await sweepMedia(s), { expired: 250, overCap: 0 });
+  assert.deepEqual(await sweepMedia(s, { signal: AbortSignal.abort(), capBytes: Infinity }), {
+    expired: 0,
+    overCap: 0,
+  });
+  assert.deepEqual(await sweepMedia(s, { capBytes: Infinity }), { expired: 250, overCap: 0 });
   assert.deepEqual(await s.onDisk(), []);
   for await (const { key } of s.kv.list({ prefix: mediaKeys.fileEnds() })) assert.fail(`left: ${key.join("/")}`);
 });
@@ -454,7 +483,7 @@ Deno.test("a received file of an older build, that nobody wrote down an end for,
   const queued = await s.kept("of a message that waits", { expiresAt: null });
   await s.kv.commit(new Change().delete(mediaKeys.fileEnd(expiresAt!, id)));
   await s.clock.advance(24 * HOUR_MS);
-  assert.deepEqual(await sweepMedia(s), { expired: 0, overCap: 0 });
+  assert.deepEqual(await sweepMedia(s, { capBytes: Infinity }), { expired: 0, overCap: 0 });
   assert.equal(await sweepOrphans(s), 0);
   await s.clock.advance(HOUR_MS);
   assert.equal(await sweepOrphans(s), 1);

@@ -48,10 +48,11 @@ export interface Sender {
 
 type Needed = Pick<
   Services,
-  "lines" | "accept" | "replay" | "media" | "metrics" | "findReferred" | "isInChat" | "runtime"
+  "lines" | "accept" | "replay" | "media" | "diskShares" | "metrics" | "findReferred" | "isInChat" | "runtime"
 >;
 
-export function makeSender({ lines, accept, replay, media, metrics, findReferred, isInChat, runtime }: Needed): Sender {
+export function makeSender(services: Needed): Sender {
+  const { lines, accept, replay, media, diskShares, metrics, findReferred, isInChat, runtime } = services;
   async function send(caller: Caller, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, items, bulk = false, ttl, sendAt, priority, repeat } = outgoing;
     const replayed = repeat && await replay(repeat);
@@ -97,6 +98,7 @@ export function makeSender({ lines, accept, replay, media, metrics, findReferred
     async sendUpload({ c, caller }, upload, { to, content, manner, ...options }) {
       const fileId = upload.file?.fileId;
       try {
+        if (fileId) diskShares.assertRoom(caller.account.id);
         const refusal = fileId && refusalOf(content, await media.head(fileId, HEAD_BYTES));
         if (refusal) throw invalid("file", refusal);
         const repeat = repeatOf(c, { caller, upload });
