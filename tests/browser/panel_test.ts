@@ -321,6 +321,57 @@ inPanel(
   },
 );
 
+inPanel(
+  "a queue is held and a bulk waits in it, is cancelled, and who opted out is written to no more",
+  async ({ page, assertQuiet }, stage) => {
+    const { sessionId } = await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER);
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, `/lines/${sessionId}`));
+    await button(page, "Hold the queue").click();
+    await page.getByText("Nothing leaves until you resume").waitFor();
+    const messages = Array.from({ length: 3 }, (_, i) => ({ to: CUSTOMER, text: `one of the bulk, number ${i}` }));
+    await stage.api.call("POST", "/messages/send/bulk", { sessionId, messages });
+    await page.getByRole("cell", { name: "the queue is held" }).first().waitFor();
+
+    await page.getByRole("link", { name: "Bulks" }).click();
+    await page.getByRole("img", { name: "0 sent, 0 failed, 3 wait" }).waitFor();
+    await page.getByRole("link", { name: "Bulk of 3" }).click();
+    await page.getByRole("link", { name: "Its messages" }).click();
+    await page.getByText("3 in all").waitFor();
+    await page.getByRole("link", { name: "Its progress" }).click();
+    await button(page, "Cancel what waits").click();
+    await page.locator("dialog").getByRole("button", { name: "Cancel what waits" }).click();
+    await page.getByRole("img", { name: "0 sent, 3 failed, 0 wait" }).waitFor();
+    await page.goto(accountPage(stage, `/lines/${sessionId}`));
+    await button(page, "Resume").click();
+    await button(page, "Hold the queue").waitFor();
+
+    await page.getByRole("link", { name: "Opt-outs" }).click();
+    await page.getByLabel("Words that opt a sender out").fill("STOP\nBAJA");
+    await button(page, "Save").click();
+    await page.getByText("Saved; in force now.").waitFor();
+    await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "stop" });
+    const row = page.getByRole("row", { name: `+${CUSTOMER}` });
+    await row.waitFor();
+    const send = () =>
+      stage.request("POST", "/messages/send/text", {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ sessionId, to: CUSTOMER, text: "one of the bulk, once more" }),
+      });
+    const refused = await send();
+    assert.deepEqual([refused.status, (await refused.json()).code], [403, "recipient_opted_out"]);
+    await row.getByRole("button", { name: "Remove" }).click();
+    await page.locator("dialog").getByRole("button", { name: "Remove" }).click();
+    await page.getByText("Nobody opted out").waitFor();
+    const taken = await send();
+    assert.equal(taken.status, 202);
+    await taken.body?.cancel();
+    for (const said of ["one of the bulk", "stop"]) stage.secrets.add(said);
+    assertQuiet();
+  },
+);
+
 /** Presses Tab until what has this name, or these words, has the focus. */
 async function focusBy(page: Page, name: string): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {

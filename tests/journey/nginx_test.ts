@@ -4,54 +4,11 @@ import { join } from "node:path";
 import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { runCommand, tryProgram } from "../support/gateway_process.ts";
+import { hasNginx, startNginx, TLS } from "../support/nginx.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 
-const ROOT = join(import.meta.dirname!, "..", "..");
-const TLS = join(ROOT, "tests", "support", "tls");
-const NGINX = "/usr/sbin/nginx";
 const LINE = "4915200000021";
 const ANA = "4917000000021";
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  listener.close();
-  return listener.addr.port;
-}
-
-/** nginx with the very file that the documentation gives, but for ports, name and certificate. */
-async function startNginx(gatewayPort: string, folder: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const port = freePort();
-  const given = await Deno.readTextFile(join(ROOT, "ops", "nginx.conf"));
-  const site = given.replace("127.0.0.1:8080", `127.0.0.1:${gatewayPort}`)
-    .replace("listen 443 ssl http2", `listen 127.0.0.1:${port} ssl http2`)
-    .replaceAll("paloma.example.com;", "hook.test;")
-    .replace(/ssl_certificate .*;/, `ssl_certificate ${TLS}/hook.test.cert.pem;`)
-    .replace(/ssl_certificate_key .*;/, `ssl_certificate_key ${TLS}/hook.test.key.pem;`);
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`);
-  const config = [
-    `pid ${folder}/nginx.pid; error_log ${folder}/error.log; daemon off; worker_processes 1;`,
-    "events {}",
-    `http { access_log off; ${temporary.join(" ")}\n${site}\n}`,
-  ];
-  await Deno.writeTextFile(join(folder, "nginx.conf"), config.join("\n"));
-  const child = new Deno.Command(NGINX, {
-    args: ["-c", join(folder, "nginx.conf"), "-e", join(folder, "error.log")],
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const url = `https://hook.test:${port}`;
-  await until(systemClock, () => curl(url, "/healthz").then(({ status }) => status === "200" || null), {
-    what: "nginx to answer",
-  });
-  return {
-    url,
-    async stop() {
-      child.kill("SIGTERM");
-      await child.status;
-    },
-  };
-}
 
 const curlArgs = (url: string) => [
   "--silent",
@@ -70,10 +27,6 @@ async function curl(url: string, path: string, ...more: string[]): Promise<{ sta
   );
   const end = stdout.lastIndexOf("\n");
   return { status: stdout.slice(end + 1), body: stdout.slice(0, end) };
-}
-
-async function hasNginx(): Promise<boolean> {
-  return await Deno.stat(NGINX).then(() => true, () => false);
 }
 
 async function onProxy(run: (stage: Stage, url: string) => Promise<void>): Promise<void> {

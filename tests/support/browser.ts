@@ -63,7 +63,9 @@ async function visit(newContext: (options: BrowserContextOptions) => Promise<Bro
     context.setDefaultTimeout(MOST_MS);
     const page = await context.newPage();
     page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") trouble.push(message.text());
+      if (message.type() === "error" || message.type() === "warning") {
+        trouble.push(`${message.text()} (${message.location().url})`);
+      }
     });
     page.on("pageerror", (error) => trouble.push(String(error)));
     context.on("request", (request) => {

@@ -118,6 +118,8 @@ function App() {
 }
 
 const icon = new URL("icon.svg", import.meta.url).href;
+// Relative, it would mean another file once the address has changed.
+document.querySelector('link[rel="icon"]').href = icon;
 
 startTheme();
 await startLanguage();

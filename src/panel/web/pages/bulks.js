@@ -2,17 +2,20 @@
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useEvery, useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
 import { Badge, Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 import { Progress } from "./bulk.js";
 
 const LIMIT = 20;
+const LOOK_MS = 5_000;
 
 export function Bulks({ account, query }) {
   const page = Number(query.page ?? 1);
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
   const bulks = useLoad(() => api(account, "GET", `/bulks?page=${page}&limit=${LIMIT}`), [account, page], ["messages"]);
+  // A bulk that is accepted makes no event until its first message leaves.
+  useEvery(LOOK_MS, bulks.reload);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   return html`
     <div class="stack">

@@ -26,6 +26,7 @@ import { lineKind, lineWord, messageKind, messageWord, phone, priorityWord, wait
 
 const LINKING = ["initializing", "qr", "pairing"];
 const LOOK_MS = 3_000;
+const QUEUE_MS = 5_000;
 
 export function Line({ account, line: id }) {
   const one = `/sessions/${id}`;
@@ -39,6 +40,8 @@ export function Line({ account, line: id }) {
     id,
     line.data?.status,
   ], ["lines"]);
+  // What is accepted makes no event until it leaves.
+  useEvery(QUEUE_MS, queue.reload, line.data?.phone != null);
   return html`<${Loaded} state=${line}>${(data) => {
     const waits = queue.data?.length ?? 0;
     const unlinked = !data.phone || data.status === "logged_out";

@@ -2,12 +2,13 @@
 import { api, call } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useEvery, useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
 import { Badge, Card, Empty, Field, Head, Loaded, Table, Time } from "../ui.js";
 import { farthest, KINDS, kindWord, messageKind, messageWord, phone } from "../words.js";
 
 const LIMIT = 25;
+const LOOK_MS = 5_000;
 const STATUSES = ["queued", "processing", "sent", "failed"];
 
 export function Messages({ account, query }) {
@@ -28,6 +29,8 @@ export function Messages({ account, query }) {
     [account, JSON.stringify(query)],
     ["messages"],
   );
+  // What is accepted makes no event until it leaves.
+  useEvery(LOOK_MS, messages.reload, page === "1" && q === "");
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });
   const filtered = q !== "" || filters.size > 0;
