@@ -21,39 +21,39 @@ export class MemoryDisk {
   readonly rows = new Map<string, Stored>();
   commits = 0;
   orders = 0;
-  /** The keys in their order. */
-  readonly #keys: Key[] = [];
+  /** The keys of each family, in their order. */
+  readonly #families = new Map<KeyPart, Key[]>();
 
   set(id: string, row: Stored): void {
-    if (!this.rows.has(id)) this.#keys.splice(this.#placeOf(row.key), 0, row.key);
+    const keys = this.#family(row.key);
+    if (!this.rows.has(id)) keys.splice(placeOf(keys, row.key), 0, row.key);
     this.rows.set(id, row);
   }
 
   delete(id: string): void {
     const row = this.rows.get(id);
-    if (row && this.rows.delete(id)) this.#keys.splice(this.#placeOf(row.key), 1);
+    if (!row) return;
+    this.rows.delete(id);
+    const keys = this.#family(row.key);
+    keys.splice(placeOf(keys, row.key), 1);
   }
 
   /** The rows below the prefix, in order. */
   below({ prefix, start, end }: Range<unknown>): Stored[] {
     const found: Stored[] = [];
-    for (let at = this.#placeOf(start ?? prefix); at < this.#keys.length; at++) {
-      const key = this.#keys[at]!;
+    const keys = this.#family(prefix);
+    for (let at = placeOf(keys, start ?? prefix); at < keys.length; at++) {
+      const key = keys[at]!;
       if (end && compareKeys(key, end) >= 0 || !prefix.every((part, i) => compareParts(part, key[i]!) === 0)) break;
       if (key.length > prefix.length) found.push(this.rows.get(idOf(key))!);
     }
     return found;
   }
 
-  /** Where the key stands, or would. */
-  #placeOf(key: Key): number {
-    let [low, high] = [0, this.#keys.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (compareKeys(this.#keys[middle]!, key) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  #family([name]: Key): Key[] {
+    const keys = this.#families.get(name!) ?? [];
+    this.#families.set(name!, keys);
+    return keys;
   }
 }
 
@@ -139,4 +139,15 @@ function compareKeys(a: Key, b: Key): number {
     if (order !== 0) return order;
   }
   return a.length - b.length;
+}
+
+/** Where the key stands in keys that are in order, or would. */
+function placeOf(keys: readonly Key[], key: Key): number {
+  let [low, high] = [0, keys.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareKeys(keys[middle]!, key) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
