@@ -1,6 +1,7 @@
 /** Messages of every kind through `kill -9` (promise 1): each arrives once, in order, as it was accepted. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
 import { accepted, post } from "../support/api_calls.ts";
 import { sampleFile, voiceNote } from "../support/sample_files.ts";
@@ -33,6 +34,7 @@ Deno.test("what was accepted of every kind arrives once and in order through two
       ["document", { to, file: base64(sampleFile("pdf")), filename: "a.pdf" }, "documentMessage"],
       ["forward", { to, messageId: first }, "extendedTextMessage"],
       ["status", { text: "open", audience: [to] }, "extendedTextMessage"],
+      ["text", { to, text: "@all", mentions: [to], linkPreview: false, ttl: 3_600 }, "extendedTextMessage"],
     ];
     const ids: string[] = [];
     for (const [kind, json] of sends) {
@@ -50,10 +52,14 @@ Deno.test("what was accepted of every kind arrives once and in order through two
     await stage.gateway.start();
     for (const id of ids) await stage.status(id, "sent");
 
-    await stage.arrival(CUSTOMER, ({ text, chat }) => text === "open" && chat === "status@broadcast");
+    await stage.arrival(CUSTOMER, ({ text }) => text === "@all");
     const inbox = (await stage.inbox(CUSTOMER)).slice(1);
     assert.deepEqual(inbox.map(({ type }) => type), sends.map(([, , arrives]) => arrives));
     assert.deepEqual(inbox.filter(({ mediaError }) => mediaError !== null), []);
+    const hashes = [sampleFile("webp"), voiceNote(1), sampleFile("png"), sampleFile("pdf")]
+      .map((bytes) => createHash("sha256").update(bytes).digest("hex"));
+    assert.deepEqual(inbox.slice(5, 9).map(({ sha256 }) => sha256), hashes);
+    assert.equal(inbox[11]!.mentions.length, 1);
     assert.deepEqual([inbox[0]!.quoted.id, inbox[4]!.reaction.id, inbox[7]!.viewOnce, inbox[9]!.forwarded], [
       seen.id,
       seen.id,

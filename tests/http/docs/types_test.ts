@@ -18,12 +18,19 @@ export const all: Body<"/v1/messages/send/text"> = { to: "120363025246125486@g.u
 export const location: Body<"/v1/messages/send/location"> = { to, latitude: 1, longitude: 2, name: "Shop", ...options };
 export const contact: Body<"/v1/messages/send/contact"> = { to, contacts: [{ name: "Anna", phone: to }] };
 export const poll: Body<"/v1/messages/send/poll"> = { to, question: "?", options: ["a", "b"], multiple: true };
-export const reaction: Body<"/v1/messages/send/reaction"> = { messageId: "msg_x", emoji: "" };
-export const forward: Body<"/v1/messages/send/forward"> = { to, messageId: "msg_x" };
+export const reaction: Body<"/v1/messages/send/reaction"> = { messageId: "msg_x", emoji: "", typing: 9 };
+export const forward: Body<"/v1/messages/send/forward"> = { to, messageId: "msg_x", ...options };
 export const sticker: Body<"/v1/messages/send/sticker"> = { to, fileUrl: "https://example.com/a.webp" };
 export const voice: Body<"/v1/messages/send/voice"> = { to, file: "T2dnUw==", viewOnce: true };
 export const document: Body<"/v1/messages/send/document"> = { to, file: "JVBERg==", filename: "a.pdf", ...options };
-export const status: Body<"/v1/messages/send/status"> = { text: "open", audience: [to] };
+export const status: Body<"/v1/messages/send/status"> = { text: "open", audience: [to], linkPreview: false };
+export const pdf: Body<"/v1/message/send/pdf"> = { number: to, file: "JVBERg==", ...options, priority: "low" };
+export const chosen: paths["/v1/messages/history"]["get"]["parameters"]["query"] =
+  { type: "poll", recipient: to, sessionId: "ses_x", bulkId: "blk_x", status: "sent" };
+export function winner({ poll, sendAt, priority }: Schemas["MessageRecord"]): string {
+  const [first] = poll?.options.toSorted((a, b) => b.votes - a.votes) ?? [];
+  return first ? \`\${first.name} of \${poll!.voters}\` : sendAt ?? priority;
+}
 export const bulk: Body<"/v1/messages/send/bulk"> = { messages: [{ to, text: "hi" }] };
 export const edit: Schemas["MessageEdit"] = { text: "hi" };
 export function last({ life, type }: Schemas["MessageRecord"]): string {
