@@ -7,6 +7,7 @@ import type { Accounts } from "./account/account.ts";
 import { Leases } from "./cluster/leases.ts";
 import { LINE_KIND, makeRemoteLines } from "./line/remote.ts";
 import { type Service, startServices } from "./base/service.ts";
+import { SettingsError } from "./config.ts";
 import type { Config, WhatsAppConfig } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
 import {
@@ -179,6 +180,27 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
+/** Answers a request; `address` is where it comes from. */
+export type Handler = (request: Request, address: string) => Response | Promise<Response>;
+
+/**
+ * The API on a shared store without a port of its own, for hosts that listen themselves. Nothing has to be stopped:
+ * whatever is in memory can be lost at any moment. Throws SettingsError, SecretKeyError, SchemaTooNew, StoreError.
+ */
+export async function openApi(options: GatewayOptions): Promise<Handler> {
+  const { config, runtime } = options;
+  if (config.store === null) throw new SettingsError(["PALOMA_STORE: is required where there is no disk"]);
+  const data = await dataFolder.open(config, runtime);
+  const bell = await openBell(config, runtime);
+  const media = await openMedia({ ...options, role: "api" }, data.kv);
+  const { app } = apiOn(options, { data, bell, media }, {
+    stopping: new AbortController().signal,
+    url: () => config.publicUrl ?? "http://localhost",
+    connections: () => 0,
+  });
+  return (request, address) => app.fetch(request, { incoming: { socket: { remoteAddress: address } } });
+}
+
 /** The files: in the bucket that the settings name, else in the data folder; roles apart have none there. */
 async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv: Kv): Promise<Media> {
   if (config.media !== null) {
@@ -266,19 +288,24 @@ function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
 
 /** `paloma api`: HTTP and panel, no sockets to the network. */
 function apiRole(options: GatewayOptions, opened: Opened): RunningRole {
-  const { config, runtime } = options;
   const port = makePort(options);
+  const { app, panel } = apiOn(options, opened, port);
+  return { url: port.url, firstRunLink: panel.firstRunLink, services: [port.listening(app)] };
+}
+
+/** The API and the panel, for lines and webhooks that others hold. */
+function apiOn(options: GatewayOptions, opened: Opened, port: Omit<ReturnType<typeof makePort>, "listening">) {
+  const { config, runtime } = options;
   const ground = layGround({ config, runtime, ...opened, url: port.url });
   const { kv, bell } = ground;
   addProcessGauges(ground.metrics, port);
-  const { app, panel } = makeApi(ground, {
+  return makeApi(ground, {
     ...port,
     live: makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }),
     webhooks: makeRemoteWebhooks({ kv, bell }),
     network: networkOf(options, ground)(() => kv),
     accepted: (accept) => accept,
   });
-  return { url: port.url, firstRunLink: panel.firstRunLink, services: [port.listening(app)] };
 }
 
 /** `paloma worker`: lines, webhooks and upkeep; of HTTP only what operators ask. */

@@ -7,7 +7,7 @@ import { Problem } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { Clock } from "../runtime.ts";
 import { accountKeys, type KeptAnswer } from "./rows.ts";
-import { Change, type KeyOf, type Kv, type Slot } from "../store/kv.ts";
+import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 
@@ -84,8 +84,20 @@ export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; sea
 
     async onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T> {
       return await requests.add(nameOf(request), async () => {
-        const slot = await sharedGet(rowOf(request));
-        return answerIn<T>(slot, request) ?? await work((change, answer) => keep(change.check(slot), request, answer));
+        const attempt = async () => {
+          const slot = await sharedGet(rowOf(request));
+          return answerIn<T>(slot, request) ??
+            await work((change, answer) => keep(change.check(slot), request, answer));
+        };
+        try {
+          return await attempt();
+        } catch (error) {
+          // A rival in another process may have been faster: then no commit of ours can pass, and its answer is there.
+          if (!(error instanceof StoreError)) throw error;
+          const kept = answerIn<T>(await kv.get(rowOf(request)), request);
+          if (kept === null) throw error;
+          return kept;
+        }
       });
     },
   };

@@ -74,7 +74,8 @@ export async function openDataFolder(
   options: OpenOptions,
 ): Promise<DataFolder> {
   const { runtime, migrations } = options;
-  await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  // On a shared store there may be no disk at all.
+  if (!config.store) await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const { store: sealed } = pathsOf(config.dataDir);
   const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
   const kv = await options.openStore();
