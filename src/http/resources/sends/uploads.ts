@@ -97,7 +97,7 @@ const PdfMessage = z.strictObject({
   file: base64,
   number: Recipient,
   message: Caption.nullish().openapi({ description: "Text that accompanies the document" }),
-  filename: filename.nullish().openapi({ default: PDF_NAME }),
+  filename: filename.nullish().openapi({ description: `Name with extension; \`${PDF_NAME}\` if left out` }),
   ...manner,
   ...options,
 }).openapi("PdfMessage");
