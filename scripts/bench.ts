@@ -10,10 +10,11 @@ import { lines } from "./bench/lines.ts";
 import { neighbours } from "./bench/neighbours.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
 import { queue } from "./bench/queue.ts";
+import { postgres } from "./bench/postgres.ts";
 import { way } from "./bench/way.ts";
 import { webhooks } from "./bench/webhooks.ts";
 
-const BENCHES: readonly Bench[] = [lines, api, queue, history, webhooks, groups, neighbours, way];
+const BENCHES: readonly Bench[] = [lines, api, queue, history, webhooks, groups, neighbours, way, postgres];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")

@@ -27,6 +27,8 @@ export interface LinkedFolderOptions {
   accounts: number;
   /** Of each account. */
   lines: number;
+  /** Of the gateway, beside those of its place. */
+  settings?: SettingValues;
   /** Called for each account while the gateway runs and its lines are connected. */
   prepare?: (api: Client, account: LinkedAccount) => Promise<void>;
 }
@@ -44,6 +46,7 @@ export async function makeLinkedFolder(
     PALOMA_WHATSAPP_ROOT_KEY: network.ready.rootKey,
     PALOMA_WHATSAPP_MEDIA_URL: network.ready.mediaUrl,
     PALOMA_WHATSAPP_CA: ca,
+    ...options.settings,
   };
   const config = readConfig({ PALOMA_PORT: "0", PALOMA_DATA_DIR: dataDir, ...settings });
   const gateway = await startGateway({ config, runtime: systemRuntime(makeLog("error")) });

@@ -416,6 +416,22 @@ export function kvContract(engine: Engine): void {
     assert.equal(given.size, 180);
   });
 
+  test("after many that went together, another instance takes the place behind all of them", async ({ a, b }) => {
+    const append = (kv: Kv, change = new Change()) =>
+      kv.commit(change.ordered(SEQUENCE, (order) => [{ kind: "set", key: ["log", order], value: order }]));
+    const together = Array.from(
+      { length: 20 },
+      (_, i) => append(a, new Change().checkAbsent(["taken", i % 10]).set(["taken", i % 10], i)),
+    );
+    const written = (await Promise.all(together)).filter((version) => version !== null).length;
+    assert.equal(written, 10);
+    const before = (await rowsOf<string>(b, { prefix: ["log"] })).at(-1)!.value;
+    assert.ok(await append(b));
+    const rows = await rowsOf<string>(a, { prefix: ["log"] });
+    assert.equal(rows.length, 11);
+    assert.ok(rows.at(-1)!.value > before);
+  });
+
   test("one commit takes places in several sequences, or in none", async ({ a, b }) => {
     const change = () =>
       [1, 2, 3].reduce(

@@ -15,12 +15,18 @@ const ZERO_LENGTH = 0x80;
 const MOST_BIGINT_BYTES = 0x7e;
 const MOST_KEY_BYTES = 2048;
 
+/** What a key is written into: a part more than it may have is found out at its end. */
+const scratch = Buffer.alloc(16 * 1024);
+
 /** Throws RangeError for an empty key, and one that no engine takes. */
 export function keyBytes(key: Key): Buffer {
   if (key.length === 0) throw new RangeError("a key needs at least one part");
-  const bytes = Buffer.concat(key.map(partBytes));
-  if (bytes.length > MOST_KEY_BYTES) throw new RangeError(`a key takes at most ${MOST_KEY_BYTES} bytes`);
-  return bytes;
+  let end = 0;
+  for (const part of key) {
+    end = writePart(part, end);
+    if (end > MOST_KEY_BYTES) throw new RangeError(`a key takes at most ${MOST_KEY_BYTES} bytes`);
+  }
+  return Buffer.from(scratch.subarray(0, end));
 }
 
 /** The key that the bytes were made of. */
@@ -41,37 +47,40 @@ export function rangeBytes({ prefix, start, end }: Range<unknown>): { from: Buff
   };
 }
 
-function partBytes(part: KeyPart): Buffer {
+/** Writes the part at the place in the scratch; answers where it ends. */
+function writePart(part: KeyPart, at: number): number {
   switch (typeof part) {
     case "string":
-      return escaped(TEXT, Buffer.from(part));
-    case "number":
-      return numberBytes(part);
+      return writeEscaped(TEXT, at, part.length > MOST_KEY_BYTES ? tooLong() : Buffer.from(part));
+    case "number": {
+      scratch[at] = NUMBER;
+      scratch.writeDoubleBE(part, at + 1);
+      // IEEE 754 sorts as its bits do when those of a negative number are inverted, and the sign of another.
+      flipSign(scratch.subarray(at + 1, at + 9), (first) => (first & 0x80) !== 0);
+      return at + 9;
+    }
     case "bigint":
-      return bigintBytes(part);
+      return at + bigintBytes(part).copy(scratch, at);
     case "boolean":
-      return Buffer.of(part ? TRUE : FALSE);
+      scratch[at] = part ? TRUE : FALSE;
+      return at + 1;
     default:
-      return escaped(BYTES, part);
+      return writeEscaped(BYTES, at, part.length > MOST_KEY_BYTES ? tooLong() : part);
   }
 }
 
-function escaped(tag: number, body: Uint8Array): Buffer {
-  const bytes = [tag];
+function tooLong(): never {
+  throw new RangeError(`a key takes at most ${MOST_KEY_BYTES} bytes`);
+}
+
+function writeEscaped(tag: number, at: number, body: Uint8Array): number {
+  scratch[at++] = tag;
   for (const byte of body) {
-    bytes.push(byte);
-    if (byte === 0) bytes.push(ESCAPE);
+    scratch[at++] = byte;
+    if (byte === 0) scratch[at++] = ESCAPE;
   }
-  bytes.push(0);
-  return Buffer.from(bytes);
-}
-
-/** IEEE 754 sorts as its bits do when those of a negative number are inverted, and the sign of another. */
-function numberBytes(value: number): Buffer {
-  const bytes = Buffer.alloc(9, NUMBER);
-  bytes.writeDoubleBE(value, 1);
-  flipSign(bytes.subarray(1), (first) => (first & 0x80) !== 0);
-  return bytes;
+  scratch[at++] = 0;
+  return at;
 }
 
 function flipSign(bytes: Buffer, isNegative: (first: number) => boolean): void {

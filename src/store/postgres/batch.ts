@@ -3,7 +3,7 @@ import type { Buffer } from "node:buffer";
 import { nameOfKey } from "../key_name.ts";
 import type { Change, Key, Mutation } from "../kv.ts";
 import { keyBytes } from "../layers/key_bytes.ts";
-import { serialise } from "../layers/row_format.ts";
+import { valueBytes } from "./value.ts";
 
 /** What the function calls the kinds of mutations. */
 const SET_VALUE = 1, SET_COUNTER = 2, ADD = 3, DELETE = 4;
@@ -48,7 +48,7 @@ function after(before: Write | undefined, mutation: Mutation): Write {
     if (typeof mutation.value === "bigint") {
       return { kind: SET_COUNTER, key, value: null, counter: signed(mutation.value) };
     }
-    return { kind: SET_VALUE, key, value: serialise(mutation.value), counter: null };
+    return { kind: SET_VALUE, key, value: valueBytes(mutation.value), counter: null };
   }
   const amount = signed(mutation.amount);
   switch (before?.kind) {

@@ -5,7 +5,6 @@
  * No statement is prepared by name, and nothing is kept in a session: poolers may stand in between.
  */
 import { Buffer } from "node:buffer";
-import v8 from "node:v8";
 // @ts-types="@types/pg"
 import pg from "pg";
 import type { Runtime } from "../../runtime.ts";
@@ -19,7 +18,6 @@ import {
   type Range,
   type Row,
   type Slot,
-  StoreError,
 } from "../kv.ts";
 import { withGroupCommit } from "../layers/batch.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
@@ -31,6 +29,7 @@ import { assertFits, type CommitLoad } from "../limits.ts";
 import { COMMIT, commitParameters } from "./batch.ts";
 import { prepareSchema } from "./schema.ts";
 import { isRace, storeError } from "./store_error.ts";
+import { valueOfBytes } from "./value.ts";
 
 /** Connections of one process, beside the bell's. */
 const CONNECTIONS = 8;
@@ -191,17 +190,8 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
 
 function slotOf<T>(key: Key, row: Found | undefined): Slot<T> {
   if (row === undefined) return { key, value: null, version: null };
-  return { key, value: valueOf(row) as T, version: row.version };
-}
-
-function valueOf({ value, counter }: Found): unknown {
-  if (value === null) return BigInt(counter!);
-  try {
-    // A copy of its own: Deno 2.6 reads byte arrays inside of a view's value from the wrong place.
-    return v8.deserialize(new Uint8Array(value));
-  } catch (cause) {
-    throw new StoreError("unavailable", "a newer build of Paloma wrote this data: use that one", { cause });
-  }
+  const value = row.value === null ? BigInt(row.counter!) : valueOfBytes(row.value);
+  return { key, value: value as T, version: row.version };
 }
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

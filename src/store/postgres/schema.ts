@@ -26,11 +26,12 @@ create table paloma.row (
 -- Commits many changes in one transaction, each by its own checks: answers the version of what was set, and the
 -- numbers of the changes of which a check failed, and nothing was written. A check of no version is one for an absent
 -- row. A mutation sets a value (1), sets a counter (2), adds to a counter (3), or deletes (4). Changes write different
--- keys; where they do not, the last one's value stays.
+-- keys; where they do not, the last one's value stays. Lists are joined by hash, and the table is read by its index.
 create function paloma.commit(
   check_change int[], check_key bytea[], check_version bigint[],
   change int[], kind int[], key bytea[], value bytea[], counter bigint[]
-) returns table (version bigint, failed int[]) language plpgsql set enable_seqscan = off as $$
+) returns table (version bigint, failed int[]) language plpgsql
+set enable_seqscan = off set enable_nestloop = off as $$
 #variable_conflict use_column
 declare
   written bigint := nextval('paloma.version');
@@ -55,7 +56,7 @@ begin
       left join unnest(commit.change, kind, commit.key, commit.value, commit.counter)
         m (change, kind, key, value, counter) on m.key = c.key and m.change = c.change and m.kind in (1, 2)
       where c.version is null and c.change <> all (refused)
-      order by c.key
+      order by c.key, m.change desc nulls last
     ), inserted as (
       insert into paloma.row (key, version, value, counter)
       select c.key, written, c.value, case when c.value is null then coalesce(c.counter, 0) end
@@ -66,24 +67,30 @@ begin
 
     select coalesce(array_agg(distinct c.change), '{}') into late
     from unnest(check_change, check_key, check_version) c (change, key, version)
-    where c.version is null and c.change <> all (refused) and c.key <> all (made);
+    where c.version is null and c.change <> all (refused)
+      and not exists (select from unnest(made) i (key) where i.key = c.key);
     refused := refused || late;
 
     -- A claim that the change does not set was a claim only.
-    delete from paloma.row r using (
+    delete from paloma.row r where r.key = any (array(
       select i.key from unnest(made) i (key) except
       select m.key from unnest(commit.change, kind, commit.key) m (change, kind, key)
       where m.kind in (1, 2) and m.change <> all (refused)
-    ) d where r.key = d.key;
+    ));
+    -- What was written for a change that is refused is written over.
+    if cardinality(late) > 0 then made := '{}'; end if;
   end if;
 
-  delete from paloma.row r using unnest(commit.change, kind, commit.key) m (change, kind, key)
-  where r.key = m.key and m.kind = 4 and m.change <> all (refused);
+  delete from paloma.row r where r.key = any (array(
+    select m.key from unnest(commit.change, kind, commit.key) m (change, kind, key)
+    where m.kind = 4 and m.change <> all (refused)
+  ));
 
   insert into paloma.row as r (key, version, value, counter)
   select distinct on (m.key) m.key, written, m.value, m.counter
   from unnest(commit.change, kind, commit.key, commit.value, commit.counter) m (change, kind, key, value, counter)
-  where m.kind in (1, 2) and m.change <> all (refused) and (made is null or m.key <> all (made))
+  where m.kind in (1, 2) and m.change <> all (refused)
+    and not exists (select from unnest(made) i (key) where i.key = m.key)
   order by m.key, m.change desc
   on conflict (key) do update set version = excluded.version, value = excluded.value, counter = excluded.counter;
 
