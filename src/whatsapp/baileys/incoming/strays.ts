@@ -4,6 +4,7 @@
  *
  * - Whatever has no place here is acknowledged as other clients do, counted by tag and type, and named once in the log.
  * - Status posts are no messages to the line. The library asks for those that it can't read again and refuses them.
+ * - `<downgrade_webclient>` is for links that are not complete. The library ends any connection for it.
  * - `<success>` logs in a line that is linked. Before that the library takes the line for connected, without a number.
  */
 import {
@@ -111,6 +112,8 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
     acknowledge(stanza);
     return true;
   });
+
+  withhold(ws, "CB:ib,,downgrade_webclient", () => isLinked(creds));
 
   withhold(ws, "CB:success", () => {
     if (isLinked(creds)) return false;

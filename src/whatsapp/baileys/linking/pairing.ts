@@ -121,7 +121,9 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
 
   /** By ourselves and first of all: the library can't before there is an identity, and is in no hurry afterwards. */
   async function acknowledge({ attrs: { id, from, type } }: BinaryNode): Promise<void> {
-    await socket.sendNode({ tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } });
+    const ack = { tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } };
+    // A connection that takes it no more tells its end by itself.
+    await socket.sendNode(ack).catch((error) => runtime.log.debug({ error: error.name }, "an ack could not be sent"));
   }
 
   async function refresh(stanza: BinaryNode): Promise<void> {

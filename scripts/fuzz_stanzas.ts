@@ -1,0 +1,143 @@
+/**
+ * Throws mutated stanzas and receipts at a line, and mutated protobufs at what reads messages:
+ *   deno run -A scripts/fuzz_stanzas.ts [COUNT] [SEED]     10,000 and 1 if left out
+ * On loopback, against a gateway of its own. Fails when one is not acknowledged, when a connection ends, when another line
+ * notices, or when reading a message takes longer than it may. The same seed throws the same.
+ */
+import { Buffer } from "node:buffer";
+import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
+import { until } from "../src/cli/client.ts";
+import { type Random, systemClock } from "../src/runtime.ts";
+import { decode, type DecodeContext } from "../src/whatsapp/baileys/incoming/decode.ts";
+import { seededRandom } from "../tests/support/runtime.ts";
+import { openStage, type Stage } from "../tests/support/stage.ts";
+import { asksForAck, mutated, strangeStanzas } from "../tests/support/strange_stanzas.ts";
+
+const LINE = "4915100000001";
+const OTHER = "4915100000002";
+const ANA = "4917000000001";
+const BATCH = 100;
+/** For one message, however it was spoilt. */
+const MOST_MS = 250;
+
+const KEY = { remoteJid: `${ANA}@s.whatsapp.net`, id: "3EB0A0", fromMe: false };
+const FILE = {
+  url: "https://mmg.whatsapp.net/x",
+  directPath: "/x",
+  mediaKey: new Uint8Array(32),
+  mimetype: "image/png",
+};
+const { Type } = proto.Message.ProtocolMessage;
+const QUOTE = { stanzaId: "3EB0A1", participant: KEY.remoteJid, quotedMessage: { conversation: "before" } };
+const SAMPLES: proto.IMessage[] = [
+  { conversation: "hello" },
+  { extendedTextMessage: { text: "hello", contextInfo: { ...QUOTE, mentionedJid: [KEY.remoteJid] } } },
+  { imageMessage: { ...FILE, caption: "seen once", viewOnce: true } },
+  { documentWithCaptionMessage: { message: { documentMessage: { ...FILE, fileName: "a.pdf", caption: "c" } } } },
+  { locationMessage: { degreesLatitude: 1, degreesLongitude: 2, name: "here" } },
+  { contactMessage: { displayName: "Ana", vcard: "BEGIN:VCARD" } },
+  { pollCreationMessage: { name: "?", options: [{ optionName: "a" }], encKey: new Uint8Array(32) } },
+  {
+    pollUpdateMessage: {
+      pollCreationMessageKey: KEY,
+      vote: { encPayload: new Uint8Array(40), encIv: new Uint8Array(12) },
+    },
+  },
+  { reactionMessage: { key: KEY, text: "!" } },
+  { protocolMessage: { type: Type.REVOKE, key: KEY } },
+  { protocolMessage: { type: Type.MESSAGE_EDIT, key: KEY, editedMessage: { conversation: "after" } } },
+  { ephemeralMessage: { message: { viewOnceMessageV2: { message: { imageMessage: FILE } } } } },
+  { deviceSentMessage: { destinationJid: KEY.remoteJid, message: { conversation: "mine" } } },
+  { buttonsResponseMessage: { selectedButtonId: "1", selectedDisplayText: "yes" } },
+];
+const CONTEXT: DecodeContext = {
+  me: { id: `${LINE}:3@s.whatsapp.net`, lid: "901@lid" },
+  phoneOf: () => Promise.resolve(null),
+  polls: { keep: () => Promise.resolve(), find: () => Promise.resolve(null) },
+  media: () => ({ mimetype: "image/png", filename: null, size: null, download: () => Promise.reject() }),
+  history: () => Promise.resolve(),
+};
+
+const [count = 10_000, seed = 1] = Deno.args.map(Number);
+const random = seededRandom(seed);
+const broken: string[] = [];
+
+const stage = await openStage();
+try {
+  await throwStanzas(stage);
+} finally {
+  await stage.abandon();
+}
+await readProtobufs();
+console.log(JSON.stringify({ stanzas: count, protobufs: count, seed, broken: broken.length }));
+for (const sentence of broken.slice(0, 20)) console.log(`BROKEN ${sentence}`);
+Deno.exit(broken.length === 0 ? 0 : 1);
+
+async function throwStanzas(stage: Stage): Promise<void> {
+  await stage.addPhone(ANA);
+  const lines = [await stage.linkLine(LINE), await stage.linkLine(OTHER)];
+  const { jid: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [LINE, ANA] });
+  const account = stage.network.switchboard.directory.account(LINE)!;
+  const [companion] = account.companions.values();
+  const ends = () =>
+    lines.map((one) => stage.logOf(one).filter(({ msg }) => msg === "a line's connection ended").length);
+  const before = ends();
+  const stanzas = strangeStanzas({ line: account.jid, peer: `${ANA}@s.whatsapp.net`, group, random });
+  for (let thrown = 0; thrown < count; thrown += BATCH) {
+    const size = Math.min(BATCH, count - thrown);
+    const batch = Array.from({ length: size }, () => mutated(stanzas.next().value!, random));
+    for (const stanza of batch) {
+      if (asksForAck(stanza)) companion!.mailbox.put(stanza);
+      else companion!.session?.send(stanza);
+    }
+    const waiting = () => batch.filter((stanza) => asksForAck(stanza) && companion!.mailbox.holds(stanza));
+    await until(systemClock, () => Promise.resolve(waiting().length === 0 || null), { what: "acks" }).catch(() => {
+      broken.push(...waiting().map((stanza) => `not acknowledged: ${JSON.stringify(stanza).slice(0, 300)}`));
+    });
+    if (broken.length > 20) return;
+  }
+  lines.forEach((line, i) => {
+    if (ends()[i] !== before[i]) broken.push(`${line.number} lost its connection ${ends()[i]! - before[i]!} times`);
+  });
+  for (const line of lines) await stage.status(await stage.sendText(line, ANA, `still there: ${line.number}`), "sent");
+}
+
+/** What cannot be read may be refused, by an Error and soon. */
+async function readProtobufs(): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const plaintext = spoilt(encodeWAMessage(SAMPLES[i % SAMPLES.length]!), random);
+    const begun = performance.now();
+    try {
+      await decode({ attrs: { id: "M1", t: "1700000000", from: `${ANA}@s.whatsapp.net` }, plaintext }, CONTEXT);
+    } catch (error) {
+      if (!(error instanceof Error)) broken.push(`reading threw ${typeof error}`);
+    }
+    const tookMs = performance.now() - begun;
+    if (tookMs > MOST_MS) broken.push(`reading took ${tookMs.toFixed()} ms: ${Buffer.from(plaintext).toString("hex")}`);
+  }
+}
+
+function spoilt(bytes: Uint8Array, random: Random): Uint8Array {
+  let spoilt = Uint8Array.from(bytes);
+  for (let times = random.between(1, 4); times > 0; times--) {
+    const at = random.between(0, spoilt.length - 1);
+    switch (random.between(0, 3)) {
+      case 0:
+        spoilt[at]! ^= 1 << random.between(0, 7);
+        break;
+      case 1:
+        spoilt = spoilt.slice(0, at + 1);
+        break;
+      case 2:
+        spoilt = Uint8Array.from([
+          ...spoilt.subarray(0, at),
+          ...random.bytes(random.between(1, 40)),
+          ...spoilt.subarray(at),
+        ]);
+        break;
+      default:
+        spoilt = Uint8Array.from([...spoilt, ...spoilt.subarray(at)]);
+    }
+  }
+  return spoilt;
+}

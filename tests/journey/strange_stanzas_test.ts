@@ -1,0 +1,40 @@
+/** What the network may say that nobody here handles: acknowledged, and no end of the line. */
+import assert from "node:assert/strict";
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { seededRandom } from "../support/runtime.ts";
+import { onStage } from "../support/stage.ts";
+import { asksForAck, strangeStanzas } from "../support/strange_stanzas.ts";
+
+const LINE = "4915100000001";
+const OTHER = "4915100000002";
+const ANA = "4917000000001";
+const COUNT = 200;
+
+onStage("200 stanzas of every type are acknowledged, end no line, and the other line never notices", async (stage) => {
+  await stage.addPhone(ANA);
+  const [line, other] = [await stage.linkLine(LINE), await stage.linkLine(OTHER)];
+  const { jid: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [LINE, ANA] });
+  const { switchboard: { directory } } = stage.network;
+  const account = directory.account(LINE)!;
+  const [companion] = account.companions.values();
+  const changes = [line, other].map((one) => stage.logOf(one).filter(({ msg }) => msg === "a line changed").length);
+
+  const cast = { line: account.jid, peer: `${ANA}@s.whatsapp.net`, group, random: seededRandom(9) };
+  const thrown = strangeStanzas(cast).take(COUNT).toArray();
+  for (const stanza of thrown) {
+    if (asksForAck(stanza)) companion!.mailbox.put(stanza);
+    else companion!.session!.send(stanza);
+  }
+  const waiting = () => thrown.filter((stanza) => asksForAck(stanza) && companion!.mailbox.holds(stanza));
+  await until(systemClock, () => Promise.resolve(waiting().length === 0 || null), { what: "200 acks" })
+    .catch((error) => assert.deepEqual(waiting(), [], error.message));
+
+  for (const one of [line, other]) {
+    await stage.status(await stage.sendText(one, ANA, `still there: ${one.number}`), "sent");
+  }
+  const after = [line, other].map((one) => stage.logOf(one).filter(({ msg }) => msg === "a line changed").length);
+  assert.deepEqual(after, changes, "a line noticed");
+  const metrics = await (await fetch(stage.gateway.baseUrl.replace("/v1", "/metrics"))).text();
+  assert.match(metrics, /^paloma_network_stanzas_unhandled_total\{tag="notification",type="psa"\} \d+$/m);
+});
