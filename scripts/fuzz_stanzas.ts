@@ -53,7 +53,7 @@ const SAMPLES: proto.IMessage[] = [
 const CONTEXT: DecodeContext = {
   me: { id: `${LINE}:3@s.whatsapp.net`, lid: "901@lid" },
   phoneOf: () => Promise.resolve(null),
-  polls: { keep: () => Promise.resolve(), find: () => Promise.resolve(null) },
+  findPoll: () => Promise.resolve(null),
   media: () => ({ mimetype: "image/png", filename: null, size: null, download: () => Promise.reject() }),
   history: () => Promise.resolve(),
 };
