@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { element } from "../../src/sandbox/world/stanza.ts";
 import { seededRandom } from "../support/runtime.ts";
 import { onStage } from "../support/stage.ts";
 import { asksForAck, strangeStanzas } from "../support/strange_stanzas.ts";
@@ -21,7 +22,14 @@ onStage("200 stanzas of every type are acknowledged, end no line, and the other 
   const changes = [line, other].map((one) => stage.logOf(one).filter(({ msg }) => msg === "a line changed").length);
 
   const cast = { line: account.jid, peer: `${ANA}@s.whatsapp.net`, group, random: seededRandom(9) };
-  const thrown = strangeStanzas(cast).take(COUNT).toArray();
+  // Whoever writes or rings chooses the id.
+  const endless = { id: "A".repeat(3_000), from: cast.peer, t: "1790000000" };
+  const ringing = element("offer", { "call-id": endless.id, "call-creator": cast.peer });
+  const thrown = [
+    element("message", { ...endless, type: "text" }, [element("enc", { v: "2", type: "msg" }, new Uint8Array(40))]),
+    element("call", { ...endless, id: "A" }, [ringing]),
+    ...strangeStanzas(cast).take(COUNT),
+  ];
   for (const stanza of thrown) {
     if (asksForAck(stanza)) companion!.mailbox.put(stanza);
     else companion!.session!.send(stanza);

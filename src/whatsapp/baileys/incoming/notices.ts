@@ -34,6 +34,9 @@ const SETTINGS = new Set([
   "membership_approval_mode",
 ]);
 
+/** Others choose the ids of their calls; what is longer than any app makes cannot be kept by it. */
+const LONGEST_ID = 200;
+
 interface NoticesOptions {
   socket: Pick<WASocket, "ws" | "sendMessageAck">;
   /** The group as the network has it now. Throws where it does not tell. */
@@ -107,7 +110,9 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
 
   withhold(ws, "CB:call", (stanza) => {
     const [offer] = getAllBinaryNodeChildren(stanza);
-    const isOffer = (offer?.tag === "offer" || offer?.tag === "offer_notice") && offer.attrs["call-id"] !== undefined;
+    const { "call-id": callId = "" } = offer?.attrs ?? {};
+    const isNamed = callId !== "" && callId.length <= LONGEST_ID;
+    const isOffer = (offer?.tag === "offer" || offer?.tag === "offer_notice") && isNamed;
     if (isOffer) take(stanza, callOf);
     return isOffer;
   });

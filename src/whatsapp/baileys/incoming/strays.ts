@@ -53,6 +53,8 @@ const NOTIFICATIONS = new Set([
 /** Pairs of tag and type that are told apart; the network might make up any number. */
 const MOST_PAIRS = 100;
 const LONGEST_NAME = 40;
+/** Senders choose the ids of their messages; one that is longer than any app makes is no key to keep it by. */
+const LONGEST_ID = 200;
 
 /** Counts a stanza that nobody handles. */
 export type CountStray = (stanza: { tag: string; type: string }) => void;
@@ -108,7 +110,8 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
   });
 
   withhold(ws, "CB:message", (stanza) => {
-    if (!isJidStatusBroadcast(stanza.attrs.from ?? "")) return false;
+    const { from = "", id = "" } = stanza.attrs;
+    if (!isJidStatusBroadcast(from) && id.length <= LONGEST_ID) return false;
     acknowledge(stanza);
     return true;
   });
