@@ -375,7 +375,9 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     assert.notEqual(await groups.renewInvite(group.id), invite);
     await groups.leave(group.id);
     await assert.rejects(groups.get(group.id), (error) => error instanceof NetworkRefusal && error.code === 403);
-    await assert.rejects(groups.get("12345678@g.us"), (error) => error instanceof NetworkRefusal && error.code === 404);
+    const isUnknown = (error: unknown) => error instanceof NetworkRefusal && error.code === 404;
+    await assert.rejects(groups.get("12345678@g.us"), isUnknown);
+    await assert.rejects(groups.change("12345678@g.us", { description: "of none" }), isUnknown);
   });
 
   test("people are looked up, blocked and told what the line does; privacy hides, it does not fail", async (scene) => {

@@ -93,7 +93,10 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
     },
 
     async change(id, settings) {
-      for (const question of await questionsOf(settings, async () => (await cache.metadata(id)).descId)) {
+      const descriptionNow = async () => {
+        return (await answerOf(clock, cache.metadata(id), "describe the group", LONG_ANSWER)).descId;
+      };
+      for (const question of await questionsOf(settings, descriptionNow)) {
         await ask("set", id, question, "change the group");
       }
     },
