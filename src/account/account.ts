@@ -53,6 +53,11 @@ export interface Accounts {
   caller(accountId: string): Promise<Caller | null>;
   /** Throws Problem not_found, and validation_failed that names each bad entry; nothing is changed then. */
   update(accountId: string, change: AccountChange): Promise<Account>;
+  /**
+   * Its keys stop working, and the gateway removes it with all that hangs on it, its lines first, now or when it runs
+   * next. Throws Problem not_found.
+   */
+  remove(accountId: string): Promise<void>;
   /** A new key; the previous one stops working at once. */
   rotateKey(accountId: string): Promise<string>;
   /** As `rotateKey`, for whoever holds this key. Throws Problem api_key_invalid when it is not the account's any more. */

@@ -108,12 +108,26 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     async list() {
       const accounts: Account[] = [];
       for await (const row of kv.list({ prefix: accountKeys.accounts() })) accounts.push(publicPart(row.value));
-      return accounts;
+      const going = await Array.fromAsync(kv.list({ prefix: accountKeys.removals() }), ({ key }) => String(key.at(-1)));
+      return accounts.filter(({ id }) => !going.includes(id));
     },
 
     async get(accountId) {
-      const { value } = await kv.get(accountKeys.account(accountId));
-      return value && publicPart(value);
+      const [{ value }, going] = await Promise.all([
+        kv.get(accountKeys.account(accountId)),
+        kv.get(accountKeys.removal(accountId)),
+      ]);
+      return value && going.value === null ? publicPart(value) : null;
+    },
+
+    async remove(accountId) {
+      await retryOnConflict(kv, async () => {
+        const row = await record(accountId);
+        const change = new Change().check(row).set(row.key, { ...row.value, active: false });
+        change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.removal(accountId), true);
+        return { change, result: undefined };
+      });
+      cache.delete(accountId);
     },
 
     async authenticate(apiKey) {

@@ -55,7 +55,11 @@ export const accountKeys = {
   plans: () => prefix<PlanRecord>("plan"),
   /** A plan that the operator removed: a default one is not added again. */
   removedPlan: (name: string) => key<true>("removed_plan", name),
+  /** An account that is being deleted (`ops/account_removal.ts`). */
+  removal: (accountId: string) => key<true>("account_removal", accountId),
+  removals: () => prefix<true>("account_removal"),
   /** What was answered under a client's Idempotency-Key, of which the row's key has the hash. */
   answer: (accountId: string, keyHash: string) => key<KeptAnswer>("answer", accountId, keyHash),
+  answersOf: (accountId: string) => prefix<KeptAnswer>("answer", accountId),
   answers: () => prefix<KeptAnswer>("answer"),
 };

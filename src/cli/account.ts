@@ -76,6 +76,22 @@ export function addAccountCommand(root: Command): void {
     .option("--allowed-ips <cidrs>", "addresses and CIDRs, separated by commas")
     .option("--allowed-domains <hosts>", "host names, subdomains included, separated by commas");
 
+  sub("delete <id>", "unlink its lines and remove it with all that hangs on it; the running gateway does it").action((
+    id: string,
+    options,
+  ) =>
+    withData(options, async ({ accounts }) => {
+      await existing(accounts, id);
+      await accounts.remove(id);
+      printResult(
+        options,
+        { accountId: id, deleted: true },
+        () =>
+          `Account ${id} is gone; the gateway unlinks its lines and removes the rest, or does so when it runs next.`,
+      );
+    })
+  );
+
   sub("rotate-key <id>", "make a new API key; the old one stops working at once").action((id: string, options) =>
     withData(options, async ({ accounts }) => {
       await existing(accounts, id);

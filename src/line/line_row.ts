@@ -25,6 +25,23 @@ export async function lineIdsOf(kv: Kv, accountId: string): Promise<string[]> {
   return rows.map((row) => row.value);
 }
 
+/** Wants every line of the account deleted; resolves to how many are still there: their owners unlink them. */
+export async function endLines(kv: Kv, accountId: string): Promise<number> {
+  for (const lineId of await lineIdsOf(kv, accountId)) {
+    await retryOnConflict(kv, async () => {
+      const slot = await kv.get(lineKeys.line(lineId));
+      if (slot.value === null) return { change: new Change(), result: null };
+      const { createdAt, generation } = slot.value;
+      const change = new Change().check(slot).delete(lineKeys.lineOfAccount(accountId, createdAt, lineId));
+      change.set(slot.key, { ...slot.value, wanted: "deleted", generation: generation + 1 });
+      return { change, result: null };
+    });
+  }
+  let left = 0;
+  for await (const { value } of kv.list({ prefix: lineKeys.lines() })) if (value.accountId === accountId) left++;
+  return left;
+}
+
 interface LineRowDeps {
   kv: Kv;
   events: EventLog;

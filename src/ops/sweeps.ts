@@ -10,6 +10,7 @@ import { finishBulks } from "../message/bulk.ts";
 import { indexHistories } from "../message/history/filter_index.ts";
 import { sweepHistory } from "../message/history/retention.ts";
 import { makeSweepSeen } from "../line/seen.ts";
+import { removeAccounts } from "./account_removal.ts";
 import type { Sweep } from "./maintenance.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
 import type { MediaStore } from "../media/store.ts";
@@ -51,6 +52,8 @@ export function sweeps(context: SweepContext): Sweep[] {
   const sweepSeen = makeSweepSeen(kv);
   const sweepStaged = makeSweepStaged(kv);
   return [
+    // A command asked for it, and waits.
+    { name: "removed accounts", everyMs: 2_000, run: (signal) => removeAccounts({ kv, runtime }, signal) },
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
     { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },

@@ -1,4 +1,5 @@
 /** What of the panel is over: sign-ins, links nobody used, old lines of the audit log. */
+import { accountKeys } from "../account/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Key, Kv } from "../store/kv.ts";
 import { isOver } from "./logins/sign_ins.ts";
@@ -14,6 +15,14 @@ export function sweepPanel(kv: Kv, now: number, signal: AbortSignal): Promise<nu
 async function* oldRows(kv: Kv, now: number): AsyncGenerator<Key> {
   for await (const { key, value } of kv.list({ prefix: panelKeys.signIns() })) if (isOver(value, now)) yield key;
   for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) if (now >= value.expiresAt) yield key;
+  // Members go with their account.
+  for await (const { key, value: { id, accountId, login, passkeys } } of kv.list({ prefix: panelKeys.people() })) {
+    if (accountId === null || (await kv.get(accountKeys.account(accountId))).value !== null) continue;
+    for await (const { key } of kv.list({ prefix: panelKeys.signInsOf(id) })) yield key;
+    for (const passkey of passkeys) yield panelKeys.passkey(passkey.id);
+    yield panelKeys.login(login);
+    yield key;
+  }
   for await (const { key, value } of kv.list({ prefix: panelKeys.audits() })) {
     // They sort by time.
     if (now - value.at < AUDIT_MS) break;

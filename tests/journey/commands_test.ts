@@ -106,6 +106,9 @@ onStage("a plan that is edited, and another plan, are in force for the next requ
   assert.deepEqual(await run(stage, "plan", "delete", "team"), { name: "team", deleted: true });
   const renamed = await run(stage, "account", "rename", accountId, "Small & Sons");
   assert.deepEqual([renamed.name, renamed.plan], ["Small & Sons", "own"]);
+  assert.deepEqual(await run(stage, "account", "delete", accountId), { accountId, deleted: true });
+  assert.equal((await tryCommand(["account", "show", accountId], stage.env)).code, 1);
+  await becomes(stage, apiKey, "401 api_key_invalid");
 });
 
 onStage(

@@ -1,0 +1,71 @@
+/**
+ * Accounts that are being deleted: their lines are unlinked first, by whoever owns them, then all goes that hangs on the
+ * account, its own row last. Each step can begin again, so a crash leaves nothing behind.
+ */
+import { accountKeys } from "../account/rows.ts";
+import { eventKeys } from "../event/rows.ts";
+import { endLines } from "../line/line_row.ts";
+import { lineKeys } from "../line/rows.ts";
+import { removeHistory } from "../message/history/retention.ts";
+import { messageKeys } from "../message/rows.ts";
+import type { Runtime } from "../runtime.ts";
+import { deleteKeys, deleteRange } from "../store/delete_range.ts";
+import type { Kv } from "../store/kv.ts";
+import { webhookKeys } from "../webhook/rows.ts";
+import { purgeWebhook } from "../webhook/sweep.ts";
+
+interface RemovalDeps {
+  kv: Kv;
+  runtime: Pick<Runtime, "clock">;
+}
+
+/** Goes on with every account that is being deleted; resolves to how many are gone now. */
+export async function removeAccounts({ kv, runtime }: RemovalDeps, signal?: AbortSignal): Promise<number> {
+  let removed = 0;
+  for await (const { key } of kv.list({ prefix: accountKeys.removals() })) {
+    const accountId = String(key.at(-1));
+    if (await endLines(kv, accountId) > 0) continue; // the supervisor unlinks them
+    await removeHistory({ kv, runtime }, accountId, { before: Infinity, signal });
+    if (signal?.aborted) return removed;
+    await removeRows(kv, accountId);
+    removed++;
+  }
+  return removed;
+}
+
+async function removeRows(kv: Kv, accountId: string): Promise<void> {
+  for await (const { key, value } of kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) })) {
+    await deleteKeys(kv, [key]);
+    await purgeWebhook(kv, value.id);
+  }
+  for await (const { key, value } of kv.list({ prefix: accountKeys.keysOfAccount(accountId) })) {
+    await deleteKeys(kv, [accountKeys.keyByHash(value.keyHash), accountKeys.keyUsed(value.id), key]);
+  }
+  const families = [
+    eventKeys.events(accountId),
+    messageKeys.optOuts(accountId),
+    messageKeys.optedOutChats(accountId),
+    messageKeys.bulksOfAccount(accountId),
+    messageKeys.refunds(accountId),
+    messageKeys.historyDays(accountId),
+    messageKeys.historyNumbersOf(accountId),
+    messageKeys.historyBlocks(accountId),
+    ...[0, 1, 2].map((level) => messageKeys.statusCountsOf(accountId, level)),
+    accountKeys.answersOf(accountId),
+    lineKeys.linesOfAccount(accountId),
+  ];
+  for (const prefix of families) await deleteRange(kv, { prefix });
+  await deleteKeys(kv, [
+    eventKeys.eventOrder(accountId),
+    eventKeys.eventCount(accountId),
+    eventKeys.eventFloor(accountId),
+    webhookKeys.webhooksMade(accountId),
+    lineKeys.lineCount(accountId),
+    messageKeys.historyFloor(accountId),
+    messageKeys.historyIndexed(accountId),
+    messageKeys.ledger(accountId),
+    accountKeys.keysMade(accountId),
+    accountKeys.account(accountId),
+    accountKeys.removal(accountId),
+  ]);
+}

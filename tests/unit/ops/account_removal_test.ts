@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { accountKeys } from "../../../src/account/rows.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
+import { newLine } from "../../../src/line/line.ts";
+import { removeAccounts } from "../../../src/ops/account_removal.ts";
+import type { Message } from "../../../src/message/message.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
+import { Change } from "../../../src/store/kv.ts";
+import { aBulk, aCaller, keysUnder, type SendWorld, withSendWorld } from "../../support/send_world.ts";
+
+/** Runs a turn while time passes in its pauses. */
+async function turn({ kv, runtime }: SendWorld): Promise<number> {
+  let removed: number | null = null;
+  const run = removeAccounts({ kv, runtime }).then((count) => removed = count);
+  while (removed === null) await runtime.clock.advance(1);
+  return await run;
+}
+
+Deno.test("an account goes when its lines are gone, with every row that names it, and no other", () =>
+  withSendWorld(async (world) => {
+    const { kv, accounts, runtime } = world;
+    const { account: { id }, apiKey } = await accounts.create({ name: "acme", plan: "free" });
+    const { account: other } = await accounts.create({ name: "other", plan: "free" });
+    await world.accept(aBulk(100, { caller: aCaller({}, id) }));
+    await world.accept(aBulk(3, { caller: aCaller({}, other.id) }));
+    for await (const { key, value } of kv.list<Message>({ prefix: messageKeys.messages() })) {
+      if (value.accountId === id) await kv.commit(new Change().set(key, { ...value, status: "failed" }));
+    }
+    const line = newLine({
+      id: "ses_1",
+      accountId: id,
+      name: "one",
+      pairingPhone: null,
+      createdAt: runtime.clock.now(),
+    });
+    await kv.commit(
+      new Change().set(lineKeys.line("ses_1"), line).set(lineKeys.lineOfAccount(id, line.createdAt, "ses_1"), "ses_1"),
+    );
+
+    await accounts.remove(id);
+    assert.equal(await accounts.authenticate(apiKey), null);
+    assert.equal(await accounts.get(id), null);
+    assert.deepEqual((await accounts.list()).map((account) => account.id), [other.id]);
+    assert.equal(await turn(world), 0, "its line is still there");
+    const asked = (await kv.get(lineKeys.line("ses_1"))).value!;
+    assert.deepEqual([asked.wanted, asked.generation], ["deleted", line.generation + 1]);
+    assert.notEqual((await kv.get(accountKeys.account(id))).value, null);
+
+    await kv.commit(new Change().delete(lineKeys.line("ses_1")));
+    assert.equal(await turn(world), 1);
+    const families = [
+      "account",
+      "api_key",
+      "account_removal",
+      "message",
+      "ledger",
+      "history_block",
+      "history_day",
+      "line_count",
+    ];
+    for (const family of [...families, "status_counts", "history_floor", "bulk_of_account", "line_of_account"]) {
+      const keys = await keysUnder(kv, [family]);
+      assert(!keys.some((key) => key.includes(id)), `${family} names it`);
+    }
+    assert.equal((await keysUnder(kv, ["message"])).length, 3, "the other's stay");
+    assert.equal(await turn(world), 0);
+    await assert.rejects(accounts.remove(id), { code: "not_found" });
+  }));
