@@ -8,14 +8,19 @@ import { COMPILER_ENV, packagesOf } from "./packages.ts";
 const root = join(import.meta.dirname!, "..");
 const compiler = Deno.env.get("COMPILE_DENO") ?? Deno.execPath();
 
-/** The gateway starts itself alone, to read files of strangers (`src/inspect/`), and loads no native library. */
+const target = Deno.args[Deno.args.indexOf("--target") + 1];
+const isForLinux = Deno.args.includes("--target") ? target?.includes("linux") : Deno.build.os === "linux";
+/**
+ * The gateway starts itself alone, to read files of strangers (`src/inspect/`), and loads no native library. Where the
+ * executable will lie is not known here, but on Linux it has a name for itself: no other program can be started there.
+ */
 const PERMISSIONS = [
   "--allow-read",
   "--allow-write",
   "--allow-net",
   "--allow-env",
   "--allow-sys",
-  "--allow-run",
+  isForLinux ? "--allow-run=/proc/self/exe" : "--allow-run",
   "--no-prompt",
 ];
 /** What packages carry for those who develop with them, and a second build of a decoder that is never loaded. */

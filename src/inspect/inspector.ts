@@ -139,6 +139,9 @@ async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Uint8Arr
   }
 }
 
+/** What the executable may start: on Linux itself alone, by this name (`scripts/compile.ts`). */
+const ITSELF = Deno.build.standalone && Deno.build.os === "linux" ? "/proc/self/exe" : Deno.execPath();
+
 /** This program again, in another role: the executable where there is one, else the source with Deno. */
 function command(request: string): Deno.Command {
   const env: Record<string, string> = { DENO_V8_FLAGS: `--max-old-space-size=${HEAP_MB}` };
@@ -146,7 +149,7 @@ function command(request: string): Deno.Command {
     const value = Deno.env.get(name);
     if (value !== undefined) env[name] = value;
   }
-  return new Deno.Command(Deno.execPath(), {
+  return new Deno.Command(ITSELF, {
     args: [...(Deno.build.standalone ? [] : fromSource()), INSPECT, request],
     clearEnv: true,
     env,

@@ -53,10 +53,10 @@ withExecutable("the executable carries panel and reference with all that they lo
   }
 });
 
-withExecutable("the executable may not load a native library", async (env) => {
+withExecutable("the executable may not load a native library, nor start another program", async (env) => {
   const { code, stdout, stderr } = await tryProgram(EXECUTABLE, ["version", "--json"], env);
   assert.equal(code, 0, stderr);
-  assert.deepEqual(JSON.parse(stdout).permissions, ["env", "net", "read", "run", "sys", "write"]);
+  assert.deepEqual(JSON.parse(stdout).permissions, ["env", "net", "read", "sys", "write"]);
 });
 
 /** Loads a page or a script with all that it names: styles, scripts, and the modules that these import. */
