@@ -51,12 +51,12 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
       const broken = new AbortController();
       const end = () => broken.abort();
       client.once("end", end);
-      closing.signal.addEventListener("abort", end, { once: true });
-      while (!broken.signal.aborted) {
-        await sleep(clock, ASK_EVERY_MS, broken.signal);
-        if (!broken.signal.aborted) await client.query("select 1").catch(end);
+      // Closed already, when that came while this connection was being made.
+      const over = AbortSignal.any([broken.signal, closing.signal]);
+      while (!over.aborted) {
+        await sleep(clock, ASK_EVERY_MS, over);
+        if (!over.aborted) await client.query("select 1").catch(end);
       }
-      closing.signal.removeEventListener("abort", end);
       await client.end().catch(() => {});
     }
 
