@@ -83,13 +83,13 @@ async function removeSome(kv: Kv, accountId: string, before: number): Promise<nu
 }
 
 async function removeMessage(kv: Kv, change: Change, message: Message): Promise<void> {
-  const { id, accountId, sessionId, networkId, bulkId, historyNumber, to } = message;
+  const { id, accountId, sessionId, networkId, bulkId, historyNumber, to, content } = message;
   change.delete(messageKeys.message(id)).delete(messageKeys.messageOfNetworkId(sessionId, networkId));
-  // In a chat of two, one receipt of each kind; in a group, of each participant.
+  // In a chat of two, one receipt of each kind; in a group, of each participant: more than one commit may hold.
   const isGroup = to.endsWith("@g.us") || to.endsWith("@broadcast");
-  if (isGroup) {
-    for await (const { key } of kv.list({ prefix: messageKeys.receiptsOf(id) })) change.delete(key);
-  } else for (const status of ["delivered", "read"] as const) change.delete(messageKeys.receipt(id, status, ""));
+  if (isGroup) await deleteRange(kv, { prefix: messageKeys.receiptsOf(id) });
+  else for (const status of ["delivered", "read"] as const) change.delete(messageKeys.receipt(id, status, ""));
+  if (content.kind === "poll") await deleteRange(kv, { prefix: messageKeys.votesOf(id) });
   if (bulkId === null) return;
   const { value: bulk } = await kv.get(messageKeys.bulk(bulkId));
   if (!bulk || historyNumber < bulk.firstHistoryNumber + bulk.total - 1) return;

@@ -121,3 +121,24 @@ Deno.test("wherever it is cut off, pages are whole and the next run removes the 
     assert.equal(await total(world), 0);
     assert.equal((await keysUnder(kv, ["receipt"])).length, 0);
   }));
+
+Deno.test("a poll in a big group goes with more receipts and votes than one commit holds", () =>
+  withSendWorld(async (world) => {
+    const { kv, runtime } = world;
+    const content = { kind: "poll", question: "?", options: ["a", "b"], multiple: false } as const;
+    await world.accept(aSend({ items: [{ to: "1-2@g.us", content: { ...content, options: [...content.options] } }] }));
+    const [poll] = await messages(world);
+    await end(world, [poll!], () => "sent");
+    for (let voter = 0; voter < 1_000; voter += 250) {
+      const change = new Change();
+      for (let i = voter; i < voter + 250; i++) {
+        change.set(messageKeys.receipt(poll!.id, "delivered", `${i}@lid`), 1);
+        change.set(messageKeys.receipt(poll!.id, "read", `${i}@lid`), 1);
+        change.set(messageKeys.vote(poll!.id, `${i}@lid`), ["a"]);
+      }
+      await kv.commit(change);
+    }
+    await runtime.clock.advance(10 * DAY_MS);
+    assert.equal(await swept(world, 5 * DAY_MS), 1);
+    for (const family of ["receipt", "vote", "message"]) assert.deepEqual(await keysUnder(kv, [family]), []);
+  }));
