@@ -10,18 +10,19 @@ import { lines } from "./bench/lines.ts";
 import { neighbours } from "./bench/neighbours.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
 import { queue } from "./bench/queue.ts";
+import { retention } from "./bench/retention.ts";
 import { postgres } from "./bench/postgres.ts";
 import { way } from "./bench/way.ts";
 import { webhooks } from "./bench/webhooks.ts";
 
-const BENCHES: readonly Bench[] = [lines, api, queue, history, webhooks, groups, neighbours, way, postgres];
+const BENCHES: readonly Bench[] = [lines, api, queue, history, retention, webhooks, groups, neighbours, way, postgres];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")
   .argument("[names...]", `which: ${BENCHES.map(({ name }) => name).join(", ")}; all if left out`)
   .option("--rounds <n>", "rounds of baseline and subject, whose median counts", whole, 3)
   .option("--lines <n>", "lines: how many are connected", whole, 100)
-  .option("--messages <n>", "history: messages in the account", whole, 1_000_000)
+  .option("--messages <n>", "history, retention: messages in the account", whole, 1_000_000)
   .option("--backlog <n>", "api, queue: messages that wait", whole, 100_000)
   .option("--deliveries <n>", "webhooks: deliveries a round", whole, 2_000)
   .option("--noise <text>", "neighbours: kinds of noise whose name has this in it", "")

@@ -16,7 +16,7 @@ import { type Ledger, messageKeys } from "../../src/message/rows.ts";
 import { Change, type Key, type Kv } from "../../src/store/kv.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
 
-const ACCOUNT = "acc_01kf0m3e4v8s2q6w9x1y5z7abc";
+export const ACCOUNT = "acc_01kf0m3e4v8s2q6w9x1y5z7abc";
 /** As the API has it when nothing is asked for. */
 const LIMIT = 20;
 const DEPTHS = [1, 100, 10_000];
@@ -129,18 +129,19 @@ function statusOf(number: number, messages: number): MessageStatus {
   return Math.random() < 2 / 3 ? "sent" : "failed";
 }
 
-/** Writes a history by the row builders of the product; counters are added up and written last. */
-async function fill(kv: Kv, count: number, runtime: Runtime): Promise<void> {
+/** Writes a history of 60 days, or its continuation, by the row builders of the product; counters are added up and written last. */
+export async function fill(kv: Kv, count: number, runtime: Runtime): Promise<void> {
   const counters = new Map<string, { key: Key; amount: bigint }>();
-  let ledger: Ledger = EMPTY_LEDGER;
+  let ledger: Ledger = (await kv.get(messageKeys.ledger(ACCOUNT))).value ?? EMPTY_LEDGER;
+  const before = ledger.messages;
   let writing: Promise<unknown> = Promise.resolve();
   const start = runtime.clock.now() - DAYS * DAY_MS;
   for (let first = 1; first <= count; first += MESSAGES_A_COMMIT) {
     const change = new Change();
     const createdAt = start + Math.floor(first / count * DAYS) * DAY_MS;
     const batch = Array.from({ length: Math.min(MESSAGES_A_COMMIT, count - first + 1) }, (_, i) => {
-      const number = first + i;
-      return message({ number, status: statusOf(number, count), createdAt, networkId: runtime.ids.network() });
+      const number = before + first + i;
+      return message({ number, status: statusOf(first + i, count), createdAt, networkId: runtime.ids.network() });
     });
     for (const each of batch) change.set(messageKeys.message(each.id), each);
     const day = utcDay(createdAt);

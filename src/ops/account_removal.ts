@@ -6,7 +6,7 @@ import { accountKeys } from "../account/rows.ts";
 import { eventKeys } from "../event/rows.ts";
 import { endLines } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
-import { removeHistory } from "../message/history/retention.ts";
+import { REMOVED_A_RUN, removeHistory } from "../message/history/retention.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
@@ -25,7 +25,8 @@ export async function removeAccounts({ kv, runtime }: RemovalDeps, signal?: Abor
   for await (const { key } of kv.list({ prefix: accountKeys.removals() })) {
     const accountId = String(key.at(-1));
     if (await endLines(kv, accountId) > 0) continue; // the supervisor unlinks them
-    await removeHistory({ kv, runtime }, accountId, { before: Infinity, signal });
+    const most = REMOVED_A_RUN;
+    if (await removeHistory({ kv, runtime }, accountId, { before: Infinity, most, signal }) >= most) continue;
     if (signal?.aborted) return removed;
     await removeRows(kv, accountId);
     removed++;

@@ -16,45 +16,50 @@ import { containerOf } from "./number_set.ts";
 import { forgettable } from "./status_index.ts";
 
 /** Messages that one commit removes. */
-const REMOVED_AT_ONCE = 2 * BLOCK_SIZE;
+const REMOVED_AT_ONCE = BLOCK_SIZE;
+/** The disk is left to others for so many times as long as a commit took. */
+const PAUSE_FACTOR = 3;
 /** Messages after which the indexes are tidied. */
-const TIDIED_EVERY = 100 * REMOVED_AT_ONCE;
+const TIDIED_EVERY = 200 * REMOVED_AT_ONCE;
+
+/** Messages of one account that a run removes: other sweeps wait behind it. */
+export const REMOVED_A_RUN = 10_000;
 
 interface RetentionDeps {
   kv: Kv;
   runtime: Pick<Runtime, "clock">;
 }
 
-/** Removes messages of every account that are older than `keepMs` and have ended; resolves to how many. */
+/** Removes messages of every account that are older than `keepMs` and have ended, up to `most` each; resolves to how many. */
 export async function sweepHistory(
   { kv, runtime }: RetentionDeps,
-  { keepMs, signal }: { keepMs: number; signal?: AbortSignal },
+  { keepMs, most = REMOVED_A_RUN, signal }: { keepMs: number; most?: number; signal?: AbortSignal },
 ): Promise<number> {
   const before = runtime.clock.now() - keepMs;
   let removed = 0;
   for await (const { key } of kv.list({ prefix: messageKeys.ledgers() })) {
-    removed += await removeHistory({ kv, runtime }, String(key.at(-1)), { before, signal });
+    removed += await removeHistory({ kv, runtime }, String(key.at(-1)), { before, most, signal });
   }
   return removed;
 }
 
 /**
  * Removes the account's messages that were accepted before a time (Unix ms) and have ended, up to the first that has not;
- * resolves to how many. Takes at most half of the disk's time.
+ * resolves to how many. Takes at most a quarter of the disk's time.
  */
 export async function removeHistory(
   { kv, runtime: { clock } }: RetentionDeps,
   accountId: string,
-  { before, signal }: { before: number; signal?: AbortSignal | undefined },
+  { before, most, signal }: { before: number; most: number; signal?: AbortSignal | undefined },
 ): Promise<number> {
   let removed = 0;
-  while (!signal?.aborted) {
+  while (!signal?.aborted && removed < most) {
     const begun = clock.now();
     const now = await removeSome(kv, accountId, before);
     removed += now;
     if (now === 0 || removed % TIDIED_EVERY < now) await tidy(kv, accountId, signal);
     if (now === 0) break;
-    await sleep(clock, Math.max(1, clock.now() - begun), signal);
+    await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
   }
   return removed;
 }

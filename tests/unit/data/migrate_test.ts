@@ -4,13 +4,16 @@ import { indexFileEnds } from "../../../src/media/file_ends_migration.ts";
 import { splitEventOrder } from "../../../src/event/order_migration.ts";
 import { newLine } from "../../../src/line/line.ts";
 import { nameGenerations } from "../../../src/line/generation_migration.ts";
+import { orderQueues } from "../../../src/line/queue_migration.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
+import { LineQueue } from "../../../src/message/queue.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
-import { Change, key, type Kv } from "../../../src/store/kv.ts";
+import { Change, key, type Kv, prefix } from "../../../src/store/kv.ts";
 import { migrate, type Migration, SchemaTooNew } from "../../../src/data/migrate.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
@@ -158,4 +161,51 @@ Deno.test("lines of version 3 keep what is wanted of them, under its generation"
       { ...line, wanted: "paused", generation: 7, observedGeneration: 6 },
       converted,
     ]);
+  }));
+
+Deno.test("a queue of version 4 keeps its order when it gets priorities, and what was on its way goes first", () =>
+  withKv(async (kv) => {
+    await kv.commit(new Change().set(dataKeys.schemaVersion(), 4));
+    const old = (number: number, fields: Record<string, unknown> = {}) => ({
+      id: `msg_${number}`,
+      accountId: "acc_1",
+      sessionId: "ses_1",
+      networkId: `3A${number}`,
+      position: number,
+      historyNumber: number,
+      to: `3460000000${number % 3}`,
+      content: { kind: "text", text: "hello" },
+      bulkId: null,
+      status: "queued",
+      attempts: 0,
+      createdAt: 1,
+      ...fields,
+    });
+    const messages = [
+      old(1, { status: "sent" }),
+      old(2, { status: "processing", attempts: 1 }),
+      ...[3, 4, 5].map((number) => old(number, { bulkId: "blk_1" })),
+    ];
+    const change = new Change().set(key("bulk", "blk_1"), { accountId: "acc_1", sessionId: "ses_1", total: 3 });
+    for (const message of messages) {
+      change.set(key("message", message.id), message);
+      // A row of one that has ended was left, too.
+      change.set(key("queue", "ses_1", message.position), { messageId: message.id, bulkId: message.bulkId });
+    }
+    await kv.commit(change);
+    for (let i = 0; i < 2; i++) {
+      await migrate(kv, { runtime: testRuntime(), migrations: [orderQueues] });
+      const waiting = await Array.fromAsync(new LineQueue(kv, "ses_1").each(10), ({ id, priority }) => [id, priority]);
+      assert.deepEqual(waiting, [2, 3, 4, 5].map((number) => [`msg_${number}`, "normal"]));
+      assert.equal((await Array.fromAsync(kv.list({ prefix: prefix("queue") }))).length, 4);
+      assert.equal(
+        (await Array.fromAsync(kv.list({ prefix: messageKeys.queueOfChat("ses_1", "34600000002") }))).length,
+        2,
+      );
+      assert.equal((await kv.get(lineKeys.pacing("ses_1"))).value?.departing, "msg_2");
+      assert.equal((await kv.get(messageKeys.bulk("blk_1"))).value?.firstHistoryNumber, 3);
+      assert.equal((await kv.get(messageKeys.message("msg_1"))).value?.sendAt, null);
+      // Cut short before its version was written, it runs again.
+      await kv.commit(new Change().set(dataKeys.schemaVersion(), 4));
+    }
   }));
