@@ -1,4 +1,7 @@
-/** `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke. */
+/**
+ * `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke.
+ * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--blows 200]`: many machines on one PostgreSQL.
+ */
 import { describeEventFlood, eventFlood } from "./chaos/event_flood.ts";
 import { describePacedRun, pacedRun, type PacedRunOptions } from "./chaos/paced_run.ts";
 
@@ -36,5 +39,21 @@ if (which === "all" || which === "events") {
   console.log();
   describeEventFlood(result).forEach(report);
   conclude("events", result);
+}
+if (which === "machines") {
+  const number = (flag: string, usual: number) => {
+    const at = Deno.args.indexOf(flag);
+    return at >= 0 ? Number(Deno.args[at + 1]) : usual;
+  };
+  const { machines } = await import("./chaos/machines.ts");
+  const options = {
+    lines: number("--lines", 60),
+    outgoing: number("--out", 20_000),
+    incoming: number("--in", 5_000),
+    blows: number("--blows", 200),
+    report,
+  };
+  console.log(`Two APIs and three workers on one PostgreSQL: ${JSON.stringify(options)}`);
+  conclude("machines", await machines(options));
 }
 Deno.exit(broken === 0 ? 0 : 1);

@@ -22,8 +22,9 @@ export function addLineCommand(root: Command): void {
     async (id: string, file: string, options: LineOptions) => {
       const passphrase = await neededPassphrase(options);
       const [{ dataFolder }, { exportLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
-      // Where none runs, none may begin to meanwhile.
-      const lock = await dataFolder.lock(configOf(options).dataDir).catch((error) => {
+      const { store, dataDir } = configOf(options);
+      // Where none runs, none may begin to meanwhile; on a shared store the line's owner may be on any machine.
+      const lock = store !== null ? null : await dataFolder.lock(dataDir).catch((error) => {
         if (error instanceof AlreadyRunning) return null;
         throw error;
       });

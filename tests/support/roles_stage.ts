@@ -41,7 +41,8 @@ export class RolesStage {
       PALOMA_PORT: "0",
     }, httpClient(network.controlUrl));
     await runCommand(
-      ["plan", "set", "roles", "--sessions", "100", "--delay-min", "0s", "--delay-max", "0s"],
+      ["plan", "set", "roles", "--sessions", "100", "--delay-min", "0s", "--delay-max", "0s"]
+        .concat("--requests-per-minute", "none"),
       stage.env,
     );
     const made = await runCommand(["account", "create", "--name", "acme", "--plan", "roles", "--json"], stage.env);
