@@ -37,6 +37,10 @@ onStage(
     for (const form of ["stanza", "undecryptable"]) {
       await fault(stage, "status_post", { form, count: 3 });
       await talks(stage, line);
+      const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
+      await until(systemClock, () => Promise.resolve(companion!.mailbox.size === 0 || null), {
+        what: "acks of the posts",
+      });
     }
     assert.equal(await disconnects(stage, line), 0);
     assert.match(await metrics(stage), /paloma_network_stanzas_unhandled_total\{tag="status",type="[^"]*"\} 3/);
