@@ -1,6 +1,6 @@
 /** What waits on a line: its pauses, a view of it, cancelling, and messages that may not wait for ever. */
 import assert from "node:assert/strict";
-import type { Json } from "../../src/cli/client.ts";
+import { type Json, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, answerOf, post, refused } from "../support/api_calls.ts";
 import { arrivals } from "../support/arrivals.ts";
@@ -94,6 +94,40 @@ Deno.test("what is queued can be seen, cancelled, and does not wait longer than 
       ]);
       await stage.status(last.messageId, "sent"); // its phone has it before the gateway has the ack
       assert.deepEqual(await stage.queue(line), []);
+    });
+
+    await t.step("outside of the plan's hours messages wait, and say until when", async () => {
+      const tomorrow = new Date(systemClock.now() + 24 * 60 * MINUTE_MS);
+      const day = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"][tomorrow.getUTCDay()];
+      await runCommand(["plan", "set", "staged", "--hours", `${day} 12:00-13:00 UTC`], stage.env);
+      const opensAt = `${tomorrow.toISOString().slice(0, 10)}T12:00:00.000Z`;
+      const held = await until(systemClock, async () => {
+        await sendText("for tomorrow");
+        const [first] = await stage.queue(line);
+        return first?.waitsFor ? first : null;
+      }, { what: "the hours to be in force" });
+      assert.deepEqual(held.waitsFor, { kind: "hours", until: opensAt });
+      const record = await stage.api.call("GET", `/messages/${held.messageId}`);
+      assert.deepEqual(record.data.waitsFor, held.waitsFor);
+      const { data: health } = await stage.api.call("GET", `/sessions/${sessionId}/health`);
+      assert.deepEqual(health.queue.waitsFor, held.waitsFor);
+    });
+
+    await t.step("who writes a word that opts out is never written to again, nor is what waited", async () => {
+      await stage.api.call("PATCH", "/account", { optOutWords: ["STOP"] });
+      const [waiting] = await stage.queue(line);
+      await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "Stop!" });
+      const { error } = await stage.status(waiting.messageId, "failed");
+      assert.equal(error.code, "recipient_opted_out");
+      await refused(
+        post(stage, "/messages/send/text", { json: { to: CUSTOMER, text: "hi" } }),
+        403,
+        "recipient_opted_out",
+      );
+      const { data } = await stage.api.call("GET", "/optouts");
+      assert.deepEqual(data.map(({ number, word }: Json) => [number, word]), [[CUSTOMER, "STOP"]]);
+      await stage.api.call("DELETE", `/optouts/${CUSTOMER}`);
+      await sendText("welcome back");
     });
   }));
 
