@@ -23,11 +23,12 @@ async function refusal(stage: Stage, ask: [string, string, Json?]): Promise<[num
   return [answer.status, (await answer.json()).code];
 }
 
-/** Lets a phone write, and waits until the line has told of it. */
+/** Lets a phone write, and waits until the line knows the message: a chat's next one comes when it is kept. */
 async function wrote(stage: Stage, line: LinkedLine, { from, ...message }: Json): Promise<string> {
   const { id } = await stage.control.call("POST", `/phones/${from}/messages`, message);
-  await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.messageId === id), {
-    what: `the event of ${id}`,
+  const next = await stage.control.call("POST", `/phones/${from}/messages`, { ...message, text: "and so on" });
+  await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.messageId === next.id), {
+    what: `the event of ${next.id}`,
   });
   return id;
 }
