@@ -24,6 +24,8 @@ export interface LiveLines {
   queueChanged(lineId: string): void;
   /** Calls `look` after each change of the line, also its end; returns the function that unsubscribes. */
   watch(lineId: string, look: () => void): () => void;
+  /** As `watch`, of every line. */
+  watchAll(look: () => void): () => void;
   /** Null: it is surely not logged in. The calls reject with NetworkRefusal, NetworkTimeout. */
   connection(lineId: string): LiveConnection | null;
   /** The connection that a link is completed on; null: there is surely none. */

@@ -68,6 +68,7 @@ export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLi
     },
     queueChanged: (lineId) => ringQueue(bell, lineId),
     watch: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
+    watchAll: (look) => bell.hear(CHANGED_TOPIC, look),
     connection: (lineId) => ({
       checkNumber: call(lineId, "checkNumber") as LiveConnection["checkNumber"],
       groups: part(lineId, "groups") as LiveConnection["groups"],
@@ -109,7 +110,7 @@ export function makeLineAnswers({ kv, bell, runtime, supervisor, holds }: Answer
       deafen = [
         bell.hear(WANTED_TOPIC, (topic) => holds(line(topic)) && supervisor.look(line(topic))),
         bell.hear(QUEUE_TOPIC, (topic) => supervisor.queueChanged(line(topic))),
-        supervisor.onChange((lineId) => bell.ring(CHANGED_TOPIC + lineId)),
+        supervisor.watchAll((lineId) => bell.ring(CHANGED_TOPIC + lineId)),
       ];
       await answers.start();
     },

@@ -153,7 +153,7 @@ export class Supervisor implements Service, LiveLines {
   }
 
   /** As `watch`, of all lines. */
-  onChange(look: (lineId: string) => void): () => void {
+  watchAll(look: (lineId: string) => void): () => void {
     this.#listeners.add(look);
     return () => void this.#listeners.delete(look);
   }

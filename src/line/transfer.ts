@@ -97,6 +97,7 @@ export async function importLine(
     reconcile() {},
     queueChanged() {},
     watch: () => () => {},
+    watchAll: () => () => {},
     connection: () => null,
     present: () => null,
     deliver: () => Promise.resolve({ kind: "hold", detail: "There are no connections here." }),

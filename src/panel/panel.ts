@@ -28,7 +28,7 @@ import { sweepPanel } from "./sweep.ts";
 import { makeUsage } from "./usage.ts";
 import { addPages } from "./web.ts";
 
-interface PanelDeps extends Services, Pick<LiveDeps, "watchLine"> {
+interface PanelDeps extends Services, Pick<LiveDeps, "watchLine" | "watchAllLines"> {
   kv: Kv;
   seal: Seal;
   plans: Plans;

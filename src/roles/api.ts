@@ -98,6 +98,7 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
     plans: data.plans,
     queuedCount,
     watchLine: (lineId, look) => live.watch(lineId, look),
+    watchAllLines: (look) => live.watchAll(look),
     publicUrl: config.publicUrl,
     dataDir: config.dataDir,
     webVersion: config.whatsapp.version,

@@ -107,7 +107,7 @@ inBrowser(
       await stranger.goto(SITE);
       assert.equal(await stranger.getByRole("dialog").count(), 0);
     }),
-  { extension: EXTENSION },
+  { extension: EXTENSION, elsewhere: new URL(SITE).hostname },
 );
 
 inBrowser(
@@ -142,4 +142,5 @@ inBrowser(
       await button(customer, "Hand it in").click();
       await customer.getByText("You can close this page").waitFor();
     }),
+  { elsewhere: new URL(SITE).hostname },
 );

@@ -232,6 +232,7 @@ export class ApiWorld implements ApiStage {
       plans,
       queuedCount: makeQueuedCount(kv),
       watchLine: (lineId, look) => supervisor.watch(lineId, look),
+      watchAllLines: (look) => supervisor.watchAll(look),
       publicUrl: null,
       dataDir: this.#folder,
       webVersion: null,

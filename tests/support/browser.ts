@@ -14,6 +14,8 @@ const FLAGS = [
   "--disable-sync",
 ];
 
+const OWN_PROTOCOLS = ["data:", "blob:", "chrome-extension:"];
+
 /** What a page has not shown by then, it will not. */
 const MOST_MS = 45_000;
 
@@ -21,15 +23,25 @@ export interface Visit {
   readonly page: Page;
   /** The page of a browser with cookies of its own: of somebody else, or of another size. */
   another(options?: BrowserContextOptions): Promise<Page>;
-  /** Fails if a page logged an error, threw, or asked another host for anything. */
+  /** Fails if a page logged an error or a warning: an answer that is none of 200, for one. */
   assertQuiet(): void;
 }
 
-/** A test in a browser; skipped, and saying so, where there is none. `extension` is a folder that is loaded as one. */
+interface BrowserOptions {
+  /** A folder that is loaded as an extension. */
+  extension?: string;
+  /** Another host that the test has its pages go to. */
+  elsewhere?: string;
+}
+
+/**
+ * A test in a browser; skipped, and saying so, where there is none. Fails too if a page threw, broke the policy of its
+ * content, or asked another host for anything.
+ */
 export function inBrowser(
   name: string,
   run: (visit: Visit) => Promise<void>,
-  { extension }: { extension?: string } = {},
+  { extension, elsewhere }: BrowserOptions = {},
 ): void {
   const executablePath = PLACES.find(exists);
   if (!executablePath) {
@@ -38,6 +50,11 @@ export function inBrowser(
   }
   // The library keeps timers and streams of its own until its process ends.
   const test = { name, sanitizeOps: false, sanitizeResources: false };
+  async function play(newContext: NewContext): Promise<void> {
+    const forbidden: string[] = [];
+    await run(await visit(newContext, { forbidden, elsewhere }));
+    assert.deepEqual(forbidden, []);
+  }
   Deno.test({
     ...test,
     async fn() {
@@ -47,32 +64,37 @@ export function inBrowser(
         const flags = [`--load-extension=${extension}`, `--disable-extensions-except=${extension}`, "--headless=new"];
         const args = [...FLAGS, ...flags];
         const context = await chromium.launchPersistentContext("", { ...settings, args, locale: "en-US" });
-        await run(await visit(() => Promise.resolve(context))).finally(() => context.close());
+        await play(() => Promise.resolve(context)).finally(() => context.close());
       } else {
         const browser = await chromium.launch({ ...settings, args: FLAGS });
-        await run(await visit((options) => browser.newContext(options))).finally(() => browser.close());
+        await play((options) => browser.newContext(options)).finally(() => browser.close());
       }
     },
   });
 }
 
-async function visit(newContext: (options: BrowserContextOptions) => Promise<BrowserContext>): Promise<Visit> {
+type NewContext = (options: BrowserContextOptions) => Promise<BrowserContext>;
+
+/** `forbidden` is filled with what no page may do. */
+async function visit(
+  newContext: NewContext,
+  { forbidden, elsewhere }: { forbidden: string[]; elsewhere?: string },
+): Promise<Visit> {
   const trouble: string[] = [];
   async function another(options: BrowserContextOptions = {}): Promise<Page> {
     const context = await newContext({ locale: "en-US", ...options });
     context.setDefaultTimeout(MOST_MS);
     const page = await context.newPage();
     page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") {
-        trouble.push(`${message.text()} (${message.location().url})`);
-      }
+      if (message.type() !== "error" && message.type() !== "warning") return;
+      const said = `${message.text()} (${message.location().url})`;
+      (/Content Security Policy|Permissions Policy|Refused to/i.test(said) ? forbidden : trouble).push(said);
     });
-    page.on("pageerror", (error) => trouble.push(String(error)));
+    page.on("pageerror", (error) => forbidden.push(String(error)));
     context.on("request", (request) => {
       const { protocol, hostname } = new URL(request.url());
-      if (protocol !== "data:" && protocol !== "blob:" && hostname !== "127.0.0.1") {
-        trouble.push(`asked ${request.url()}`);
-      }
+      const isOwn = OWN_PROTOCOLS.includes(protocol) || hostname === "127.0.0.1";
+      if (!isOwn && hostname !== elsewhere) forbidden.push(`asked ${request.url()}`);
     });
     return page;
   }

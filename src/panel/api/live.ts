@@ -1,6 +1,6 @@
 /**
- * One stream a tab: the account's events as they happen, and a word when a line has changed, upon which the page asks
- * again. It costs nothing while nothing happens, and no rate limit.
+ * One stream a tab: an account's events as they happen, and a word when one of its lines has changed, upon which the
+ * page asks again; to an operator, a word when any line has. It costs nothing while nothing happens, and no rate limit.
  */
 import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
@@ -14,6 +14,12 @@ const HEARTBEAT_MS = 20_000;
 /** A page redraws no faster; what happens within it comes together. */
 const PAUSE_MS = 200;
 const PAGE = 50;
+const HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+const LINES_CHANGED = "event: lines\ndata: {}\n\n";
 
 export interface LiveDeps {
   guard: Guard;
@@ -21,6 +27,8 @@ export interface LiveDeps {
   lines: Pick<Lines, "list">;
   /** Calls back after each change of the line; returns the function that ends it. */
   watchLine(lineId: string, look: () => void): () => void;
+  /** As `watchLine`, of every line. */
+  watchAllLines(look: () => void): () => void;
   runtime: Runtime;
   stopping: AbortSignal;
 }
@@ -28,40 +36,58 @@ export interface LiveDeps {
 export function addLive(deps: LiveDeps): void {
   const { guard } = deps;
   guard.account({ method: "GET", path: "/accounts/:accountId/live" }, async ({ c, account }) => {
-    const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" };
-    return c.body(await liveStream(deps, c, account.id), 200, { ...headers, "x-accel-buffering": "no" });
+    return c.body(await liveStream(deps, c, (wake) => ofAccount(deps, account.id, wake)), 200, HEADERS);
+  });
+  guard.operator({ method: "GET", path: "/operator/live" }, async ({ c }) => {
+    return c.body(await liveStream(deps, c, (wake) => Promise.resolve(ofAllLines(deps, wake))), 200, HEADERS);
   });
 }
 
-/** As the feed shows it, without the picture of a QR: whoever shows it asks for it. */
-function shown(event: LoggedEvent) {
-  const fed = feedEventOf(event);
-  return event.event === "session.qr" ? { ...fed, data: {} } : fed;
+/** What a stream speaks of. It wakes the stream when there may be something to say. */
+interface Source {
+  /** Whether there may be something to say now. */
+  isAwake(): boolean;
+  /** What is new, as frames; "" when nothing is. */
+  take(): Promise<string>;
+  /** Looks again at what wakes nobody. */
+  look(): Promise<void>;
+  end(): void;
 }
 
-async function liveStream(deps: LiveDeps, c: ApiContext, accountId: string): Promise<ReadableStream<Uint8Array>> {
-  const { guard, events, lines, watchLine, runtime, stopping } = deps;
-  const encoder = new TextEncoder();
-  const ended = new AbortController();
-  const ends: (() => void)[] = [];
+function ofAllLines({ watchAllLines }: LiveDeps, wake: () => void): Source {
+  let changed = false;
+  return {
+    isAwake: () => changed,
+    take() {
+      const text = changed ? LINES_CHANGED : "";
+      changed = false;
+      return Promise.resolve(text);
+    },
+    look: () => Promise.resolve(),
+    end: watchAllLines(() => {
+      changed = true;
+      wake();
+    }),
+  };
+}
+
+async function ofAccount(
+  { events, lines, watchLine }: LiveDeps,
+  accountId: string,
+  wake: () => void,
+): Promise<Source> {
   const watched = new Map<string, () => void>();
-  let wake = () => {};
+  let isOver = false;
   let linesChanged = false;
   let eventsCame = false;
   let after = await events.newest(accountId);
-
-  function end(): void {
-    ended.abort();
-    for (const unsubscribe of [...ends.splice(0), ...watched.values()]) unsubscribe();
-    watched.clear();
-  }
 
   /** New lines are watched too, and lines that are gone no more. */
   async function watchLines(): Promise<void> {
     const ids = new Set((await lines.list(accountId)).map(({ id }) => id));
     for (const [id, unwatch] of watched) if (!ids.has(id) && watched.delete(id)) unwatch();
     for (const id of ids) {
-      if (watched.has(id) || ended.signal.aborted) continue;
+      if (watched.has(id) || isOver) continue;
       linesChanged = true;
       watched.set(
         id,
@@ -73,67 +99,97 @@ async function liveStream(deps: LiveDeps, c: ApiContext, accountId: string): Pro
     }
   }
 
-  ends.push(events.subscribe(accountId, () => {
+  const unsubscribe = events.subscribe(accountId, () => {
     eventsCame = true;
     wake();
-  }));
-  const stop = () => end();
-  stopping.addEventListener("abort", stop);
-  ends.push(() => stopping.removeEventListener("abort", stop));
-  if (stopping.aborted) end();
+  });
   await watchLines();
   // The page asks when the stream is ready.
   linesChanged = false;
-
-  async function something(): Promise<string> {
-    let text = "";
-    if (eventsCame) {
-      eventsCame = false;
-      const page = await events.read(accountId, { after, types: null, sessionId: null, limit: PAGE });
-      if (page.next !== null) {
-        after = page.next;
-        eventsCame = page.events.length === PAGE;
-        const ofLines = page.events.filter(({ event }) => event.startsWith("session."));
-        if (ofLines.length > 0) linesChanged = true;
-        if (ofLines.some(({ sessionId }) => !watched.has(sessionId))) await watchLines();
-        for (const event of page.events) text += `event: happened\ndata: ${JSON.stringify(shown(event))}\n\n`;
+  return {
+    isAwake: () => eventsCame || linesChanged,
+    async take() {
+      let text = "";
+      if (eventsCame) {
+        eventsCame = false;
+        const page = await events.read(accountId, { after, types: null, sessionId: null, limit: PAGE });
+        if (page.next !== null) {
+          after = page.next;
+          eventsCame = page.events.length === PAGE;
+          const ofLines = page.events.filter(({ event }) => event.startsWith("session."));
+          if (ofLines.length > 0) linesChanged = true;
+          if (ofLines.some(({ sessionId }) => !watched.has(sessionId))) await watchLines();
+          for (const event of page.events) text += `event: happened\ndata: ${JSON.stringify(shown(event))}\n\n`;
+        }
       }
-    }
-    if (linesChanged) {
+      if (linesChanged) text += LINES_CHANGED;
       linesChanged = false;
-      text += "event: lines\ndata: {}\n\n";
+      return text;
+    },
+    // A line that waits for its code has no event yet.
+    look: watchLines,
+    end() {
+      isOver = true;
+      unsubscribe();
+      for (const unwatch of watched.values()) unwatch();
+      watched.clear();
+    },
+  };
+}
+
+/** As the feed shows it, without the picture of a QR: whoever shows it asks for it. */
+function shown(event: LoggedEvent) {
+  const fed = feedEventOf(event);
+  return event.event === "session.qr" ? { ...fed, data: {} } : fed;
+}
+
+async function liveStream(
+  { guard, runtime: { clock }, stopping }: LiveDeps,
+  c: ApiContext,
+  open: (wake: () => void) => Promise<Source>,
+): Promise<ReadableStream<Uint8Array>> {
+  const encoder = new TextEncoder();
+  const cancelled = new AbortController();
+  const ended = AbortSignal.any([cancelled.signal, stopping]);
+  let wake = () => {};
+  const source = await open(() => wake());
+
+  /** Until the source wakes it; false when a heartbeat is due first. */
+  async function untilAwake(): Promise<boolean> {
+    if (source.isAwake()) return true;
+    const woken = new AbortController();
+    wake = () => woken.abort();
+    await sleep(clock, HEARTBEAT_MS, AbortSignal.any([woken.signal, ended]));
+    return woken.signal.aborted;
+  }
+
+  /** What is to be written next; null at the end. */
+  async function next(): Promise<string | null> {
+    while (!ended.aborted) {
+      const isAwake = await untilAwake();
+      if (isAwake) await sleep(clock, PAUSE_MS, ended);
+      if (ended.aborted) return null;
+      const text = isAwake ? await source.take() : ": still here\n\n";
+      if (text === "") continue;
+      // Whoever was signed out meanwhile hears no more.
+      if (await guard.visitorOf(c) === null) return null;
+      if (!isAwake) await source.look();
+      return text;
     }
-    return text;
+    return null;
   }
 
   return new ReadableStream({
     start: (controller) => controller.enqueue(encoder.encode("retry: 2000\nevent: ready\ndata: {}\n\n")),
     async pull(controller) {
-      while (!ended.signal.aborted) {
-        if (!eventsCame && !linesChanged) {
-          const woken = new AbortController();
-          wake = () => woken.abort();
-          await sleep(runtime.clock, HEARTBEAT_MS, AbortSignal.any([woken.signal, ended.signal]));
-          if (!woken.signal.aborted && !ended.signal.aborted) {
-            const visitor = await guard.visitorOf(c);
-            if (visitor === null) break;
-            // A line that waits for its code has no event yet.
-            await watchLines();
-            if (linesChanged) continue;
-            return controller.enqueue(encoder.encode(": still here\n\n"));
-          }
-        }
-        await sleep(runtime.clock, PAUSE_MS, ended.signal);
-        if (ended.signal.aborted) break;
-        const text = await something();
-        if (text === "") continue;
-        // Whoever was signed out meanwhile hears no more.
-        if (await guard.visitorOf(c) === null) break;
-        return controller.enqueue(encoder.encode(text));
-      }
-      end();
+      const text = await next();
+      if (text !== null) return controller.enqueue(encoder.encode(text));
+      source.end();
       controller.close();
     },
-    cancel: end,
+    cancel() {
+      cancelled.abort();
+      source.end();
+    },
   }, { highWaterMark: 1 });
 }

@@ -1,5 +1,5 @@
-// One stream a tab, of the account on screen. It is closed while nobody looks at the tab, and everything is asked anew
-// when somebody does: what a stream says is only that there is something to ask.
+// One stream a tab, of the account on screen, or for an operator of all lines. It is closed while nobody looks at the
+// tab, and everything is asked anew when somebody does: what a stream says is only that there is something to ask.
 import { apiUrl, call, offline } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
@@ -8,8 +8,11 @@ const AGAIN_MS = 2_000;
 const GATHER_MS = 200;
 const MOST_OFTEN_MS = 1_500;
 
+const OPERATOR = "/operator";
+
 const listeners = new Map();
-let account = null;
+/** What the stream is of, below `/panel/api`; null for none. */
+let followed = null;
 let source = null;
 let retry = 0;
 
@@ -25,8 +28,8 @@ function close() {
 
 function open() {
   close();
-  if (!account || document.hidden) return;
-  source = new EventSource(apiUrl(`/accounts/${account}/live`));
+  if (!followed || document.hidden) return;
+  source = new EventSource(apiUrl(`${followed}/live`));
   source.addEventListener("ready", () => {
     offline.set(false);
     for (const topic of listeners.keys()) if (topic !== "happened") tell(topic);
@@ -42,7 +45,10 @@ function open() {
     close();
     retry = setTimeout(async () => {
       // Says whether it is the gateway that is gone, or the sign-in.
-      await call("GET", `/accounts/${account}`).then(open, (error) => error.code === "offline" && again());
+      await call("GET", followed === OPERATOR ? `${OPERATOR}/overview` : followed).then(
+        open,
+        (error) => error.code === "offline" && again(),
+      );
     }, AGAIN_MS);
   });
 }
@@ -53,9 +59,11 @@ function again() {
 
 document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
 
-export function follow(nextAccount) {
-  if (nextAccount === account) return;
-  account = nextAccount;
+/** Follows an account, by its id; null for all lines, as an operator sees them, and undefined for nothing. */
+export function follow(account) {
+  const next = account === undefined ? null : account === null ? OPERATOR : `/accounts/${account}`;
+  if (next === followed) return;
+  followed = next;
   open();
 }
 

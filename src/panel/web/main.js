@@ -92,7 +92,8 @@ function App() {
     }
   }, [who, at]);
   const account = inside?.params.account ?? null;
-  useEffect(() => follow(person ? account : null), [account, person]);
+  const followed = !person ? undefined : account ?? (person.operator ? null : undefined);
+  useEffect(() => follow(followed), [followed]);
   useEffect(() => {
     if (Page) document.querySelector("main h1")?.focus({ preventScroll: true });
   }, [Page]);

@@ -198,6 +198,21 @@ Deno.test("what was sent, failed and received is counted by day, once, whoever l
     );
   }));
 
+/** Reads a stream until it tells something. */
+function hearing(world: ApiWorld, stream: Response) {
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  const told = async (piece: string) => {
+    for (let text = ""; !text.includes(piece);) {
+      const read = reader.read();
+      await world.runtime.clock.advance(300);
+      const { value, done } = await read;
+      assert.ok(!done, `the stream ended before ${piece}`);
+      text += value;
+    }
+  };
+  return { reader, told };
+}
+
 Deno.test("the live stream tells events and changes of lines, of this account alone, and ends with the sign-in", () =>
   withApi(async (world) => {
     const ana = await joined(world, "ana", world.account.id);
@@ -206,16 +221,7 @@ Deno.test("the live stream tells events and changes of lines, of this account al
       headers: { cookie: ana.cookie! },
     });
     assert.equal(stream.status, 200);
-    const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
-    const told = async (piece: string) => {
-      for (let text = ""; !text.includes(piece);) {
-        const read = reader.read();
-        await world.runtime.clock.advance(300);
-        const { value, done } = await read;
-        assert.ok(!done, `the stream ended before ${piece}`);
-        text += value;
-      }
-    };
+    const { reader, told } = hearing(world, stream);
     await told("event: ready");
     await world.linkedSession();
     await told("event: lines");
@@ -223,6 +229,26 @@ Deno.test("the live stream tells events and changes of lines, of this account al
     await told('"event":"message.sent"');
     await ana.ask("POST", "/sign-out");
     await world.log({ event: "message.sent", sessionId: "ses_x", sessionName: "x", data: {} } as never);
+    const read = reader.read();
+    await world.runtime.clock.advance(300);
+    assert.equal((await read).done, true);
+  }));
+
+Deno.test("an operator's stream tells that any line has changed, and is nobody else's", () =>
+  withApi(async (world) => {
+    const live = (headers: Record<string, string>) =>
+      world.call("GET", "/panel/api/operator/live", { key: null, headers });
+    const ana = await joined(world, "ana", world.account.id);
+    const refused = await live({ cookie: ana.cookie! });
+    assert.notEqual(refused.status, 200);
+    await refused.body?.cancel();
+    const olga = await joined(world, "olga", null);
+    const { reader, told } = hearing(world, await live({ cookie: olga.cookie! }));
+    await told("event: ready");
+    await world.linkedSession();
+    await told("event: lines");
+    await olga.ask("POST", "/sign-out");
+    await world.linkedSession();
     const read = reader.read();
     await world.runtime.clock.advance(300);
     assert.equal((await read).done, true);

@@ -7,11 +7,12 @@ import { href } from "../router.js";
 import { Card, Head, Loaded, Time } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
 
+/** Queues, memory and disk change without a word. */
 const LOOK_MS = 15_000;
 const LITTLE_ROOM = 1024 ** 3;
 
 export function Gateway() {
-  const overview = useLoad(async () => (await call("GET", "/operator/overview")).data, []);
+  const overview = useLoad(async () => (await call("GET", "/operator/overview")).data, [], ["lines"]);
   useEvery(LOOK_MS, overview.reload);
   return html`<${Loaded} state=${overview}>${(data) => {
     const lines = data.accounts.reduce((sum, account) => sum + account.lines, 0);

@@ -2,17 +2,15 @@
 import { call } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
-import { useEvery, useLoad } from "../live.js";
+import { useLoad } from "../live.js";
 import { href } from "../router.js";
 import { Badge, Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 import { lineKind, lineWord, phone } from "../words.js";
 
-const LOOK_MS = 10_000;
 const ORDER = ["logged_out", "disconnected", "initializing", "qr", "pairing", "connected"];
 
 export function AllLines() {
-  const lines = useLoad(async () => (await call("GET", "/operator/lines")).data, []);
-  useEvery(LOOK_MS, lines.reload);
+  const lines = useLoad(async () => (await call("GET", "/operator/lines")).data, [], ["lines"]);
   return html`
     <div class="stack">
       <${Head} title=${t("All lines")} text=${t("Of every account, those in trouble first.")} />
