@@ -333,8 +333,8 @@ function readBucket(media: string | null | undefined, values: SettingValues, pro
   }
   return {
     bucket: host,
-    prefix: pathname.replace(/^\/+|\/+$/g, "").replace(/(.)$/, "$1/"),
-    endpoint: searchParams.get("endpoint")?.replace(/\/+$/, "") ?? null,
+    prefix: pathname.split("/").filter(Boolean).map((part) => `${part}/`).join(""),
+    endpoint: searchParams.get("endpoint")?.replace(/(?<!\/)\/+$/, "") ?? null,
     region: searchParams.get("region") ?? AWS_REGION ?? "us-east-1",
     accessKeyId: AWS_ACCESS_KEY_ID ?? "",
     secretAccessKey: AWS_SECRET_ACCESS_KEY ?? "",

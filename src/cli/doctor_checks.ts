@@ -128,7 +128,8 @@ async function checkGateway(config: Config): Promise<Found> {
 async function checkWebVersion(config: Config): Promise<Found> {
   const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
   const metrics = await fetch(`${localUrl(config)}/metrics`, { signal }).then((answer) => answer.text(), () => "");
-  const [, version, source] = /^paloma_whatsapp_web_version\{version="(\S+) \(([^)]+)\)"\} 1$/m.exec(metrics) ?? [];
+  const [, version, source] = /^paloma_whatsapp_web_version\{version="([\d.]+) \(([^()"\n]+)\)"\} 1$/m.exec(metrics) ??
+    [];
   if (version === undefined) return well("none is announced yet: no line of a running gateway has connected");
   const age = Number(/^paloma_whatsapp_web_version_age_seconds (\S+)$/m.exec(metrics)?.[1] ?? 0);
   const text = `${version}, ${source === "web.whatsapp.com" ? "from" : "by"} ${source}, for ${

@@ -130,11 +130,25 @@ for (const creation of CREATIONS) {
       const commit = kv.commit.bind(kv);
       kv.commit = async (change) => {
         await commit(change);
-        throw new StoreError("unavailable", "the answer of the store was lost");
+        throw kv.trouble = new StoreError("unavailable", "the store went away before it answered");
       };
       await expectAnswer(await post(world), { status: 503, contains: problem("storage_unavailable") });
       kv.commit = commit;
+      kv.trouble = null;
       await expectOne(world, creation, await expectAnswer(await post(world), { status: 201 }));
+    }, { plan }));
+
+  Deno.test(`what was made is told although the answer of the store was lost: ${path}`, () =>
+    withApi(async (world) => {
+      const { kv } = world;
+      const commit = kv.commit.bind(kv);
+      kv.commit = async (change) => {
+        await commit(change);
+        throw new StoreError("unavailable", "the answer of the store was lost");
+      };
+      const first = await expectAnswer(await post(world), { status: 201 });
+      kv.commit = commit;
+      await expectOne(world, creation, first);
     }, { plan }));
 
   Deno.test(`what could not be written is made by the repetition: ${path}`, () =>
