@@ -10,8 +10,12 @@ const ANA = "4917000000001";
 const act = async ({ api }: Stage, { sessionId }: LinkedLine, action: string): Promise<Json> =>
   (await api.call("POST", `/sessions/${sessionId}/${action}`)).data;
 
+/** The phone's devices, once none is available: whoever is keeps the phone from ringing. */
 const devicesOf = async ({ control }: Stage, number: string): Promise<Json[]> =>
-  (await control.call("GET", `/phones/${number}`)).devices;
+  await until(systemClock, async () => {
+    const { devices } = await control.call("GET", `/phones/${number}`);
+    return devices.every(({ available }: Json) => !available) ? devices : null;
+  }, { what: "the line to let the phone ring" });
 
 /** How many QRs the line has shown in its life. */
 const qrsOf = async (stage: Stage, line: LinkedLine): Promise<number> =>

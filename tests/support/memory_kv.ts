@@ -41,7 +41,7 @@ export class MemoryDisk {
   /** The rows below the prefix, in order. */
   below({ prefix, start, end }: Range<unknown>): Stored[] {
     const found: Stored[] = [];
-    const keys = this.#family(prefix);
+    const keys = prefix.length === 0 ? [...this.#families.values()].flat().sort(compareKeys) : this.#family(prefix);
     for (let at = placeOf(keys, start ?? prefix); at < keys.length; at++) {
       const key = keys[at]!;
       if (end && compareKeys(key, end) >= 0 || !prefix.every((part, i) => compareParts(part, key[i]!) === 0)) break;

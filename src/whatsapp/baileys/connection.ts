@@ -359,9 +359,9 @@ export function connectLine(
       takeInTurn(stanza);
     });
     ws.prependListener("CB:receipt", (stanza: BinaryNode) => receive(live, stanza));
-    ev.on("creds.update", ({ me }) => {
-      // The library tells a new name by a presence that also says "available".
-      if (loggedIn && me?.name) stayUnavailable(live);
+    ev.on("creds.update", () => {
+      // The library takes every change that names nobody for a new name, and tells it by a presence: "available".
+      if (loggedIn) stayUnavailable(live);
       auth.saveCreds().catch((error) => over || log.error({ error: error.name }, "credentials could not be saved"));
     });
     ev.on("connection.update", ({ connection, lastDisconnect }) => {
