@@ -15,6 +15,8 @@ const FLAGS = [
 ];
 
 const OWN_PROTOCOLS = ["data:", "blob:", "chrome-extension:"];
+/** Passkeys need a name. */
+const OWN_HOSTS = ["127.0.0.1", "localhost"];
 
 /** What a page has not shown by then, it will not. */
 const MOST_MS = 45_000;
@@ -93,7 +95,7 @@ async function visit(
     page.on("pageerror", (error) => forbidden.push(String(error)));
     context.on("request", (request) => {
       const { protocol, hostname } = new URL(request.url());
-      const isOwn = OWN_PROTOCOLS.includes(protocol) || hostname === "127.0.0.1";
+      const isOwn = OWN_PROTOCOLS.includes(protocol) || OWN_HOSTS.includes(hostname);
       if (!isOwn && hostname !== elsewhere) forbidden.push(`asked ${request.url()}`);
     });
     return page;
