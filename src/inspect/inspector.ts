@@ -1,7 +1,7 @@
 /**
  * Reads untrusted files in a process of their own, one a file, and ends it when it takes too long or too much memory:
  * the file then goes without what it would have told. A process and not a worker thread, because nothing stops a thread
- * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0019).
+ * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0015).
  */
 import { fileURLToPath } from "node:url";
 import { readFile } from "node:fs/promises";
