@@ -8,19 +8,10 @@ import htm from "htm" with { type: "text" };
 import preact from "preact" with { type: "text" };
 import hooks from "preact/hooks" with { type: "text" };
 import type { ApiContext, ApiEnv } from "../http/api/context.ts";
-import { giveFile, type StaticFile, staticFile } from "../http/api/static_file.ts";
+import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../http/api/static_file.ts";
 
 const FOLDER = join(import.meta.dirname!, "web");
 const ASSETS = "/panel/assets";
-
-/** No script, style or connection from anywhere but here. */
-const HEADERS = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-  "referrer-policy": "same-origin",
-  "x-content-type-options": "nosniff",
-};
 
 /** Of npm's packages, their modules as they are; a browser finds no module by a bare name. */
 const LIBRARIES: Readonly<Record<string, string>> = {
@@ -46,7 +37,7 @@ export function addPages(app: Hono<ApiEnv>): void {
     c.set("route", ASSETS);
     const name = c.req.param("name");
     const found = await kept(name, () => readAsset(name));
-    return found ? giveFile(c, found, HEADERS) : c.notFound();
+    return found ? giveFile(c, found, PAGE_HEADERS) : c.notFound();
   });
 
   const page = async (c: ApiContext) => {
@@ -58,7 +49,7 @@ export function addPages(app: Hono<ApiEnv>): void {
       `${root}index.html`,
       async () => (await Deno.readTextFile(join(FOLDER, "index.html"))).replaceAll("{root}", root),
     );
-    return giveFile(c, found!, HEADERS);
+    return giveFile(c, found!, PAGE_HEADERS);
   };
   app.get("/panel", page);
   app.get("/panel/*", async (c, next) => {

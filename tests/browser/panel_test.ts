@@ -8,6 +8,7 @@ import { inBrowser } from "../support/browser.ts";
 import {
   accountPage,
   asOperator,
+  customerLink,
   join,
   operatorLink,
   panelOf,
@@ -134,10 +135,7 @@ inPanel(
     await stage.addPhone(LINE);
     await asOperator(page, stage);
     const { data: { _id } } = await stage.api.call("POST", "/sessions", { name: "Theirs" });
-    await page.goto(accountPage(stage, `/lines/${_id}`));
-    await button(page, "Let somebody else link it").click();
-    const link = (await page.locator("dialog code").textContent())!;
-    stage.secrets.add(link.split("#")[1]!);
+    const link = await customerLink(page, stage, _id);
     await page.keyboard.press("Escape");
 
     const customer = await another({ viewport: { width: 390, height: 844 } });

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { inBrowser } from "../support/browser.ts";
-import { accountPage, asOperator, scanFrom } from "../support/panel_pages.ts";
+import { accountPage, asOperator, customerLink, scanFrom } from "../support/panel_pages.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915100000001";
@@ -117,10 +117,7 @@ inBrowser(
       await stage.control.call("POST", "/phones", { number: LINE, passkey: true });
       await asOperator(page, stage);
       const { data: { _id } } = await stage.api.call("POST", "/sessions", { name: "Theirs" });
-      await page.goto(accountPage(stage, `/lines/${_id}`));
-      await button(page, "Let somebody else link it").click();
-      const link = (await page.locator("dialog code").textContent())!;
-      stage.secrets.add(link.split("#")[1]!);
+      const link = await customerLink(page, stage, _id);
 
       const customer = await another();
       await customer.goto(link);

@@ -60,3 +60,12 @@ export async function scanFrom(
     return null;
   }, { what: "the page to show the line connected" });
 }
+
+/** Has the panel make a link by which somebody else links the line; it is shown until its dialog is closed. */
+export async function customerLink(page: Page, stage: Stage, sessionId: string): Promise<string> {
+  await page.goto(accountPage(stage, `/lines/${sessionId}`));
+  await page.getByRole("button", { name: "Let somebody else link it", exact: true }).click();
+  const link = (await page.locator("dialog code").textContent())!;
+  stage.secrets.add(link.split("#")[1]!);
+  return link;
+}

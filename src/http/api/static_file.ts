@@ -19,6 +19,16 @@ const TYPES: Readonly<Record<string, string>> = {
   json: "application/json",
 };
 
+/** No script, style or connection from anywhere but here: an API key is typed into the pages. */
+export const PAGE_HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  // Where a key is bound to domains, a page must say that it comes from here.
+  "referrer-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+};
+
 /** The text of a file, ready to be given out; its name says its type. */
 export function staticFile(name: string, text: string): StaticFile {
   const plain = new TextEncoder().encode(text);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Hono } from "@hono/hono";
 import type { ApiContext, ApiEnv } from "../api/context.ts";
 import type { PathIndex } from "../api/path_index.ts";
-import { giveFile, type StaticFile, staticFile } from "../api/static_file.ts";
+import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../api/static_file.ts";
 import { guideImage, guideLinks, guidePage, guides } from "./guides.ts";
 import { openApiDocument } from "./openapi.ts";
 
@@ -20,18 +20,8 @@ const FILES = [
   "try_it.js",
 ];
 
-/** No script, style or connection from anywhere but here: an API key is typed into these pages. */
-const HEADERS = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-  // Where a key is bound to domains, the page must say that it comes from here.
-  "referrer-policy": "same-origin",
-  "x-content-type-options": "nosniff",
-};
-
 export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
-  function serve(path: string, make: () => Promise<StaticFile>, headers: Record<string, string> = HEADERS): void {
+  function serve(path: string, make: () => Promise<StaticFile>, headers: Record<string, string> = PAGE_HEADERS): void {
     let file: Promise<StaticFile> | null = null;
     app.get(path, async (c) => {
       c.set("route", path);
@@ -61,7 +51,7 @@ export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
     c.set("route", "/docs/guides/images");
     const image = await guideImage(c.req.param("name"));
     if (image === null) return c.notFound();
-    return c.body(image, 200, { ...HEADERS, "content-type": "image/png", "cache-control": "max-age=3600" });
+    return c.body(image, 200, { ...PAGE_HEADERS, "content-type": "image/png", "cache-control": "max-age=3600" });
   });
   // Many type a slash behind it.
   redirect("/docs/", "../docs");
