@@ -1,7 +1,7 @@
 /** What `paloma sandbox` runs: it is read in only then, as no gateway needs it. */
 import { type Gateway, startGateway } from "../app.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
-import { makeLog, quietConsole } from "../ops/log.ts";
+import { openLog, quietConsole } from "../ops/log.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
 import { httpClient, linkByQr } from "./client.ts";
@@ -24,7 +24,7 @@ export interface SandboxOptions {
 /** The simulated network alone, until asked to end. */
 export async function runNetwork(options: SandboxOptions): Promise<void> {
   const config = configOf(options as Record<string, unknown>);
-  const runtime = systemRuntime(makeLog(quieter(config, options)));
+  const runtime = systemRuntime(await openLog(quieter(config, options)));
   quietConsole(runtime.log);
   await withNetwork(config, runtime, async (network, caFile) => {
     const settings = environmentOf(network, caFile);
@@ -44,7 +44,7 @@ export async function runNetwork(options: SandboxOptions): Promise<void> {
 /** The network, the gateway on it, an account and a linked line; then the demo, or staying up until asked to end. */
 export async function runSandbox(options: SandboxOptions): Promise<void> {
   const base = configOf(options as Record<string, unknown>);
-  const runtime = systemRuntime(makeLog(quieter(base, options)));
+  const runtime = systemRuntime(await openLog(quieter(base, options)));
   quietConsole(runtime.log);
   const started = runtime.clock.now();
   const given = options.dataDir ?? Deno.env.get("PALOMA_DATA_DIR");

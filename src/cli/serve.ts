@@ -23,11 +23,11 @@ function runAs(command: Command, role: RoleName): void {
       if (role !== "serve" && config.store === null) {
         throw new Exit(2, `paloma ${role} needs a store that processes share: set PALOMA_STORE, or use paloma serve`);
       }
-      const [{ startGateway }, { makeLog, quietConsole }] = await Promise.all([
+      const [{ startGateway }, { openLog, quietConsole }] = await Promise.all([
         import("../app.ts"),
         import("../ops/log.ts"),
       ]);
-      const runtime = systemRuntime(makeLog(config.logLevel));
+      const runtime = systemRuntime(await openLog(config.logLevel));
       quietConsole(runtime.log);
       // From now on, so that a signal during the start ends it in order too.
       const asked = untilAsked();

@@ -8,8 +8,8 @@ import { EventEmitter, once } from "node:events";
 import type { ClientRequest } from "node:http";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
-import { HttpsProxyAgent } from "https-proxy-agent";
-import { SocksProxyAgent } from "socks-proxy-agent";
+import type { HttpsProxyAgent } from "https-proxy-agent";
+import type { SocksProxyAgent } from "socks-proxy-agent";
 import { EgressError } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 
@@ -60,14 +60,13 @@ export interface Proxy {
 }
 
 /** `address` is what the proxy's host resolved to, vetted. */
-export function makeProxy(proxy: ProxyAddress, address: string): Proxy {
+export async function makeProxy(proxy: ProxyAddress, address: string): Promise<Proxy> {
   const { protocol, host, port, username, password } = proxy;
   const login = username ? `${encodeURIComponent(username)}:${encodeURIComponent(password)}@` : "";
   const at = `${login}${urlHost(address)}:${port}`;
-  // socks5h: names are looked up by the proxy.
   const agent = protocol === "socks5:"
-    ? new SocksProxyAgent(`socks5h://${at}`)
-    : new HttpsProxyAgent(`${protocol}//${at}`, (protocol === "https:" ? { servername: host } : {}) as never);
+    ? await socksAgent(at)
+    : await httpAgent(`${protocol}//${at}`, protocol === "https:" ? { servername: host } : {});
   let failure: string | null = null;
 
   const open = agent.connect.bind(agent) as (request: ClientRequest, options: object) => Promise<Socket>;
@@ -104,6 +103,17 @@ export function makeProxy(proxy: ProxyAddress, address: string): Proxy {
       }
     },
   };
+}
+
+/** Names are looked up by the proxy: that is what the `h` says. */
+async function socksAgent(at: string): Promise<SocksProxyAgent> {
+  const { SocksProxyAgent } = await import("socks-proxy-agent");
+  return new SocksProxyAgent(`socks5h://${at}`);
+}
+
+async function httpAgent(url: string, options: { servername?: string }): Promise<HttpsProxyAgent<string>> {
+  const { HttpsProxyAgent } = await import("https-proxy-agent");
+  return new HttpsProxyAgent(url, options as never);
 }
 
 /** TLS inside the tunnel; the certificate must be the host's. */

@@ -171,7 +171,7 @@ export function makeSafeFetch(
       try {
         const [vettedAddress] = await deadline.race(vetted(urlOf(address), PROXY_SCHEMES));
         deadline.end(null);
-        return makeProxy(address, vettedAddress!);
+        return await makeProxy(address, vettedAddress!);
       } catch (error) {
         throw deadline.end(error);
       }

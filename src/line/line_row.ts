@@ -1,5 +1,4 @@
 /** A line's rows as its session writes them: by the table of states, with the event that a change owes, in one commit. */
-import QRCode from "qrcode";
 import type { EventLog } from "../event/log.ts";
 import type { NewEvent } from "../event/event.ts";
 import { retry } from "../base/retry.ts";
@@ -160,6 +159,7 @@ export async function deleteLine(kv: Kv, line: Line): Promise<void> {
 }
 
 /** A data URL of a PNG, `data:image/png;base64,…` (spec, "Session QR / pairing result"). */
-export function qrDataUrl(text: string): Promise<string> {
-  return QRCode.toDataURL(text, { errorCorrectionLevel: "M", margin: 4, scale: 6, rendererOpts: PNG });
+export async function qrDataUrl(text: string): Promise<string> {
+  const { default: QRCode } = await import("qrcode");
+  return await QRCode.toDataURL(text, { errorCorrectionLevel: "M", margin: 4, scale: 6, rendererOpts: PNG });
 }

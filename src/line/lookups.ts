@@ -3,6 +3,7 @@
  * bans lines that poll it. In this process alone: a restart forgets.
  */
 import { LRUCache } from "lru-cache";
+import { atMost } from "../base/at_most.ts";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 
@@ -36,7 +37,7 @@ export function makeLookups({ clock }: { clock: Clock }): Lookups {
   });
   /** Single flight: those who ask the same at once share the answer. */
   const asking = new Map<string, Promise<unknown>>();
-  const windows = new LRUCache<string, { endsAt: number; used: number }>({ max: LINES_KEPT });
+  const windows = new LRUCache<string, { endsAt: number; used: number }>(atMost(LINES_KEPT));
 
   function spend(lineId: string): void {
     const now = clock.now();

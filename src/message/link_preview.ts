@@ -1,5 +1,4 @@
 /** What is shown of the first link in a text: fetched by our own way out, so that no private address is reached. */
-import { Parser } from "htmlparser2";
 import { within } from "../base/within.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { Clock } from "../runtime.ts";
@@ -51,7 +50,7 @@ export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; c
 
   async function preview(url: string, signal: AbortSignal): Promise<LinkPreview | null> {
     const page = await read(url, { accept: "text/html,application/xhtml+xml", maxBytes: PAGE_BYTES, signal });
-    const head = page && headOf(new TextDecoder().decode(page.bytes));
+    const head = page && await headOf(new TextDecoder().decode(page.bytes));
     if (!head?.title) return null;
     const { title, description, image } = head;
     const address = image && URL.canParse(image, page!.from) ? new URL(image, page!.from).href : null;
@@ -86,8 +85,16 @@ async function firstBytes(body: ReadableStream<Uint8Array>, limit: number): Prom
   return bytes;
 }
 
+interface Head {
+  title: string | null;
+  description: string | null;
+  /** Relative, maybe. */
+  image: string | null;
+}
+
 /** What the page says of itself: Open Graph before its own title and description. */
-export function headOf(html: string): { title: string | null; description: string | null; image: string | null } {
+export async function headOf(html: string): Promise<Head> {
+  const { Parser } = await import("htmlparser2");
   const said = new Map<string, string>();
   let inTitle = false;
   const parser = new Parser({

@@ -4,7 +4,6 @@
  */
 import process from "node:process";
 import pino from "pino";
-import pretty from "pino-pretty";
 import type { LogLevel } from "../config.ts";
 import type { Log } from "../runtime.ts";
 
@@ -55,21 +54,26 @@ function redactValue(value: unknown, depth: number): unknown {
   return redactFields(value as Record<string, unknown>, depth + 1);
 }
 
-/** Where the log goes; tests give a stream of their own. */
 export interface LogOptions {
+  /** Stderr unless given. */
   destination?: pino.DestinationStream;
 }
 
-/** The log at the given level. Written at once, so that the last words before a crash are there. */
-export function makeLog(level: LogLevel, options: LogOptions = {}): Log {
-  const destination = options.destination ?? (Deno.stderr.isTerminal() ? terminal() : pino.destination(STDERR));
+/** The log of a process that an operator runs: readable where stderr is a terminal. */
+export async function openLog(level: LogLevel): Promise<Log> {
+  return makeLog(level, Deno.stderr.isTerminal() ? { destination: await terminal() } : {});
+}
+
+/** The log as JSON at the given level. Written at once, so that the last words before a crash are there. */
+export function makeLog(level: LogLevel, { destination = pino.destination(STDERR) }: LogOptions = {}): Log {
   // Errors come out of `redact` serialised already.
   const serializers = { err: (error: unknown) => error };
   return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);
 }
 
 /** In this thread: pino's own transports need worker threads, which an executable does not carry. */
-function terminal(): pino.DestinationStream {
+async function terminal(): Promise<pino.DestinationStream> {
+  const { default: pretty } = await import("pino-pretty");
   return pretty({ destination: STDERR, sync: true, colorize: true, translateTime: "SYS:HH:MM:ss.l", ignore: "pid" });
 }
 

@@ -2,7 +2,19 @@
  * Counters of what the gateway does and gauges of what there is, in the text format of Prometheus. Labels are few and
  * bounded: no ids, no paths.
  */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Counter, Histogram } from "prom-client";
+import counter from "prom-client/lib/counter.js";
+import gauge from "prom-client/lib/gauge.js";
+import histogram from "prom-client/lib/histogram.js";
+import registry from "prom-client/lib/registry.js";
+
+/** The package's own entry loads OpenTelemetry too, for metrics of the process that are not used here. */
+const prom: Pick<typeof import("prom-client"), "Counter" | "Gauge" | "Histogram" | "Registry"> = {
+  Counter: counter,
+  Gauge: gauge,
+  Histogram: histogram,
+  Registry: registry,
+};
 
 export interface Metrics {
   requests: Counter<"method" | "route" | "status">;
@@ -36,76 +48,76 @@ export interface Metrics {
 const LATENCY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export function makeMetrics(): Metrics {
-  const registry = new Registry();
+  const registry = new prom.Registry();
   const registers = [registry];
   const names = () => registry.getMetricsAsArray().map(({ name }) => name);
   return {
-    requests: new Counter({
+    requests: new prom.Counter({
       name: "paloma_http_requests_total",
       help: "HTTP requests by route and status",
       labelNames: ["method", "route", "status"],
       registers,
     }),
-    requestSeconds: new Histogram({
+    requestSeconds: new prom.Histogram({
       name: "paloma_http_request_duration_seconds",
       help: "Time to answer HTTP requests",
       buckets: LATENCY_BOUNDS,
       registers,
     }),
-    accepted: new Counter({
+    accepted: new prom.Counter({
       name: "paloma_messages_accepted_total",
       help: "Messages accepted for sending",
       labelNames: ["kind"],
       registers,
     }),
-    ended: new Counter({
+    ended: new prom.Counter({
       name: "paloma_messages_ended_total",
       help: "Messages that came to their end, by outcome: sent, or the code of the error",
       labelNames: ["outcome"],
       registers,
     }),
-    ackSeconds: new Histogram({
+    ackSeconds: new prom.Histogram({
       name: "paloma_message_ack_seconds",
       help: "Time from the departure of a message to the acknowledgement of the network",
       buckets: LATENCY_BOUNDS,
       registers,
     }),
-    commits: new Counter({
+    commits: new prom.Counter({
       name: "paloma_store_commits_total",
       help: "Commits to the store, by outcome",
       labelNames: ["outcome"],
       registers,
     }),
-    commitSeconds: new Histogram({
+    commitSeconds: new prom.Histogram({
       name: "paloma_store_commit_seconds",
       help: "Time that commits to the store take",
       buckets: LATENCY_BOUNDS,
       registers,
     }),
-    webhookAttempts: new Counter({
+    webhookAttempts: new prom.Counter({
       name: "paloma_webhook_attempts_total",
       help: "Attempts to deliver an event to a webhook, by outcome: the class of the status, or what went wrong",
       labelNames: ["outcome"],
       registers,
     }),
-    undecryptable: new Counter({
+    undecryptable: new prom.Counter({
       name: "paloma_messages_undecryptable_total",
       help: "Incoming messages that could not be decrypted when they were reported",
       registers,
     }),
-    strays: new Counter({
+    strays: new prom.Counter({
       name: "paloma_network_stanzas_unhandled_total",
       help: "Stanzas of the messaging network that are acknowledged and not handled",
       labelNames: ["tag", "type"],
       registers,
     }),
-    refusedWrites: new Counter({
+    refusedWrites: new prom.Counter({
       name: "paloma_refused_writes_total",
       help: "Writes under an old lease: nothing of them was written",
       registers,
     }),
     gauge(name, help, read) {
-      new Gauge({
+      new prom.Gauge({
         name,
         help,
         registers,
@@ -115,7 +127,7 @@ export function makeMetrics(): Metrics {
       });
     },
     gaugeBy(label, { name, help, read }) {
-      new Gauge({
+      new prom.Gauge({
         name,
         help,
         labelNames: [label],

@@ -1,5 +1,5 @@
 /** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count on both sides of it. */
-import { Busboy, type BusboyHeaders } from "@fastify/busboy";
+import type { Busboy, BusboyHeaders } from "@fastify/busboy";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { invalid, Problem } from "../../errors.ts";
@@ -26,7 +26,7 @@ export async function readFormUpload<Fields>(
   request: Request,
   { part, schema, media, maxBytes }: UploadOptions<Fields>,
 ): Promise<FormUpload<Fields>> {
-  const parser = makeParser(request);
+  const parser = await makeParser(request);
   const fields = new Map<string, string | undefined>();
   let filename = "";
   let content: Readable | null = null;
@@ -74,7 +74,8 @@ export async function readFormUpload<Fields>(
   }
 }
 
-function makeParser(request: Request): Busboy {
+async function makeParser(request: Request): Promise<Busboy> {
+  const { Busboy } = await import("@fastify/busboy");
   const headers = { "content-type": request.headers.get("content-type") ?? "" } as BusboyHeaders;
   try {
     return new Busboy({ headers, limits: { fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: 100 } });

@@ -8,6 +8,7 @@
  * is 0 everywhere, so a new message costs nothing here.
  */
 import { LRUCache } from "lru-cache";
+import { atMost } from "../../base/at_most.ts";
 import { messageKeys } from "../rows.ts";
 import type { Change, Kv } from "../../store/kv.ts";
 import { BLOCK_SIZE } from "./ledger.ts";
@@ -48,7 +49,7 @@ function countOfOne(code: number): bigint {
  * and are remembered: the deep pages of a long history then cost no read of the index.
  */
 export class EndedStretches {
-  readonly #stretches = new LRUCache<string, BigUint64Array>({ max: REMEMBERED_STRETCHES });
+  readonly #stretches = new LRUCache<string, BigUint64Array>(atMost(REMEMBERED_STRETCHES));
 
   get(name: string): BigUint64Array | undefined {
     return this.#stretches.get(name);

@@ -7,6 +7,7 @@ import PQueue from "p-queue";
 import type { Runtime } from "../../runtime.ts";
 import { nameOfKey } from "../key_name.ts";
 import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../kv.ts";
+import { atMost } from "../../base/at_most.ts";
 import { instanceNumber } from "./instance.ts";
 
 /** How often a commit may find its sequences raised by another process before it is given up. */
@@ -42,7 +43,7 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
   const { clock } = options.runtime;
   const instance = instanceNumber(kv);
   /** Rows of sequences as this instance last saw or wrote them, by name. */
-  const known = new LRUCache<string, Slot<number>>({ max: MOST_REMEMBERED });
+  const known = new LRUCache<string, Slot<number>>(atMost(MOST_REMEMBERED));
   /** The highest place that this instance has handed out, in any sequence: no two events share an id. */
   let highest = 0;
 

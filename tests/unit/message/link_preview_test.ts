@@ -68,12 +68,12 @@ Deno.test("a page that does not answer holds nothing up for longer than 5 s", as
   assert.equal(answer, null);
 });
 
-Deno.test("a page without marks is shown by its title, and one without a title not at all", () => {
-  assert.deepEqual(headOf("<title>A\n title</title><p><title>other</title>"), {
+Deno.test("a page without marks is shown by its title, and one without a title not at all", async () => {
+  assert.deepEqual(await headOf("<title>A\n title</title><p><title>other</title>"), {
     title: "A title",
     description: null,
     image: null,
   });
-  assert.equal(headOf('<meta property="og:title" content=" "><body>').title, null);
-  assert.equal([...headOf(`<title>${"👋".repeat(300)}`).title!].length, 200);
+  assert.equal((await headOf('<meta property="og:title" content=" "><body>')).title, null);
+  assert.equal([...(await headOf(`<title>${"👋".repeat(300)}`)).title!].length, 200);
 });

@@ -7,6 +7,7 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { BusinessCard, Contacts } from "../../contacts.ts";
 import { type Incoming, NetworkRefusal } from "../../connection.ts";
@@ -27,7 +28,7 @@ interface Names {
 }
 
 export function makeNames(): Names {
-  const names = new LRUCache<string, string>({ max: NAMES_KEPT });
+  const names = new LRUCache<string, string>(atMost(NAMES_KEPT));
   return {
     note({ fromMe, pushName, number }) {
       if (!fromMe && pushName && number) names.set(number, pushName);

@@ -16,6 +16,7 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import type { Clock } from "../../../runtime.ts";
 
 const KEPT_MS = 5 * 60_000;
@@ -49,8 +50,9 @@ export interface Devices {
 
 export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devices {
   const perf = { now: () => clock.now() };
-  const lists = new LRUCache<string, Device[]>({ max: USERS_KEPT, ttl: KEPT_MS, ttlResolution: 0, perf });
-  const keyless = new LRUCache<string, true>({ max: USERS_KEPT, ttl: KEPT_MS, ttlResolution: 0, perf });
+  const bounds = { ...atMost(USERS_KEPT), ttl: KEPT_MS, ttlResolution: 0, perf };
+  const lists = new LRUCache<string, Device[]>(bounds);
+  const keyless = new LRUCache<string, true>(bounds);
 
   const isOwn = ({ user, device }: Device) =>
     [creds.me?.id, creds.me?.lid].some((jid) => {
