@@ -254,9 +254,10 @@ export class LineSession implements Service {
 
   #incoming(): Pick<ConnectionEvents, "message" | "receipt" | "notice"> {
     return {
-      message: async (message) => {
-        await this.#receiver.message(message);
+      message: async (message, settle) => {
+        const isSettled = await this.#receiver.message(message, settle);
         if (!message.fromMe) this.runner.heard(message);
+        return isSettled;
       },
       notice: (notice) => this.#receiver.notice(notice),
       receipt: async (receipt) => {

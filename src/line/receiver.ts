@@ -23,7 +23,7 @@ import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { Batcher, type Settled } from "../store/layers/batch.ts";
 import { untilStored } from "../store/retry.ts";
-import type { Incoming, IncomingChange, Receipt } from "../whatsapp/connection.ts";
+import type { Incoming, IncomingChange, Receipt, Settle } from "../whatsapp/connection.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Notice } from "../whatsapp/notices.ts";
 import type { Lookups } from "./lookups.ts";
@@ -65,9 +65,12 @@ export class Receiver {
     this.#sessionName = makeSessionName(deps.kv);
   }
 
-  /** Resolves when the message is kept, or known already. Rejects only when the line stops before that. */
-  message(message: Incoming): Promise<void> {
-    return this.#chats.add(message.chat, () => this.#keep(message));
+  /**
+   * Resolves when the message is kept, or known already: to whether it was settled in the commit that kept it. Rejects
+   * only when the line stops before that.
+   */
+  message(message: Incoming, settle: Settle): Promise<boolean> {
+    return this.#chats.add(message.chat, () => this.#keep(message, settle));
   }
 
   /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */
@@ -98,23 +101,24 @@ export class Receiver {
     return waiting.map((value) => ({ status: "fulfilled", value }));
   }
 
-  async #keep(message: Incoming): Promise<void> {
+  async #keep(message: Incoming, settle: Settle): Promise<boolean> {
     const { runtime, media } = this.#deps;
-    if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return;
+    if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return false;
     try {
       const before = await this.#untilStored(() => this.#seen(message));
-      if (!isNews(message, before)) return;
+      if (!isNews(message, before)) return false;
       const taken = message.media &&
         await this.#downloads.add(() => media.take(this.#line.accountId, message, this.#stopping.signal));
       this.#stopping.signal.throwIfAborted();
       // First: a crash in between makes the network give the message again, and a number is put on the list once.
       await this.#untilStored(() => this.#hearOptOut(message));
-      await this.#untilStored(() => this.#commit(message, { before, taken }));
+      return await this.#untilStored(() => this.#commit(message, { before, taken, settle }));
     } catch (error) {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
       // Given again, it would fail again: poison must not stop the line.
       const { id: lineId } = this.#line;
       runtime.log.error({ lineId, type: message.type, error: String(error) }, "an incoming message could not be kept");
+      return false;
     }
   }
 
@@ -128,8 +132,11 @@ export class Receiver {
     return this.#deps.kv.get(lineKeys.seen(this.#line.id, chat, networkId));
   }
 
-  /** Emits the message, unless its row is no longer as it was `before`. */
-  async #commit(message: Incoming, { before, taken }: { before: Slot<SeenRow>; taken: Taken }): Promise<void> {
+  /** Emits the message and settles it; false, and neither, when its row is no longer as it was `before`. */
+  async #commit(
+    message: Incoming,
+    { before, taken, settle }: { before: Slot<SeenRow>; taken: Taken; settle: Settle },
+  ): Promise<boolean> {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
     const seen = lineKeys.seen(lineId, message.chat, message.networkId);
@@ -140,7 +147,10 @@ export class Receiver {
     if (taken?.file) keepFile(change, taken.file);
     const body = message.change ? await this.#changeBody(message, message.change, change) : messageBody(message, taken);
     events.append(change, { accountId, sessionId: lineId, sessionName, ...body });
-    if (await kv.commit(change)) events.committed(accountId);
+    settle(change);
+    const isKept = await kv.commit(change) !== null;
+    if (isKept) events.committed(accountId);
+    return isKept;
   }
 
   /** The event of an edit, a deletion or a vote; a vote in a poll of ours is counted in the commit. */

@@ -4,6 +4,7 @@
  * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, once; after that every
  * call answers at once as if offline. The network never throws into the caller's events. Outcomes are values.
  */
+import type { Change } from "../store/kv.ts";
 import type { Chats, Contacts } from "./contacts.ts";
 import type { Groups } from "./groups.ts";
 import type { Notice } from "./notices.ts";
@@ -52,6 +53,9 @@ export interface OpenOptions {
   pairingPhone: string | null;
 }
 
+/** Adds an adapter's own rows to a receiver's commit. */
+export type Settle = (change: Change) => void;
+
 export interface ConnectionEvents {
   /** A new QR text to show; replaces the previous one. */
   qr(text: string): void;
@@ -72,8 +76,10 @@ export interface ConnectionEvents {
   /**
    * An incoming message. The network is told "received" only after this promise resolves, or the message is kept in
    * a journal of the adapter and given again after a crash: the receiver must commit, and must drop what it has seen.
+   * `settle` adds to that commit what the adapter keeps with it: the journal is done with the message, which can be
+   * quoted from then on. Resolves to whether that was committed; where not, the adapter writes it by itself.
    */
-  message(message: Incoming): Promise<void>;
+  message(message: Incoming, settle: Settle): Promise<boolean>;
   receipt(receipt: Receipt): Promise<void>;
   /** What happens beside messages. As with `message`: what is not kept comes again, presence excepted. */
   notice(notice: Notice): Promise<void>;

@@ -5,6 +5,7 @@ import {
   type Connection,
   type ConnectionEvents,
   type ConnectionHealth,
+  type Incoming,
   type Network,
   NetworkTimeout,
   type NumberCheck,
@@ -130,6 +131,11 @@ export class FakeConnection implements Connection {
     this.#network = network;
     this.options = options;
     this.events = events;
+  }
+
+  /** Hands over a message, with no rows of its own. */
+  receive(message: Incoming): Promise<boolean> {
+    return this.events.message(message, () => {});
   }
 
   opens(): void {

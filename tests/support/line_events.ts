@@ -61,9 +61,10 @@ export class LineEvents implements ConnectionEvents {
   closed(reason: CloseReason): void {
     this.#add({ event: "closed", reason });
   }
-  async message(message: Incoming): Promise<void> {
+  async message(message: Incoming): Promise<boolean> {
     this.#add({ event: "message", message });
     await this.onMessage(message);
+    return false;
   }
   async notice(notice: Notice): Promise<void> {
     this.#add({ event: "notice", notice });

@@ -296,9 +296,9 @@ export function connectLine(
     return makeInbox({
       journal,
       runtime: { clock, log },
-      receive: (message) => {
+      receive: (message, settle) => {
         names.note(message);
-        return events.message(message);
+        return events.message(message, settle);
       },
       context: {
         get me() {

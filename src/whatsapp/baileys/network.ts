@@ -114,7 +114,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   return {
     open(open, events) {
       const previous = ends.get(open.lineId) ?? Promise.resolve();
-      receivers.set(open.lineId, (message) => events.message(message));
+      receivers.set(open.lineId, (message, settle) => events.message(message, settle));
       const way = wayOf(open.proxy);
       way.catch(() => {}); // the connection tells it
       ways.set(open.lineId, way);

@@ -24,9 +24,9 @@ function left(world: World, named: Record<string, Message>): (string | undefined
 }
 
 /** The phone of the number writes to the line. */
-function receives(world: World, from: Pick<Incoming, "chat" | "number">): Promise<void> {
+function receives(world: World, from: Pick<Incoming, "chat" | "number">): Promise<boolean> {
   const timestamp = Math.floor(world.clock.now() / 1000);
-  return world.network.of("ses_1").events.message({
+  return world.network.of("ses_1").receive({
     ...from,
     networkId: world.runtime.ids.network(),
     participant: null,

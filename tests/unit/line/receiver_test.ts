@@ -64,7 +64,7 @@ async function received(world: World): Promise<string[]> {
 Deno.test("an incoming message becomes one event, as the specification has it", async () => {
   const world = await connectedWorld();
   const message = incoming(world);
-  await world.network.of("ses_1").events.message(message);
+  await world.network.of("ses_1").receive(message);
   const [event] = await world.events("message.received");
   assert.deepEqual(event!.data, {
     from: "34600000009@s.whatsapp.net",
@@ -102,7 +102,7 @@ for (const [change, event, data] of CHANGES) {
       const world = await connectedWorld();
       await world.kv.commit(new Change().set(messageKeys.messageOfNetworkId("ses_1", "3EB0"), "msg_7"));
       const message = incoming(world, { change, fromMe });
-      for (let twice = 0; twice < 2; twice++) await world.network.of("ses_1").events.message(message);
+      for (let twice = 0; twice < 2; twice++) await world.network.of("ses_1").receive(message);
       const about = { chat: message.chat, number: message.number };
       assert.deepEqual((await world.events(event)).map(({ data }) => data), [{ ...data, ...about }]);
       for (const name of ["message.received", "message.echo"] as const) assert.deepEqual(await world.events(name), []);
@@ -113,7 +113,7 @@ for (const [change, event, data] of CHANGES) {
 
 Deno.test("what goes beyond the specification is there only when there is something to say", async () => {
   const world = await connectedWorld();
-  await world.network.of("ses_1").events.message(
+  await world.network.of("ses_1").receive(
     incoming(world, {
       chat: "1-2@g.us",
       participant: "3@lid",
@@ -148,7 +148,7 @@ Deno.test("what goes beyond the specification is there only when there is someth
 Deno.test("what the owner writes on the phone is an echo and not received", async () => {
   const world = await connectedWorld();
   const message = incoming(world, { fromMe: true, number: "34600000001" });
-  await world.network.of("ses_1").events.message(message);
+  await world.network.of("ses_1").receive(message);
   assert.deepEqual(await received(world), []);
   const [event] = await world.events("message.echo");
   assert.deepEqual(event!.data, {
@@ -166,33 +166,47 @@ Deno.test("what the owner writes on the phone is an echo and not received", asyn
   await world.supervisor.stop();
 });
 
-Deno.test("the same message is one event, however often and however soon it comes again", async () => {
+Deno.test("a message is settled in the commit of its event; one that is known is not", async () => {
   const world = await connectedWorld();
   const message = incoming(world);
   const { events } = world.network.of("ses_1");
-  await Promise.all([events.message(message), events.message(message)]);
-  await events.message(message);
+  const row = lineKeys.seen("ses_1", "settled", message.networkId);
+  let commit = new Change();
+  assert.equal(await events.message(message, (change) => commit = change.set(row, world.clock.now())), true);
+  const seen = lineKeys.seen("ses_1", message.chat, message.networkId).join();
+  assert.ok(commit.mutations.some(({ key }) => key.join() === seen), "the message is kept by the same commit");
+  assert.notEqual((await world.kv.get(row)).value, null);
+  assert.equal(await events.message(message, () => assert.fail("nothing is committed")), false);
+  await world.supervisor.stop();
+});
+
+Deno.test("the same message is one event, however often and however soon it comes again", async () => {
+  const world = await connectedWorld();
+  const message = incoming(world);
+  const line = world.network.of("ses_1");
+  await Promise.all([line.receive(message), line.receive(message)]);
+  await line.receive(message);
   world.crash();
   await world.boot();
   await world.clock.advance(100);
-  await world.network.of("ses_1").events.message(message);
+  await world.network.of("ses_1").receive(message);
   assert.deepEqual(await received(world), [message.networkId]);
   // The same id in another chat is another message.
-  await world.network.of("ses_1").events.message({ ...message, chat: "1-2@g.us" });
+  await world.network.of("ses_1").receive({ ...message, chat: "1-2@g.us" });
   assert.equal((await received(world)).length, 2);
   await world.supervisor.stop();
 });
 
 Deno.test("a message that was reported as unreadable is told once it can be read, and each of the two only once", async () => {
   const world = await connectedWorld();
-  const { events } = world.network.of("ses_1");
+  const line = world.network.of("ses_1");
   const readable = incoming(world);
   const report = { ...readable, type: "unknown" as const, text: null, undecryptable: true };
-  for (const message of [report, report, readable, readable, report]) await events.message(message);
+  for (const message of [report, report, readable, readable, report]) await line.receive(message);
   world.crash();
   await world.boot();
   await world.clock.advance(100);
-  for (const message of [report, readable]) await world.network.of("ses_1").events.message(message);
+  for (const message of [report, readable]) await world.network.of("ses_1").receive(message);
   const told = (await world.events("message.received")).map(({ data }) => data as unknown as Record<string, unknown>);
   assert.deepEqual(told.map(({ messageId, text, details }) => ({ messageId, text, details })), [
     { messageId: readable.networkId, text: null, details: { undecryptable: true } },
@@ -205,8 +219,8 @@ Deno.test("a report yields to the message that came just before it", async () =>
   const world = await connectedWorld();
   const readable = incoming(world);
   const report = { ...readable, type: "unknown" as const, text: null, undecryptable: true };
-  const { events } = world.network.of("ses_1");
-  await Promise.all([events.message(readable), events.message(report)]);
+  const line = world.network.of("ses_1");
+  await Promise.all([line.receive(readable), line.receive(report)]);
   assert.deepEqual(await received(world), [readable.networkId]);
   await world.supervisor.stop();
 });
@@ -215,7 +229,7 @@ Deno.test("a row that says only when still means that its message was told", asy
   const world = await connectedWorld();
   const message = incoming(world);
   await world.kv.commit(new Change().set(lineKeys.seen("ses_1", message.chat, message.networkId), world.clock.now()));
-  await world.network.of("ses_1").events.message(message);
+  await world.network.of("ses_1").receive(message);
   assert.deepEqual(await received(world), []);
   await world.supervisor.stop();
 });
@@ -223,21 +237,21 @@ Deno.test("a row that says only when still means that its message was told", asy
 Deno.test("a message from before the age limit is no news, one within it is", async () => {
   const world = await connectedWorld();
   const at = (age: number) => Math.floor((world.clock.now() - age) / 1000);
-  const { events } = world.network.of("ses_1");
-  await events.message(incoming(world, { timestamp: at(MAX_MESSAGE_AGE_MS + 60_000) }));
+  const line = world.network.of("ses_1");
+  await line.receive(incoming(world, { timestamp: at(MAX_MESSAGE_AGE_MS + 60_000) }));
   const young = incoming(world, { timestamp: at(MAX_MESSAGE_AGE_MS - 60_000) });
-  await events.message(young);
+  await line.receive(young);
   assert.deepEqual(await received(world), [young.networkId]);
   await world.supervisor.stop();
 });
 
 Deno.test("a slow file delays its own chat alone, and order within the chat stays", async () => {
   const { world, waiting } = await worldWithSlowMedia();
-  const { events } = world.network.of("ses_1");
+  const line = world.network.of("ses_1");
   const slow = incoming(world, { chat: "a@lid", type: "imageMessage", media: MEDIA });
   const behind = incoming(world, { chat: "a@lid" });
   const other = incoming(world, { chat: "b@lid" });
-  const kept = [events.message(slow), events.message(behind), events.message(other)];
+  const kept = [line.receive(slow), line.receive(behind), line.receive(other)];
   await settle();
   assert.deepEqual(await received(world), [other.networkId]);
   waiting[0]!.release();
@@ -253,8 +267,8 @@ Deno.test("a slow file delays its own chat alone, and order within the chat stay
 Deno.test("a file that was kept is not fetched again when its message comes again", async () => {
   const { world, waiting } = await worldWithSlowMedia();
   const message = incoming(world, { type: "imageMessage", media: MEDIA });
-  const { events } = world.network.of("ses_1");
-  const kept = [events.message(message), events.message(message)];
+  const line = world.network.of("ses_1");
+  const kept = [line.receive(message), line.receive(message)];
   await settle();
   waiting[0]!.release();
   await Promise.all(kept);
@@ -264,10 +278,10 @@ Deno.test("a file that was kept is not fetched again when its message comes agai
 
 Deno.test("at most four files of a line are fetched at a time, and all come through", async () => {
   const { world, waiting } = await worldWithSlowMedia();
-  const { events } = world.network.of("ses_1");
+  const line = world.network.of("ses_1");
   const kept = Array.from(
     { length: 10 },
-    (_, i) => events.message(incoming(world, { chat: `${i}@lid`, media: MEDIA, type: "imageMessage" })),
+    (_, i) => line.receive(incoming(world, { chat: `${i}@lid`, media: MEDIA, type: "imageMessage" })),
   );
   for (let done = 0; done < 10; done++) {
     await settle();
@@ -284,7 +298,7 @@ Deno.test("a message is not answered for before it is on disk", async () => {
   world.kv.trouble = new StoreError("locked", "another process");
   let kept = false;
   const message = incoming(world);
-  void world.network.of("ses_1").events.message(message).then(() => kept = true);
+  void world.network.of("ses_1").receive(message).then(() => kept = true);
   await world.clock.advance(10_000);
   assert.equal(kept, false);
   world.kv.trouble = null;
@@ -297,7 +311,7 @@ Deno.test("a message is not answered for before it is on disk", async () => {
 Deno.test("a stop gives up a file that is being fetched, and the message comes again after the next boot", async () => {
   const { world, waiting } = await worldWithSlowMedia();
   const message = incoming(world, { media: MEDIA, type: "imageMessage" });
-  const kept = world.network.of("ses_1").events.message(message);
+  const kept = world.network.of("ses_1").receive(message);
   const refused = assert.rejects(kept);
   await settle();
   await world.supervisor.stop();
@@ -307,7 +321,7 @@ Deno.test("a stop gives up a file that is being fetched, and the message comes a
   assert.deepEqual(await received(world), []);
   await world.boot();
   await world.clock.advance(100);
-  const again = world.network.of("ses_1").events.message(message);
+  const again = world.network.of("ses_1").receive(message);
   await settle();
   waiting[1]!.release();
   await again;
@@ -324,8 +338,8 @@ Deno.test("a message that cannot be kept is left, and the next in its chat comes
     },
   });
   const next = incoming(world);
-  const { events } = world.network.of("ses_1");
-  await Promise.all([events.message(poison), events.message(next)]);
+  const line = world.network.of("ses_1");
+  await Promise.all([line.receive(poison), line.receive(next)]);
   assert.deepEqual(await received(world), [next.networkId]);
   assert.equal((await world.line()).status, "connected");
   await world.supervisor.stop();
@@ -334,7 +348,7 @@ Deno.test("a message that cannot be kept is left, and the next in its chat comes
 Deno.test("seen rows are swept once their messages are too old to come again, not before", async () => {
   const world = await connectedWorld();
   const message = incoming(world);
-  await world.network.of("ses_1").events.message(message);
+  await world.network.of("ses_1").receive(message);
   const now = world.clock.now();
   const sweep = makeSweepSeen(world.kv);
   assert.equal(await sweep(now + MAX_MESSAGE_AGE_MS), 0);
@@ -345,7 +359,7 @@ Deno.test("seen rows are swept once their messages are too old to come again, no
 Deno.test("receiving counts as use of the line", async () => {
   const world = await connectedWorld();
   await world.clock.advance(60_000);
-  await world.network.of("ses_1").events.message(incoming(world));
+  await world.network.of("ses_1").receive(incoming(world));
   assert.equal((await world.lines.get("acc_1", "ses_1")).lastUsed, world.clock.now());
   await world.supervisor.stop();
 });

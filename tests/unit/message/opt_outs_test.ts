@@ -94,7 +94,7 @@ Deno.test("the same number twice is one entry, that of the first; pages are in t
   }));
 
 const hears = (world: World, fields: Parameters<typeof plainIncoming>[0]) =>
-  world.network.of("ses_1").events.message(plainIncoming({
+  world.network.of("ses_1").receive(plainIncoming({
     networkId: world.runtime.ids.network(),
     timestamp: Math.floor(world.clock.now() / 1000),
     ...fields,

@@ -7,7 +7,7 @@
 import type { Runtime } from "../../../runtime.ts";
 import { sleep } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
-import type { ConnectionEvents, Incoming } from "../../connection.ts";
+import type { ConnectionEvents, Incoming, Settle } from "../../connection.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
 
@@ -15,6 +15,9 @@ import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
 const RETRY_ANSWER_MS = 60_000;
 const OFFERS = 5;
 const FIRST_PAUSE_MS = 500;
+
+/** For a message that the journal is not done with. */
+const NOTHING: Settle = () => {};
 
 interface InboxOptions {
   journal: Journal;
@@ -50,19 +53,18 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     chats.set(chat, turn);
   }
 
-  /** True when the receiver has it. */
-  async function offer(message: Incoming): Promise<boolean> {
+  /** Whether the receiver has it, and settled it in its commit. */
+  async function offer(message: Incoming, settle: Settle): Promise<{ taken: boolean; settled: boolean }> {
     for (let attempt = 0, pauseMs = FIRST_PAUSE_MS; attempt < OFFERS; attempt++, pauseMs *= 2) {
-      if (ended.signal.aborted) return false;
+      if (ended.signal.aborted) break;
       try {
-        await receive(message);
-        return true;
+        return { taken: true, settled: await receive(message, settle) };
       } catch (error) {
         log.warn({ networkId: message.networkId, error: nameOf(error) }, "an incoming message could not be kept");
         await sleep(clock, pauseMs, ended.signal);
       }
     }
-    return false;
+    return { taken: false, settled: false };
   }
 
   async function read(entry: JournalEntry): Promise<Incoming[]> {
@@ -78,10 +80,17 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
   async function handOver(entry: JournalEntry): Promise<void> {
     if (ended.signal.aborted) return;
     const messages = await read(entry);
-    for (const message of messages) if (!await offer(message)) return;
+    const last = messages.at(-1);
+    let isSettled = false;
+    for (const message of messages) {
+      const settle: Settle = message === last ? (change) => journal.settle(change, entry, messages) : NOTHING;
+      const { taken, settled } = await offer(message, settle);
+      if (!taken) return;
+      isSettled = message === last && settled;
+    }
     if (messages.length > 0) await settleUnread(entry.stanza);
     for (const message of messages) if (message.networkId !== entry.attrs.id) await settleResent(message);
-    await journal.done(entry, messages);
+    if (!isSettled) await journal.done(entry, messages);
   }
 
   /** The phone answers in a stanza of its own, and may name the chat by number where the lost one named it by `@lid`. */
@@ -103,7 +112,8 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     if (!unread.has(entry.stanza) || ended.signal.aborted) return;
     // What the owner's phone tells its devices is not for people: nobody misses it.
     const isPeer = entry.attrs.category === "peer";
-    if (isPeer || await offer(await decodeUndecryptable(entry.attrs, context))) await settleUnread(entry.stanza);
+    const isTaken = isPeer || (await offer(await decodeUndecryptable(entry.attrs, context), NOTHING)).taken;
+    if (isTaken) await settleUnread(entry.stanza);
   }
 
   return {

@@ -66,7 +66,9 @@ export interface Journal {
   readonly makeSignalRepository: SocketConfig["makeSignalRepository"];
   /** Rows that an earlier connection left, oldest first. */
   leftovers(): Promise<{ decrypted: JournalEntry[]; undecrypted: UndecryptedEntry[] }>;
-  /** The part was handed over, as these messages (none where it holds nothing to hand over). */
+  /** Adds that the part was handed over, as these messages (none where it holds nothing to hand over). */
+  settle(change: Change, entry: JournalEntry, messages: readonly Incoming[]): void;
+  /** The same in a commit of its own. */
   done(entry: JournalEntry, messages?: readonly Incoming[]): Promise<void>;
   /** The loss was reported, or the message came after all. */
   doneUndecrypted(entry: UndecryptedEntry): Promise<void>;
@@ -191,6 +193,19 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
     };
   }
 
+  function settle(change: Change, entry: JournalEntry, messages: readonly Incoming[]): void {
+    const now = runtime.clock.now();
+    const seen = networkKeys.waSeen(lineId, entry.part);
+    expireAfter(change, { row: seen, lineId, kind: "seen", id: entry.part, days: SEEN_DAYS, now })
+      .delete(networkKeys.waKey(lineId, "journal", entry.part))
+      .set(seen, now);
+    const [message] = messages;
+    // What the owner's phone sends once more comes in an envelope of its own, some at a time.
+    if (message && message.networkId === entry.attrs.id) {
+      keepOriginal(change, message, { seal, lineId, plaintext: entry.plaintext, now });
+    }
+  }
+
   return {
     watch(node) {
       if (!isKept(node.attrs.from) || !Array.isArray(node.content)) return;
@@ -220,24 +235,11 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
       };
     },
 
+    settle,
+
     async done(entry, messages = []) {
-      const now = runtime.clock.now();
-      const seen = networkKeys.waSeen(lineId, entry.part);
-      const change = expireAfter(new Change(), {
-        row: seen,
-        lineId,
-        kind: "seen",
-        id: entry.part,
-        days: SEEN_DAYS,
-        now,
-      })
-        .delete(networkKeys.waKey(lineId, "journal", entry.part))
-        .set(seen, now);
-      const [message] = messages;
-      // What the owner's phone sends once more comes in an envelope of its own, some at a time.
-      if (message && message.networkId === entry.attrs.id) {
-        keepOriginal(change, message, { seal, lineId, plaintext: entry.plaintext, now });
-      }
+      const change = new Change();
+      settle(change, entry, messages);
       await kv.commit(change);
     },
 

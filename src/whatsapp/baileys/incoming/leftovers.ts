@@ -61,7 +61,8 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
 export async function handOver(messages: Incoming[], receive: ConnectionEvents["message"]): Promise<void> {
   const chats = Map.groupBy(messages, ({ chat }) => chat);
   await Promise.all([...chats.values()].map(async (chat) => {
-    for (const message of chat) await receive(message);
+    // The journal's rows go with the link.
+    for (const message of chat) await receive(message, () => {});
   }));
 }
 

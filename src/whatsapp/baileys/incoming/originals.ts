@@ -1,6 +1,6 @@
 /**
- * Messages that came in, sealed, so that they can be quoted, reacted to and forwarded later, after a restart too. Each is
- * written in the commit that crosses it off the journal.
+ * Messages that came in, sealed, so that they can be quoted, reacted to and forwarded as soon as their event is out, and
+ * after a restart too. Each is written in the commit that crosses it off the journal, which is that of its event.
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";

@@ -15,6 +15,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
   const done: string[] = [];
   const doneUndecrypted: string[] = [];
   const received: Incoming[] = [];
+  const settledBy = { receiver: false };
   const journal = {
     done: (entry: JournalEntry) => Promise.resolve(void done.push(entry.part)),
     doneUndecrypted: (entry: UndecryptedEntry) => Promise.resolve(void doneUndecrypted.push(entry.stanza)),
@@ -29,13 +30,14 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
       media: () => assert.fail("no media here"),
       history: () => assert.fail("no history here"),
     },
-    receive: (message) => {
+    receive: async (message) => {
       received.push(message);
-      return receive(message);
+      await receive(message);
+      return settledBy.receiver;
     },
   });
   const texts = () => received.map(({ text }) => text);
-  return { runtime, inbox, received, texts, done, doneUndecrypted };
+  return { runtime, inbox, received, texts, done, doneUndecrypted, settledBy };
 }
 
 function entry(text: string, { from = FRIEND, id = text } = {}): JournalEntry {
@@ -80,6 +82,15 @@ Deno.test("a message is crossed off only when its receiver has it", async () => 
   taken.resolve();
   await settle();
   assert.deepEqual(done, ["part of one"]);
+});
+
+Deno.test("what its receiver settled is not crossed off once more", async () => {
+  const { inbox, done, settledBy } = scene();
+  settledBy.receiver = true;
+  inbox.open();
+  inbox.decrypted(entry("one"));
+  await settle();
+  assert.deepEqual(done, []);
 });
 
 Deno.test("a slow chat holds up no other", async () => {

@@ -81,9 +81,10 @@ Deno.test("a chat is handed over in order, and no chat waits for another", async
   const left = await leftoversOf(await scene({ journal: [row(1, "A"), row(2, "B"), row(3, "C", BEN)] }));
   const { promise: slow, resolve } = Promise.withResolvers<void>();
   const received: string[] = [];
-  const handed = handOver(left, ({ networkId }) => {
+  const handed = handOver(left, async ({ networkId }) => {
     received.push(networkId);
-    return networkId === "A" ? slow : Promise.resolve();
+    if (networkId === "A") await slow;
+    return false;
   });
   await settle();
   assert.deepEqual(received, ["A", "C"]);
