@@ -18,10 +18,10 @@ onLines("an undecryptable status post that is refused holds back the line", asyn
   const received: string[] = [];
   line.socket.ws.on("CB:message", ({ attrs }) => received.push(attrs.id));
   await eventually(() => mailbox.blocked);
-  await network.phone(ANA)!.sendMessage({ to: LINE, text: "held back" });
+  const { id } = await network.phone(ANA)!.sendMessage({ to: LINE, text: "held back" });
   await network.phone(ANA)!.idle();
   assert.equal(mailbox.size > 1, true);
-  assert.deepEqual(received, []);
+  assert.equal(received.includes(id), false, "the post itself may have come");
 });
 
 for (const error of [402, 405, 406, 409, 516]) {
