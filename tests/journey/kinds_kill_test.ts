@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
-import { accepted, post } from "../support/api_calls.ts";
+import { accepted, answerOf, type ApiAnswer, post } from "../support/api_calls.ts";
 import { sampleFile, voiceNote } from "../support/sample_files.ts";
-import { openStage, withStage } from "../support/stage.ts";
+import { openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915563000001";
 const CUSTOMER = "4917563000001";
@@ -22,26 +22,33 @@ Deno.test("what was accepted of every kind arrives once and in order through two
     await stage.api.call("POST", `/sessions/${line.sessionId}/disconnect`);
 
     const to = CUSTOMER;
-    const sends: [kind: string, json: Json, arrives: string][] = [
+    const sends: [kind: string, fields: Json, arrives: string, content?: Uint8Array][] = [
       ["text", { to, text: "a reply", replyTo: first, typing: 100 }, "extendedTextMessage"],
       ["location", { to, latitude: 1.5, longitude: 2.5 }, "locationMessage"],
       ["contact", { to, contacts: [{ name: "Anna", phone: "34600111223" }] }, "contactMessage"],
       ["poll", { to, question: "When?", options: ["Now", "Later"] }, "pollCreationMessageV3"],
       ["reaction", { messageId: first, emoji: "🎉" }, "reaction"],
-      ["sticker", { to, file: base64(sampleFile("webp")) }, "stickerMessage"],
-      ["voice", { to, file: base64(voiceNote(1)) }, "audioMessage"],
-      ["document", { to, file: base64(sampleFile("png")), filename: "a.png", viewOnce: true }, "imageMessage"],
-      ["document", { to, file: base64(sampleFile("pdf")), filename: "a.pdf" }, "documentMessage"],
+      ["sticker", { to }, "stickerMessage", sampleFile("webp")],
+      ["voice", { to }, "audioMessage", voiceNote(1)],
+      ["document", { to, filename: "a.png", viewOnce: true }, "imageMessage", sampleFile("png")],
+      ["document", { to, filename: "a.pdf" }, "documentMessage", sampleFile("pdf")],
       ["forward", { to, messageId: first }, "extendedTextMessage"],
       ["status", { text: "open", audience: [to] }, "extendedTextMessage"],
       ["text", { to, text: "@all", mentions: [to], linkPreview: false, ttl: 3_600 }, "extendedTextMessage"],
+      ["document", { to, filename: "a.mp4" }, "videoMessage", sampleFile("mp4")],
+      ["document", { to, filename: "a.mp3" }, "audioMessage", sampleFile("mp3")],
+      ["file", { to, filename: "b.mp4" }, "videoMessage", sampleFile("mp4")],
+      ["file", { to, filename: "b.csv" }, "documentMessage", sampleFile("csv")],
     ];
     const ids: string[] = [];
-    for (const [kind, json] of sends) {
-      ids.push(
-        (await accepted(post(stage, `/messages/send/${kind}`, { json: { sessionId: line.sessionId, ...json } })))
-          .messageId,
-      );
+    for (const [kind, fields, , content] of sends) {
+      const { sessionId } = line;
+      const answer = kind === "file"
+        ? upload(stage, { sessionId, to, file: new File([Uint8Array.from(content!)], fields.filename) })
+        : post(stage, `/messages/send/${kind}`, {
+          json: { sessionId, ...fields, ...(content && { file: base64(content) }) },
+        });
+      ids.push((await accepted(answer)).messageId);
     }
     await stage.gateway.kill();
     await stage.gateway.start();
@@ -52,13 +59,12 @@ Deno.test("what was accepted of every kind arrives once and in order through two
     await stage.gateway.start();
     for (const id of ids) await stage.status(id, "sent");
 
-    await stage.arrival(CUSTOMER, ({ text }) => text === "@all");
+    await stage.arrival(CUSTOMER, ({ filename }) => filename === "b.csv");
     const inbox = (await stage.inbox(CUSTOMER)).slice(1);
     assert.deepEqual(inbox.map(({ type }) => type), sends.map(([, , arrives]) => arrives));
     assert.deepEqual(inbox.filter(({ mediaError }) => mediaError !== null), []);
-    const hashes = [sampleFile("webp"), voiceNote(1), sampleFile("png"), sampleFile("pdf")]
-      .map((bytes) => createHash("sha256").update(bytes).digest("hex"));
-    assert.deepEqual(inbox.slice(5, 9).map(({ sha256 }) => sha256), hashes);
+    const hashes = sends.map(([, , , content]) => content && createHash("sha256").update(content).digest("hex"));
+    assert.deepEqual(inbox.map(({ sha256 }, i) => hashes[i] && sha256), hashes);
     assert.equal(inbox[11]!.mentions.length, 1);
     assert.deepEqual([inbox[0]!.quoted.id, inbox[4]!.reaction.id, inbox[7]!.viewOnce, inbox[9]!.forwarded], [
       seen.id,
@@ -67,3 +73,9 @@ Deno.test("what was accepted of every kind arrives once and in order through two
       true,
     ]);
   }));
+
+function upload(stage: Stage, fields: Record<string, string | File>): Promise<ApiAnswer> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  return answerOf(stage.request("POST", "/messages/send/file", { body: form }));
+}
