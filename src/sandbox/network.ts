@@ -79,11 +79,12 @@ function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<Controlle
   const uplink = createUplink(switchboard, refs);
   const phones = new Map<string, Phone>();
   return {
-    addPhone(number, { name = number, passkey, passkeyOptions } = {}) {
+    addPhone(number, { name = number, passkey, passkeyOptions, business } = {}) {
       if (phones.has(number)) throw invalid("number", "has a phone already");
       const account: Account = directory.open(number, { name, random: runtime.random });
       const phone = createPhone({ runtime, uplink, number, lid: account.lid, name, passkey });
       account.phone = phone;
+      account.business = business ?? null;
       if (account.passkey && passkeyOptions) account.passkey.options = passkeyOptions;
       phones.set(number, phone);
       return phone;

@@ -1,6 +1,7 @@
 /** What the network of 2026 does to clients and carries between them, as Baileys as it comes meets it, while another line never notices. */
 import assert from "node:assert/strict";
-import { child } from "../../src/sandbox/world/stanza.ts";
+import { participantHash } from "../../src/sandbox/world/participant_hash.ts";
+import { type BinaryNode, child } from "../../src/sandbox/world/stanza.ts";
 import { eventually, untilAck, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
 
@@ -119,4 +120,35 @@ onLines("a status post reaches the phones of its audience, and no other", async 
   assert.deepEqual([item!.chat, item!.from, item!.text], ["status@broadcast", `${LINE}@s.whatsapp.net`, "today"]);
   await other.idle();
   assert.deepEqual(other.inbox(), []);
+});
+
+onLines("the last stanza is read, and the stream ended, before the network hangs up", async ({ line, cause }) => {
+  const seen: string[] = [];
+  line.socket.ws.on("frame", ({ tag }: { tag: string }) => seen.push(tag));
+  line.socket.ws.on("close", () => seen.push("closed"));
+  await cause({ kind: "replace" });
+  assert.equal(await untilClosed(line.socket), 440);
+  const ends = new Set(["stream:error", "xmlstreamend", "closed"]);
+  assert.deepEqual(seen.filter((tag) => ends.has(tag)).slice(0, 2), ["stream:error", "xmlstreamend"]);
+});
+
+onLines("a change of devices is one stanza, with hashes of the lists after it", async ({ network, line, other }) => {
+  const stanzas: BinaryNode[] = [];
+  line.socket.ws.on("CB:notification,type:devices", (stanza: BinaryNode) => stanzas.push(stanza));
+  await line.socket.getUSyncDevices([`${OTHER}@s.whatsapp.net`], false, false);
+  const { directory, removeCompanion } = network.switchboard;
+  const account = directory.account(OTHER)!;
+  removeCompanion(account.companions.get(1)!);
+  await eventually(() => stanzas.length === 1);
+  const [{ attrs, content }] = stanzas as [BinaryNode];
+  assert.deepEqual([attrs.from, attrs.lid], [account.jid, account.lid]);
+  const [change] = content as BinaryNode[];
+  assert.deepEqual(change!.attrs, {
+    device_hash: participantHash([account.jid]),
+    device_lid_hash: participantHash([account.lid]),
+  });
+  const [device] = change!.content as BinaryNode[];
+  const named = { jid: `${OTHER}:1@s.whatsapp.net`, lid: account.lid.replace("@", ":1@"), "key-index": "1" };
+  assert.deepEqual([change!.tag, device!.tag, device!.attrs], ["remove", "device", named]);
+  void other;
 });

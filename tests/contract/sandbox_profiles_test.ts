@@ -33,3 +33,29 @@ onLines(
     assert.deepEqual(await line.socket.fetchBlocklist(), []);
   },
 );
+
+onLines(
+  "privacy settings are kept, each by itself, and a value that there is not is refused",
+  async ({ line, other }) => {
+    const fresh = await line.socket.fetchPrivacySettings(true);
+    await line.socket.updateLastSeenPrivacy("contacts");
+    await line.socket.updateReadReceiptsPrivacy("none");
+    const changed = { ...fresh, last: "contacts", readreceipts: "none" };
+    assert.deepEqual(await line.socket.fetchPrivacySettings(true), changed);
+    await refused(line.socket.updateOnlinePrivacy("nobody at all" as "all"), 400);
+    await line.reconnect();
+    assert.deepEqual(await line.socket.fetchPrivacySettings(true), changed);
+    assert.deepEqual(await other.socket.fetchPrivacySettings(true), fresh);
+  },
+);
+
+onLines(
+  "a business has a profile of the form that clients read, and nobody else has one",
+  async ({ network, line }) => {
+    network.switchboard.directory.account(ANA)!.business = { description: "Boats", category: "Shop", email: "a@b.c" };
+    const profile = await line.socket.getBusinessProfile(jidOf(ANA));
+    const { wid, description, category, email } = profile!;
+    assert.deepEqual([wid, description, category, email], [jidOf(ANA), "Boats", "Shop", "a@b.c"]);
+    assert.equal(await line.socket.getBusinessProfile(jidOf(LINE)), undefined);
+  },
+);

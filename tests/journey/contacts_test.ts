@@ -7,11 +7,13 @@ import { subscribe } from "../support/subscriber.ts";
 
 const LINE = "4915200000001";
 const ANA = "4917000000001";
+const BEN = "4917000000002";
 const NOBODY = "4917099999999";
 const JPEG = "/9j/4AAQSkZJRg==";
 
 onStage("a contact's card says what the network tells, and is asked for once", async (stage) => {
   await stage.addPhone(ANA, "Ana 🌻");
+  await stage.addPhone(BEN);
   const line = await stage.linkLine(LINE);
   const path = `/sessions/${line.sessionId}/contacts/${ANA}`;
   const client = await subscribe(stage, { events: ["message.received"] });
@@ -33,6 +35,10 @@ onStage("a contact's card says what the network tells, and is asked for once", a
     pictureUrl: account.picture,
     business: null,
   });
+  const shop = { description: "Boats", category: "Shop", address: "Pier 1", email: "ana@example.com" };
+  stage.network.switchboard.directory.account(BEN)!.business = { ...shop, website: "https://example.com" };
+  const business = await stage.api.call("GET", `/sessions/${line.sessionId}/contacts/${BEN}`);
+  assert.deepEqual(business.data.business, { ...shop, websites: ["https://example.com"] });
   account.about = "ashore";
   const again = await stage.request("GET", path);
   assert.deepEqual((await again.json()).data, data, "kept: the network is not asked again");

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { child, childrenOf } from "../../src/sandbox/world/stanza.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 
 const LINE = "4915100000001";
@@ -49,15 +50,17 @@ onStage(
   },
 );
 
+/** Links another device to Ana's account. */
+async function linkForAna(stage: Stage): Promise<LinkedLine> {
+  const { data: { _id: sessionId } } = await stage.api.call("POST", "/sessions", { name: "Another device of Ana's" });
+  await linkByQr(systemClock, { api: stage.api, control: stage.control, sessionId, phone: ANA });
+  return { sessionId, number: ANA };
+}
+
 onStage("a device without keys is left out: the person's others get the message", async (stage) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);
-  const other = await stage.api.call("POST", "/sessions", { name: "Ana's second device" });
-  await until(systemClock, async () => {
-    const { status, qr } = await stage.api.call("GET", `/sessions/${other.data._id}/qr`);
-    if (qr) await stage.control.call("POST", `/phones/${ANA}/scan`, { qr });
-    return status === "connected" || null;
-  }, { what: "a second device of Ana's" });
+  await linkForAna(stage);
   const { devices } = await stage.control.call("GET", `/phones/${ANA}`);
   await stage.control.call("POST", "/faults", { line: ANA, kind: "no_keys", device: devices.at(-1).id });
   await stage.status(await stage.sendText(line, ANA, "to the phone alone"), "sent");
@@ -173,4 +176,78 @@ onStage("the network's limit of new chats stands in the line's health", async (s
   assert.deepEqual([data.newChats.used, data.newChats.limit], [1, 5]);
   for (const field of ["connectedSince", "lastFrameAt", "lastSentAt"]) assert.ok(Date.parse(data[field]), field);
   assert.ok(data.pingMs >= 0 && data.webVersion.startsWith("2."), JSON.stringify(data));
+});
+
+onStage("a line counts its logins, is named as browsers are, and lets the owner's phone ring", async (stage) => {
+  await stage.addPhone(LINE);
+  const { data: { _id: sessionId } } = await stage.api.call("POST", "/sessions", {
+    name: "By code",
+    pairingPhone: LINE,
+  });
+  // The network gives no code to a companion whose name it does not like.
+  const code = await until(
+    systemClock,
+    async () => (await stage.api.call("GET", `/sessions/${sessionId}/qr`)).pairingCode,
+    { what: "a code" },
+  );
+  await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
+  const line = { sessionId, number: LINE };
+  await stage.sessionStatus(line, "connected");
+  const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
+  await until(systemClock, () => Promise.resolve(!companion!.available || null), { what: "a line that is away" });
+  assert.equal(companion!.logins, 1);
+  await fault(stage, "drop");
+  await until(systemClock, () => Promise.resolve(companion!.logins === 2 || null), { what: "the second login" });
+});
+
+onStage("people are written to at their LID, on every device, be it told of or not", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  const ana = stage.network.switchboard.directory.account(ANA)!;
+  const arrives = async (device: LinkedLine, text: string) =>
+    (await stage.events(device)).some(({ data }) => data.text === text) || null;
+  const send = async (text: string) => await stage.status(await stage.sendText(line, ANA, text), "sent");
+  await send("to the phone");
+
+  const told = await linkForAna(stage);
+  await send("to a device that was told of");
+  await until(systemClock, () => arrives(told, "to a device that was told of"), {
+    what: "the message at the new device",
+  });
+
+  ana.watchers.clear();
+  const untold = await linkForAna(stage);
+  await send("short of a device: the network says so");
+  await send("to all devices");
+  await until(systemClock, () => arrives(untold, "to all devices"), { what: "the message at every device" });
+  assert.equal(await arrives(untold, "short of a device: the network says so"), null);
+  const wire: Json[] = await stage.control.call("GET", `/wire?line=${LINE}`);
+  assert.deepEqual([...new Set(wire.map(({ to }) => to))], [ana.lid]);
+});
+
+onStage("the key of a group is not for the line itself, and is a new one when somebody was removed", async (stage) => {
+  for (const number of [ANA, BEN]) await stage.addPhone(number);
+  const line = await stage.linkLine(LINE);
+  const { relay, directory } = stage.network.switchboard;
+  const given: string[][] = [];
+  const submit = relay.submit.bind(relay);
+  relay.submit = (sender, message, options) => {
+    const named = childrenOf(child(message, "participants"), "to");
+    if (message.attrs.to?.endsWith("@g.us")) given.push(named.map(({ attrs }) => attrs.jid!));
+    return submit(sender, message, options);
+  };
+  const participants = [LINE, ANA, BEN];
+  const { id: group } = await stage.control.call("POST", "/groups", {
+    subject: "Boats",
+    participants,
+    addressingMode: "lid",
+  });
+  const send = async (text: string) => await stage.status(await stage.sendText(line, group, text), "sent");
+  await send("for both");
+  await send("for both again");
+  const removed = { action: "remove", participants: [BEN] };
+  await stage.api.call("POST", `/sessions/${line.sessionId}/groups/${group}/participants`, removed);
+  await send("for Ana alone");
+  const [own, ana, ben] = participants.map((number) => directory.account(number)!.lid);
+  assert.deepEqual(given.map((jids) => jids.toSorted()), [[own, ana, ben].toSorted(), [], [own, ana].toSorted()]);
 });

@@ -19,6 +19,15 @@ export const lineKind = (status) =>
     logged_out: "bad",
   })[status] ?? "";
 
+/** Whether it is connected and hears nothing; its reason says what the gateway noticed. */
+export const isDegraded = ({ status, reason }) => status === "connected" && Boolean(reason);
+export const complaintWord = (reason) =>
+  ({
+    "The network says that messages wait, and gives none.": t("The network says that messages wait, and gives none."),
+    "What was missed comes to no end.": t("What was missed comes to no end."),
+    "What arrives can't be decrypted.": t("What arrives can't be decrypted."),
+  })[reason] ?? reason;
+
 export const messageWord = (status) =>
   ({
     queued: t("queued"),

@@ -8,6 +8,14 @@ import { number } from "./request.ts";
 export const newPhone = z.object({
   number,
   name: z.string().min(1).max(100).optional(),
+  /** A business, and what it says of itself. */
+  business: z.object({
+    description: z.string().max(500),
+    category: z.string().max(100),
+    address: z.string().max(200),
+    email: z.string().max(100),
+    website: z.string().max(200),
+  }).partial().optional(),
   passkey: z.boolean().optional(),
   /** Whether the request for a passkey brings its options, or the companion has to query them. */
   passkeyOptions: z.enum(["notification", "query"]).optional(),

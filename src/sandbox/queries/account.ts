@@ -1,7 +1,8 @@
 /** Queries about the account itself: media access, profiles, restrictions, unlinking. */
 import { Buffer } from "node:buffer";
 import { cappingJson, timelockJson } from "../world/notices.ts";
-import { type BinaryNode, child, element, refusal, result } from "../world/stanza.ts";
+import type { Switchboard } from "../world/switchboard.ts";
+import { type BinaryNode, child, childrenOf, element, refusal, result } from "../world/stanza.ts";
 import type { Standing } from "../world/trust.ts";
 import type { QueryContext } from "./query.ts";
 
@@ -16,6 +17,21 @@ const MEX_QUERIES: Record<string, (standing: Standing) => Record<string, unknown
   "24503548349331633": (standing) => ({ xwa2_message_capping_info: cappingJson(standing) }),
 };
 
+/** The profiles of those who were asked for and are businesses. */
+function answerBusiness(query: BinaryNode, { directory }: Switchboard): BinaryNode | null {
+  const asked = child(query, "business_profile");
+  if (!asked) return null;
+  const profiles = childrenOf(asked, "profile").flatMap(({ attrs: { jid } }) => {
+    const { business } = directory.resolve(jid)?.account ?? {};
+    if (!business) return [];
+    const { category, ...texts } = business;
+    const fields = Object.entries(texts).flatMap(([name, text]) => text ? [element(name, {}, Buffer.from(text))] : []);
+    const categories = category ? [element("category", { id: "1" }, Buffer.from(category))] : [];
+    return [element("profile", { jid, tag: "1" }, [...fields, element("categories", {}, categories)])];
+  });
+  return result(query, [element("business_profile", { v: "244" }, profiles)]);
+}
+
 export function answerAccount(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   switch (query.attrs.xmlns) {
     case "w:m": {
@@ -26,7 +42,7 @@ export function answerAccount(query: BinaryNode, { companion, network }: QueryCo
       return result(query, [element("media_conn", attributes, hosts)]);
     }
     case "w:biz":
-      return child(query, "business_profile") ? result(query, [element("business_profile", { v: "244" }, [])]) : null;
+      return answerBusiness(query, network);
     case "w:mex": {
       const answer = MEX_QUERIES[child(query, "query")?.attrs.query_id ?? ""];
       const data = answer?.(network.trust.standing(companion.account));

@@ -1,18 +1,9 @@
 /** Queries about an account's settings: server properties, privacy. */
-import { type BinaryNode, child, childrenOf, element, result } from "../world/stanza.ts";
+import { type BinaryNode, child, childrenOf, element, refusal, result } from "../world/stanza.ts";
 import type { QueryContext } from "./query.ts";
 
-/** What a fresh account has: everybody may see and write. */
-const PRIVACY = {
-  readreceipts: "all",
-  profile: "all",
-  status: "all",
-  online: "all",
-  last: "all",
-  groupadd: "all",
-  calladd: "all",
-  messages: "all",
-};
+/** Whom a setting may name. */
+const VALUES = new Set(["all", "contacts", "contact_blacklist", "none", "match_last_seen", "known"]);
 
 export function answerSettings(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   if (child(query, "props")) {
@@ -23,8 +14,13 @@ export function answerSettings(query: BinaryNode, { companion, network }: QueryC
       const holder = network.directory.resolve(token.attrs.jid)?.account;
       if (holder) network.trust.issue(companion.account, holder);
     }
+    for (const { attrs: { name = "", value = "" } } of childrenOf(child(query, "privacy"), "category")) {
+      const { privacy } = companion.account;
+      if (!privacy.has(name) || !VALUES.has(value)) return refusal(query, { code: 400, text: "bad-request" });
+      privacy.set(name, value);
+    }
     return result(query);
   }
-  const categories = Object.entries(PRIVACY).map(([name, value]) => element("category", { name, value }));
+  const categories = [...companion.account.privacy].map(([name, value]) => element("category", { name, value }));
   return result(query, [element("privacy", {}, categories)]);
 }

@@ -29,6 +29,7 @@ export function admit(finish: ClientFinish, socket: CompanionSocket, options: Re
   if (refused) return refuse(socket, Number(refused));
   // Unlinked, or another device's key: the link is gone for good.
   if (!companion || companion.noisePublic !== noisePublic) return refuse(socket, 401);
+  companion.logins = payload.lc ?? null;
   return meetFault(companion, socket, network) ?? openSession(companion, socket, network);
 }
 

@@ -15,6 +15,10 @@ export interface Account {
   /** Where the profile picture lies on the media host; null without one. */
   picture: string | null;
   readonly blocked: Set<Account>;
+  /** Who may see and do what: the value of each setting by its name. */
+  readonly privacy: Map<string, string>;
+  /** What a business says of itself; null for anybody else. */
+  business: BusinessProfile | null;
   /** Without device, by number and by LID. */
   readonly jid: string;
   readonly lid: string;
@@ -33,6 +37,15 @@ export interface Account {
   nextDeviceId: number;
   /** Numbers that asked for this account's devices, and so hear when they change. */
   readonly watchers: Set<string>;
+}
+
+/** As its owner fills it in; what is left out is not shown. */
+export interface BusinessProfile {
+  description?: string | undefined;
+  category?: string | undefined;
+  address?: string | undefined;
+  email?: string | undefined;
+  website?: string | undefined;
 }
 
 interface AccountPasskey {
@@ -57,6 +70,8 @@ export interface Companion {
   readonly linkedAt: number;
   /** Whether others see the account online because of it. Right after it was linked they do, until it says otherwise. */
   available: boolean;
+  /** How often it has logged in, as it says itself at each login; null where it does not. */
+  logins: number | null;
   /** Whether the phone has told it what a new companion has to know. */
   welcomed: boolean;
   /** The open session, if any. */
@@ -78,6 +93,18 @@ export interface Endpoint {
   account: Account;
   device: number;
 }
+
+/** What a fresh account has: everybody may see and write. */
+const FRESH_PRIVACY = {
+  readreceipts: "all",
+  profile: "all",
+  status: "all",
+  online: "all",
+  last: "all",
+  groupadd: "all",
+  calladd: "all",
+  messages: "all",
+};
 
 export class Directory {
   #byNumber = new Map<string, Account>();
@@ -103,6 +130,8 @@ export class Directory {
       about: "",
       picture: null,
       blocked: new Set(),
+      privacy: new Map(Object.entries(FRESH_PRIVACY)),
+      business: null,
       jid: makeJid(number, "s.whatsapp.net"),
       lid: makeJid(lid, "lid"),
       phone: null,

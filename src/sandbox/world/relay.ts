@@ -107,7 +107,7 @@ export class Relay {
       const route = { sender, receiver: endpoint, group, hideNumber: options.hideNumber ?? false };
       deliver(endpoint, element("message", this.#attributes(message, route), [...encs, ...extras(message)]));
     }
-    return this.#compareHash(message, { receivers: receivers.flatMap(endpointsOf), sender });
+    return this.#compareHash(message, { receivers: receivers.flatMap(endpointsOf), sender, group });
   }
 
   /** A receiver could not read a message and asks its sender to encrypt it again: the resend may pass. */
@@ -225,17 +225,22 @@ export class Relay {
     };
   }
 
-  /** A sender that states its receivers' hash learns when it left a device out or named a dead one. */
+  /**
+   * A sender learns when it left a device out or named a dead one: from the hash that it states, or in a chat with a
+   * person from the devices that it encrypted for.
+   */
   #compareHash(
     message: BinaryNode,
-    { receivers, sender }: { receivers: Endpoint[]; sender: Endpoint },
+    { receivers, sender, group }: { receivers: Endpoint[]; sender: Endpoint; group: Group | null },
   ): Acknowledgement {
-    const stated = message.attrs.phash;
+    const named = childrenOf(child(message, "participants"), "to").flatMap(({ attrs: { jid } }) => jid ?? []);
+    const form = isLid(named[0]) ? "lid" : "pn";
+    const own = jidOf(sender, form);
+    const implied = group || named.length === 0 ? null : participantHash([own, ...named]);
+    const stated = message.attrs.phash ?? implied;
     if (!stated) return {};
-    const form = isLid(childrenOf(child(message, "participants"), "to")[0]?.attrs.jid) ? "lid" : "pn";
-    const phash = participantHash(
-      [sender, ...receivers.filter((one) => !isSame(one, sender))].map((one) => jidOf(one, form)),
-    );
+    const others = receivers.filter((one) => !isSame(one, sender)).map((one) => jidOf(one, form));
+    const phash = participantHash([own, ...others]);
     return phash === stated ? {} : { phash };
   }
 }

@@ -54,6 +54,8 @@ import { takeNotices } from "./incoming/notices.ts";
 import { type FindPoll, makeFindPoll } from "./incoming/polls.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
+import { leaveFiles } from "./repairs/app_state.ts";
+import { countLogin } from "./repairs/logins.ts";
 import { quietLogger } from "./repairs/quiet_logger.ts";
 import { type OwnJids, receiptsOf } from "./incoming/receipts.ts";
 import { type CountStray, takeStrays } from "./incoming/strays.ts";
@@ -210,6 +212,7 @@ export function connectLine(
     const logger = quietLogger(log);
     const left = isLinked(auth.creds) ? await journal.leftovers() : { decrypted: [], undecrypted: [] };
     if (over) return await auth.close();
+    if (isLinked(auth.creds)) countLogin(auth.creds);
     const socket = makeWASocket({
       ...LINE_CONFIG,
       ...(shared.url === null ? {} : { waWebSocketUrl: shared.url }),
@@ -253,6 +256,9 @@ export function connectLine(
     takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
     socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
     socket.ws.on("frame", vitals.frame);
+    if (proxy) {
+      socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || leaveFiles(frame));
+    }
     const findPoll = makeFindPoll({ kv, seal, lineId, sent });
     const askPhone = makePhoneOf({ socket, groups, runtime: { clock, log } });
     const phoneOf: PhoneOf = (lid, chat) => cause.own(() => askPhone(lid, chat));

@@ -22,6 +22,7 @@ import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
 import { repairCurve } from "./repairs/curve.ts";
 import { repairLibsignal } from "./repairs/libsignal.ts";
+import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
 import { containStrayRejections } from "./repairs/stray_rejections.ts";
 import { makeWebVersions } from "./web_version.ts";
@@ -61,6 +62,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   silenceLibsignal();
   repairLibsignal();
   repairCurve();
+  repairLogins();
   repairNoise(runtime.clock);
   containStrayRejections(runtime.log);
   if (whatsapp.rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(whatsapp.rootKey, "hex");

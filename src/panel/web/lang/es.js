@@ -136,6 +136,8 @@ export default {
   "It is gone? Make another on the gateway's machine:": "¿Se perdió? Haz otro en la máquina de la pasarela:",
   "It proves that a request comes from here, and is shown this once.":
     "Prueba que una petición viene de aquí, y se muestra solo esta vez.",
+  "It was connected anew once, which did not help. Messages still leave; what people write does not come in.":
+    "Se volvió a conectar una vez y no sirvió. Los mensajes siguen saliendo; lo que la gente escribe no entra.",
   "It was used already, or its time is over. Ask whoever sent it for another.":
     "Ya se usó o ha caducado. Pide otro a quien te lo envió.",
   "Its key stops working at once. Its lines stay linked, and what is queued goes out.":
@@ -252,6 +254,8 @@ export default {
   "One a line.": "Una por línea.",
   "One phone number each. What is sent goes out on them, what comes in arrives on them.":
     "Un número de teléfono cada una. Por ellas sale lo que se envía y llega lo que se recibe.",
+  "Open WhatsApp on the phone of this line: where messages come in there, log the line out here and link it again. Where they do not, the number itself is in trouble.":
+    "Abre WhatsApp en el teléfono de esta línea: si allí entran mensajes, cierra aquí la sesión de la línea y vuelve a vincularla. Si no entran, el problema es del número.",
   "Open web.whatsapp.com in the browser that has the passkey, and its console (F12).":
     "Abre web.whatsapp.com en el navegador que tiene la llave de acceso, y su consola (F12).",
   "Operator": "Operador",
@@ -349,6 +353,8 @@ export default {
     "La línea sigue en la pestaña donde empezaste. Puedes cerrar esta.",
   "The line is unlinked and removed. Its messages stay in the history.":
     "La línea se desvincula y se quita. Sus mensajes siguen en el historial.",
+  "The network says that messages wait, and gives none.":
+    "La red dice que hay mensajes esperando y no entrega ninguno.",
   "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.":
     "La página que la pidió está cerrada, o ya pide otra. Abre la línea y firma otra vez.",
   "The passkey was not used.": "No se usó la llave de acceso.",
@@ -374,6 +380,7 @@ export default {
   "This browser": "Este navegador",
   "This could not be loaded": "No se pudo cargar",
   "This key works now; the one before does not any more.": "Esta clave ya funciona; la anterior ya no.",
+  "This line is connected, and hears nothing.": "Esta línea está conectada y no oye nada.",
   "This link is over": "Este enlace ya no sirve",
   "This month": "Este mes",
   "Timeline": "Cronología",
@@ -395,6 +402,7 @@ export default {
   "Webhooks": "Webhooks",
   "Welcome": "Te damos la bienvenida",
   "What": "Qué",
+  "What arrives can't be decrypted.": "Lo que llega no se puede descifrar.",
   "What became of it": "Qué fue de él",
   "What is sent leaves one by one, with the pauses of the plan.":
     "Lo que se envía sale de uno en uno, con las pausas del plan.",
@@ -402,6 +410,7 @@ export default {
   "What waited is cancelled.": "Lo que esperaba se ha cancelado.",
   "What waits for it is dropped, and its delivery log.":
     "Se descarta lo que espera para él, y su registro de entregas.",
+  "What was missed comes to no end.": "Lo que se perdió sigue llegando sin fin.",
   "What was sent and received on a line, as far as it is kept.":
     "Lo enviado y recibido en una línea, hasta donde se guarda.",
   "What was sent, newest first, and what became of it.": "Lo enviado, lo más reciente primero, y qué fue de ello.",
@@ -456,6 +465,7 @@ export default {
   "ended a sign-in": "cerró una sesión abierta",
   "expired": "caducada",
   "failed": "fallido",
+  "hears nothing": "no oye nada",
   "high": "alta",
   "invited an operator": "invitó a un operador",
   "invited somebody": "invitó a alguien",

@@ -136,6 +136,8 @@ export default {
   "It is gone? Make another on the gateway's machine:": "Perdeu? Faça outro na máquina do gateway:",
   "It proves that a request comes from here, and is shown this once.":
     "Prova que um pedido vem daqui, e é mostrado só esta vez.",
+  "It was connected anew once, which did not help. Messages still leave; what people write does not come in.":
+    "Foi conectada de novo uma vez, e não adiantou. As mensagens continuam saindo; o que as pessoas escrevem não entra.",
   "It was used already, or its time is over. Ask whoever sent it for another.":
     "Já foi usado ou expirou. Peça outro a quem o enviou.",
   "Its key stops working at once. Its lines stay linked, and what is queued goes out.":
@@ -252,6 +254,8 @@ export default {
   "One a line.": "Uma por linha.",
   "One phone number each. What is sent goes out on them, what comes in arrives on them.":
     "Um número de telefone cada. Por elas sai o que se envia e chega o que se recebe.",
+  "Open WhatsApp on the phone of this line: where messages come in there, log the line out here and link it again. Where they do not, the number itself is in trouble.":
+    "Abra o WhatsApp no telefone desta linha: se lá as mensagens entram, encerre aqui a sessão da linha e vincule-a de novo. Se não entram, o problema é do número.",
   "Open web.whatsapp.com in the browser that has the passkey, and its console (F12).":
     "Abra web.whatsapp.com no navegador que tem a chave de acesso, e o console (F12).",
   "Operator": "Operador",
@@ -349,6 +353,7 @@ export default {
     "A linha continua na aba onde você começou. Pode fechar esta.",
   "The line is unlinked and removed. Its messages stay in the history.":
     "A linha é desvinculada e removida. As mensagens ficam no histórico.",
+  "The network says that messages wait, and gives none.": "A rede diz que há mensagens à espera e não entrega nenhuma.",
   "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.":
     "A página que a pediu foi fechada, ou já pede outra. Abra a linha e assine mais uma vez.",
   "The passkey was not used.": "A chave de acesso não foi usada.",
@@ -374,6 +379,7 @@ export default {
   "This browser": "Este navegador",
   "This could not be loaded": "Não foi possível carregar",
   "This key works now; the one before does not any more.": "Esta chave já funciona; a anterior não mais.",
+  "This line is connected, and hears nothing.": "Esta linha está conectada e não ouve nada.",
   "This link is over": "Este link não vale mais",
   "This month": "Este mês",
   "Timeline": "Cronologia",
@@ -395,12 +401,14 @@ export default {
   "Webhooks": "Webhooks",
   "Welcome": "Boas-vindas",
   "What": "O quê",
+  "What arrives can't be decrypted.": "O que chega não pode ser decifrado.",
   "What became of it": "O que foi feito dela",
   "What is sent leaves one by one, with the pauses of the plan.":
     "O que é enviado sai um por um, com as pausas do plano.",
   "What runs here": "O que roda aqui",
   "What waited is cancelled.": "O que esperava foi cancelado.",
   "What waits for it is dropped, and its delivery log.": "O que espera por ele é descartado, e o registro de entregas.",
+  "What was missed comes to no end.": "O que ficou para trás chega sem fim.",
   "What was sent and received on a line, as far as it is kept.":
     "O que foi enviado e recebido numa linha, até onde se guarda.",
   "What was sent, newest first, and what became of it.":
@@ -456,6 +464,7 @@ export default {
   "ended a sign-in": "encerrou uma sessão",
   "expired": "expirada",
   "failed": "falhou",
+  "hears nothing": "não ouve nada",
   "high": "alta",
   "invited an operator": "convidou um operador",
   "invited somebody": "convidou alguém",

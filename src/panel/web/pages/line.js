@@ -22,7 +22,17 @@ import {
   toast,
   Work,
 } from "../ui.js";
-import { lineKind, lineWord, messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
+import {
+  complaintWord,
+  isDegraded,
+  lineKind,
+  lineWord,
+  messageKind,
+  messageWord,
+  phone,
+  priorityWord,
+  waitWord,
+} from "../words.js";
 
 const LINKING = ["initializing", "qr", "pairing"];
 const LOOK_MS = 3_000;
@@ -52,7 +62,7 @@ export function Line({ account, line: id }) {
           <${Badge} kind=${lineKind(data.status)}>${lineWord(data.status)}</${Badge}>
               <${Actions} account=${account} line=${data} waits=${waits} reload=${line.reload} />
             </${Head}>
-            ${data.reason &&
+            ${isDegraded(data) ? html`<${Degraded} reason=${data.reason} />` : data.reason &&
               html`<p class=${`note ${data.status === "logged_out" ? "bad" : "warn"}`}>${data.reason}</p>`}
             ${data.restriction &&
               html`<p class="note warn">${
@@ -69,6 +79,20 @@ export function Line({ account, line: id }) {
           </div>
     `;
   }}</${Loaded}>`;
+}
+
+function Degraded({ reason }) {
+  return html`
+    <div class="note warn">
+      <p><strong>${t("This line is connected, and hears nothing.")}</strong> ${complaintWord(reason)}</p>
+      <p>${t(
+        "It was connected anew once, which did not help. Messages still leave; what people write does not come in.",
+      )}</p>
+      <p>${t(
+        "Open WhatsApp on the phone of this line: where messages come in there, log the line out here and link it again. Where they do not, the number itself is in trouble.",
+      )}</p>
+    </div>
+  `;
 }
 
 function LinkNow({ account, line }) {

@@ -5,7 +5,7 @@ import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time } from "../ui.js";
-import { lineKind, lineWord, phone } from "../words.js";
+import { complaintWord, isDegraded, lineKind, lineWord, phone } from "../words.js";
 
 export function Lines({ account }) {
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
@@ -28,13 +28,17 @@ export function Lines({ account }) {
                 [t("State"), (row) =>
                   html`<span class="row"><${Badge} kind=${lineKind(row.status)}>${lineWord(row.status)}</${Badge}>${
                     row.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`
-                  }</span>`],
+                  }${isDegraded(row) ? html`<${Badge} kind="warn">${t("hears nothing")}</${Badge}>` : ""}</span>`],
                 [t("Number"), (row) =>
                   row.phone
                     ? html`<span class="nowrap">${phone(row.phone)}</span>`
                     : html`<span class="soft">–</span>`],
                 [t("Reason"), (row) =>
-                  row.reason ? html`<span class="soft small break">${row.reason}</span>` : ""],
+                  row.reason
+                    ? html`<span class="soft small break">${
+                      isDegraded(row) ? complaintWord(row.reason) : row.reason
+                    }</span>`
+                    : ""],
                 [t("Last used"), (row) =>
                   html`<${Time} at=${row.lastUsed} />`],
               ]} />`

@@ -6,12 +6,24 @@ import { Buffer } from "node:buffer";
 import type { CompanionSocket } from "../companion_socket.ts";
 import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/device.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
-import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
+import {
+  type BinaryNode,
+  bytesOf,
+  child,
+  element,
+  refusal,
+  result,
+  seconds,
+  SERVER,
+  textOf,
+} from "../../world/stanza.ts";
 
 /** A companion that got primary_hello and does not answer in this time is given up. */
 const FINISH_TIMEOUT_MS = 30_000;
 /** Salt, IV and the encrypted key. */
 const WRAPPED_KEY_BYTES = 80;
+/** How a companion has to name itself: "Chrome (Mac OS)". */
+const DISPLAY_NAME = /^[A-Za-z]{2,20} \([A-Za-z ]{2,20}\)$/;
 
 interface CodeLinkOptions {
   network: Switchboard;
@@ -83,7 +95,8 @@ export class CodeLink {
     }
     const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
     const noisePublic = bytesOf(child(link, "companion_server_auth_key_pub"));
-    if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32) {
+    const isNamed = DISPLAY_NAME.test(textOf(child(link, "companion_platform_display")));
+    if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32 || !isNamed) {
       return this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
     }
     const ref = expectCode(account.number);

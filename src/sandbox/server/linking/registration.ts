@@ -228,6 +228,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       mailbox: new Mailbox(),
       linkedAt: this.#options.network.runtime.clock.now(),
       available: true,
+      logins: null,
       welcomed: false,
       session: null,
     };

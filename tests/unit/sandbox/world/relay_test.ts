@@ -49,7 +49,7 @@ function scene() {
     const identity = new Uint8Array(0);
     const companion: Companion = {
       ...{ id: device, account, jid, lid, mailbox, keys, identity, keyIndex: device },
-      ...{ noisePublic: "", linkedAt: 0, available: false, welcomed: true, session: null },
+      ...{ noisePublic: "", linkedAt: 0, available: false, logins: null, welcomed: true, session: null },
     };
     account.companions.set(device, companion);
     mailbox.attach((stanza) => stanza.tag !== "ib" && arrived.push({ at: `${account.number}:${device}`, stanza }));
@@ -169,6 +169,8 @@ Deno.test("a stated hash of receivers is compared with the network's list", () =
   const right = participantHash([ana.jid, line.jid, `${line.number}:1@s.whatsapp.net`]);
   assert.deepEqual(state(right), {});
   assert.deepEqual(state("2:old"), { phash: right });
+  assert.deepEqual(relay.submit(companion, write("unstated", ana.jid, [ana.jid, line.jid])), {});
+  assert.deepEqual(relay.submit(companion, write("one left out", ana.jid, [ana.jid])), { phash: right });
 });
 
 Deno.test("devices are hashed as clients do: six bytes over the sorted addresses, the phone's as device 0", () => {
