@@ -40,7 +40,7 @@ export interface Account {
 }
 
 /** As its owner fills it in; what is left out is not shown. */
-export interface BusinessProfile {
+interface BusinessProfile {
   description?: string | undefined;
   category?: string | undefined;
   address?: string | undefined;
