@@ -66,7 +66,7 @@ export async function makeProxy(proxy: ProxyAddress, address: string): Promise<P
   const at = `${login}${urlHost(address)}:${port}`;
   const agent = protocol === "socks5:"
     ? await socksAgent(at)
-    : await httpAgent(`${protocol}//${at}`, protocol === "https:" ? { servername: host } : {});
+    : await httpAgent(`${protocol}//${at}`, protocol === "https:" && !isIP(host) ? { servername: host } : {});
   let failure: string | null = null;
 
   const open = agent.connect.bind(agent) as (request: ClientRequest, options: object) => Promise<Socket>;

@@ -1,10 +1,12 @@
 /** A line's own way out: everything of it goes through the proxy, and nothing past it. */
 import assert from "node:assert/strict";
+import pino from "pino";
 import { Server } from "proxy-chain";
 import { type Json, linkByQr, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { makeServerCertificate } from "../../src/sandbox/media/certificate.ts";
 import { startSocksServer } from "../support/socks_server.ts";
-import { onStage, type Stage } from "../support/stage.ts";
+import { onStage, openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -24,11 +26,12 @@ async function exchangesFiles(stage: Stage, line: { sessionId: string; number: s
   await stage.status((await stage.api.call("POST", "/messages/send/document", sent)).messageId, "sent");
   await stage.arrival(ANA, ({ filename }) => filename === "a.txt");
   const back = { to: LINE, file, filename: "b.txt", mimetype: "text/plain", kind: "document" };
-  await stage.control.call("POST", `/phones/${ANA}/messages`, back);
-  await until(systemClock, async () => {
+  const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, back);
+  const { data } = await until(systemClock, async () => {
     const events = await stage.events(line);
-    return events.find(({ event, data }) => event === "message.received" && data.media?.url) ?? null;
+    return events.find(({ event, data }) => event === "message.received" && data.messageId === id) ?? null;
   }, { what: "a file that came in" });
+  assert.ok(data.media?.url);
 }
 
 onStage("a line behind a SOCKS5 proxy links, sends and receives through it, names looked up there", async (stage) => {
@@ -59,36 +62,71 @@ onStage("a line behind a SOCKS5 proxy links, sends and receives through it, name
   }
 });
 
-onStage("a line goes over to an HTTP proxy with a login, and a wrong login is named", async (stage) => {
+const LOGIN = { username: "user", password: "secret-of-the-proxy" };
+
+/** A proxy that asks for the login, spoken to in the clear or, with a certificate, in TLS. */
+async function startHttpProxy(certificate: { certPem: string; keyPem: string } | null): Promise<Server> {
+  const tls = certificate
+    ? { serverType: "https" as const, httpsOptions: { cert: certificate.certPem, key: certificate.keyPem } }
+    : {};
   const proxy = new Server({
     port: 0,
     host: "127.0.0.1",
     prepareRequestFunction: ({ username, password }) => ({
-      requestAuthentication: username !== "user" || password !== "secret-of-the-proxy",
+      requestAuthentication: username !== LOGIN.username || password !== LOGIN.password,
     }),
+    ...tls,
   });
   await proxy.listen();
+  return proxy;
+}
+
+Deno.test("a line goes over to an HTTP and an HTTPS proxy with a login, and each failure of theirs is named", async () => {
+  const runtime = systemRuntime(pino({ level: "silent" }));
+  const [known, stranger] = [await makeServerCertificate(runtime), await makeServerCertificate(runtime)];
+  const caFile = await Deno.makeTempFile({ prefix: "paloma-proxy-", suffix: ".pem" });
+  await Deno.writeTextFile(caFile, known.caPem);
+  const [plain, secure, untrusted] = await Promise.all([null, known, stranger].map(startHttpProxy));
   try {
-    const at = `127.0.0.1:${proxy.port}`;
-    const line = await stage.linkLine(LINE);
-    await stage.addPhone(ANA);
-    const patch = (body: Json) => stage.api.call("PATCH", `/sessions/${line.sessionId}`, body);
-    assert.equal((await patch({ proxy: `http://user:wrong@${at}` })).data.proxy, `http://${at}`);
-    await until(systemClock, async () => /refused the login/.test((await stage.session(line)).reason ?? "") || null, {
-      what: "the wrong login as the reason",
+    await withStage(() => openStage({ env: { DENO_CERT: caFile } }), async (stage) => {
+      const line = await stage.linkLine(LINE);
+      await stage.addPhone(ANA);
+      const patch = (body: Json) => stage.api.call("PATCH", `/sessions/${line.sessionId}`, body);
+      const via = (scheme: string, { port }: Server, password = LOGIN.password) =>
+        patch({ proxy: `${scheme}://${LOGIN.username}:${password}@127.0.0.1:${port}` });
+      const says = (reason: RegExp) =>
+        until(systemClock, async () => {
+          const session = await stage.session(line);
+          return reason.test(session.reason ?? "") && session.status !== "connected" || null;
+        }, { what: `the reason ${reason}` });
+
+      const { data } = await via("http", plain!, "wrong");
+      assert.equal(data.proxy, `http://127.0.0.1:${plain!.port}`);
+      await says(/refused the login/);
+      await via("http", plain!);
+      await stage.sessionStatus(line, "connected");
+      await exchangesFiles(stage, line);
+
+      await via("https", secure!, "wrong");
+      await says(/refused the login/);
+      await via("https", untrusted!);
+      await says(/proxy https:.* does not carry the connection: .*certificate/i);
+      await via("https", secure!);
+      await stage.sessionStatus(line, "connected");
+      await exchangesFiles(stage, line);
+      assert.doesNotMatch(stage.gateway.log(), /secret-of-the-proxy/);
+
+      for (const none of ["ftp://a:1", "http://a:1/path", "127.0.0.1:80"]) {
+        const answer = await stage.request("PATCH", `/sessions/${line.sessionId}`, {
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ proxy: none }),
+        });
+        const { code, errors } = await answer.json();
+        assert.deepEqual([answer.status, code, errors[0].path], [400, "validation_failed", "proxy"]);
+      }
     });
-    await patch({ proxy: `http://user:secret-of-the-proxy@${at}` });
-    await stage.sessionStatus(line, "connected");
-    await exchangesFiles(stage, line);
-    for (const none of ["ftp://a:1", "http://a:1/path", "127.0.0.1:80"]) {
-      const answer = await stage.request("PATCH", `/sessions/${line.sessionId}`, {
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ proxy: none }),
-      });
-      const { code, errors } = await answer.json();
-      assert.deepEqual([answer.status, code, errors[0].path], [400, "validation_failed", "proxy"]);
-    }
   } finally {
-    await proxy.close(true);
+    await Promise.all([plain, secure, untrusted].map((proxy) => proxy!.close(true)));
+    await Deno.remove(caFile);
   }
 });

@@ -30,7 +30,7 @@ export const fault = z.discriminatedUnion("kind", [
   z.object({ ...line, kind: z.literal("refuse_login"), count, error: error.default(DEFAULT_LOGIN_REFUSAL) }),
   z.object({ ...line, kind: z.literal("no_keys"), device: z.int().min(0) }),
   /** `until` is Unix ms; one that is past lifts the restriction. */
-  z.object({ ...line, kind: z.literal("restrict"), until: z.int().min(0) }),
+  z.object({ ...line, kind: z.literal("restrict"), until: z.int().min(0), announced: z.boolean().optional() }),
   /** How many new chats the account may start until then. */
   z.object({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
   z.object({ ...line, kind: z.literal("early_success"), count }),
@@ -73,7 +73,7 @@ function cause(network: Switchboard, account: Account, asked: z.infer<typeof fau
       account.keyless.add(asked.device);
       return;
     case "restrict":
-      return network.trust.restrict(account, asked.until);
+      return network.trust.restrict(account, asked.until, asked);
     case "cap_new_chats":
       return network.trust.capNewChats(account, asked);
     default:

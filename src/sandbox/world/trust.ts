@@ -87,10 +87,10 @@ export class Trust {
     return this.#of(account).salt;
   }
 
-  /** `until` is Unix ms; one that is past lifts the restriction. */
-  restrict(account: Account, until: number): void {
+  /** `until` is Unix ms; one that is past lifts the restriction. Unless it is announced, the account has to ask. */
+  restrict(account: Account, until: number, { announced = true } = {}): void {
     this.#of(account).restrictedUntil = until;
-    this.#events.onStanding(account);
+    if (announced) this.#events.onStanding(account);
   }
 
   capNewChats(account: Account, { limit, until }: NewChatCap): void {
