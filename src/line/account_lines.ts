@@ -1,0 +1,62 @@
+/** The lines of an account, read. */
+import { notFound } from "../errors.ts";
+import type { Kv, Row } from "../store/kv.ts";
+import { shareReads } from "../store/layers/shared_reads.ts";
+import type { Line } from "./line.ts";
+import { lineKeys } from "./rows.ts";
+
+export interface AccountLines {
+  /** Oldest first. Deleted lines do not appear. */
+  list(accountId: string): Promise<Line[]>;
+  /** As `list`, one after another, each as its row has it. */
+  each(accountId: string): AsyncIterable<Line>;
+  /** Throws Problem not_found, also for another account's line. */
+  get(accountId: string, lineId: string): Promise<Line>;
+  /** As `get`, as its row has it. */
+  row(accountId: string, lineId: string): Promise<Row<Line>>;
+  /** The line with when it was used last, which has a row of its own. */
+  used(line: Line): Promise<Line>;
+}
+
+/** Lines read at a time. */
+const READ_AT_ONCE = 20;
+
+export function makeAccountLines(kv: Kv): AccountLines {
+  // Concurrent requests for a line share one read of it, which is as fresh as one each.
+  const sharedGet = shareReads(kv);
+
+  async function row(accountId: string, lineId: string): Promise<Row<Line>> {
+    const slot = await sharedGet(lineKeys.line(lineId));
+    if (slot.value?.accountId !== accountId || slot.value.wanted === "deleted") throw notFound("session");
+    return slot as Row<Line>;
+  }
+
+  async function* each(accountId: string): AsyncIterable<Line> {
+    const ids: string[] = [];
+    const read = async () => {
+      const slots = await kv.getMany(ids.splice(0).map((id) => lineKeys.line(id)));
+      return slots.flatMap(({ value }) => value && value.wanted !== "deleted" ? value : []);
+    };
+    for await (const { value } of kv.list({ prefix: lineKeys.linesOfAccount(accountId) })) {
+      if (ids.push(value) === READ_AT_ONCE) yield* await read();
+    }
+    yield* await read();
+  }
+
+  async function used(line: Line): Promise<Line> {
+    return { ...line, lastUsed: (await kv.get(lineKeys.lineUsed(line.id))).value ?? line.lastUsed };
+  }
+
+  return {
+    async list(accountId) {
+      const lines: Line[] = [];
+      for await (const line of each(accountId)) lines.push(line);
+      const usedAt = await kv.getMany(lines.map((line) => lineKeys.lineUsed(line.id)));
+      return lines.map((line, i) => ({ ...line, lastUsed: usedAt[i]?.value ?? line.lastUsed }));
+    },
+    each,
+    get: async (accountId, lineId) => await used((await row(accountId, lineId)).value),
+    row,
+    used,
+  };
+}

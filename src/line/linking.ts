@@ -1,0 +1,88 @@
+/** Linking a line, as its owner sees it: the QR or the code to show, and the steps of the account's passkey. */
+import { notFound } from "../errors.ts";
+import {
+  type Connection,
+  type PasskeyAssertion,
+  PasskeyNotRequested,
+  PasskeyRefused,
+  type PasskeyRequest,
+} from "../whatsapp/connection.ts";
+import type { AccountLines } from "./account_lines.ts";
+import type { Line, LineStatus } from "./line.ts";
+import { qrDataUrl } from "./line_row.ts";
+import type { LiveLines } from "./live.ts";
+import type { Until } from "./reached.ts";
+
+export interface Linking {
+  /**
+   * What the owner needs to link the line now; asking begins a new round when the last one ran out unused. `qr` is a data
+   * URL of a PNG. Throws Problem not_found.
+   */
+  linking(accountId: string, lineId: string): Promise<LinkingState>;
+  /** What the account's passkey is asked for now. Throws not_found when it is not. */
+  passkey(accountId: string, lineId: string): Promise<PasskeyRequest>;
+  /**
+   * Resolves to the line once the network took the signed challenge. Throws not_found, PasskeyNotRequested,
+   * PasskeyRefused, NetworkTimeout.
+   */
+  signPasskey(accountId: string, lineId: string, assertion: PasskeyAssertion): Promise<Line>;
+  /** The owner saw the same code on the phone. As signPasskey. */
+  confirmPasskey(accountId: string, lineId: string): Promise<Line>;
+}
+
+/** How far linking is: the spec's "Session QR / pairing result". */
+interface LinkingState {
+  status: LineStatus;
+  qr: string | null;
+  pairingCode: string | null;
+}
+
+interface LinkingDeps {
+  lines: Pick<AccountLines, "row" | "used">;
+  live: Pick<LiveLines, "present">;
+  until: Until;
+  /** Begins a new round. */
+  connect: (accountId: string, lineId: string) => Promise<Line>;
+}
+
+export function makeLinking({ lines, live, until, connect }: LinkingDeps): Linking {
+  /** One step of the passkey, and the line as it is then: with the next step, or with why this one was refused. */
+  async function passkeyStep(
+    accountId: string,
+    lineId: string,
+    step: (connection: Pick<Connection, "signPasskey" | "confirmPasskey">) => Promise<void>,
+  ): Promise<Line> {
+    const { value: before } = await lines.row(accountId, lineId);
+    const connection = live.present(lineId);
+    if (!before.passkey || !connection) throw new PasskeyNotRequested();
+    const written = () => until(before, ({ passkey }) => passkey?.expiresAt !== before.passkey?.expiresAt);
+    try {
+      await step(connection);
+    } catch (error) {
+      if (error instanceof PasskeyRefused) await written();
+      throw error;
+    }
+    return await lines.used(await written());
+  }
+
+  return {
+    async linking(accountId, lineId) {
+      let { value: line } = await lines.row(accountId, lineId);
+      const ranOut = line.status === "disconnected" && !line.linked && line.wanted === "connected";
+      if (ranOut) line = await connect(accountId, lineId);
+      const { status, qr, pairingCode } = line;
+      return { status, qr: qr === null ? null : await qrDataUrl(qr), pairingCode };
+    },
+
+    async passkey(accountId, lineId) {
+      const { value: { passkey } } = await lines.row(accountId, lineId);
+      if (!passkey) throw notFound("passkey request");
+      return passkey;
+    },
+
+    signPasskey: (accountId, lineId, assertion) =>
+      passkeyStep(accountId, lineId, (connection) => connection.signPasskey(assertion)),
+
+    confirmPasskey: (accountId, lineId) => passkeyStep(accountId, lineId, (connection) => connection.confirmPasskey()),
+  };
+}

@@ -1,0 +1,50 @@
+/** What a client's answer waits for: that a line is where it was wanted (promise 5). */
+import { type Clock, sleep } from "../runtime.ts";
+import type { Kv } from "../store/kv.ts";
+import { DELETED_REASON, type Line, type LineStatus, NOTHING_TO_LINK, type Wanted } from "./line.ts";
+import type { LiveLines } from "./live.ts";
+import { lineKeys } from "./rows.ts";
+
+/** How long an answer waits. */
+const REACHED_WITHIN_MS = 5_000;
+/** So often it looks meanwhile, should a ring have been lost. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Where what is wanted leads. Deleted is when the row is gone. */
+const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
+  connected: ["connected", "qr", "pairing"],
+  paused: ["disconnected", "logged_out"],
+  logged_out: ["logged_out"],
+  deleted: [],
+};
+
+/** What is to be said of a line when its row is gone. */
+const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reason: DELETED_REASON } as const;
+
+/** Resolves to the line as it is once `done` says so of it, or some seconds have passed; `last` is how it was. */
+export type Until = (last: Line, done: (now: Line) => boolean) => Promise<Line>;
+
+export function makeUntil({ kv, clock, live }: { kv: Kv; clock: Clock; live: Pick<LiveLines, "watch"> }): Until {
+  return async (last, done) => {
+    const over = clock.now() + REACHED_WITHIN_MS;
+    for (let line = last;;) {
+      const changed = new AbortController();
+      const unwatch = live.watch(line.id, () => changed.abort());
+      try {
+        const now = (await kv.get(lineKeys.line(line.id))).value;
+        if (!now) return { ...line, ...DELETED };
+        line = now;
+        const left = over - clock.now();
+        if (done(line) || left <= 0) return line;
+        await sleep(clock, Math.min(left, LOOK_EVERY_MS), changed.signal);
+      } finally {
+        unwatch();
+      }
+    }
+  };
+}
+
+/** Whether the line is where it was wanted when this was written, or has come to a halt on its way. */
+export function isReached(now: Line, { generation, wanted }: Line): boolean {
+  return now.observedGeneration >= generation && (LEADS_TO[wanted].includes(now.status) || now.halted);
+}
