@@ -147,7 +147,8 @@ async function readEach(
   return await Promise.allSettled(orders.map((order) => reads.get(order)!));
 }
 
-async function readAfter(kv: Kv, accountId: string, order: string | null): Promise<LoggedEvent[]> {
+/** The next `EVENTS_A_READ` events after the order (null: from the oldest), oldest first. */
+export async function readAfter(kv: Kv, accountId: string, order: string | null): Promise<LoggedEvent[]> {
   const prefix = eventKeys.events(accountId);
   // The start of a range is included; no order has another as its beginning, so one more character is just past it.
   const range = { prefix, ...(order === null ? {} : { start: [...prefix, order + "\0"] }) };

@@ -47,7 +47,7 @@ export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: Am
 
   async function own(accountId: string, messageId: string): Promise<Message> {
     const { value } = await kv.get(messageKeys.message(messageId));
-    if (value?.accountId !== accountId) throw notFound("message");
+    if (value?.accountId !== accountId || isErased(value)) throw notFound("message");
     return value;
   }
 
@@ -86,7 +86,7 @@ export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: Am
       if (revokedAt !== undefined) throw notEditable("The message was deleted.");
       if (clock.now() - sentAt > EDIT_WITHIN_MS) throw notEditable("It was sent more than 15 minutes ago.");
       await relay(message, { kind: "edit", target, text });
-      return (await rewrite(messageId, (m) => ({ ...m, content, editedAt: clock.now() })))!;
+      return (await rewrite(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() }))!;
     },
 
     async revoke(accountId, messageId) {
@@ -120,6 +120,10 @@ export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: Am
       await relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
     },
   };
+}
+
+function isErased({ erasedAt }: Message): boolean {
+  return erasedAt !== undefined;
 }
 
 /** Surely not with the network yet. */

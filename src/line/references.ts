@@ -46,7 +46,8 @@ export type FindReferred = (
 
 export function makeFindReferred({ kv, network }: { kv: Kv; network: Pick<Network, "recall"> }): FindReferred {
   async function sent(messageId: string): Promise<Message | null> {
-    return (await kv.get(messageKeys.message(messageId))).value;
+    const { value } = await kv.get(messageKeys.message(messageId));
+    return value?.erasedAt === undefined ? value : null;
   }
 
   async function onLine(lineId: string, networkId: string): Promise<Referred | null> {

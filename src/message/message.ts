@@ -90,6 +90,8 @@ export interface Message {
   failedAt?: number;
   editedAt?: number;
   revokedAt?: number;
+  /** When its recipient was erased, and with it all that the message said (`history/erase.ts`). */
+  erasedAt?: number;
   /** How often it was changed while it waited. */
   revision?: number;
 }

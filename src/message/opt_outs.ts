@@ -95,15 +95,7 @@ export function makeOptOuts({ kv, clock, events, recorder, linesOf, wordsOf, que
   /** Where this ends early, the rest ends when its turn to leave comes. */
   async function endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
     for (const lineId of await linesOf(accountId)) {
-      const ids: string[] = [];
-      for (const chat of chats) {
-        for await (const { value } of kv.list({ prefix: messageKeys.queueOfChat(lineId, chat) })) {
-          ids.push(value.messageId);
-        }
-      }
-      for await (const { value } of kv.list({ prefix: messageKeys.scheduleOfLine(lineId) })) {
-        if (chats.has(value.chat)) ids.push(value.messageId);
-      }
+      const ids = await waitingFor(kv, lineId, chats);
       for (const id of ids) await recorder.dropped(id, OPTED_OUT);
       if (ids.length > 0) queueChanged(lineId);
     }
@@ -152,6 +144,18 @@ export function makeOptOuts({ kv, clock, events, recorder, linesOf, wordsOf, que
       });
     },
   };
+}
+
+/** Ids of what waits on the line for these chats. */
+export async function waitingFor(kv: Kv, lineId: string, chats: ReadonlySet<string>): Promise<string[]> {
+  const ids: string[] = [];
+  for (const chat of chats) {
+    for await (const { value } of kv.list({ prefix: messageKeys.queueOfChat(lineId, chat) })) ids.push(value.messageId);
+  }
+  for await (const { value } of kv.list({ prefix: messageKeys.scheduleOfLine(lineId) })) {
+    if (chats.has(value.chat)) ids.push(value.messageId);
+  }
+  return ids;
 }
 
 /** Longer texts say more than a word. */

@@ -3,9 +3,12 @@
  * account, its own row last. Each step can begin again, so a crash leaves nothing behind.
  */
 import { accountKeys } from "../account/rows.ts";
+import { erasureKeys } from "../erasure/rows.ts";
 import { eventKeys } from "../event/rows.ts";
 import { endLines } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
+import { mediaKeys } from "../media/rows.ts";
+import type { MediaStore } from "../media/store.ts";
 import { REMOVED_A_RUN, removeHistory } from "../message/history/retention.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
@@ -17,10 +20,14 @@ import { purgeWebhook } from "../webhook/sweep.ts";
 interface RemovalDeps {
   kv: Kv;
   runtime: Pick<Runtime, "clock">;
+  media: Pick<MediaStore, "remove">;
+  /** Removes what the floors above keep of the account. */
+  removeAbove(accountId: string): Promise<void>;
 }
 
 /** Goes on with every account that is being deleted; resolves to how many are gone now. */
-export async function removeAccounts({ kv, runtime }: RemovalDeps, signal?: AbortSignal): Promise<number> {
+export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): Promise<number> {
+  const { kv, runtime } = deps;
   let removed = 0;
   for await (const { key } of kv.list({ prefix: accountKeys.removals() })) {
     const accountId = String(key.at(-1));
@@ -28,10 +35,21 @@ export async function removeAccounts({ kv, runtime }: RemovalDeps, signal?: Abor
     const most = REMOVED_A_RUN;
     if (await removeHistory({ kv, runtime }, accountId, { before: Infinity, most, signal }) >= most) continue;
     if (signal?.aborted) return removed;
+    await removeFiles(deps, accountId);
+    await deps.removeAbove(accountId);
     await removeRows(kv, accountId);
     removed++;
   }
   return removed;
+}
+
+/** Those that were received; each row before its file, as the sweep does it. */
+async function removeFiles({ kv, media }: RemovalDeps, accountId: string): Promise<void> {
+  for await (const { key, value } of kv.list({ prefix: mediaKeys.files() })) {
+    if (value.accountId !== accountId) continue;
+    await deleteKeys(kv, value.expiresAt === null ? [key] : [mediaKeys.fileEnd(value.expiresAt, value.id), key]);
+    await media.remove(value.id);
+  }
 }
 
 async function removeRows(kv: Kv, accountId: string): Promise<void> {
@@ -54,6 +72,8 @@ async function removeRows(kv: Kv, accountId: string): Promise<void> {
     ...[0, 1, 2].map((level) => messageKeys.statusCountsOf(accountId, level)),
     accountKeys.answersOf(accountId),
     lineKeys.linesOfAccount(accountId),
+    erasureKeys.erasuresOf(accountId),
+    erasureKeys.doneOf(accountId),
   ];
   for (const prefix of families) await deleteRange(kv, { prefix });
   await deleteKeys(kv, [

@@ -1,6 +1,7 @@
 /** Every sweep of the product: what is removed, and how often it is looked for. */
 import { sweepAnswers } from "../account/idempotency.ts";
 import { sweepCalls } from "../cluster/calls.ts";
+import { erasePeople } from "../erasure/erase.ts";
 import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
 import { sweepHeard } from "../line/chats.ts";
@@ -19,6 +20,7 @@ import { sweepMedia } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
+import type { Recorder } from "../message/record.ts";
 import type { Network } from "../whatsapp/connection.ts";
 
 const MINUTE_MS = 60_000;
@@ -38,7 +40,10 @@ interface SweepContext {
   shares: DiskShares;
   /** What the files may take on disk. */
   mediaBytes: number;
-  network: Pick<Network, "sweep">;
+  network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseSent">;
+  recorder: Pick<Recorder, "cancelled" | "dropped">;
+  queueChanged(lineId: string): void;
+  removeAbove(accountId: string): Promise<void>;
   events: EventLog;
   /** How many days events are kept. */
   eventDays: number;
@@ -53,7 +58,8 @@ export function sweeps(context: SweepContext): Sweep[] {
   const sweepStaged = makeSweepStaged(kv);
   return [
     // A command asked for it, and waits.
-    { name: "removed accounts", everyMs: 2_000, run: (signal) => removeAccounts({ kv, runtime }, signal) },
+    { name: "removed accounts", everyMs: 2_000, run: (signal) => removeAccounts(context, signal) },
+    { name: "erased people", everyMs: 1_000, run: (signal) => erasePeople(context, signal) },
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
     { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },

@@ -1,5 +1,4 @@
 /** What of the panel is over: sign-ins, links nobody used, old lines of the audit log. */
-import { accountKeys } from "../account/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Key, Kv } from "../store/kv.ts";
 import { isOver } from "./logins/sign_ins.ts";
@@ -12,17 +11,30 @@ export function sweepPanel(kv: Kv, now: number, signal: AbortSignal): Promise<nu
   return deleteKeys(kv, oldRows(kv, now), { signal });
 }
 
-async function* oldRows(kv: Kv, now: number): AsyncGenerator<Key> {
-  for await (const { key, value } of kv.list({ prefix: panelKeys.signIns() })) if (isOver(value, now)) yield key;
-  for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) if (now >= value.expiresAt) yield key;
-  // Members go with their account.
-  for await (const { key, value: { id, accountId, login, passkeys } } of kv.list({ prefix: panelKeys.people() })) {
-    if (accountId === null || (await kv.get(accountKeys.account(accountId))).value !== null) continue;
+/** Removes what the panel keeps of an account that is being deleted: members, their links, counts; its audit lines stay. */
+export async function removePanelRows(kv: Kv, accountId: string): Promise<void> {
+  await deleteKeys(kv, rowsOf(kv, accountId));
+}
+
+async function* rowsOf(kv: Kv, ofAccount: string): AsyncGenerator<Key> {
+  for await (const { key, value } of kv.list({ prefix: panelKeys.people() })) {
+    const { id, accountId, login, passkeys } = value;
+    if (accountId !== ofAccount) continue;
     for await (const { key } of kv.list({ prefix: panelKeys.signInsOf(id) })) yield key;
     for (const passkey of passkeys) yield panelKeys.passkey(passkey.id);
     yield panelKeys.login(login);
     yield key;
   }
+  for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) {
+    if ("accountId" in value && value.accountId === ofAccount) yield key;
+  }
+  for await (const { key } of kv.list({ prefix: panelKeys.usageOf(ofAccount) })) yield key;
+  yield panelKeys.usageCursor(ofAccount);
+}
+
+async function* oldRows(kv: Kv, now: number): AsyncGenerator<Key> {
+  for await (const { key, value } of kv.list({ prefix: panelKeys.signIns() })) if (isOver(value, now)) yield key;
+  for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) if (now >= value.expiresAt) yield key;
   for await (const { key, value } of kv.list({ prefix: panelKeys.audits() })) {
     // They sort by time.
     if (now - value.at < AUDIT_MS) break;

@@ -2,6 +2,7 @@
 import type { Hono } from "@hono/hono";
 import { makeAccountKeys } from "../account/keys.ts";
 import { makeIdempotency } from "../account/idempotency.ts";
+import { makeErasures } from "../erasure/erasures.ts";
 import { makeProbe } from "../data/probe.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";
 import type { ApiEnv } from "../http/api/context.ts";
@@ -61,6 +62,7 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
     lines,
     accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
     optOuts: ground.optOuts(queueChanged),
+    erasures: makeErasures({ kv, runtime }),
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),
     isInChat: makeIsInChat(network),

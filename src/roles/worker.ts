@@ -19,7 +19,7 @@ import { addGauges } from "../ops/gauges.ts";
 import { makeMaintenance } from "../ops/maintenance.ts";
 import { measuredWebhooks } from "../ops/measure.ts";
 import { sweeps } from "../ops/sweeps.ts";
-import { sweepPanel } from "../panel/sweep.ts";
+import { removePanelRows, sweepPanel } from "../panel/sweep.ts";
 import type { Kv } from "../store/kv.ts";
 import { type Dispatcher, makeDispatcher } from "../webhook/dispatcher.ts";
 import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/ownership.ts";
@@ -55,7 +55,7 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   addWorkerGauges(ground, { network, supervisor, dispatcher });
   // What a crash left of a bulk that nobody was told of.
   const clearing: Service = { start: () => removeAllStaged(kv), stop: () => Promise.resolve() };
-  const upkeep = upkeepOf(ground, network);
+  const upkeep = upkeepOf(ground, network, (lineId) => supervisor.queueChanged(lineId));
   return { network, supervisor, dispatcher, service: inOrder(clearing, together(dispatcher, supervisor, upkeep)) };
 }
 
@@ -122,7 +122,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPa
   async function beginUpkeep(): Promise<void> {
     const store = upkeeps.storeOf(UPKEEP);
     if (upkeep || !store) return;
-    upkeep = upkeepOf(ground, network);
+    upkeep = upkeepOf(ground, network, (lineId) => ringQueue(bell, lineId));
     await upkeep.start();
   }
 
@@ -199,10 +199,17 @@ function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhoo
   });
 }
 
-function upkeepOf({ kv, runtime, media, diskShares, events, config }: Ground, network: Network): Service {
+function upkeepOf(
+  { kv, runtime, media, diskShares, events, config, recorderOn }: Ground,
+  network: Network,
+  queueChanged: (lineId: string) => void,
+): Service {
   const { eventDays, historyDays, mediaDisk: mediaBytes } = config;
+  const recorder = recorderOn(kv);
+  const messages = { network, recorder, queueChanged, historyDays };
+  const removeAbove = (accountId: string) => removePanelRows(kv, accountId);
   return makeMaintenance([
-    ...sweeps({ kv, runtime, media, shares: diskShares, mediaBytes, network, events, eventDays, historyDays }),
+    ...sweeps({ kv, runtime, media, shares: diskShares, mediaBytes, events, eventDays, removeAbove, ...messages }),
     {
       name: "logins, links and the audit log",
       everyMs: SWEEP_PANEL_MS,

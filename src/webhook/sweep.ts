@@ -17,7 +17,7 @@ const WRITTEN_AT_ONCE = 100;
  * and whatever was never delivered to an active webhook ends in its log as failed. One that is paused misses it.
  */
 export async function releaseEvents(
-  { kv, runtime }: { kv: Kv; runtime: Runtime },
+  { kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock"> },
   accountId: string,
   events: readonly LoggedEvent[],
 ): Promise<void> {

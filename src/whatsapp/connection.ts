@@ -8,6 +8,8 @@ import type { Change } from "../store/kv.ts";
 import type { Chats, Contacts } from "./contacts.ts";
 import type { Groups } from "./groups.ts";
 import type { Notice } from "./notices.ts";
+import type { Key } from "../store/kv.ts";
+import type { Traces } from "./person.ts";
 
 /** Opens connections and keeps what links a line (credentials, signal keys) between them. */
 export interface Network {
@@ -27,6 +29,15 @@ export interface Network {
   recall(lineId: string, networkId: string): Promise<Recalled | null>;
   /** The digits behind a `@lid`, as far as the line has been told; also while it is away. Throws StoreError. */
   numberOf(lineId: string, lid: string): Promise<string | null>;
+  /** As `numberOf`, the other way round. */
+  lidOf(lineId: string, number: string): Promise<string | null>;
+  /**
+   * Removes what the line keeps of a person, its copies of sent messages aside, a piece at a time: begins at `at` (null: at
+   * the first row) and resolves to where to go on, null at the end. Throws StoreError, SealError.
+   */
+  erase(lineId: string, traces: Traces, at: Key | null): Promise<Key | null>;
+  /** Removes the copies of messages that the line sent. Throws StoreError. */
+  eraseSent(lineId: string, networkIds: readonly string[]): Promise<void>;
   /** The version of the network's web client that was announced last, and where it is from; null before the first. */
   webVersion(): AnnouncedVersion | null;
   /** Drops rows of the engine's own whose time is over. Returns how many. */

@@ -19,6 +19,9 @@ export function networkOnDemand(load: () => Promise<Network>): Network {
     forget: async (lineId) => await (await network()).forget(lineId),
     recall: async (lineId, networkId) => await (await network()).recall(lineId, networkId),
     numberOf: async (lineId, lid) => await (await network()).numberOf(lineId, lid),
+    lidOf: async (lineId, number) => await (await network()).lidOf(lineId, number),
+    erase: async (lineId, traces, at) => await (await network()).erase(lineId, traces, at),
+    eraseSent: async (lineId, networkIds) => await (await network()).eraseSent(lineId, networkIds),
     webVersion: () => loaded?.webVersion() ?? null,
     // What it would drop waits for the first line.
     sweep: async () => await loaded?.sweep() ?? 0,

@@ -12,6 +12,7 @@ import { makePlans } from "../../src/account/plans.ts";
 import { readAllowList } from "../../src/egress/address.ts";
 import { EgressError } from "../../src/egress/egress_error.ts";
 import { makeSafeFetch, type SafeFetch } from "../../src/egress/safe_fetch.ts";
+import { makeErasures } from "../../src/erasure/erasures.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import type { ApiEnv } from "../../src/http/api/context.ts";
@@ -188,6 +189,7 @@ export class ApiWorld implements ApiStage {
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
       optOuts,
+      erasures: makeErasures({ kv, runtime }),
       replay: makeReplay({ kv, idempotency }),
       findReferred: makeFindReferred({ kv, network: this.network }),
       isInChat: makeIsInChat(this.network),

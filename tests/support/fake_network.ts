@@ -18,6 +18,7 @@ import {
   type SendOutcome,
   type Unsent,
 } from "../../src/whatsapp/connection.ts";
+import type { Traces } from "../../src/whatsapp/person.ts";
 import { fakeChats, fakeContacts, fakeGroups } from "./fake_chats.ts";
 
 /** One attempt as the network saw it. */
@@ -81,6 +82,23 @@ export class FakeNetwork implements Network {
 
   numberOf(_lineId: string, lid: string): Promise<string | null> {
     return Promise.resolve(this.numbers.get(lid) ?? null);
+  }
+
+  /** What was asked to be erased. */
+  readonly erased: string[] = [];
+
+  lidOf(_lineId: string, number: string): Promise<string | null> {
+    return Promise.resolve([...this.numbers].find(([, known]) => known === number)?.[0] ?? null);
+  }
+
+  erase(lineId: string, traces: Traces): Promise<null> {
+    this.erased.push(`${lineId} ${traces.chats}`);
+    return Promise.resolve(null);
+  }
+
+  eraseSent(lineId: string, networkIds: readonly string[]): Promise<void> {
+    this.erased.push(...networkIds.map((id) => `${lineId} ${id}`));
+    return Promise.resolve();
   }
 
   recall(lineId: string, networkId: string): Promise<Recalled | null> {

@@ -33,6 +33,7 @@ const FLOORS: Floors = [
   ["media"],
   ["message"],
   ["line", "webhook"],
+  ["erasure"],
   ["ops"],
   ["http"],
   ["panel"],

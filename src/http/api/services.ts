@@ -3,6 +3,7 @@ import type { Accounts } from "../../account/account.ts";
 import type { AccountKeys } from "../../account/keys.ts";
 import type { Idempotency } from "../../account/idempotency.ts";
 import type { Budgets } from "../edge/budgets.ts";
+import type { Erasures } from "../../erasure/erasures.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Lines } from "../../line/lines.ts";
 import type { Amendments } from "../../line/amendments.ts";
@@ -38,6 +39,7 @@ export interface Services {
   accept: Accept;
   replay: Replay;
   optOuts: OptOuts;
+  erasures: Erasures;
   findReferred: FindReferred;
   isInChat: IsInChat;
   history: History;

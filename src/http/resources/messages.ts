@@ -49,6 +49,9 @@ const HistoryItem = z.object({
   sentAt: Timestamp.nullable(),
   deliveredAt: Timestamp.nullable(),
   readAt: Timestamp.nullable(),
+  erasedAt: Timestamp.optional().openapi({
+    description: "Only where the recipient was erased: `to` is empty then, and nothing of the content is left",
+  }),
   waitsFor: WaitsFor.optional(),
 }).openapi("HistoryItem");
 
@@ -260,16 +263,19 @@ export function addMessages(
   });
 }
 
+/** What is left to be shown of a message whose recipient was erased. */
+const NOTHING = { text: null, caption: null, filename: null };
+
 /** A message as the history shows it. */
 function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem> {
-  const { id, jobId, sessionId, to, content, status, error } = message;
+  const { id, jobId, sessionId, to, content, status, error, erasedAt } = message;
   return {
     messageId: id,
     jobId,
     sessionId,
     to,
     type: typeOf(content),
-    ...previewOf(content),
+    ...(erasedAt === undefined ? previewOf(content) : NOTHING),
     status,
     error,
     priority: message.priority,
@@ -278,6 +284,7 @@ function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem>
     sentAt: isoTimeOrNull(message.sentAt),
     deliveredAt: isoTimeOrNull(message.deliveredAt),
     readAt: isoTimeOrNull(message.readAt),
+    ...(erasedAt === undefined ? {} : { erasedAt: isoTime(erasedAt) }),
     ...(waitsFor ? { waitsFor: waitsForOf(waitsFor) } : {}),
   };
 }

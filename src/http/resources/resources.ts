@@ -5,6 +5,7 @@ import { accountRoutes, addAccount } from "./account.ts";
 import { addBulks, bulkRoutes } from "./bulks.ts";
 import { addContacts, contactRoutes } from "./contacts.ts";
 import { addChats, chatRoutes } from "./chats.ts";
+import { addData, dataRoutes } from "./data.ts";
 import { addDeliveries, deliveryRoutes } from "./deliveries.ts";
 import { addEvents, eventRoutes } from "./events.ts";
 import { addGroupMembers, groupMemberRoutes } from "./group_members.ts";
@@ -46,6 +47,7 @@ const RESOURCES: readonly Resource[] = [
   { routes: accountRoutes, add: addAccount },
   { routes: keyRoutes, add: addKeys },
   { routes: optOutRoutes, add: addOptOuts },
+  { routes: dataRoutes, add: addData },
   { routes: healthRoutes, add: addHealth },
 ];
 

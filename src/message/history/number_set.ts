@@ -48,6 +48,14 @@ export function extendRow(row: Uint8Array | null, historyNumbers: readonly numbe
   return new Uint8Array(bits.buffer);
 }
 
+/** The container's row with the numbers above `floor` alone; null when there are none. */
+export function rowAbove(row: Uint8Array, container: number, floor: number): Uint8Array<ArrayBuffer> | null {
+  const bits = decodeNumbers(row);
+  clip(bits, container, { first: floor + 1, last: Infinity });
+  const left = newestIn({ container, bits }, { skip: 0, limit: CONTAINER_SIZE });
+  return left.length === 0 ? null : extendRow(null, left.reverse());
+}
+
 export function decodeNumbers(row: Uint8Array | null): Bits {
   if (row === null) return noNumbers();
   // A copy begins at 0, as the wider views demand.

@@ -1,24 +1,42 @@
 /** Rows with an end: an index by day in place of the engine's own expiry, and the sweep that reads it. */
 import { networkKeys } from "./rows.ts";
-import { deleteKeys } from "../../store/delete_range.ts";
-import { Change, type Key, type Kv } from "../../store/kv.ts";
+import { deleteKeys, deleteRange } from "../../store/delete_range.ts";
+import { Change, type Key, type KeyOf, type Kv } from "../../store/kv.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-interface Expiring {
-  row: Key;
+/** The longest that anything is kept: polls, for votes on them. */
+const MOST_DAYS = 90;
+
+interface Ending {
   lineId: string;
   kind: string;
   id: string;
-  /** Kept at least this long. */
+  /** Kept at least this long; at most `MOST_DAYS`. */
   days: number;
   now: number;
 }
 
+interface Expiring extends Ending {
+  row: Key;
+}
+
+/** The row that says when it ends. `now`: when it was written. */
+export function expiryOf({ lineId, kind, id, days, now }: Ending): KeyOf<Key> {
+  return networkKeys.waExpiry(Math.floor(now / DAY_MS) + days + 1, lineId, kind, id);
+}
+
 /** Adds to the change that the sweep drops `row` after so many days. */
-export function expireAfter(change: Change, { row, lineId, kind, id, days, now }: Expiring): Change {
-  const day = Math.floor(now / DAY_MS) + days + 1;
-  return change.set(networkKeys.waExpiry(day, lineId, kind, id), row);
+export function expireAfter(change: Change, { row, ...ending }: Expiring): Change {
+  return change.set(expiryOf(ending), row);
+}
+
+/** Drops what says when rows of a line end, which are gone: it names who wrote them. */
+export async function forgetEnds(kv: Kv, lineId: string, now: number): Promise<void> {
+  const today = Math.floor(now / DAY_MS);
+  for (let day = today - 1; day <= today + MOST_DAYS + 1; day++) {
+    await deleteRange(kv, { prefix: networkKeys.waExpiriesOf(day, lineId) });
+  }
 }
 
 /** Drops what has ended: stanzas seen, messages sent. Returns how many rows. */

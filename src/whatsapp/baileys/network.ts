@@ -4,6 +4,7 @@ import { WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
 import { makeInspector } from "../../inspect/inspector.ts";
 import type { Runtime } from "../../runtime.ts";
+import { deleteKeys } from "../../store/delete_range.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { EgressError } from "../../egress/egress_error.ts";
@@ -11,13 +12,15 @@ import type { Proxy } from "../../egress/proxy.ts";
 import type { ConnectionEvents, Network } from "../connection.ts";
 import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts";
 import { connectLine, type Way } from "./connection.ts";
-import { sweepExpired } from "./expiry.ts";
+import { eraseTraces } from "./erase.ts";
+import { forgetEnds, sweepExpired } from "./expiry.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/strays.ts";
 import { digitsOf } from "./incoming/decode.ts";
-import { keptPhoneOf } from "./incoming/numbers.ts";
+import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
 import { recall } from "./incoming/originals.ts";
+import { networkKeys } from "./rows.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
 import { repairCurve } from "./repairs/curve.ts";
@@ -141,6 +144,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
         await within(runtime.clock, HAND_OVER_MS, handOver(left, receive));
       }
       await forgetLine(store, lineId);
+      await forgetEnds(store, lineId, runtime.clock.now());
       receivers.delete(lineId);
       ways.delete(lineId);
     },
@@ -150,6 +154,13 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       const phone = await keptPhoneOf(keys, lid);
       return phone && digitsOf(phone);
     },
+    async lidOf(lineId, number) {
+      const { keys } = await openAuthState({ kv, seal, lineId });
+      return await keptLidOf(keys, number);
+    },
+    erase: (lineId, traces, at) => eraseTraces({ kv, seal, lineId }, traces, at),
+    eraseSent: async (lineId, networkIds) =>
+      void await deleteKeys(kv, networkIds.map((networkId) => networkKeys.waSent(lineId, networkId))),
     webVersion() {
       const last = versions.last();
       return last && { ...last, version: last.version.join(".") };

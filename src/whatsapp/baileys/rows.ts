@@ -18,5 +18,6 @@ export const networkKeys = {
   waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),
   /** What the sweep may drop, by the UTC day (days since 1970) on which it ends; the value is the row's key. */
   waExpiry: (day: number, lineId: string, kind: string, id: string) => key<Key>("wa_expiry", day, lineId, kind, id),
+  waExpiriesOf: (day: number, lineId: string) => prefix<Key>("wa_expiry", day, lineId),
   waExpiries: () => prefix<Key>("wa_expiry"),
 };

@@ -377,6 +377,24 @@ export const accountCases: readonly Case[] = [
     contains: problem("not_found"),
   })),
   {
+    name: "the erasures of an account that asked for none are none",
+    ask: () => ["GET", "/v1/erasures"],
+    status: 200,
+    contains: ['{"data":[],"pagination":{"page":1,"limit":20,"total":0}}'],
+  },
+  {
+    name: "an erasure that nobody asked for is 404",
+    ask: () => ["GET", "/v1/erasures/era_01kf0m3e4v8s2q6w9x1y5z7abc"],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "what is no number cannot be erased",
+    ask: () => ["DELETE", "/v1/data/somebody"],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
     name: "what is no number cannot be put on the list",
     ask: () => ["PUT", "/v1/optouts/somebody"],
     status: 404,

@@ -11,7 +11,12 @@ import { aBulk, aCaller, keysUnder, type SendWorld, withSendWorld } from "../../
 /** Runs a turn while time passes in its pauses. */
 async function turn({ kv, runtime }: SendWorld): Promise<number> {
   let removed: number | null = null;
-  const run = removeAccounts({ kv, runtime }).then((count) => removed = count);
+  const run = removeAccounts({
+    kv,
+    runtime,
+    media: { remove: () => Promise.resolve() },
+    removeAbove: () => Promise.resolve(),
+  }).then((count) => removed = count);
   while (removed === null) await runtime.clock.advance(1);
   return await run;
 }

@@ -95,6 +95,10 @@ export default {
   "Empty: never. At midnight UTC.": "Vacío: nunca. A medianoche UTC.",
   "Empty: no limit.": "Vacío: sin límite.",
   "Ends": "Termina",
+  "Erase a number": "Borrar un número",
+  "Erase for good": "Borrar para siempre",
+  "Erased: {messages} messages, {events} events, {files} files.":
+    "Borrado: {messages} mensajes, {events} eventos, {files} archivos.",
   "Event": "Evento",
   "Events": "Eventos",
   "Events (none marked: all)": "Eventos (ninguno marcado: todos)",
@@ -102,6 +106,8 @@ export default {
     "Eventos que el destino de un webhook no aceptó, tras todos los reintentos.",
   "Every event reached its target.": "Todos los eventos llegaron a su destino.",
   "Everything since": "Todo desde",
+  "Everything that is kept of it goes, for good. Messages stay as empty records; an opt-out stays.":
+    "Todo lo que se guarda de él desaparece para siempre. Los mensajes quedan como registros vacíos; una baja se conserva.",
   "Failed deliveries": "Entregas fallidas",
   "Fewer new chats in a line's first four weeks": "Menos chats nuevos en las cuatro primeras semanas de una línea",
   "File": "Archivo",
@@ -132,6 +138,7 @@ export default {
   "Invite an operator": "Invitar a un operador",
   "Invite somebody": "Invitar a alguien",
   "It does not open the panel any more.": "Ya no abrirá el panel.",
+  "It is being erased; this goes on by itself.": "Se está borrando; sigue por sí solo.",
   "It is delivered again.": "Se entrega de nuevo.",
   "It is gone? Make another on the gateway's machine:": "¿Se perdió? Haz otro en la máquina de la pasarela:",
   "It proves that a request comes from here, and is shown this once.":

@@ -95,6 +95,10 @@ export default {
   "Empty: never. At midnight UTC.": "Vazio: nunca. À meia-noite UTC.",
   "Empty: no limit.": "Vazio: sem limite.",
   "Ends": "Termina",
+  "Erase a number": "Apagar um número",
+  "Erase for good": "Apagar para sempre",
+  "Erased: {messages} messages, {events} events, {files} files.":
+    "Apagado: {messages} mensagens, {events} eventos, {files} arquivos.",
   "Event": "Evento",
   "Events": "Eventos",
   "Events (none marked: all)": "Eventos (nenhum marcado: todos)",
@@ -102,6 +106,8 @@ export default {
     "Eventos que o destino de um webhook não aceitou, depois de todas as tentativas.",
   "Every event reached its target.": "Todos os eventos chegaram ao destino.",
   "Everything since": "Tudo desde",
+  "Everything that is kept of it goes, for good. Messages stay as empty records; an opt-out stays.":
+    "Tudo o que se guarda dele some para sempre. As mensagens ficam como registros vazios; um descadastro permanece.",
   "Failed deliveries": "Entregas que falharam",
   "Fewer new chats in a line's first four weeks": "Menos conversas novas nas primeiras quatro semanas de uma linha",
   "File": "Arquivo",
@@ -132,6 +138,7 @@ export default {
   "Invite an operator": "Convidar um operador",
   "Invite somebody": "Convidar alguém",
   "It does not open the panel any more.": "Ela não abre mais o painel.",
+  "It is being erased; this goes on by itself.": "Está sendo apagado; continua sozinho.",
   "It is delivered again.": "É entregue de novo.",
   "It is gone? Make another on the gateway's machine:": "Perdeu? Faça outro na máquina do gateway:",
   "It proves that a request comes from here, and is shown this once.":

@@ -18,7 +18,7 @@ export function OptOuts({ account, query }) {
     await api(
       account,
       "PUT",
-      `/optouts/${encodeURIComponent(/@/.test(number) ? number.trim() : number.replaceAll(/\D/g, ""))}`,
+      `/optouts/${named(number)}`,
     );
     form.reset();
     await outs.reload();
@@ -65,9 +65,40 @@ export function OptOuts({ account, query }) {
                 )} name="number" inputmode="tel" required placeholder="34600111222" wrong=${wrong("number")} />
               `}</${Form}></${Card}>
             ${can("PATCH /v1/account") && html`<${Words} account=${account} />`}
+            ${can("DELETE /v1/data/{number}") && html`<${Erase} account=${account} />`}
           </div>
         </div>
       </div>
+  `;
+}
+
+/** A number as a path takes it, or a JID. */
+function named(number) {
+  return encodeURIComponent(/@/.test(number) ? number.trim() : number.replaceAll(/\D/g, ""));
+}
+
+function Erase({ account }) {
+  const erase = async ({ erased }, form) => {
+    const { data } = await api(account, "DELETE", `/data/${named(erased)}`);
+    form.reset();
+    const { messages, events, files } = data;
+    toast(
+      data.status === "done"
+        ? t("Erased: {messages} messages, {events} events, {files} files.", { messages, events, files })
+        : t("It is being erased; this goes on by itself."),
+    );
+  };
+  return html`
+    <${Card} title=${t("Erase a number")} pad>
+      <p class="soft">${t(
+        "Everything that is kept of it goes, for good. Messages stay as empty records; an opt-out stays.",
+      )}</p>
+      <${Form} submit=${erase} button=${t("Erase for good")}>${(wrong) =>
+        html`
+          <${Field} label=${t(
+            "Number",
+          )} name="erased" inputmode="tel" required placeholder="34600111222" wrong=${wrong("number")} />
+        `}</${Form}></${Card}>
   `;
 }
 

@@ -75,7 +75,7 @@ export interface Journal {
 }
 
 /** How long a stanza may be delivered again: as long as the network keeps messages for a device that is away. */
-const SEEN_DAYS = 30;
+export const SEEN_DAYS = 30;
 /** An encoded message without content, padded: what a stanza that was handed over before decrypts to. */
 const NOTHING = Uint8Array.of(1);
 

@@ -43,6 +43,12 @@ export async function keptPhoneOf(keys: SignalKeyStore, lid: string): Promise<st
   return user ? `${user}${S_WHATSAPP_NET}` : null;
 }
 
+/** As `keptPhoneOf`, the other way round. */
+export async function keptLidOf(keys: SignalKeyStore, number: string): Promise<string | null> {
+  const { [number]: user } = await keys.get("lid-mapping", [number]);
+  return user ? `${user}@lid` : null;
+}
+
 export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {
   const { clock, log } = runtime;
   const { lidMapping } = socket.signalRepository;

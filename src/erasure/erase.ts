@@ -1,0 +1,237 @@
+/**
+ * Erases people from accounts, piece by piece: what waits for them is cancelled, then everything that names them goes, in
+ * commits so small that no send waits for one. Each piece is done in the commit that moves the erasure's row on, or can
+ * be done twice: whoever finds the row after a crash goes on where it stands.
+ *
+ * What stays: the list of opt-outs (who asked not to be written to stays so), what was counted, and a line that says that
+ * somebody was erased, without the name.
+ */
+import type { LoggedEvent } from "../event/event.ts";
+import { eraseEvents } from "../event/erase.ts";
+import { eraseChats } from "../line/erase.ts";
+import { lineIdsOf } from "../line/line_row.ts";
+import { mediaKeys } from "../media/rows.ts";
+import type { MediaStore } from "../media/store.ts";
+import { CANCELLED } from "../message/cancel.ts";
+import { eraseMessages, unindexChats } from "../message/history/erase.ts";
+import { EMPTY_LEDGER } from "../message/history/ledger.ts";
+import { waitingFor } from "../message/opt_outs.ts";
+import type { Recorder } from "../message/record.ts";
+import { settleRefunds } from "../message/refund.ts";
+import { messageKeys } from "../message/rows.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import { Change, type Kv, type Row } from "../store/kv.ts";
+import { releaseEvents } from "../webhook/sweep.ts";
+import type { Network } from "../whatsapp/connection.ts";
+import { Traces } from "../whatsapp/person.ts";
+import { recordOf } from "./erasures.ts";
+import { erasureKeys, type ErasureRow, type Place } from "./rows.ts";
+
+/** What one run gives each account; others wait behind it. */
+const RUN_MS = 1_000;
+/** Disk and processor are left to others for so many times as long as a piece took. */
+const PAUSE_FACTOR = 2;
+/** In the link of a received file. */
+const FILE_ID = /\/media\/(med_[0-9a-z]+)\?/;
+
+interface EraseDeps {
+  kv: Kv;
+  runtime: Pick<Runtime, "clock">;
+  network: Pick<Network, "lidOf" | "numberOf" | "erase" | "eraseSent">;
+  recorder: Pick<Recorder, "cancelled" | "dropped">;
+  media: Pick<MediaStore, "remove">;
+  /** Called with the line of which something was cancelled. */
+  queueChanged(lineId: string): void;
+}
+
+/** What a piece has done; the caller commits it with the row as it stands then. Null: there is nothing left to do. */
+type Piece = { change?: Change; row: Omit<ErasureRow, "place"> & { place: Place | null } };
+
+/** Goes on with what is asked for, the oldest of each account; resolves to how many people are erased now. */
+export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise<number> {
+  const { kv, runtime: { clock } } = deps;
+  const firsts = new Map<string, Row<ErasureRow>>();
+  for await (const row of kv.list({ prefix: erasureKeys.erasures() })) {
+    const { accountId, askedAt } = row.value;
+    if (askedAt < (firsts.get(accountId)?.value.askedAt ?? Infinity)) firsts.set(accountId, row);
+  }
+  let done = 0;
+  for (const first of firsts.values()) {
+    let row: Row<ErasureRow> | null = first;
+    const until = clock.now() + RUN_MS;
+    while (row && clock.now() < until && !signal.aborted) {
+      const begun = clock.now();
+      const next: Row<ErasureRow> | "done" | null = await goOn(deps, row);
+      if (next === "done") done++;
+      row = next === "done" ? null : next;
+      await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
+    }
+  }
+  return done;
+}
+
+/** Null: another process was faster. */
+async function goOn(deps: EraseDeps, row: Row<ErasureRow>): Promise<Row<ErasureRow> | "done" | null> {
+  const { kv, runtime: { clock } } = deps;
+  const { change = new Change(), row: { place, ...after } } = await piece(deps, row.value);
+  change.check(row);
+  if (place === null) {
+    const done = recordOf({ ...row.value, ...after, doneAt: clock.now() });
+    change.delete(row.key).set(erasureKeys.done(done.accountId, done.id), done);
+    return await kv.commit(change) === null ? null : "done";
+  }
+  const value: ErasureRow = { ...after, place };
+  const version = await kv.commit(change.set(row.key, value));
+  return version === null ? null : { key: row.key, value, version };
+}
+
+function piece(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
+  const { place } = row;
+  switch (place.step) {
+    case "waiting":
+      return cancelWaiting(deps, row);
+    case "messages":
+      return takeMessages(deps, row, place);
+    case "index":
+      return takeIndex(deps, row, place);
+    case "events":
+      return takeEvents(deps, row, place);
+    case "chats":
+    case "network":
+      return takeLines(deps, row, place);
+  }
+}
+
+/** Finds under what else the person is known, and cancels what waits for them. */
+async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
+  const { kv, network, queueChanged } = deps;
+  const { accountId } = row;
+  let { number } = row.person;
+  const lids = new Set(row.person.lids);
+  const lineIds = await lineIdsOf(kv, accountId);
+  for (const lineId of lineIds) {
+    for (const lid of lids) number ??= await network.numberOf(lineId, lid);
+    const lid = number && await network.lidOf(lineId, number);
+    if (lid) lids.add(lid);
+  }
+  const person = { number, lids: [...lids] };
+  for (const lineId of lineIds) {
+    const ids = await waitingFor(kv, lineId, new Set(new Traces(person).chats));
+    await cancel(deps, ids);
+    if (ids.length > 0) queueChanged(lineId);
+  }
+  await settleRefunds(kv, accountId);
+  const upTo = (await kv.get(messageKeys.ledger(accountId))).value?.messages ?? EMPTY_LEDGER.messages;
+  const floor = (await kv.get(messageKeys.historyFloor(accountId))).value ?? 0;
+  return { row: { ...row, person, again: false, place: { step: "messages", after: floor, upTo } } };
+}
+
+/** What may have left already is only ended. */
+async function cancel({ recorder }: EraseDeps, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await recorder.cancelled(id, CANCELLED) ?? await recorder.dropped(id, CANCELLED);
+}
+
+async function takeMessages(
+  deps: EraseDeps,
+  row: ErasureRow,
+  { after, upTo }: Extract<Place, { step: "messages" }>,
+): Promise<Piece> {
+  const { kv, network, runtime: { clock } } = deps;
+  const traces = new Traces(row.person);
+  const erased = await eraseMessages(kv, row.accountId, { traces, after, upTo, now: clock.now() });
+  const byLine = Map.groupBy(erased.rewritten, ({ sessionId }) => sessionId);
+  for (const [lineId, sent] of byLine) await network.eraseSent(lineId, sent.map(({ networkId }) => networkId));
+  // What is on its way is met again when it has ended.
+  await cancel(deps, erased.waiting);
+  const { change, next } = erased;
+  const place: Place = next === null ? { step: "index", upTo } : { step: "messages", after: next, upTo };
+  const messages = row.messages + erased.rewritten.length;
+  return { change, row: { ...row, messages, again: row.again || erased.waiting.length > 0, place } };
+}
+
+async function takeIndex(
+  { kv }: EraseDeps,
+  row: ErasureRow,
+  { upTo }: Extract<Place, { step: "index" }>,
+): Promise<Piece> {
+  // As long as one of them is still to be emptied it must be found.
+  if (!row.again) await unindexChats(kv, row.accountId, { chats: new Traces(row.person).chats, upTo });
+  return { row: { ...row, place: { step: "events", after: null } } };
+}
+
+async function takeEvents(
+  { kv, runtime, media }: EraseDeps,
+  row: ErasureRow,
+  { after }: Extract<Place, { step: "events" }>,
+): Promise<Piece> {
+  const { accountId } = row;
+  const traces = new Traces(row.person);
+  const among = (events: readonly LoggedEvent[]) => concerning(kv, traces, events);
+  const { change, erased, next } = await eraseEvents(kv, accountId, { after, among });
+  await releaseEvents({ kv, runtime }, accountId, erased);
+  const fileIds = erased.flatMap(({ data }) => fileOf(data) ?? []);
+  const files = await kv.getMany(fileIds.map((id) => mediaKeys.file(id)));
+  let gone = 0;
+  for (const { value, key } of files) {
+    if (value?.accountId !== accountId) continue;
+    change.delete(key);
+    if (value.expiresAt !== null) change.delete(mediaKeys.fileEnd(value.expiresAt, value.id));
+    await media.remove(value.id);
+    gone++;
+  }
+  const lids = new Set([...row.person.lids, ...erased.flatMap((event) => lidOf(event, row.person.number) ?? [])]);
+  const place: Place = next === null ? { step: "chats", lineId: null, at: null } : { step: "events", after: next };
+  return {
+    change,
+    row: {
+      ...row,
+      events: row.events + erased.length,
+      files: row.files + gone,
+      person: { ...row.person, lids: [...lids] },
+      // Under a name that was unknown until now there may be more.
+      again: row.again || lids.size > row.person.lids.length,
+      place,
+    },
+  };
+}
+
+/** Those that name the person, or tell of a message that is emptied. */
+async function concerning(kv: Kv, traces: Traces, events: readonly LoggedEvent[]): Promise<LoggedEvent[]> {
+  const messageIds = events.map(({ data }) => "messageId" in data ? String(data.messageId) : "");
+  const ours = [...new Set(messageIds.filter((id) => id.startsWith("msg_")))];
+  const slots = await kv.getMany(ours.map((id) => messageKeys.message(id)));
+  const emptied = new Set(slots.flatMap(({ value }) => value?.erasedAt === undefined ? [] : [value.id]));
+  return events.filter(({ data }, i) => emptied.has(messageIds[i]!) || traces.isIn(data));
+}
+
+function fileOf(data: LoggedEvent["data"]): string | null {
+  const url = "media" in data ? data.media?.url : null;
+  return url ? FILE_ID.exec(url)?.[1] ?? null : null;
+}
+
+/** The `@lid` that the person wrote from. */
+function lidOf({ data }: LoggedEvent, number: string | null): string | null {
+  if (number === null || !("number" in data) || data.number !== number || !("chat" in data)) return null;
+  const jid = ("participant" in data ? data.participant : null) ?? data.chat;
+  return jid.endsWith("@lid") ? jid.replace(/:\d+@/, "@") : null;
+}
+
+/** Line by line, in the order of their ids: first the chats of all, then what they keep for the network. */
+async function takeLines(
+  { kv, network }: EraseDeps,
+  row: ErasureRow,
+  { step, lineId, at }: Extract<Place, { lineId: string | null }>,
+): Promise<Piece> {
+  const lineIds = (await lineIdsOf(kv, row.accountId)).sort();
+  const now = at === null ? lineIds.find((id) => id > (lineId ?? "")) : lineId;
+  if (!now) {
+    if (step === "chats") return { row: { ...row, place: { step: "network", lineId: null, at: null } } };
+    return { row: { ...row, place: row.again ? { step: "waiting" } : null } };
+  }
+  const traces = new Traces(row.person);
+  if (step === "network") {
+    return { row: { ...row, place: { step, lineId: now, at: await network.erase(now, traces, at) } } };
+  }
+  const { change, next } = await eraseChats(kv, now, { traces, at });
+  return { change, row: { ...row, place: { step, lineId: now, at: next } } };
+}

@@ -1,0 +1,122 @@
+/**
+ * Erasing a person from an account's messages. One that was sent to the person stays as an empty record, so that every
+ * count stays right: its times and its end, without recipient, content or id on the network. One that went to somebody
+ * else and names the person loses the name.
+ */
+import { deleteKeys } from "../../store/delete_range.ts";
+import { Change, type Key, type Kv } from "../../store/kv.ts";
+import type { Traces } from "../../whatsapp/person.ts";
+import type { OutgoingContent } from "../content.ts";
+import { hasEnded, type Message } from "../message.ts";
+import { messageKeys } from "../rows.ts";
+import { makeFilterIndex } from "./filter_index.ts";
+import { EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
+import { containerOf, rowAbove } from "./number_set.ts";
+
+/** Messages that are read at a time, and that one commit rewrites: each is checked. */
+const READ_AT_ONCE = 100;
+const REWRITTEN_AT_ONCE = 8;
+
+interface ErasedMessages {
+  change: Change;
+  /** As they were: with the content that the change takes from them. */
+  rewritten: Message[];
+  /** How many of them went to the person. */
+  emptied: number;
+  /** Ids of messages that have yet to end. */
+  waiting: string[];
+  /** The last history number that was looked at; null at the end. */
+  next: number | null;
+}
+
+/** Looks at the next messages after one history number, up to another. */
+export async function eraseMessages(
+  kv: Kv,
+  accountId: string,
+  { traces, after, upTo, now }: { traces: Traces; after: number; upTo: number; now: number },
+): Promise<ErasedMessages> {
+  const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
+  const last = Math.min(after + READ_AT_ONCE, upTo);
+  const numbers = Array.from({ length: Math.max(0, last - after) }, (_, i) => after + 1 + i);
+  const messages = await neighbours(kv, await messageIds(kv, { accountId, ledger }, numbers));
+  const erased: ErasedMessages = {
+    change: new Change(),
+    rewritten: [],
+    emptied: 0,
+    waiting: [],
+    next: last < upTo ? last : null,
+  };
+  for (const { id, historyNumber } of messages) {
+    const slot = await kv.get(messageKeys.message(id));
+    const message = slot.value;
+    if (!message || message.erasedAt !== undefined) continue;
+    await forgetWhoAnswered(kv, message, traces);
+    const isTheirs = traces.isOf(message.to);
+    const { to, content, manner, error } = message;
+    if (!isTheirs && !traces.isIn([to, content, manner, error])) continue;
+    if (!hasEnded(message)) {
+      erased.waiting.push(id);
+      continue;
+    }
+    const { sessionId, networkId } = message;
+    erased.change.check(slot).set(slot.key, isTheirs ? emptied(message, now) : traces.redact(message));
+    erased.rewritten.push(message);
+    if (isTheirs) {
+      erased.emptied++;
+      erased.change.delete(messageKeys.messageOfNetworkId(sessionId, networkId));
+      for (const status of ["delivered", "read"] as const) erased.change.delete(messageKeys.receipt(id, status, ""));
+    }
+    if (erased.rewritten.length === REWRITTEN_AT_ONCE) return { ...erased, next: historyNumber };
+  }
+  return erased;
+}
+
+/** The person's votes in a poll, and receipts in a group. */
+async function forgetWhoAnswered(kv: Kv, { id, to, content }: Message, traces: Traces): Promise<void> {
+  if (!/@(g\.us|broadcast)$/.test(to) && content.kind !== "poll") return;
+  const theirs: Key[] = [];
+  for (const prefix of [messageKeys.receiptsOf(id), messageKeys.votesOf(id)]) {
+    for await (const { key } of kv.list<unknown>({ prefix })) if (traces.isOf(String(key.at(-1)))) theirs.push(key);
+  }
+  await deleteKeys(kv, theirs);
+}
+
+function emptied({ manner: _, ...message }: Message, now: number): Message {
+  return { ...message, to: "", networkId: "", content: blank(message.content), error: null, erasedAt: now };
+}
+
+/** The content without what it says; its kind stays, by which it is counted. */
+function blank(content: OutgoingContent): OutgoingContent {
+  const empty = (value: unknown): unknown => {
+    if (typeof value === "string") return "";
+    if (typeof value === "number") return 0;
+    if (value === null || typeof value !== "object") return value;
+    if (Array.isArray(value)) return value.map(empty);
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, empty(member)]));
+  };
+  const { kind } = content;
+  const of = content.kind === "forward" ? { of: content.of } : {};
+  return { ...empty(content) as OutgoingContent, kind, ...of } as OutgoingContent;
+}
+
+/** Removes from the index what was sent to these chats up to a history number. The messages themselves are emptied. */
+export async function unindexChats(
+  kv: Kv,
+  accountId: string,
+  { chats, upTo }: { chats: readonly string[]; upTo: number },
+): Promise<void> {
+  await makeFilterIndex(kv).catchUp(accountId);
+  for (let container = 0; container <= containerOf(Math.max(1, upTo)); container++) {
+    for (const chat of chats) {
+      // What the index takes in meanwhile checks the mark, and is decided anew.
+      const [mark, row] = await Promise.all([
+        kv.get(messageKeys.historyIndexed(accountId)),
+        kv.get(messageKeys.historyNumbers(accountId, container, "recipient", chat)),
+      ]);
+      if (row.value === null) continue;
+      const left = rowAbove(row.value, container, upTo);
+      const change = new Change().check(mark).set(mark.key, mark.value ?? 0).check(row);
+      await kv.commit(left ? change.set(row.key, left) : change.delete(row.key));
+    }
+  }
+}

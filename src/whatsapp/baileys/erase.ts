@@ -1,0 +1,71 @@
+/**
+ * Erasing a person from what a line keeps for the network: copies of what they wrote, addresses, Signal sessions. A
+ * connection that is up goes on with what it has in memory; a session that is gone is made anew by the next message.
+ */
+import { Buffer } from "node:buffer";
+import { BufferJSON } from "@whiskeysockets/baileys";
+import { Change, type Key, type Kv } from "../../store/kv.ts";
+import type { Seal } from "../../store/seal.ts";
+import type { Traces } from "../person.ts";
+import { expiryOf } from "./expiry.ts";
+import { SEEN_DAYS } from "./incoming/journal.ts";
+import { networkKeys } from "./rows.ts";
+
+/** Rows of one step. */
+const READ_AT_ONCE = 300;
+/** Keys of these types are named for whom they are about. */
+const OF_PEOPLE = new Set(["session", "identity-key", "sender-key", "lid-mapping", "device-list", "tctoken"]);
+
+interface EraseOptions {
+  kv: Kv;
+  seal: Seal;
+  lineId: string;
+}
+
+/** Looks at the next rows from a key on (null: from the first); resolves to where to go on, null at the end. */
+export async function eraseTraces(
+  { kv, seal, lineId }: EraseOptions,
+  traces: Traces,
+  at: Key | null,
+): Promise<Key | null> {
+  const change = new Change();
+  const range = { prefix: networkKeys.waLine(lineId), ...(at ? { start: at } : {}) };
+  let read = 0;
+  let last: Key | null = null;
+  for await (const { key, value } of kv.list(range, { limit: READ_AT_ONCE })) {
+    read++;
+    last = key;
+    if (!isTheirs(key, value)) continue;
+    change.delete(key);
+    if (key[2] === "seen") {
+      change.delete(expiryOf({ lineId, kind: "seen", id: String(key[3]), days: SEEN_DAYS, now: Number(value) }));
+    }
+  }
+  if (change.mutations.length > 0) await kv.commit(change);
+  return read === READ_AT_ONCE ? last : null;
+
+  function opened(value: unknown): Buffer {
+    return Buffer.from(seal.open(value as Uint8Array));
+  }
+
+  function isTheirs(key: Key, value: unknown): boolean {
+    const [, , family, ...id] = key.map(String);
+    switch (family) {
+      case "key":
+        // Which members of a group have the line's key: without the row all are given it anew.
+        if (id[0] === "sender-key-memory") return traces.isInKey(opened(value).toString("latin1"));
+        return OF_PEOPLE.has(id[0]!) && traces.isInKey(id[1]!);
+      case "seen":
+        return traces.isInKey(id[0]!);
+      case "recipient":
+        return traces.isInKey(id[0]!) || traces.isIn(value);
+      case "received": {
+        const { message, ...original } = JSON.parse(opened(value).toString(), BufferJSON.reviver);
+        // The names in an encoded message are plain letters.
+        return traces.isIn(original) || traces.isIn(Buffer.from(message).toString("latin1"));
+      }
+      default:
+        return false;
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/** A person as the network names one, and where in texts, records and keys that name stands. */
+
+export interface Person {
+  /** Digits; null where only `@lid`s are known. */
+  number: string | null;
+  /** JIDs ending in `@lid`. */
+  lids: readonly string[];
+}
+
+/** What stands in place of a name that was erased. */
+const ERASED = "[erased]";
+/** People write a number in groups of digits. */
+const BETWEEN_DIGITS = "[\\s().-]*";
+
+/** Finds a person's names. The id of an old group holds the number of who made it: that names the group. */
+export class Traces {
+  readonly #person: Person;
+  /** In texts and JIDs. */
+  readonly #names: RegExp;
+  /** In keys of the Signal protocol, which name a `@lid` by its digits alone. */
+  readonly #users: RegExp;
+
+  constructor(person: Person) {
+    this.#person = person;
+    const { number, lids } = person;
+    const users = lids.map((lid) => lid.slice(0, lid.indexOf("@")));
+    const names = users.map((user) => `${user}(?::\\d+)?@lid`);
+    if (number) names.push(`${[...number].join(BETWEEN_DIGITS)}(?![A-Za-z0-9])(?!-\\d+@g\\.us)`);
+    this.#names = new RegExp(`(?<![A-Za-z0-9])(?:${names.join("|")})`, "g");
+    this.#users = new RegExp(`(?<![A-Za-z0-9])(?:${[...users, ...number ? [number] : []].join("|")})(?![A-Za-z0-9])`);
+  }
+
+  /** The chats that the person is written to in, as `chatOf` names them, and their JIDs. */
+  get chats(): string[] {
+    const { number, lids } = this.#person;
+    return [...number ? [number, `${number}@s.whatsapp.net`] : [], ...lids];
+  }
+
+  /** Whether the number, chat or JID is the person's own, on whatever device. */
+  isOf(jid: string): boolean {
+    return this.chats.includes(jid.replace(/:\d+@/, "@"));
+  }
+
+  /** Whether a text in the value, however deep, names the person. */
+  isIn(value: unknown): boolean {
+    if (typeof value === "string") return value.search(this.#names) >= 0;
+    if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return false;
+    return Object.entries(value).some(([name, member]) => this.isIn(name) || this.isIn(member));
+  }
+
+  isInKey(id: string): boolean {
+    return this.#users.test(id);
+  }
+
+  /** A copy in which no text names the person. */
+  redact<T>(value: T): T {
+    if (typeof value === "string") return value.replace(this.#names, ERASED) as T;
+    if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+    if (Array.isArray(value)) return value.map((member) => this.redact(member)) as T;
+    const members = Object.entries(value).map(([name, member]) => [this.redact(name), this.redact(member)]);
+    return Object.fromEntries(members) as T;
+  }
+}

@@ -1,0 +1,171 @@
+/** Erasing a person, and then the account: what is left in the store and on the disk afterwards. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { dataFolder } from "../../src/app.ts";
+import { until } from "../../src/cli/client.ts";
+import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { runCommand } from "../support/gateway_process.ts";
+import { testRuntime } from "../support/runtime.ts";
+import { onStage, type Stage } from "../support/stage.ts";
+import { dataConfigOf } from "../support/test_store.ts";
+
+const LINE = "4915200000003";
+const ANA = "4917000000001";
+const BEN = "4917000000002";
+const CLEO = "4917000000004";
+
+/** Every row that says one of these, in its key, its value or what is sealed in it. */
+async function rowsThatSay({ env }: Stage, words: readonly string[]): Promise<string[]> {
+  const data = await dataFolder.open(dataConfigOf(env), systemRuntime(testRuntime().log));
+  const found: string[] = [];
+  let read = 0;
+  for await (const { key, value } of data.kv.rows()) {
+    read++;
+    const said = `${key.map(String).join(" ")} ${opened(value)}`;
+    if (words.some((word) => said.includes(word))) found.push(key.map(String).join(" "));
+  }
+  data.close();
+  assert.ok(read > 10, `only ${read} rows were read`);
+  return found;
+
+  function opened(value: unknown): string {
+    if (!(value instanceof Uint8Array)) {
+      return JSON.stringify(value, (_, each) => typeof each === "bigint" ? String(each) : each);
+    }
+    try {
+      return new TextDecoder("latin1").decode(data.seal.open(value as Uint8Array<ArrayBuffer>));
+    } catch {
+      return "";
+    }
+  }
+}
+
+async function filesOf({ dataDir }: Stage): Promise<string[]> {
+  const files: string[] = [];
+  for await (const { name } of Deno.readDir(join(dataDir, "media"))) {
+    for await (const file of Deno.readDir(join(dataDir, "media", name))) files.push(file.name);
+  }
+  return files;
+}
+
+onStage(
+  "a number is erased with all that names it, while counts stay, and an account with all that is its own",
+  async (stage) => {
+    for (const [number, name] of [[ANA, "Ana"], [BEN, "Ben"], [CLEO, "Cleo"]] as const) {
+      await stage.addPhone(
+        number,
+        name,
+      );
+    }
+    const line = await stage.linkLine(LINE);
+    const { lid } = await stage.control.call("GET", `/phones/${ANA}`);
+    const { id: group } = await stage.control.call("POST", "/groups", {
+      subject: "Both",
+      participants: [BEN, ANA, LINE],
+    });
+
+    const toAna = await stage.sendText(line, ANA, "for Ana alone");
+    const toLid = await stage.sendText(line, lid, "for Ana by her @lid");
+    const toBen = await stage.sendText(line, BEN, `call Ana: +49 170 0000 0001, or ${ANA}`);
+    const toGroup = await stage.sendText(line, group, "for the group");
+    for (const id of [toAna, toLid, toBen, toGroup]) await stage.status(id, "sent");
+    const { messageId: later } = await stage.api.call("POST", "/messages/send/text", {
+      sessionId: line.sessionId,
+      to: ANA,
+      text: "tomorrow",
+      sendAt: new Date(systemClock.now() + 86_400_000).toISOString(),
+    });
+    for (const number of [ANA, BEN]) {
+      const { id } = await stage.arrival(number, ({ text }) => text === "for the group");
+      await stage.control.call("POST", `/phones/${number}/read`, { id });
+    }
+    const file = {
+      to: LINE,
+      file: btoa("a letter of Ana's"),
+      filename: "letter.txt",
+      mimetype: "text/plain",
+      kind: "document",
+    };
+    for (
+      const message of [file, { to: LINE, text: "hello from Ana" }, { to: LINE, text: "unseen", hideNumber: true }]
+    ) {
+      await stage.control.call("POST", `/phones/${ANA}/messages`, message);
+    }
+    await stage.control.call("POST", `/phones/${ANA}/messages`, { to: group, text: "Ana in the group" });
+    await stage.control.call("POST", `/phones/${BEN}/messages`, { to: LINE, text: "hello from Ben" });
+    const received = await until(systemClock, async () => {
+      const events = (await stage.events(line)).filter(({ event }) => event === "message.received");
+      return events.length === 5 ? events : null;
+    }, { what: "what came in" });
+    assert.equal((await filesOf(stage)).length, 1);
+    const { url } = received.find(({ data }) => data.media).data.media;
+    assert.equal((await fetch(url)).status, 200);
+    const before = await stage.api.call("GET", "/messages/history");
+
+    const { data: erased } = await until(systemClock, async () => {
+      const answer = await stage.request("DELETE", `/data/${ANA}`);
+      const body = await answer.json();
+      assert.ok([200, 202].includes(answer.status), JSON.stringify(body));
+      return answer.status === 200 ? body : null;
+    }, { what: "Ana to be erased" });
+    assert.equal(erased.status, "done");
+    assert.equal(erased.files, 1);
+    assert.equal(erased.messages, 4);
+    assert.ok(erased.events >= 8, `only ${erased.events} events`);
+    assert.deepEqual((await stage.api.call("GET", `/erasures/${erased.id}`)).data, erased);
+
+    const { data: history, pagination } = await stage.api.call("GET", "/messages/history");
+    assert.equal(pagination.total, before.pagination.total);
+    const states = Object.fromEntries(history.map((item: Record<string, unknown>) => [item.messageId, item]));
+    for (const [id, status] of [[toAna, "sent"], [toLid, "sent"], [later, "failed"]]) {
+      const { to, text, erasedAt, ...rest } = states[id!];
+      assert.deepEqual([rest.status, to, text], [status, "", null]);
+      assert.ok(erasedAt);
+    }
+    assert.equal(states[toBen].text, "call Ana: +[erased], or [erased]");
+    assert.equal(states[toGroup].text, "for the group");
+    for (const to of [ANA, lid]) {
+      assert.equal((await stage.api.call("GET", `/messages/history?recipient=${to}`)).pagination.total, 0);
+    }
+    assert.equal((await stage.api.call("GET", "/messages/history?status=sent")).pagination.total, 4);
+    assert.equal((await stage.api.call("GET", `/messages/history?recipient=${BEN}`)).pagination.total, 1);
+    assert.equal((await fetch(url)).status, 404);
+    assert.deepEqual(await filesOf(stage), []);
+    const left = (await stage.events(line)).filter(({ event }) => event === "message.received");
+    assert.deepEqual(left.map(({ data }) => data.text), ["hello from Ben"]);
+    assert.equal((await stage.request("DELETE", `/data/${LINE}`)).status, 400, "the line's own");
+
+    assert.equal(await stage.gateway.stop(), 0);
+    assert.deepEqual(
+      await rowsThatSay(stage, [ANA, lid, lid.split("@")[0], "for Ana", "Ana in the group", "letter.txt"]),
+      [],
+    );
+    await stage.gateway.start();
+    await stage.sessionStatus(line, "connected");
+
+    // Whoever was erased can be written to, and write, as a stranger can.
+    await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "me again" });
+    await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.text === "me again"), {
+      what: "what she writes afterwards",
+    });
+    await stage.sendText(line, ANA, "welcome back");
+    await stage.arrival(ANA, ({ text }) => text === "welcome back");
+
+    await stage.control.call("POST", `/phones/${CLEO}/messages`, { ...file, file: btoa("a letter of Cleo's") });
+    await until(systemClock, async () => (await filesOf(stage)).length === 1 || null, {
+      what: "a file that the account has",
+    });
+    await runCommand(["account", "delete", stage.accountId], stage.env);
+    await until(systemClock, async () => (await filesOf(stage)).length === 0 || null, {
+      what: "the account's files to go",
+    });
+    await until(systemClock, async () => {
+      const accounts = JSON.parse(await runCommand(["account", "list", "--json"], stage.env));
+      return !JSON.stringify(accounts).includes(stage.accountId) || null;
+    }, { what: "the account to go" });
+    assert.equal(await stage.gateway.stop(), 0);
+    const kept = await rowsThatSay(stage, [stage.accountId, line.sessionId, BEN, LINE]);
+    assert.deepEqual(kept.filter((key) => !key.startsWith("panel_audit ")), []);
+    await stage.gateway.start();
+  },
+);
