@@ -5,7 +5,7 @@ import { systemClock } from "../runtime.ts";
 import { type Client, httpClient, type Json, until } from "./client.ts";
 import { withData } from "./data.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
-import { configOf, localUrl, withSettings } from "./settings.ts";
+import { apiUrl, withSettings } from "./settings.ts";
 
 /** A person has to find the phone first. */
 const LINK_WITHIN_MS = 10 * 60_000;
@@ -27,8 +27,7 @@ export function addLinkCommand(root: Command): void {
     .option("--key <key>", "API key [PALOMA_API_KEY] (of the only account in the data folder)")
     .option("--json", "one line of JSON for each state")
     .action(async (name: string, options: LinkOptions) => {
-      const url = options.url?.replace(/(?<!\/)\/+$/, "") ?? `${localUrl(configOf(options))}/v1`;
-      const api = httpClient(url, {
+      const api = httpClient(apiUrl(options.url, options), {
         "x-api-key": options.key ?? Deno.env.get("PALOMA_API_KEY") ?? await onlyKey(options),
       });
       const session = await sessionNamed(api, { name, pairingPhone: options.number });

@@ -5,11 +5,12 @@ import { httpClient, type Json } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
 import { followEvents } from "./event_stream.ts";
 import { Exit, print, printError } from "./output.ts";
+import { apiUrl } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
 
 interface ListenOptions {
-  url: string;
+  url?: string;
   key?: string;
   events?: string;
   session?: string;
@@ -23,7 +24,7 @@ interface ListenOptions {
 export function addListenCommand(root: Command): void {
   root.command("listen")
     .description("print events as they happen; with --webhook through a real webhook, checking its signatures")
-    .option("--url <url>", "base address of the API", "http://127.0.0.1:8080/v1")
+    .option("--url <url>", "base address of the API (of the gateway on this machine)")
     .option("--key <key>", "API key [PALOMA_API_KEY]")
     .option("--events <names>", "event names, separated by commas (all)")
     .option("--session <id>", "one session (all)")
@@ -37,12 +38,13 @@ export function addListenCommand(root: Command): void {
       if (!key) throw new Exit(2, "An API key is needed: --key, or PALOMA_API_KEY in the environment.");
       if (options.forward && !options.webhook) throw new Exit(2, "--forward goes with --webhook.");
       if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) throw new Exit(2, "--port is no port.");
-      const asked = { ...options, key, url: options.url.replace(/(?<!\/)\/+$/, "") };
+      // `--port` is the webhook's here, no setting.
+      const asked = { ...options, key, url: apiUrl(options.url, {}) };
       return options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock);
     });
 }
 
-type Asked = ListenOptions & { key: string };
+type Asked = ListenOptions & { key: string; url: string };
 
 async function listenToStream({ url, key, events, session, after, json }: Asked, clock: Clock): Promise<void> {
   const ended = new AbortController();

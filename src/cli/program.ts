@@ -76,7 +76,8 @@ function failureOf(error: unknown): Failure {
   return { exitCode: 1, code: "internal_error", message };
 }
 
-function program(args: readonly string[], json: boolean): Command {
+/** All commands with their options; `args` and `json` say how help and errors are shown. */
+export function program(args: readonly string[], json: boolean): Command {
   const root = new Command("paloma")
     .description(
       "A self-hosted messaging gateway: link WhatsApp lines, send with plain HTTP, hear back by signed webhooks.",

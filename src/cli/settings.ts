@@ -37,3 +37,8 @@ export function localUrl({ host, port }: Config): string {
   const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${local.includes(":") ? `[${local}]` : local}:${port}`;
 }
+
+/** Base address of the API: the one given, without slashes at its end, else that of the gateway on this machine. */
+export function apiUrl(given: string | undefined, settings: Record<string, unknown>): string {
+  return given?.replace(/(?<!\/)\/+$/, "") ?? `${localUrl(configOf(settings))}/v1`;
+}

@@ -1,86 +1,111 @@
-/** No page rots: each command of the documentation is one that the program has, and each call one that the API has. */
+/** The documentation as its reader meets it: every command of every page, typed into a shell in the order of the pages. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { openApiDocument } from "../../src/http/docs/openapi.ts";
-import { tryCommand } from "../support/gateway_process.ts";
-import { onStage } from "../support/stage.ts";
+import pino from "pino";
+import { httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { startNetwork } from "../../src/sandbox/network.ts";
+import { guides, shellBlocks } from "../support/guides.ts";
+import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
+import { s3Program, startS3 } from "../support/s3_server.ts";
+import { staysUp, Terminal } from "../support/terminal.ts";
 
-const ROOT = join(import.meta.dirname!, "..", "..");
-const PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/develop.md", "docs/operate.md", "docs/proxy.md"]
-  .concat("docs/migrate.md", "docs/events.md", "docs/webhooks.md", "compose.yaml", "docs/benchmarks.md");
+const LINE = "4915200000051";
+const READER = "4915112345678";
+const SECRET_KEY = "a secret that all machines share";
 
-interface Line {
-  page: string;
-  text: string;
-}
+/** What is not typed here, and why. That the tasks exist is a test of `tests/unit/docs_test.ts`. */
+const NOT_TYPED: readonly (readonly [RegExp, string])[] = [
+  [/^npx -y deno@[\d.]+ task (?:ok|test)$/, "would run this test"],
+  [/^npx -y deno@[\d.]+ task (?:bench|chaos)$/, "takes many minutes"],
+  [/^npx -y deno@[\d.]+ task sandbox --demo$/, "tests/journey/sandbox_test.ts goes through it"],
+  [/^npx -y deno@[\d.]+ task compile$/, "takes a minute; tests/journey/executable_test.ts is about what it makes"],
+];
 
-/** The lines of the pages' shell blocks, continued ones joined; of other files, all of their lines. */
-async function shellLines(): Promise<Line[]> {
-  const found: Line[] = [];
-  for (const page of PAGES) {
-    const text = await Deno.readTextFile(join(ROOT, page));
-    const blocks = page.endsWith(".md") ? [...text.matchAll(/```sh\n([^]*?)```/g)].map(([, block]) => block!) : [text];
-    for (const block of blocks) {
-      for (const line of block.replaceAll("\\\n", " ").split("\n")) found.push({ page, text: line });
+Deno.test({
+  name: "every command of the pages works as it stands",
+  ignore: WITHOUT_POSTGRES || s3Program() === null,
+  async fn() {
+    const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })) });
+    await using cleanup = new AsyncDisposableStack();
+    cleanup.defer(() => network.close());
+    const postgres = await startPostgres();
+    cleanup.defer(() => postgres.remove());
+    const bucket = await startS3();
+    cleanup.defer(() => bucket.remove());
+    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port } = listener.addr;
+    listener.close();
+    const control = httpClient(network.controlUrl);
+    for (const number of [LINE, READER]) await control.call("POST", "/phones", { number, name: "Phone" });
+
+    await using terminal = await Terminal.open({
+      PALOMA_WHATSAPP_URL: network.url,
+      PALOMA_WHATSAPP_ROOT_KEY: network.rootKey,
+      PALOMA_WHATSAPP_MEDIA_URL: network.mediaUrl,
+      PALOMA_OUTBOUND_ALLOW: "127.0.0.0/8",
+      PALOMA_SECRET_KEY: SECRET_KEY,
+      PALOMA_PORT: String(port),
+      ...bucket.env,
+      PALOMA_MEDIA: "",
+    });
+    await Deno.writeTextFile(terminal.at("/etc/paloma.passphrase"), "correct horse battery\n");
+    for (const folder of ["old", "paloma"]) {
+      await Deno.symlink(terminal.at("/home/data"), terminal.at(`/srv/${folder}`));
     }
-  }
-  return found;
-}
 
-Deno.test("each command of the pages is one that there is, with options that it takes", async () => {
-  const commands = new Map<string, Line>();
-  for (const line of await shellLines()) {
-    for (const [, args] of line.text.matchAll(/(?:^|[\s(]|exec paloma )paloma ((?:[a-z-]+ ?)(?:[^#|&>)]*))/g)) {
-      const words = args!.trim().split(/\s+/);
-      const names = words.slice(0, words.findIndex((word) => !/^[a-z-]+$/.test(word) || word.startsWith("-")) >>> 0);
-      commands.set(`${names.slice(0, 2).join(" ")} ${words.filter((word) => word.startsWith("--")).join(" ")}`, line);
+    // What stands for something of the reader's own, in the order in which it becomes known.
+    const filled: [string, string][] = [
+      ["'postgres://paloma:…@db/paloma'", await postgres.database()],
+      ["postgres://…", await postgres.database()],
+      ["'s3://bucket/prefix?endpoint=…&region=…'", `'${bucket.env.PALOMA_MEDIA}'`],
+      ["s3://…", `'${bucket.env.PALOMA_MEDIA}'`],
+      ["PALOMA_SECRET_KEY=…", `PALOMA_SECRET_KEY='${SECRET_KEY}'`],
+      ["2026-11-22", new Date().toISOString().slice(0, 10)],
+      ["localhost:8080", `localhost:${port}`],
+    ];
+    const fill = (text: string) => filled.reduce((typed, [from, to]) => typed.replaceAll(from, to), text);
+    const api = () => {
+      const key = filled.find(([from]) => from === "pk_…")?.[1];
+      return httpClient(`http://localhost:${port}/v1`, { "x-api-key": key! });
+    };
+    const scan = async () => {
+      const session = await until(systemClock, async () => (await api().call("GET", "/sessions")).data[0] ?? null, {
+        what: "the session of `paloma link`",
+      });
+      filled.push(["ses_01k…", session._id]);
+      await linkByQr(systemClock, { api: api(), control, sessionId: session._id, phone: LINE });
+    };
+
+    const typed: string[] = [];
+    for (const page of guides()) {
+      for (const block of shellBlocks(page)) {
+        const exports = page.path === "docs/machines.md" ? ["export PALOMA_PORT=0"] : [];
+        for (const command of block) {
+          if (NOT_TYPED.some(([pattern]) => pattern.test(command.text))) continue;
+          const text = fill(command.text);
+          assert.ok(!text.includes("…"), `${command.place}: ${text}: nothing stands for … here`);
+          const printed = await terminal.type(
+            { ...command, text },
+            exports,
+            /^paloma link/.test(text) ? scan : undefined,
+          );
+          if (/^(?:export )?[A-Z_]+=\S*$|^export /.test(text)) exports.push(text);
+          if (/^paloma account create/.test(text)) {
+            filled.push(["pk_…", /pk_[\w-]+/.exec(printed)![0]], ["acc_01k…", /acc_\w+/.exec(printed)![0]]);
+          }
+          if (/^curl/.test(text)) assert.equal(JSON.parse(printed).status, "queued", command.place);
+          // The gateway of the README serves all pages.
+          if (staysUp(command) && text !== "paloma serve") await terminal.end(command);
+          typed.push(text);
+        }
+      }
     }
-  }
-  assert.ok(commands.size >= 6, `only ${commands.size} were found`);
-  for (const [command, { page, text }] of commands) {
-    const [names, options] = [/^[a-z -]*?(?= --|$)/, /--[a-z-]+/g].map((pattern) => command.match(pattern) ?? []);
-    const words = names![0]!.trim().split(" ");
-    const help = await tryCommand([...words, "--help"], {});
-    // A word that is no command is answered with the help of all.
-    assert.ok(help.stdout.startsWith(`Usage: paloma ${words[0]}`), `${page}: ${text}: there is no such command`);
-    for (const option of options!) assert.ok(help.stdout.includes(option), `${page}: ${text}: there is no ${option}`);
-  }
-});
-
-Deno.test("each task of the pages is one of deno.json", async () => {
-  const { tasks } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
-  const named = (await shellLines()).flatMap(({ text }) =>
-    [...text.matchAll(/\btask ([a-z]+)/g)].map(([, name]) => name!)
-  );
-  assert.ok(named.length >= 8);
-  assert.deepEqual(named.filter((name) => !(name in tasks)), []);
-});
-
-Deno.test("each path of the pages is one of the API's", async () => {
-  const paths = Object.keys(openApiDocument().paths ?? {}).map((path) => path.replaceAll(/\{[^}]*\}/g, "*"));
-  const missing: string[] = [];
-  for (const page of PAGES) {
-    const text = await Deno.readTextFile(join(ROOT, page));
-    for (const [, path] of text.matchAll(/(\/v1\/[\w/{}…-]+)/g)) {
-      const plain = path!.replaceAll(/\{[^}]*\}|(?:ses|whk|msg|dlv|evt)_…/g, "*").replace(/[/…]+$/, "");
-      if (!paths.some((known) => known === plain || known.startsWith(`${plain}/`))) missing.push(`${page}: ${path}`);
-    }
-  }
-  assert.deepEqual(missing, []);
-});
-
-onStage("the README's send works as it stands", async (stage) => {
-  const readme = await Deno.readTextFile(join(ROOT, "README.md"));
-  const [, to] = /-d '\{"to":"(\d+)","text":"Hello from Paloma"\}'/.exec(readme)!;
-  await stage.linkLine("4915200000051");
-  await stage.addPhone(to!);
-  const curl = /curl -s localhost:8080(\S+) (-H[^]*?-d '[^']*')/.exec(readme)!;
-  const command = `curl -s ${new URL(stage.gateway.baseUrl).origin}${curl[1]} ${curl[2]!.replaceAll("\\\n", " ")}`;
-  const { stdout } = await new Deno.Command("/bin/sh", {
-    args: ["-c", command],
-    env: { KEY: stage.apiKey },
-  }).output();
-  const answer = JSON.parse(new TextDecoder().decode(stdout));
-  assert.equal(answer.status, "queued");
-  await stage.arrival(to!, ({ text }) => text === "Hello from Paloma");
+    assert.ok(typed.length >= 25, `only ${typed.length} were typed`);
+    await until(
+      systemClock,
+      async () =>
+        (await control.call("GET", `/phones/${READER}/messages`)).find((one: Json) => one.text === "Hello from Paloma"),
+      { what: "the README's message at the phone" },
+    );
+  },
 });

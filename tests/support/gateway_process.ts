@@ -47,7 +47,7 @@ function program(path: string, args: readonly string[], env: Environment): Deno.
 }
 
 /** Paloma with these arguments: the program, all of its arguments, and its environment with what Deno needs of ours. */
-function paloma(args: readonly string[], env: Environment): [string, string[], Environment] {
+export function palomaArguments(args: readonly string[], env: Environment): [string, string[], Environment] {
   const inherited = INHERITED.flatMap((name) => {
     const value = Deno.env.get(name);
     return value === undefined ? [] : [[name, value]];
@@ -60,12 +60,12 @@ function paloma(args: readonly string[], env: Environment): [string, string[], E
 
 /** A command of Paloma, to be spawned by a test that reads along. */
 export function palomaCommand(args: readonly string[], env: Environment): Deno.Command {
-  return program(...paloma(args, env));
+  return program(...palomaArguments(args, env));
 }
 
 /** Runs a command of Paloma to its end, whatever that is. */
 export function tryCommand(args: readonly string[], env: Environment): Promise<Outcome> {
-  return tryProgram(...paloma(args, env));
+  return tryProgram(...palomaArguments(args, env));
 }
 
 /** Runs any program to its end, whatever that is. */
@@ -95,7 +95,7 @@ export interface Started {
 
 /** Starts a command of Paloma that stays up. Throws with its stderr when it ends before it is ready. */
 export function startCommand(args: readonly string[], env: Environment): Promise<Started> {
-  return startProgram(...paloma(args, env));
+  return startProgram(...palomaArguments(args, env));
 }
 
 /** Starts any program that says on a first line that it is ready, and stays up. */

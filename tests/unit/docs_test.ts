@@ -1,24 +1,27 @@
-/** What the pages of the documentation name is there. */
+/** No page rots: the files, commands, options, tasks, settings and paths that the documentation names are there. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { program } from "../../src/cli/program.ts";
+import { FOREIGN, SETTINGS } from "../../src/config.ts";
+import { openApiDocument } from "../../src/http/docs/openapi.ts";
+import { guides, namedCommands, type Page, ROOT, shellBlocks } from "../support/guides.ts";
 
-const ROOT = join(import.meta.dirname!, "..", "..");
+/** Read by commands alone, so they are no settings of the gateway. */
+const OF_COMMANDS = ["PALOMA_API_KEY", "PALOMA_PASSPHRASE", "PALOMA_NEW_SECRET_KEY"];
+/** Of the tests and of install.sh. */
+const OF_DEVELOPERS = ["PALOMA_EXECUTABLE"];
 
-async function pages(): Promise<string[]> {
-  const found = ["README.md"];
-  for (const folder of ["docs", "docs/decisions"]) {
-    for await (const { name } of Deno.readDir(join(ROOT, folder))) {
-      if (name.endsWith(".md")) found.push(join(folder, name));
-    }
-  }
-  return found;
+function decisions(): Page[] {
+  return [...Deno.readDirSync(join(ROOT, "docs/decisions"))].map(({ name }) => ({
+    path: `docs/decisions/${name}`,
+    text: Deno.readTextFileSync(join(ROOT, "docs/decisions", name)),
+  }));
 }
 
 Deno.test("every file and folder that a page names exists", async () => {
   const missing: string[] = [];
   let named = 0;
-  for (const page of await pages()) {
-    const text = await Deno.readTextFile(join(ROOT, page));
+  for (const { path: page, text } of [...guides(), ...decisions()]) {
     for (const [, path] of text.matchAll(/`((?:src|tests|scripts|docs|ops)\/[\w./-]*)`/g)) {
       named++;
       await Deno.stat(join(ROOT, path!)).catch(() => missing.push(`${page}: ${path}`));
@@ -30,4 +33,87 @@ Deno.test("every file and folder that a page names exists", async () => {
   }
   assert.deepEqual(missing, []);
   assert.ok(named > 50, `only ${named} were found`);
+});
+
+Deno.test("every heading that a link leads to exists", () => {
+  const anchors = new Map(
+    guides().map(({ path, text }) => [
+      path,
+      new Set([...text.matchAll(/^#+ (.*)$/gm)].map(
+        ([, heading]) => heading!.toLowerCase().replaceAll(/[^\w\- ]/g, "").replaceAll(" ", "-"),
+      )),
+    ]),
+  );
+  const missing = guides().flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)].filter(([, link, anchor]) => {
+      const page = link === "" ? path : join(path, "..", link!);
+      return anchors.has(page) && !anchors.get(page)!.has(anchor!);
+    }).map(([link]) => `${path}: ${link}`)
+  );
+  assert.deepEqual(missing, []);
+});
+
+Deno.test("each command of the pages is one that there is, with options that it takes", () => {
+  const commands = guides().flatMap(namedCommands);
+  assert.ok(commands.length >= 40, `only ${commands.length} were found`);
+  const wrong: string[] = [];
+  for (const { place, text } of commands) {
+    let command = program([], false);
+    for (const word of text.split(/\s+/)) {
+      const next = command.commands.find((one) => one.name() === word);
+      if (!next) break;
+      command = next;
+    }
+    const known = command.options.map(({ long }) => long);
+    if (!command.parent || command.commands.length > 0 && / [a-z]/.test(text)) wrong.push(`${place}: paloma ${text}`);
+    for (const [option] of text.matchAll(/(?<=[\s[])--[a-z-]+/g)) {
+      if (!known.includes(option)) wrong.push(`${place}: paloma ${text}: there is no ${option}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+Deno.test("each task of the pages is one of deno.json", () => {
+  const { tasks } = JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json")));
+  const named = guides().flatMap(({ path, text }) =>
+    [...text.matchAll(/\bdeno(?:@[\d.]+)? task ([a-z]+)/g)].map(([, name]) => ({ path, name: name! }))
+  );
+  assert.ok(named.length >= 8);
+  assert.deepEqual(named.filter(({ name }) => !(name in tasks)), []);
+});
+
+Deno.test("each setting of the pages is one that there is", () => {
+  const known: string[] = [...SETTINGS.map(({ env }) => env), ...FOREIGN, ...OF_COMMANDS, ...OF_DEVELOPERS];
+  const named = guides().flatMap(({ path, text }) =>
+    [...text.matchAll(/\bPALOMA_[A-Z_]*[A-Z]\b/g)].map(([name]) => ({ path, name }))
+  );
+  assert.ok(named.length >= 40);
+  assert.deepEqual(named.filter(({ name }) => !known.includes(name)), []);
+  const readme = guides()[0]!.text;
+  const silent = SETTINGS.map(({ env }) => env).filter((env) =>
+    !readme.includes(env) && !/_(ROOT_KEY|MEDIA_URL|CA)$|_PER_ADDRESS$/.test(env)
+  );
+  assert.deepEqual(silent, [], "the README's table leaves out settings");
+});
+
+Deno.test("each path of the pages is one of the API's", () => {
+  const paths = Object.keys(openApiDocument().paths ?? {}).map((path) => path.replaceAll(/\{[^}]*\}/g, "*"));
+  const missing = guides().flatMap(({ path: page, text }) =>
+    [...text.matchAll(/(\/v1\/[\w/{}…-]+)/g)].filter(([, path]) => {
+      const plain = path!.replaceAll(/\{[^}]*\}|(?:ses|whk|msg|dlv|evt)_…/g, "*").replace(/[/…]+$/, "");
+      return !paths.some((known) => known === plain || known.startsWith(`${plain}/`));
+    }).map(([, path]) => `${page}: ${path}`)
+  );
+  assert.deepEqual(missing, []);
+});
+
+Deno.test("shell blocks are found with the line that each command ends on", () => {
+  const page = {
+    path: "a.md",
+    text: "# A\n\n```sh\npaloma serve   # it runs\ncurl x \\\n  -d '{}'\n```\n\n```js\nx\n```\n",
+  };
+  assert.deepEqual(shellBlocks(page), [[
+    { place: "a.md:4", text: "paloma serve" },
+    { place: "a.md:6", text: "curl x   -d '{}'" },
+  ]]);
 });
