@@ -57,6 +57,7 @@ import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
 import { leaveFiles } from "./repairs/app_state.ts";
 import { countLogin } from "./repairs/logins.ts";
 import { quietLogger } from "./repairs/quiet_logger.ts";
+import { keepTrustedTokens } from "./repairs/trusted_tokens.ts";
 import { type OwnJids, receiptsOf } from "./incoming/receipts.ts";
 import { type CountStray, takeStrays } from "./incoming/strays.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
@@ -225,6 +226,7 @@ export function connectLine(
       cachedGroupMetadata: groups.cached,
       userDevicesCache: devices.cache,
     });
+    keepTrustedTokens(socket.authState.keys);
     const recipients = makeRecipients({ socket, kv, lineId, runtime });
     const upload = uploadTo(mediaHost, socket);
     const isOpen = () => loggedIn;
