@@ -1,6 +1,7 @@
 /**
- * Group commit: what arrives while one flush is in flight goes into the next one together. An fsync then pays for many
- * concurrent writers, which more than doubles what an accepting endpoint can take.
+ * Group commit: what arrives while a flush is in flight goes into the next one together. An fsync then pays for many
+ * concurrent writers, which more than doubles what an accepting endpoint can take. An engine on a server has several
+ * flushes in flight: one that waits for the disk holds up none that leaves its keys alone.
  */
 import { nameOfKey } from "../key_name.ts";
 import { Change, type Key, type Kv, StoreError } from "../kv.ts";
@@ -10,8 +11,13 @@ import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 export type Settled<Out> = PromiseSettledResult<Out>;
 
 interface BatcherOptions<In> {
-  /** How many of the waiting items, oldest first, the next flush takes; all of them when left out. At least 1. */
+  /**
+   * How many of the waiting items, oldest first, the next flush takes; all of them when left out. None is for when one
+   * has to end first; where none is in flight it is taken for one.
+   */
   take?: (waiting: readonly In[]) => number;
+  /** How many flushes may be in flight at once; one when left out. */
+  flights?: number;
   /** Awaited before each flush takes its items: what gathers meanwhile joins it. At once when left out. */
   turn?: () => Promise<void>;
 }
@@ -21,13 +27,15 @@ interface Waiting<In, Out> {
   settle: PromiseWithResolvers<Out>;
 }
 
-/** Collects items while a flush is in flight and hands them to the next flush in the order of their arrival. */
+/** Collects items while all flights are in the air and hands them to the next flush in the order of their arrival. */
 export class Batcher<In, Out> {
   readonly #flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>;
   readonly #take: (waiting: readonly In[]) => number;
   readonly #turn: () => Promise<void>;
+  readonly #flights: number;
   #waiting: Waiting<In, Out>[] = [];
-  #running = false;
+  #flying = 0;
+  #isTurning = false;
 
   /** `flush` answers one result an item, in their order; when it throws, every item of that flush fails. */
   constructor(flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>, options: BatcherOptions<In> = {}) {
@@ -35,33 +43,43 @@ export class Batcher<In, Out> {
     this.#take = options.take ?? ((waiting) => waiting.length);
     // What is added in the same turn of the event loop joins the flush in any case.
     this.#turn = options.turn ?? (() => Promise.resolve());
+    this.#flights = options.flights ?? 1;
   }
 
   /** Resolves or rejects with what the flush says of this item. */
   add(item: In): Promise<Out> {
     const settle = Promise.withResolvers<Out>();
     this.#waiting.push({ item, settle });
-    if (!this.#running) void this.#run();
+    void this.#depart();
     return settle.promise;
   }
 
-  async #run(): Promise<void> {
-    this.#running = true;
-    while (this.#waiting.length > 0) {
+  async #depart(): Promise<void> {
+    if (this.#isTurning) return;
+    this.#isTurning = true;
+    while (this.#waiting.length > 0 && this.#flying < this.#flights) {
       await this.#turn();
-      const batch = this.#waiting.splice(0, Math.max(1, this.#take(this.#waiting.map((entry) => entry.item))));
-      try {
-        const results = await this.#flush(batch.map((entry) => entry.item));
-        batch.forEach(({ settle }, i) => {
-          const result = results[i];
-          if (result?.status === "fulfilled") settle.resolve(result.value);
-          else settle.reject(result ? result.reason : new Error("the flush gave no result for this item"));
-        });
-      } catch (error) {
-        for (const { settle } of batch) settle.reject(error);
-      }
+      const taken = this.#take(this.#waiting.map((entry) => entry.item));
+      if (taken < 1 && this.#flying > 0) break;
+      void this.#fly(this.#waiting.splice(0, Math.max(1, taken)));
     }
-    this.#running = false;
+    this.#isTurning = false;
+  }
+
+  async #fly(batch: readonly Waiting<In, Out>[]): Promise<void> {
+    this.#flying++;
+    try {
+      const results = await this.#flush(batch.map((entry) => entry.item));
+      batch.forEach(({ settle }, i) => {
+        const result = results[i];
+        if (result?.status === "fulfilled") settle.resolve(result.value);
+        else settle.reject(result ? result.reason : new Error("the flush gave no result for this item"));
+      });
+    } catch (error) {
+      for (const { settle } of batch) settle.reject(error);
+    }
+    this.#flying--;
+    void this.#depart();
   }
 }
 
@@ -76,22 +94,32 @@ interface GroupCommitOptions {
   limits: Readonly<CommitLoad>;
   /** For engines that know of each change in one transaction whether its checks held; else all are merged into one. */
   together?: CommitTogether;
+  /** How many flushes may be in flight at once; one when left out. */
+  flights?: number;
 }
 
 /**
  * Writes concurrent commits together. What could not be told of each is repeated in halves, so that one loser
- * never takes others down; changes that touch each other's keys never go together, so that each still sees the one
- * before.
+ * never takes others down; changes that touch each other's keys never go together, nor in two flights at once, so that
+ * each still sees the one before.
  */
-export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv) }: GroupCommitOptions): Kv {
-  const take = (waiting: readonly Change[]) => mergeable(waiting, limits);
-  const flush = (changes: readonly Change[]) => commitEach(kv, changes, together);
-  const batcher = new Batcher<Change, string | null>(flush, { take });
+export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv), flights = 1 }: GroupCommitOptions): Kv {
+  const flying = new Set<readonly Waiter[]>();
+  const take = (waiting: readonly Waiter[]) => mergeable(waiting, { limits, flying: [...flying].flat() });
+  const flush = async (waiters: readonly Waiter[]) => {
+    flying.add(waiters);
+    try {
+      return await commitEach(kv, waiters.map(({ change }) => change), together);
+    } finally {
+      flying.delete(waiters);
+    }
+  };
+  const batcher = new Batcher<Waiter, string | null>(flush, { take, flights });
   return {
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, options) => kv.list(range, options),
-    commit: (change) => batcher.add(change),
+    commit: (change) => batcher.add(new Waiter(change)),
     close: () => kv.close(),
   };
 }
@@ -150,15 +178,23 @@ interface Load extends CommitLoad {
   sequences: Set<string>;
 }
 
-/** How many of the waiting changes, oldest first, fit into one commit and leave each other's keys alone. */
-function mergeable(waiting: readonly Change[], limits: Readonly<CommitLoad>): number {
-  if (waiting.length === 1) return 1;
+/** How many of the waiting changes, oldest first, fit into one commit and meet neither each other nor those in flight. */
+function mergeable(
+  waiting: readonly Waiter[],
+  { limits, flying }: { limits: Readonly<CommitLoad>; flying: readonly Waiter[] },
+): number {
+  if (waiting.length === 1 && flying.length === 0) return 1;
   const load: Load = { checks: 0, sequences: new Set(), mutations: 0, keyBytes: 0, bytes: 0 };
-  const touched: Touched = { checked: new Set(), written: new Set(), added: new Set() };
+  const touched = nothingTouched();
+  for (const { touched: own } of flying) join(touched, own);
+  const inFlight = new Set(touched.sequences);
   let count = 0;
-  for (const change of waiting) {
+  for (const { change, touched: own } of waiting) {
     grow(load, change);
-    if (!isWithin(load, limits) || !touch(touched, change)) break;
+    if (count > 0 && !isWithin(load, limits)) break;
+    // Together they take their places one behind the other; in two flights one of them would in vain.
+    if (meet(touched, own) || !inFlight.isDisjointFrom(own.sequences)) break;
+    join(touched, own);
     count++;
   }
   return count;
@@ -181,24 +217,51 @@ function grow(load: Load, change: Change): void {
   }
 }
 
-/** Keys, by name, that the changes of a batch check, write, and add to. */
+/** Keys, by name, that changes check, write, and add to, and the sequences in which they take a place. */
 interface Touched {
   checked: Set<string>;
   written: Set<string>;
   added: Set<string>;
+  sequences: Set<string>;
 }
 
-/** Notes the keys of the change; false when it would meet another change of the batch at one of them. */
-function touch(touched: Touched, change: Change): boolean {
-  const checked = change.checks.map((check) => nameOfKey(check.key));
-  const written: string[] = [];
-  const added: string[] = [];
-  for (const mutation of change.mutations) (mutation.kind === "add" ? added : written).push(nameOfKey(mutation.key));
-  const fits = !checked.some((name) => touched.written.has(name) || touched.added.has(name)) &&
-    !written.some((name) => touched.checked.has(name) || touched.written.has(name) || touched.added.has(name)) &&
-    !added.some((name) => touched.checked.has(name) || touched.written.has(name));
-  for (const name of checked) touched.checked.add(name);
-  for (const name of written) touched.written.add(name);
-  for (const name of added) touched.added.add(name);
-  return fits;
+/** A change that waits or is in flight. */
+class Waiter {
+  #touched: Touched | null = null;
+
+  constructor(readonly change: Change) {}
+
+  /** Named when it meets others only: most often it is alone. */
+  get touched(): Touched {
+    return this.#touched ??= touchedBy(this.change);
+  }
+}
+
+const nothingTouched = (): Touched => ({
+  checked: new Set(),
+  written: new Set(),
+  added: new Set(),
+  sequences: new Set(),
+});
+
+function touchedBy(change: Change): Touched {
+  const touched = nothingTouched();
+  for (const { key } of change.checks) touched.checked.add(nameOfKey(key));
+  for (const { kind, key } of change.mutations) (kind === "add" ? touched.added : touched.written).add(nameOfKey(key));
+  for (const { sequence } of change.orderedBuilds) touched.sequences.add(nameOfKey(sequence));
+  return touched;
+}
+
+function join(all: Touched, own: Touched): void {
+  for (const name of own.checked) all.checked.add(name);
+  for (const name of own.written) all.written.add(name);
+  for (const name of own.added) all.added.add(name);
+  for (const name of own.sequences) all.sequences.add(name);
+}
+
+/** Whether one of the two writes where the other checks or writes. */
+function meet(a: Touched, b: Touched): boolean {
+  return !a.checked.isDisjointFrom(b.written) || !a.checked.isDisjointFrom(b.added) ||
+    !a.written.isDisjointFrom(b.checked) || !a.written.isDisjointFrom(b.written) ||
+    !a.written.isDisjointFrom(b.added) || !a.added.isDisjointFrom(b.checked) || !a.added.isDisjointFrom(b.written);
 }

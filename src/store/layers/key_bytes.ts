@@ -51,7 +51,7 @@ export function rangeBytes({ prefix, start, end }: Range<unknown>): { from: Buff
 function writePart(part: KeyPart, at: number): number {
   switch (typeof part) {
     case "string":
-      return writeEscaped(TEXT, at, part.length > MOST_KEY_BYTES ? tooLong() : Buffer.from(part));
+      return writeText(part.length > MOST_KEY_BYTES ? tooLong() : part, at);
     case "number": {
       scratch[at] = NUMBER;
       scratch.writeDoubleBE(part, at + 1);
@@ -71,6 +71,19 @@ function writePart(part: KeyPart, at: number): number {
 
 function tooLong(): never {
   throw new RangeError(`a key takes at most ${MOST_KEY_BYTES} bytes`);
+}
+
+/** Nearly all texts are ASCII, which is its own UTF-8. */
+function writeText(text: string, at: number): number {
+  const begun = at;
+  scratch[at++] = TEXT;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === 0 || unit > 0x7f) return writeEscaped(TEXT, begun, Buffer.from(text));
+    scratch[at++] = unit;
+  }
+  scratch[at++] = 0;
+  return at;
 }
 
 function writeEscaped(tag: number, at: number, body: Uint8Array): number {
@@ -101,7 +114,7 @@ class PartReader {
   #at = 0;
 
   constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.from(bytes);
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
   get isAtEnd(): boolean {
@@ -138,14 +151,13 @@ class PartReader {
   }
 
   #unescaped(): Buffer {
-    const body: number[] = [];
+    const parts: Buffer[] = [];
     for (;;) {
-      const byte = this.#byte();
-      if (byte === 0) {
-        if (this.#bytes[this.#at] !== ESCAPE) return Buffer.from(body);
-        this.#at++;
-      }
-      body.push(byte);
+      const zero = this.#bytes.indexOf(0, this.#at);
+      const isEscaped = this.#bytes[zero + 1] === ESCAPE;
+      parts.push(this.#bytes.subarray(this.#at, isEscaped ? zero + 1 : zero));
+      this.#at = isEscaped ? zero + 2 : zero + 1;
+      if (!isEscaped) return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     }
   }
 

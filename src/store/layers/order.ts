@@ -38,7 +38,7 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
   };
 }
 
-/** The same for an engine that commits many changes in one go. One call at a time: others would take places in vain. */
+/** The same for an engine that commits many changes in one go. One call at a time a sequence: others would take places in vain. */
 export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<Runtime, "clock"> }): CommitAll {
   const { clock } = options.runtime;
   const instance = instanceNumber(kv);

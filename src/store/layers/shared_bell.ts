@@ -1,7 +1,10 @@
 /** A bell that many processes share: each has a bell of its own, and a wire takes its rings to the others. */
 import { untilStored } from "../retry.ts";
-import type { Runtime } from "../../runtime.ts";
+import { type Runtime, sleep } from "../../runtime.ts";
 import type { Bell } from "../bell.ts";
+
+/** After a ring the next ones gather for so long: under load they come with every commit, and each send is work for all. */
+const GATHER_MS = 10;
 
 /** What comes by a wire. */
 export interface WireEvents {
@@ -53,6 +56,7 @@ export async function shareBell(
       const topics = [...waiting];
       waiting.clear();
       await untilStored(() => wire.send(topics), { clock, signal: closing.signal });
+      await sleep(clock, GATHER_MS, closing.signal);
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * Reads that gather while one is in flight and then go together, each key once. Every answer was read after it was
+ * Reads that gather while others are in flight and then go together, each key once. Every answer was read after it was
  * asked for, so it is as fresh as a `get` of its own; under load it costs a fraction of one.
  */
 import { Batcher } from "./batch.ts";
@@ -8,13 +8,14 @@ import type { Key, KeyOf, Kv, Slot } from "../kv.ts";
 
 type SharedGet = <T>(key: KeyOf<T>) => Promise<Slot<T>>;
 
-export function shareReads(kv: Pick<Kv, "getMany">): SharedGet {
+/** `flights`: how many reads may be in flight at once; one when left out. */
+export function shareReads(kv: Pick<Kv, "getMany">, { flights = 1 }: { flights?: number } = {}): SharedGet {
   const batcher = new Batcher<Key, Slot<unknown>>(async (wanted) => {
     const names = wanted.map(nameOfKey);
     const distinct = new Map(names.map((name, i) => [name, wanted[i]!]));
     const slots = await kv.getMany([...distinct.values()]);
     const byName = new Map([...distinct.keys()].map((name, i) => [name, slots[i]!]));
     return names.map((name) => ({ status: "fulfilled", value: byName.get(name)! }));
-  });
+  }, { flights });
   return <T>(key: KeyOf<T>) => batcher.add(key) as Promise<Slot<T>>;
 }

@@ -1,8 +1,8 @@
-/** Many changes as the parameters of one call of `paloma.commit`, and its answer as an answer for each. */
+/** Many changes as the parameters of one call of `paloma.commit`. */
 import type { Buffer } from "node:buffer";
-import { nameOfKey } from "../key_name.ts";
-import type { Change, Key, Mutation } from "../kv.ts";
+import type { Change, Mutation } from "../kv.ts";
 import { keyBytes } from "../layers/key_bytes.ts";
+import { ArrayParameter } from "./array_parameter.ts";
 import { valueBytes } from "./value.ts";
 
 /** What the function calls the kinds of mutations. */
@@ -10,52 +10,69 @@ const SET_VALUE = 1, SET_COUNTER = 2, ADD = 3, DELETE = 4;
 
 interface Write {
   kind: number;
-  key: Key;
-  value: Buffer | Uint8Array | null;
+  value: Uint8Array | null;
   counter: bigint | null;
 }
 
 export const COMMIT = "select version, failed from paloma.commit($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /** Throws TypeError and RangeError for what no engine takes. */
-export function commitParameters(changes: readonly Change[]): unknown[][] {
-  const columns: unknown[][] = Array.from({ length: 8 }, () => []);
-  const add = (first: number, values: readonly unknown[]) =>
-    values.forEach((value, i) => columns[first + i]!.push(value));
-  for (const [number, change] of changes.entries()) {
-    for (const { key, version } of change.checks) add(0, [number, keyBytes(key), version]);
-    for (const { kind, key, value, counter } of writesOf(change.mutations)) {
-      add(3, [number, kind, keyBytes(key), value, counter?.toString() ?? null]);
+export function commitParameters(changes: readonly Change[]): Buffer[] {
+  const checkChange = new ArrayParameter("int4");
+  const checkKey = new ArrayParameter("bytea");
+  const checkVersion = new ArrayParameter("int8");
+  const number = new ArrayParameter("int4");
+  const kinds = new ArrayParameter("int4");
+  const keys = new ArrayParameter("bytea");
+  const values = new ArrayParameter("bytea");
+  const counters = new ArrayParameter("int8");
+  for (const [i, { checks, mutations }] of changes.entries()) {
+    for (const { key, version } of checks) {
+      checkChange.add(i);
+      checkKey.add(keyBytes(key));
+      checkVersion.add(version === null ? null : versionNumber(version));
+    }
+    for (const [key, { kind, value, counter }] of writesOf(mutations)) {
+      number.add(i);
+      kinds.add(kind);
+      keys.add(key);
+      values.add(value);
+      counters.add(counter);
     }
   }
-  return columns;
+  return [checkChange, checkKey, checkVersion, number, kinds, keys, values, counters].map((array) => array.bytes());
+}
+
+/** What is no version of this engine matches none. */
+function versionNumber(version: string): bigint {
+  return /^\d+$/.test(version) ? BigInt(version) : -1n;
 }
 
 /** One write a key, which does what the mutations do one after another. */
-function writesOf(mutations: readonly Mutation[]): Iterable<Write> {
-  const writes = new Map<string, Write>();
+function writesOf(mutations: readonly Mutation[]): Iterable<[Buffer, Write]> {
+  const writes = new Map<string, [Buffer, Write]>();
   for (const mutation of mutations) {
-    const name = nameOfKey(mutation.key);
-    writes.set(name, after(writes.get(name), mutation));
+    const key = keyBytes(mutation.key);
+    const name = key.toString("latin1");
+    writes.set(name, [key, after(writes.get(name)?.[1], mutation)]);
   }
   return writes.values();
 }
 
 function after(before: Write | undefined, mutation: Mutation): Write {
-  const { key } = mutation;
-  if (mutation.kind === "delete") return { kind: DELETE, key, value: null, counter: null };
+  if (mutation.kind === "delete") return { kind: DELETE, value: null, counter: null };
   if (mutation.kind === "set") {
     if (typeof mutation.value === "bigint") {
-      return { kind: SET_COUNTER, key, value: null, counter: signed(mutation.value) };
+      return { kind: SET_COUNTER, value: null, counter: signed(mutation.value) };
     }
-    return { kind: SET_VALUE, key, value: valueBytes(mutation.value), counter: null };
+    return { kind: SET_VALUE, value: valueBytes(mutation.value), counter: null };
   }
   const amount = signed(mutation.amount);
   switch (before?.kind) {
     case undefined:
-      return { kind: ADD, key, value: null, counter: amount };
+      return { kind: ADD, value: null, counter: amount };
     case DELETE:
-      return { kind: SET_COUNTER, key, value: null, counter: amount };
+      return { kind: SET_COUNTER, value: null, counter: amount };
     case SET_VALUE:
       throw new TypeError("only a counter can be added to");
     default:

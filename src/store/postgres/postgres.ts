@@ -1,6 +1,6 @@
 /**
  * The PostgreSQL engine behind the port `kv.ts`. A commit is one call of a function in the database, so one round trip
- * and one transaction; what arrives while one is under way goes into the next, each change by its own checks.
+ * and one transaction; what arrives while some are under way goes into the next, each change by its own checks.
  *
  * No statement is prepared by name, and nothing is kept in a session: poolers may stand in between.
  */
@@ -26,13 +26,16 @@ import { inOrder } from "../layers/order.ts";
 import { isOwnRow } from "../layers/rows.ts";
 import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
+import { ArrayParameter } from "./array_parameter.ts";
 import { COMMIT, commitParameters } from "./batch.ts";
 import { prepareSchema } from "./schema.ts";
 import { isRace, storeError } from "./store_error.ts";
 import { valueOfBytes } from "./value.ts";
 
-/** Connections of one process, beside the bell's. */
+/** Connections of one process, beside the bell's: for lists there are those that shared reads and commits leave. */
 const CONNECTIONS = 8;
+/** Shared reads, and commits, that are under way at once. More of them would each take fewer along. */
+const FLIGHTS = 3;
 /** A server that does not answer is away: requests then fail in time, and the connection is given up. */
 const CONNECT_MS = 5_000;
 const QUERY_MS = 10_000;
@@ -48,9 +51,9 @@ const COLUMNS = "key, version, value, counter";
 
 /** A row of the table, as the client reads it. */
 interface Found {
-  key: Uint8Array;
+  key: Buffer;
   version: string;
-  value: Uint8Array | null;
+  value: Buffer | null;
   counter: string | null;
 }
 
@@ -102,9 +105,11 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
   async function getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]> {
     if (keys.length === 0) return [];
     const names = keys.map((key) => keyBytes(key));
-    const found = await select(`select ${COLUMNS} from paloma.row where key = any($1)`, [names]);
-    const rows = new Map(found.map((row) => [hex(row.key), row]));
-    return keys.map((key, i) => slotOf<T>(key, rows.get(hex(names[i]!))));
+    const wanted = new ArrayParameter("bytea");
+    for (const name of names) wanted.add(name);
+    const found = await select(`select ${COLUMNS} from paloma.row where key = any($1)`, [wanted.bytes()]);
+    const rows = new Map(found.map((row) => [nameOf(row.key), row]));
+    return keys.map((key, i) => slotOf<T>(key, rows.get(nameOf(names[i]!))));
   }
 
   async function* list<T>(
@@ -125,7 +130,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
       }
       if (found.length < count) return;
       left -= count;
-      const last = Buffer.from(found.at(-1)!.key);
+      const last = found.at(-1)!.key;
       if (reverse) to = last;
       else from = Buffer.concat([last, Buffer.of(0)]);
     }
@@ -136,7 +141,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
     const client = await guarded(() => pool.connect());
     try {
       await guarded(() => client.query("begin isolation level repeatable read read only"));
-      for (let after = Buffer.alloc(0);;) {
+      for (let after: Buffer = Buffer.alloc(0);;) {
         const sql = `select ${COLUMNS} from paloma.row where key > $1 order by key limit $2`;
         const { rows: found } = await guarded(() => client.query<Found>(sql, [after, ROWS_A_ROUND]));
         for (const row of found) {
@@ -144,7 +149,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
           if (isRow(slot) && !isOwnRow(slot.key)) yield slot;
         }
         if (found.length < ROWS_A_ROUND) return;
-        after = Buffer.from(found.at(-1)!.key);
+        after = found.at(-1)!.key;
       }
     } finally {
       // With its transaction.
@@ -168,14 +173,14 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
   }
 
   const bare: Kv = {
-    get: shareReads({ getMany }),
+    get: shareReads({ getMany }, { flights: FLIGHTS }),
     getMany,
     list,
     commit: async (change) => (await together([change]))[0]!,
     close: () => void pool.end(),
   };
   const together = inOrder(bare, commitAll, { runtime });
-  const grouped = withGroupCommit(bare, { limits: LIMITS, together });
+  const grouped = withGroupCommit(bare, { limits: LIMITS, together, flights: FLIGHTS });
   return {
     ...grouped,
     async commit(change) {
@@ -194,7 +199,7 @@ function slotOf<T>(key: Key, row: Found | undefined): Slot<T> {
   return { key, value: value as T, version: row.version };
 }
 
-const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+const nameOf = (bytes: Buffer) => bytes.toString("latin1");
 
 async function guarded<T>(run: () => Promise<T>): Promise<T> {
   try {

@@ -16,8 +16,8 @@ export function valueBytes(value: unknown): Uint8Array {
   return isJson(value, 0) ? Buffer.from(JSON.stringify(value)) : serialise(value);
 }
 
-export function valueOfBytes(bytes: Uint8Array): unknown {
-  if (bytes[0] !== V8) return JSON.parse(Buffer.from(bytes).toString());
+export function valueOfBytes(bytes: Buffer): unknown {
+  if (bytes[0] !== V8) return JSON.parse(bytes.toString());
   try {
     // A copy of its own: Deno 2.6 reads byte arrays inside of a view's value from the wrong place.
     return v8.deserialize(new Uint8Array(bytes));

@@ -13,6 +13,9 @@ import { storeError } from "./store_error.ts";
 const CHANNEL = "paloma_bell";
 /** PostgreSQL takes less than 8,000 bytes a notification. */
 const MOST_BYTES = 7_000;
+/** A ring may be lost, so nobody waits until it is on the disk: for this transaction only, since poolers share sessions. */
+const SEND =
+  `select set_config('synchronous_commit', 'off', true), pg_notify('${CHANNEL}', p) from unnest($1::text[]) p`;
 const CONNECT_MS = 5_000;
 const QUERY_MS = 5_000;
 const RECONNECT_MS = 500;
@@ -64,7 +67,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
       async send(topics) {
         if (client === null) throw new StoreError("unavailable", "the bell's connection is broken");
         try {
-          await client.query(`select pg_notify('${CHANNEL}', p) from unnest($1::text[]) p`, [payloads(self, topics)]);
+          await client.query(SEND, [payloads(self, topics)]);
         } catch (error) {
           throw storeError(error);
         }

@@ -161,3 +161,39 @@ Deno.test("when the store cannot write, nobody is kept waiting for further tries
   assert.ok(results.every((result) => result.status === "rejected" && result.reason.code === "full"));
   assert.equal(commits.length, 1);
 });
+
+Deno.test("with several flights a change waits only for those in flight that it meets", async () => {
+  const begun: string[] = [];
+  const gates = new Map<string, () => void>();
+  const nameOf = (change: Change) => String(change.mutations[0]?.key[0] ?? change.orderedBuilds[0]?.sequence[0]);
+  const together = async (changes: readonly Change[]) => {
+    const name = changes.map(nameOf).join();
+    begun.push(name);
+    await new Promise<void>((resolve) => gates.set(name, resolve));
+    return changes.map(() => name);
+  };
+  const bare = { commit: async (change: Change) => (await together([change]))[0]! } as unknown as Kv;
+  const limits = { checks: 90, mutations: 980, keyBytes: 76 * 1024, bytes: 760 * 1024 };
+  const kv = withGroupCommit(bare, { limits, together, flights: 3 });
+  const pause = () => new Promise((resolve) => setImmediate(resolve));
+  const ordered = () => new Change().ordered(["sequence"], () => []);
+
+  const first = kv.commit(new Change().set(["a"], 1));
+  await pause();
+  const ordering = kv.commit(ordered());
+  await pause();
+  const again = [kv.commit(new Change().set(["a"], 2)), kv.commit(new Change().set(["b"], 1)), kv.commit(ordered())];
+  await pause();
+  assert.deepEqual(begun, ["a", "sequence"], "the next one writes what is being written");
+  gates.get("a")!();
+  assert.equal(await first, "a");
+  await pause();
+  assert.deepEqual(begun, ["a", "sequence", "a,b"], "and the last one takes a place that is being taken");
+  gates.get("sequence")!();
+  await ordering;
+  await pause();
+  assert.deepEqual(begun, ["a", "sequence", "a,b", "sequence"]);
+  gates.get("a,b")!();
+  gates.get("sequence")!();
+  assert.deepEqual(await Promise.all(again), ["a,b", "a,b", "sequence"]);
+});
