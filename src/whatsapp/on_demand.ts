@@ -4,13 +4,17 @@
  */
 import type { Network } from "./connection.ts";
 
-/** The network that `load` gives, once, when something first needs it. */
+/** The network that `load` gives, once, when something first needs it; a load that fails is tried again at the next need. */
 export function networkOnDemand(load: () => Promise<Network>): Network {
   let loading: Promise<Network> | null = null;
   let loaded: Network | null = null;
 
   function network(): Promise<Network> {
-    return loading ??= load().then((network) => loaded = network);
+    if (loading === null) {
+      loading = load();
+      loading.then((network) => loaded = network, () => loading = null);
+    }
+    return loading;
   }
 
   return {
