@@ -12,10 +12,23 @@ import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
 import { queue } from "./bench/queue.ts";
 import { retention } from "./bench/retention.ts";
 import { postgres } from "./bench/postgres.ts";
+import { start } from "./bench/start.ts";
 import { way } from "./bench/way.ts";
 import { webhooks } from "./bench/webhooks.ts";
 
-const BENCHES: readonly Bench[] = [lines, api, queue, history, retention, webhooks, groups, neighbours, way, postgres];
+const BENCHES: readonly Bench[] = [
+  lines,
+  api,
+  queue,
+  history,
+  retention,
+  webhooks,
+  groups,
+  neighbours,
+  way,
+  start,
+  postgres,
+];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")

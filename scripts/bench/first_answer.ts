@@ -1,0 +1,86 @@
+/** A server as a process of its own, from its start to its first 200, and what it keeps then. Linux: it reads `/proc`. */
+import { sleep, systemClock } from "../../src/runtime.ts";
+
+export interface FirstAnswer {
+  /** From the start of the process to its first 200. */
+  tookMs: number;
+  /** Processor time of the process until then: other work on the machine does not count. */
+  cpuMs: number;
+  /** Resident when it has rested, bytes. */
+  bytes: number;
+}
+
+interface ServerStart {
+  command: string;
+  args: readonly string[];
+  /** How long it rests before its memory is looked at. */
+  restMs: number;
+}
+
+const GIVE_UP_MS = 30_000;
+/** What `/proc` counts processor time in. */
+const TICK_MS = 10;
+
+/** Starts the server, which answers `/healthz` at PALOMA_PORT, on a new PALOMA_DATA_DIR, and ends it. */
+export async function firstAnswer({ command, args, restMs }: ServerStart): Promise<FirstAnswer> {
+  const dataDir = await Deno.makeTempDir({ prefix: "paloma-start-" });
+  const port = freePort();
+  const began = performance.now();
+  const child = new Deno.Command(command, {
+    args: [...args],
+    clearEnv: true,
+    env: {
+      // Where Deno keeps what it has fetched and compiled.
+      HOME: Deno.env.get("HOME") ?? "/",
+      ...Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => name === "DENO_DIR")),
+      PALOMA_DATA_DIR: dataDir,
+      PALOMA_PORT: String(port),
+      PALOMA_LOG_LEVEL: "warn",
+    },
+    stdout: "null",
+  }).spawn();
+  try {
+    while (!await answers(`http://127.0.0.1:${port}/healthz`)) {
+      if (performance.now() - began > GIVE_UP_MS) throw new Error(`${command} did not come up`);
+      await sleep(systemClock, 2);
+    }
+    const tookMs = performance.now() - began;
+    const cpuMs = await processorMs(child.pid);
+    await sleep(systemClock, restMs);
+    return { tookMs, cpuMs, bytes: await residentBytes(child.pid) };
+  } finally {
+    child.kill("SIGTERM");
+    await child.status;
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
+
+async function processorMs(pid: number): Promise<number> {
+  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
+  // After the name in brackets, which may have spaces: user and system time are fields 14 and 15 of proc(5).
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+async function residentBytes(pid: number): Promise<number> {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await Deno.readTextFile(`/proc/${pid}/status`)) ?? [];
+  return Number(kilobytes) * 1024;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url);
+    await response.body?.cancel();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}
+
+/** A port that was free a moment ago. */
+function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
+  return port;
+}

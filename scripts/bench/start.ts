@@ -1,0 +1,74 @@
+/**
+ * From the start of a process to its first 200, with an empty data folder, and what it keeps without lines: the gateway
+ * from source and, where `dist/paloma` is there, the executable, against bare Hono with a store.
+ */
+import { fileURLToPath } from "node:url";
+import { type FirstAnswer, firstAnswer } from "./first_answer.ts";
+import { type Bench, median, medians, type Result } from "./measure.ts";
+
+/** Until the collector has gone over what the start left. */
+const REST_MS = 3_000;
+const EXECUTABLE = pathOf("../../dist/paloma");
+
+export const start: Bench = {
+  name: "start",
+  about: "the first 200 of a new gateway and its memory without lines, against bare Hono with a store",
+  async run({ rounds, report }) {
+    const subjects: Record<string, { command: string; args: string[] }> = {
+      source: source("../../main.ts", "serve"),
+      ...(await isThere(EXECUTABLE) ? { executable: { command: EXECUTABLE, args: ["serve"] } } : {}),
+    };
+    const bare = source("./bare_start.ts");
+    // The first start of a program fills the runtime's caches.
+    for (const each of [bare, ...Object.values(subjects)]) await firstAnswer({ ...each, restMs: 0 });
+
+    const measured: Record<string, { subject: FirstAnswer; raw: FirstAnswer }[]> = {};
+    for (let round = 1; round <= rounds; round++) {
+      const raw = await firstAnswer({ ...bare, restMs: REST_MS });
+      report(`round ${round}: bare Hono ${shown(raw)}`);
+      for (const [name, each] of Object.entries(subjects)) {
+        const subject = await firstAnswer({ ...each, restMs: REST_MS });
+        report(`round ${round}: ${name} ${shown(subject)}`);
+        (measured[name] ??= []).push({ subject, raw });
+      }
+    }
+    return Object.entries(measured).flatMap(([name, rounds]) => conclude(name, rounds));
+  },
+};
+
+function conclude(name: string, rounds: readonly { subject: FirstAnswer; raw: FirstAnswer }[]): Result[] {
+  const ratios = (of: keyof FirstAnswer) => rounds.map(({ subject, raw }) => subject[of] / raw[of]);
+  const subject = medians(rounds.map(({ subject }) => ({ ...subject })));
+  const raw = medians(rounds.map(({ raw }) => ({ ...raw })));
+  return [
+    {
+      name: `first 200, ${name} / bare Hono with a store`,
+      ratios: ratios("tookMs"),
+      goal: { atMost: 3 },
+      detail: `${shown(subject)} against ${shown(raw)}`,
+    },
+    { name: `processor time until then, ${name} / bare`, ratios: ratios("cpuMs"), goal: null, detail: "" },
+    {
+      name: `resident without lines, ${name} / 100 MB`,
+      ratios: rounds.map(({ subject }) => subject.bytes / 100e6),
+      goal: { atMost: 1 },
+      detail: `bare ${(median(rounds.map(({ raw }) => raw.bytes)) / 1e6).toFixed(0)} MB`,
+    },
+  ];
+}
+
+function source(module: string, ...args: string[]): { command: string; args: string[] } {
+  return { command: Deno.execPath(), args: ["run", "--allow-all", "--no-check", pathOf(module), ...args] };
+}
+
+function pathOf(module: string): string {
+  return fileURLToPath(new URL(module, import.meta.url));
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}
+
+function shown({ tookMs, cpuMs, bytes }: FirstAnswer): string {
+  return `${tookMs.toFixed(0)} ms (${cpuMs.toFixed(0)} ms of processor), ${(bytes / 1e6).toFixed(0)} MB`;
+}
