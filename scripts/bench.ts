@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { api } from "./bench/api.ts";
 import { groups } from "./bench/groups.ts";
 import { history } from "./bench/history.ts";
+import { idle } from "./bench/idle.ts";
 import { lines } from "./bench/lines.ts";
 import { neighbours } from "./bench/neighbours.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
@@ -18,6 +19,7 @@ import { webhooks } from "./bench/webhooks.ts";
 
 const BENCHES: readonly Bench[] = [
   lines,
+  idle,
   api,
   queue,
   history,

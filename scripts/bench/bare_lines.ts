@@ -13,6 +13,7 @@ import {
 } from "@whiskeysockets/baileys";
 import pino from "pino";
 import { restingMemory, runAsChild } from "./child.ts";
+import { rest } from "./idle.ts";
 import type { Connected } from "./lines.ts";
 import type { NetworkReady } from "./network.ts";
 
@@ -29,6 +30,7 @@ export function bareLinePath(folder: string, index: number): string {
 
 /** As the gateway brings its lines up. */
 const STAGGER_MS = 15;
+const PING_MS = 20_000;
 
 /** The first lines that the parent has left in a folder. */
 export async function readBareLines(folder: string, lines: number): Promise<BareLine[]> {
@@ -55,6 +57,8 @@ export async function connectBareLines(network: NetworkReady, lines: readonly Ba
       markOnlineOnConnect: false,
       syncFullHistory: false,
       shouldSyncHistoryMessage: () => false,
+      // As the gateway, which has to notice a half-open socket sooner: what is compared is not how often they ping.
+      keepAliveIntervalMs: PING_MS,
     });
     socket.ev.on("creds.update", (update) => Object.assign(creds, update));
     await new Promise<void>((resolve, reject) => {
@@ -85,14 +89,16 @@ function memoryKeys(rows: Map<string, unknown>): SignalKeyStore {
 }
 
 if (import.meta.main) {
-  await runAsChild<{ network: NetworkReady; folder: string; lines: number }>(async ({ network, folder, lines }) => {
-    const mine = await readBareLines(folder, lines);
-    const began = performance.now();
-    const cpu = process.cpuUsage();
-    await connectBareLines(network, mine);
-    const { user, system } = process.cpuUsage(cpu);
-    const tookMs = performance.now() - began;
-    const ready: Connected = { tookMs, cpuMs: (user + system) / 1000, bytes: await restingMemory() };
-    return { ready };
-  });
+  await runAsChild<{ network: NetworkReady; folder: string; lines: number }, number>(
+    async ({ network, folder, lines }) => {
+      const mine = await readBareLines(folder, lines);
+      const began = performance.now();
+      const cpu = process.cpuUsage();
+      await connectBareLines(network, mine);
+      const { user, system } = process.cpuUsage(cpu);
+      const tookMs = performance.now() - began;
+      const ready: Connected = { tookMs, cpuMs: (user + system) / 1000, bytes: await restingMemory() };
+      return { ready, answer: rest };
+    },
+  );
 }

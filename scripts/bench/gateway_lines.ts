@@ -5,10 +5,11 @@ import { readConfig, type SettingValues } from "../../src/config.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { restingMemory, runAsChild } from "./child.ts";
+import { rest } from "./idle.ts";
 import type { Connected } from "./lines.ts";
 
 if (import.meta.main) {
-  await runAsChild<{ settings: SettingValues; lines: number }>(async ({ settings, lines }) => {
+  await runAsChild<{ settings: SettingValues; lines: number }, number>(async ({ settings, lines }) => {
     const config = readConfig({ PALOMA_PORT: "0", ...settings });
     const began = performance.now();
     const cpu = process.cpuUsage();
@@ -25,6 +26,6 @@ if (import.meta.main) {
     const { user, system } = process.cpuUsage(cpu);
     const tookMs = performance.now() - began;
     const ready: Connected = { tookMs, cpuMs: (user + system) / 1000, bytes: await restingMemory() };
-    return { ready, stop: () => gateway.stop() };
+    return { ready, answer: rest, stop: () => gateway.stop() };
   });
 }

@@ -1,0 +1,99 @@
+/**
+ * Idle lines: processor time of the whole gateway with connected lines while nothing happens, against bare Baileys with
+ * as many, pinging as often, on the same simulated network.
+ */
+import process from "node:process";
+import { sleep, systemClock } from "../../src/runtime.ts";
+import { startChild } from "./child.ts";
+import { copyFolder, exportLines, makeLinkedFolder } from "./linked_folder.ts";
+import type { Connected } from "./lines.ts";
+import { type Bench, median } from "./measure.ts";
+import type { NetworkReady } from "./network.ts";
+
+/** Three pings of each line, and every sweep that runs each minute. */
+const IDLE_MS = 60_000;
+
+/** What a process did while it was idle. */
+interface Idle {
+  /** Processor time. */
+  cpuMs: number;
+  /** Operations of the store: transactions that read, and commits. */
+  reads: number;
+  commits: number;
+}
+
+export const idle: Bench = {
+  name: "idle",
+  about: "processor time of connected lines while nothing happens, against bare Baileys",
+  async run({ rounds, lines, report }) {
+    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
+    const network = await startChild<NetworkReady>("./network.ts", null);
+    try {
+      const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines } });
+      await exportLines(folder, root);
+      report(`${lines} lines linked`);
+      const measured: { subject: Idle; raw: Idle }[] = [];
+      for (let round = 1; round <= rounds; round++) {
+        const raw = await resting("./bare_lines.ts", { network: network.ready, folder: root, lines });
+        const settings = { ...folder.settings, PALOMA_DATA_DIR: await copyFolder(folder, root) };
+        const subject = await resting("./gateway_lines.ts", { settings, lines });
+        measured.push({ subject, raw });
+        report(`round ${round}: gateway ${shown(subject)}; bare Baileys ${shown(raw)}`);
+      }
+      const ratios = measured.map(({ subject, raw }) => subject.cpuMs / raw.cpuMs);
+      const detail = `${median(measured.map(({ subject }) => subject.cpuMs)).toFixed(0)} ms a minute`;
+      return [{ name: `processor time of ${lines} idle lines / bare Baileys`, ratios, goal: { atMost: 1.2 }, detail }];
+    } finally {
+      await network.stop();
+      await Deno.remove(root, { recursive: true });
+    }
+  },
+};
+
+async function resting(module: string, argument: unknown): Promise<Idle> {
+  const child = await startChild<Connected>(module, argument);
+  try {
+    return await child.ask<Idle>(IDLE_MS);
+  } finally {
+    await child.stop();
+  }
+}
+
+/** The child's side: what this process does in so many milliseconds. */
+export async function rest(ms: number): Promise<Idle> {
+  const counted = countStore();
+  const before = process.cpuUsage();
+  await sleep(systemClock, ms);
+  const { user, system } = process.cpuUsage(before);
+  return { cpuMs: (user + system) / 1000, ...counted };
+}
+
+/** Counts from now on what is asked of every Deno KV of this process. */
+function countStore(): { reads: number; commits: number } {
+  const counted = { reads: 0, commits: 0 };
+  const { get, getMany, list } = Deno.Kv.prototype;
+  const { commit } = Deno.AtomicOperation.prototype;
+  Object.assign(Deno.Kv.prototype, {
+    get(...given: Parameters<typeof get>) {
+      counted.reads++;
+      return get.apply(this as Deno.Kv, given);
+    },
+    getMany(...given: Parameters<typeof getMany>) {
+      counted.reads++;
+      return getMany.apply(this as Deno.Kv, given);
+    },
+    list(...given: Parameters<typeof list>) {
+      counted.reads++;
+      return list.apply(this as Deno.Kv, given);
+    },
+  });
+  Deno.AtomicOperation.prototype.commit = function () {
+    counted.commits++;
+    return commit.apply(this);
+  };
+  return counted;
+}
+
+function shown({ cpuMs, reads, commits }: Idle): string {
+  return `${cpuMs.toFixed(0)} ms of processor, ${reads} reads, ${commits} commits`;
+}
