@@ -3,6 +3,7 @@
  * from time to time, because what is wanted may be written by another process and a ring may be lost (promises 4, 5 and 7).
  */
 import type { Service } from "../base/service.ts";
+import { busyLines } from "../message/busy_lines.ts";
 import { expireMessages } from "../message/expiry.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
@@ -18,7 +19,7 @@ import { LINE_TOPIC } from "./runner.ts";
 
 /** What another process wrote is found within this time. */
 const SWEEP_EVERY_MS = 2_000;
-/** Every so many sweeps each queue is looked at, should a ring have been lost. */
+/** Every so many sweeps each queue in which something waits is looked at, should a ring have been lost. */
 const SWEEPS_A_QUEUE_LOOK = 5;
 /** Between the first connects of two lines at boot: a hundred lines are up within 2 s and none waits for a crowd. */
 const STAGGER_MS = 15;
@@ -217,7 +218,14 @@ export class Supervisor implements Service, LiveLines {
     this.#degraded = degraded;
     for (const [lineId, session] of this.#sessions) if (!found.has(lineId)) await this.#release(lineId, session);
     await expireMessages(this.#deps, (lineId) => this.#sessions.get(lineId)?.recorder ?? null);
-    if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) { for (const { runner } of this.#sessions.values()) runner.wake(); }
+    if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) await this.#wakeBusy();
+  }
+
+  async #wakeBusy(): Promise<void> {
+    const { kv, runtime: { clock } } = this.#deps;
+    for (const lineId of await busyLines(kv, this.#sessions.keys(), clock.now())) {
+      this.#sessions.get(lineId)?.runner.wake();
+    }
   }
 
   /** The row of the line is gone: so is the line. */

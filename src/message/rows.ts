@@ -77,6 +77,7 @@ export const messageKeys = {
   /** A line's queue: one row for each message that may leave, in the order of departure. */
   queue: (lineId: string, priority: Priority, lane: Lane, { position, historyNumber }: Place) =>
     key<QueueRow>("queue", lineId, PRIORITY_ORDER[priority], LANES.indexOf(lane), position, historyNumber),
+  queues: () => prefix<QueueRow>("queue"),
   queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
   queueLane: (lineId: string, priority: Priority, lane: Lane) =>
     prefix<QueueRow>("queue", lineId, PRIORITY_ORDER[priority], LANES.indexOf(lane)),
@@ -88,6 +89,7 @@ export const messageKeys = {
   /** Messages of a line that may not leave before a time (Unix ms). */
   schedule: (lineId: string, sendAt: number, historyNumber: number) =>
     key<QueueRow>("schedule", lineId, sendAt, historyNumber),
+  schedules: () => prefix<QueueRow>("schedule"),
   scheduleOfLine: (lineId: string) => prefix<QueueRow>("schedule", lineId),
   /** Ids of messages that may wait until this time (Unix ms), the first of them in the key; they may have ended since. */
   expiry: (expiresAt: number, firstMessageId: string) => key<string[]>("expiry", expiresAt, firstMessageId),

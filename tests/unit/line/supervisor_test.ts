@@ -94,3 +94,23 @@ Deno.test("what is wanted before the line's turn at boot opens one connection, n
   assert.equal((await world.line("ses_5")).status, "connected");
   await world.supervisor.stop();
 });
+
+Deno.test("an idle line is not asked for: twenty cost no read more than one", async () => {
+  const readsOf = async (lines: number) => {
+    const world = new World();
+    for (let i = 0; i < lines; i++) await world.addLine(`ses_${i}`);
+    await world.boot();
+    await world.clock.advance(5_000);
+    let reads = 0;
+    const { get, getMany, list } = world.kv;
+    const counted = <Args extends unknown[], Result>(read: (...args: Args) => Result) => (...args: Args) => {
+      reads++;
+      return read.apply(world.kv, args);
+    };
+    Object.assign(world.kv, { get: counted(get), getMany: counted(getMany), list: counted(list) });
+    await world.clock.advance(60_000);
+    await world.supervisor.stop();
+    return reads;
+  };
+  assert.equal(await readsOf(20), await readsOf(1));
+});
