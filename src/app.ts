@@ -10,6 +10,7 @@ import { type Service, startServices } from "./base/service.ts";
 import { SettingsError } from "./config.ts";
 import type { Config, WhatsAppConfig } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
+import { rewriteContents } from "./data/contents.ts";
 import {
   type DataConfig,
   type DataFolder,
@@ -32,6 +33,9 @@ import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { sweepOrphans } from "./media/sweep.ts";
 import { indexFileEnds } from "./media/file_ends_migration.ts";
+import { mediaKeys } from "./media/rows.ts";
+import { messageKeys } from "./message/rows.ts";
+import { eventKeys } from "./event/rows.ts";
 import { listBulks } from "./message/bulk_migration.ts";
 import type { Runtime } from "./runtime.ts";
 import { makeProbe } from "./data/probe.ts";
@@ -61,6 +65,9 @@ import { makeRemoteWebhooks } from "./webhook/ownership.ts";
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
 const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues, listBulks];
+
+/** What an account may want sealed: what was said, to whom, and what it was called. */
+const contents = new Set([messageKeys.messages(), eventKeys.events(""), mediaKeys.files()].map(([family]) => family!));
 
 /** The store that the settings name. The engine of a shared one is read in only where there is one. */
 async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime): Promise<ChunkedKv> {
@@ -98,7 +105,7 @@ function elsewhere(config: Config, runtime: Runtime) {
  */
 export const dataFolder = {
   open: (config: DataConfig, runtime: Runtime): Promise<DataFolder> =>
-    openDataFolder(config, { runtime, migrations, openStore: () => openStore(config, runtime) }),
+    openDataFolder(config, { runtime, migrations, contents, openStore: () => openStore(config, runtime) }),
   backup: (config: Config, file: string, runtime: Runtime) =>
     isElsewhere(config)
       ? backupShared(pathsOf(config.dataDir), file, elsewhere(config, runtime))
@@ -110,6 +117,9 @@ export const dataFolder = {
   /** Null makes a new key of the folder's own. */
   rekey: (config: DataConfig, to: string | null, runtime: Runtime): Promise<number> =>
     rekeyDataFolder(config, { runtime, migrations, to, openStore: () => openStore(config, runtime) }),
+  /** Writes what the account has once more, as it has chosen now; resolves to how many rows. */
+  rewriteContents: ({ kv }: Pick<DataFolder, "kv">, accountId: string, { clock }: Pick<Runtime, "clock">) =>
+    rewriteContents(kv, { accountId, families: contents, clock }),
   /** What links the lines of an open folder. */
   linkCopy: (data: Pick<DataFolder, "kv" | "seal">): LinkCopy => makeLinkCopy(data),
   restore: (file: string, config: Config, runtime: Runtime) =>

@@ -16,6 +16,8 @@ export interface Account {
   /** Whoever writes one of them to a line is never written to again. */
   optOutWords: string[];
   createdAt: number;
+  /** Its contents are sealed at rest (`choices.ts`); absent: they are not. */
+  sealed?: boolean;
 }
 
 /** What a key may do: send messages, read, or change anything else. */
@@ -33,7 +35,7 @@ export interface Caller {
 
 /** What may be changed of an account; what is left out stays. */
 export type AccountChange = Partial<
-  Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "optOutWords" | "name">
+  Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "optOutWords" | "name" | "sealed">
 >;
 
 /** The accounts as the HTTP floor and the commands use them. Implemented in `accounts.ts`. */

@@ -173,6 +173,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       if (edit.allowedIps !== undefined) checked.allowedIps = parseAllowedIps(edit.allowedIps);
       if (edit.allowedDomains !== undefined) checked.allowedDomains = parseAllowedDomains(edit.allowedDomains);
       if (edit.optOutWords !== undefined) checked.optOutWords = [...new Set(edit.optOutWords)];
+      if (edit.sealed !== undefined) checked.sealed = edit.sealed;
       return publicPart(await change(accountId, (record) => ({ ...record, ...checked })));
     },
 

@@ -76,6 +76,20 @@ export function addAccountCommand(root: Command): void {
     .option("--allowed-ips <cidrs>", "addresses and CIDRs, separated by commas")
     .option("--allowed-domains <hosts>", "host names, subdomains included, separated by commas");
 
+  const choose = (usage: string, about: string, sealed: boolean) =>
+    sub(usage, about).action((id: string, options) =>
+      withData(options, async ({ accounts, runtime, ...data }) => {
+        const { dataFolder } = await import("../app.ts");
+        await existing(accounts, id);
+        const changed = await accounts.update(id, { sealed });
+        const rows = await dataFolder.rewriteContents(data, id, runtime);
+        printResult(options, { ...view(changed), rows }, () => `${describe(changed)}\n${rows} rows written anew.`);
+      })
+    );
+
+  choose("seal <id>", "encrypt what it sends and receives at rest, what is there too; sends cost more", true);
+  choose("unseal <id>", "keep it readable in the store again", false);
+
   sub("delete <id>", "unlink its lines and remove it with all that hangs on it; the running gateway does it").action((
     id: string,
     options,
@@ -156,6 +170,7 @@ function describe(account: Account, apiKey?: string): string {
     ["expires", date(account.expiresAt)],
     ["allowed IPs", account.allowedIps.join(", ") || "any"],
     ["allowed domains", account.allowedDomains.join(", ") || "any"],
+    ["sealed at rest", account.sealed ? "yes" : "no"],
     ["created", date(account.createdAt)],
     ...(apiKey ? [["API key", apiKey]] : []),
   ]);

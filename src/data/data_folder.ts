@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Accounts } from "../account/account.ts";
 import { makeAccounts } from "../account/accounts.ts";
+import { makeIsSealedAccount } from "../account/choices.ts";
 import type { Plans } from "../account/plan.ts";
 import { makePlans } from "../account/plans.ts";
 import type { Config } from "../config.ts";
@@ -9,7 +10,9 @@ import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { rekey } from "./rekey.ts";
 import { adoptNextKey, nextSecretKey, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
+import type { KeyPart } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { withSealedContents } from "../store/layers/contents.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { fitsSecret } from "./secret_check.ts";
@@ -63,6 +66,8 @@ interface OpenOptions {
   openStore(): Promise<ChunkedKv>;
   /** Every step since version 1, in order. */
   migrations: readonly Migration[];
+  /** The first parts of the keys of rows that hold contents, which an account may want sealed. */
+  contents: ReadonlySet<KeyPart>;
 }
 
 /**
@@ -73,16 +78,18 @@ export async function openDataFolder(
   config: DataConfig,
   options: OpenOptions,
 ): Promise<DataFolder> {
-  const { runtime, migrations } = options;
+  const { runtime, migrations, contents: families } = options;
   // On a shared store there may be no disk at all.
   if (!config.store) await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const { store: sealed } = pathsOf(config.dataDir);
   const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
-  const kv = await options.openStore();
+  const store = await options.openStore();
   try {
-    if ((await kv.get(dataKeys.restoring())).value) throw new HalfRestored(placeOf(config));
+    if ((await store.get(dataKeys.restoring())).value) throw new HalfRestored(placeOf(config));
     const seal = makeSeal(key, runtime.random);
-    if (!await fitsSecret(kv, seal)) throw wrongSecretKey(config, placeOf(config));
+    if (!await fitsSecret(store, seal)) throw wrongSecretKey(config, placeOf(config));
+    const isChosen = makeIsSealedAccount(store, runtime.clock);
+    const kv = withSealedContents(store, { seal, families, isChosen });
     if ((await kv.get(dataKeys.rekeying())).value) throw new SecretKeyError(UNFINISHED);
     await migrate(kv, { runtime, migrations });
     const plans = makePlans(kv);
@@ -90,7 +97,7 @@ export async function openDataFolder(
     const accounts = makeAccounts({ kv, seal, plans, runtime });
     return { kv, seal, key, plans, accounts, close: () => kv.close() };
   } catch (error) {
-    kv.close();
+    store.close();
     throw error;
   }
 }
@@ -101,7 +108,7 @@ export async function openDataFolder(
  */
 export async function rekeyDataFolder(
   config: DataConfig,
-  { to, ...options }: OpenOptions & { to: string | null },
+  { to, ...options }: Omit<OpenOptions, "contents"> & { to: string | null },
 ): Promise<number> {
   const { runtime, migrations } = options;
   const { store: sealed } = pathsOf(config.dataDir);

@@ -1,5 +1,6 @@
 /** Erasing a person, and then the account: what is left in the store and on the disk afterwards. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
 import { until } from "../../src/cli/client.ts";
@@ -40,6 +41,13 @@ async function rowsThatSay({ env }: Stage, words: readonly string[]): Promise<st
   }
 }
 
+/** Whether the file of the store has these letters in it, wherever. */
+async function isInStore({ dataDir }: Stage, text: string): Promise<boolean> {
+  const files = ["paloma.db", "paloma.db-wal"].map((name) => Deno.readFile(join(dataDir, name)).catch(() => null));
+  const found = (await Promise.all(files)).filter((file) => file !== null);
+  return found.some((file) => Buffer.from(file).includes(text));
+}
+
 async function filesOf({ dataDir }: Stage): Promise<string[]> {
   const files: string[] = [];
   for await (const { name } of Deno.readDir(join(dataDir, "media"))) {
@@ -51,6 +59,9 @@ async function filesOf({ dataDir }: Stage): Promise<string[]> {
 onStage(
   "a number is erased with all that names it, while counts stay, and an account with all that is its own",
   async (stage) => {
+    // Its contents are sealed at rest: all of this is so for an account that chose that.
+    const { sealed, rows } = JSON.parse(await runCommand(["account", "seal", stage.accountId, "--json"], stage.env));
+    assert.deepEqual([sealed, rows], [true, 0]);
     for (const [number, name] of [[ANA, "Ana"], [BEN, "Ben"], [CLEO, "Cleo"]] as const) {
       await stage.addPhone(
         number,
@@ -136,6 +147,10 @@ onStage(
     assert.equal((await stage.request("DELETE", `/data/${LINE}`)).status, 400, "the line's own");
 
     assert.equal(await stage.gateway.stop(), 0);
+    if (dataConfigOf(stage.env).store === null) {
+      for (const text of ["hello from Ben", "for the group"]) assert.equal(await isInStore(stage, text), false, text);
+      assert.ok(await isInStore(stage, stage.accountId), "keys are as they are");
+    }
     assert.deepEqual(
       await rowsThatSay(stage, [ANA, lid, lid.split("@")[0], "for Ana", "Ana in the group", "letter.txt"]),
       [],

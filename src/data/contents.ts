@@ -1,0 +1,49 @@
+/** What an account has written before it chose, written once more as it has chosen now. */
+import { CACHE_MS } from "../account/choices.ts";
+import { type Clock, sleep } from "../runtime.ts";
+import { Change, type KeyPart, type Row } from "../store/kv.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+
+/** Each row is checked, so that nothing is written over. */
+const ROWS_A_COMMIT = 8;
+
+interface RewriteOptions {
+  accountId: string;
+  families: ReadonlySet<KeyPart>;
+  clock: Clock;
+}
+
+/**
+ * Writes every row of the families that is the account's, also while a gateway runs; resolves to how many. Cut short, it
+ * can begin again. What changes meanwhile is written as was chosen by whoever changes it.
+ */
+export async function rewriteContents(
+  kv: ChunkedKv,
+  { accountId, families, clock }: RewriteOptions,
+): Promise<number> {
+  // Until every process knows of the choice.
+  await sleep(clock, 2 * CACHE_MS);
+  let count = 0;
+  let rows: Row<unknown>[] = [];
+
+  async function write(some: readonly Row<unknown>[]): Promise<boolean> {
+    const change = new Change();
+    for (const row of some) change.check(row).set(row.key, row.value);
+    if (await kv.commit(change) === null) return false;
+    count += some.length;
+    return true;
+  }
+
+  async function flush(): Promise<void> {
+    // What has changed meanwhile is written already.
+    if (!await write(rows)) { for (const row of rows) await write([row]); }
+    rows = [];
+  }
+
+  for await (const row of kv.rows()) {
+    if (!families.has(row.key[0]!) || (row.value as { accountId?: string }).accountId !== accountId) continue;
+    if (rows.push(row) === ROWS_A_COMMIT) await flush();
+  }
+  if (rows.length > 0) await flush();
+  return count;
+}

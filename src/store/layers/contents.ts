@@ -1,0 +1,86 @@
+/**
+ * Contents sealed at rest, for accounts that chose it: rows of some families, whose values name their account, are written
+ * as bytes that only the secret key opens. Whatever reads them finds them as they were; a row that was written before the
+ * choice stays readable, whichever way the choice goes. Keys are never sealed.
+ */
+import v8 from "node:v8";
+import { Change, type KeyPart, type Mutation, type Slot } from "../kv.ts";
+import type { Seal } from "../seal.ts";
+import type { ChunkedKv } from "./chunk.ts";
+import { serialise } from "./row_format.ts";
+
+interface ContentsOptions {
+  seal: Seal;
+  /** The first parts of the keys of rows that hold contents. */
+  families: ReadonlySet<KeyPart>;
+  /** Whether the account's contents are to be sealed; a promise only where that must be read. */
+  isChosen(accountId: string): boolean | Promise<boolean>;
+}
+
+/** What stands in a row in place of its value. */
+interface SealedRow {
+  contents: Uint8Array<ArrayBuffer>;
+}
+
+export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: ContentsOptions): ChunkedKv {
+  const accountOf = ({ kind, key, ...rest }: Mutation): string | null => {
+    if (kind !== "set" || !families.has(key[0]!) || !("value" in rest)) return null;
+    return (rest.value as { accountId?: string } | null)?.accountId ?? null;
+  };
+
+  /** Of all accounts whose contents the change may write; those of ordered rows are named by their sequence. */
+  async function chosenIn({ mutations, orderedBuilds }: Change): Promise<ReadonlySet<string>> {
+    const named = new Set<string>();
+    for (const mutation of mutations) {
+      const accountId = accountOf(mutation);
+      if (accountId !== null) named.add(accountId);
+    }
+    for (const { sequence } of orderedBuilds) named.add(String(sequence.at(-1)));
+    const chosen = new Set<string>();
+    for (const accountId of named) {
+      const answer = isChosen(accountId);
+      if (answer === true || (answer !== false && await answer)) chosen.add(accountId);
+    }
+    return chosen;
+  }
+
+  function sealed(mutation: Mutation, chosen: ReadonlySet<string>): Mutation {
+    const accountId = accountOf(mutation);
+    if (mutation.kind !== "set" || accountId === null || !chosen.has(accountId)) return mutation;
+    const value: SealedRow = { contents: seal.seal(serialise(mutation.value)) };
+    return { ...mutation, value };
+  }
+
+  function opened<S extends Slot<unknown>>(slot: S): S {
+    if (!families.has(slot.key[0]!) || !isSealed(slot.value)) return slot;
+    return { ...slot, value: v8.deserialize(seal.open(slot.value.contents)) };
+  }
+
+  return {
+    get: async (key) => opened(await kv.get(key)),
+    getMany: async (keys) => (await kv.getMany(keys)).map((slot) => opened(slot)),
+    async *list(range, options) {
+      for await (const row of kv.list(range, options)) yield opened(row);
+    },
+    async commit(change) {
+      const chosen = await chosenIn(change);
+      if (chosen.size === 0) return await kv.commit(change);
+      const written = new Change();
+      written.checks.push(...change.checks);
+      written.mutations.push(...change.mutations.map((mutation) => sealed(mutation, chosen)));
+      for (const { sequence, build } of change.orderedBuilds) {
+        written.ordered(sequence, (order) => build(order).map((mutation) => sealed(mutation, chosen)));
+      }
+      return await kv.commit(written);
+    },
+    close: () => kv.close(),
+    async *rows() {
+      for await (const row of kv.rows()) yield opened(row);
+    },
+    sweepChunks: (signal) => kv.sweepChunks(signal),
+  };
+}
+
+function isSealed(value: unknown): value is SealedRow {
+  return typeof value === "object" && value !== null && (value as Partial<SealedRow>).contents instanceof Uint8Array;
+}
