@@ -140,6 +140,7 @@ async function away(stage: Stage, companion: Companion, kind: string): Promise<n
 
 async function flaps(stage: Stage, companion: Companion): Promise<void> {
   console.log(`one 515: back after ${seconds(await away(stage, companion, "restart"))}`);
+  await sleep(systemClock, FLAP_MS);
   for (const kind of ["drop", "unavailable"]) {
     const times: number[] = [];
     for (let i = 0; i < FLAPS; i++) {

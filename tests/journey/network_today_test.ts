@@ -8,6 +8,7 @@ import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 const LINE = "4915100000001";
 const ANA = "4917000000001";
 const BEN = "4917000000002";
+const CLEO = "4917000000003";
 
 const fault = (stage: Stage, kind: string, more: Json = {}) =>
   stage.control.call("POST", "/faults", { line: LINE, kind, ...more });
@@ -123,7 +124,7 @@ for (
 }
 
 onStage("a line may write to the chats of before its link, and to others by a token that it makes", async (stage) => {
-  for (const number of [LINE, ANA, BEN]) await stage.addPhone(number);
+  for (const number of [LINE, ANA, BEN, CLEO]) await stage.addPhone(number);
   // Whoever writes lets the other side write, and the phone keeps the token.
   await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "before the link" });
   const { data: { _id: sessionId } } = await stage.api.call("POST", "/sessions", { name: "With a history" });
@@ -135,6 +136,14 @@ onStage("a line may write to the chats of before its link, and to others by a to
   for (const to of [ANA, BEN]) await stage.status(await stage.sendText(line, to, `wanted by ${to}`), "sent");
   await fault(stage, "restrict", { until: Date.now() + 3_600_000 });
   await stage.status(await stage.sendText(line, ANA, "by the token that she gave"), "sent");
+  await fault(stage, "restrict", { until: 0 });
+
+  await fault(stage, "new_salt");
+  const isRenewed = () =>
+    stage.logOf(line).some(({ msg }) => msg === "the salt of an account's settings was taken") || null;
+  await until(systemClock, () => Promise.resolve(isRenewed()), { what: "the new salt" });
+  await fault(stage, "demand_token");
+  await stage.status(await stage.sendText(line, CLEO, "by a token of the new salt"), "sent");
 });
 
 onStage("a restricted account goes on with its chats and holds new ones until the end of it", async (stage) => {

@@ -111,7 +111,7 @@ async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void>
 }
 
 /** A file as a sender uploads it, and what its message says of it. */
-export async function uploaded(plain: Uint8Array, kind: MediaKind = "image") {
+export async function uploaded(plain: Uint8Array, kind: MediaKind | "md-app-state" = "image") {
   const mediaKey = randomBytes(32);
   const { iv, cipherKey, macKey } = await getMediaKeys(mediaKey, kind);
   const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);

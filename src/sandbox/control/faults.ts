@@ -34,6 +34,8 @@ export const fault = z.discriminatedUnion("kind", [
   /** How many new chats the account may start until then. */
   z.object({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
   z.object({ ...line, kind: z.literal("early_success"), count }),
+  /** The salt of the account's tokens is another one, told by the settings that its devices share. */
+  z.object({ ...line, kind: z.literal("new_salt") }),
   z.object({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
 ]);
 
@@ -76,6 +78,9 @@ function cause(network: Switchboard, account: Account, asked: z.infer<typeof fau
       return network.trust.restrict(account, asked.until, asked);
     case "cap_new_chats":
       return network.trust.capNewChats(account, asked);
+    case "new_salt":
+      network.trust.renewSalt(account);
+      return account.phone?.shareSalt();
     default:
       return network.breakSessions(account, asked.kind);
   }

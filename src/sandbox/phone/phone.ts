@@ -37,6 +37,7 @@ import { PasskeyExchange } from "./passkey_exchange.ts";
 import { reupload } from "./reupload.ts";
 import { SenderKeys } from "./sender_keys.ts";
 import { SignalSessions } from "./signal.ts";
+import { saltPatch } from "./settings.ts";
 import { type AppStateKey, composeWelcome } from "./welcome.ts";
 import { ack, deliveryReceipt, readReceipt, retryReceipt } from "./stanzas.ts";
 
@@ -109,6 +110,11 @@ class SimulatedPhone implements Phone {
     }).catch((error) => {
       this.#context.runtime.log.warn({ err: error, phone: this.number }, "a phone could not welcome its companion");
     });
+  }
+
+  shareSalt(): void {
+    const { uplink, runtime } = this.#context;
+    uplink.changeSettings(this, saltPatch(this.#appStateKey, uplink.chatsOf(this).nctSalt, runtime.random));
   }
 
   describe(): { number: string; lid: string; name: string } {

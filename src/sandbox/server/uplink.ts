@@ -98,6 +98,11 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       return { tokens, nctSalt: network.trust.saltOf(account) };
     },
 
+    changeSettings(phone, patch) {
+      const account = accountOf(phone);
+      network.notices.settings(account, account.settings.push(patch));
+    },
+
     codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,
 
     answerCode(_phone, ref, hello) {

@@ -15,6 +15,8 @@ export interface Device {
   deliver(stanza: BinaryNode): void;
   /** A companion of the account (its device jid) is logged in for the first time. */
   welcome(companion: string): void;
+  /** The account's salt is another one: tells its companions by the settings that they share. */
+  shareSalt(): void;
 }
 
 /** Public keys that a device publishes, as others fetch them to start a Signal session with it. */
@@ -67,6 +69,8 @@ export interface PhoneUplink {
   answerCode(phone: Device, ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
   /** What the account may write to its chats by. */
   chatsOf(phone: Device): ChatTokens;
+  /** Takes an encoded SyncdPatch to the settings that the account's devices share. */
+  changeSettings(phone: Device, patch: Uint8Array): void;
   /** Where media goes: the network's own TLS host. */
   readonly media: MediaAccess;
 }

@@ -17,6 +17,8 @@ export interface Account {
   readonly blocked: Set<Account>;
   /** Who may see and do what: the value of each setting by its name. */
   readonly privacy: Map<string, string>;
+  /** What the phone changed in the settings of `PHONE_SETTINGS`, encoded SyncdPatches, oldest first. */
+  readonly settings: Uint8Array[];
   /** What a business says of itself; null for anybody else. */
   business: BusinessProfile | null;
   /** Without device, by number and by LID. */
@@ -94,6 +96,9 @@ export interface Endpoint {
   device: number;
 }
 
+/** The collection of shared settings into which a phone of the sandbox writes. */
+export const PHONE_SETTINGS = "regular_high";
+
 /** What a fresh account has: everybody may see and write. */
 const FRESH_PRIVACY = {
   readreceipts: "all",
@@ -131,6 +136,7 @@ export class Directory {
       picture: null,
       blocked: new Set(),
       privacy: new Map(Object.entries(FRESH_PRIVACY)),
+      settings: [],
       business: null,
       jid: makeJid(number, "s.whatsapp.net"),
       lid: makeJid(lid, "lid"),

@@ -1,7 +1,7 @@
 /** What the network tells companions of its own accord: notifications, each kept until the companion acknowledges it. */
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
-import { type Account, type Companion, type Directory, endpointsOf, jidOf } from "./directory.ts";
+import { type Account, type Companion, type Directory, endpointsOf, jidOf, PHONE_SETTINGS } from "./directory.ts";
 import { type Group, groupNode } from "./groups.ts";
 import { participantHash } from "./participant_hash.ts";
 import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
@@ -59,6 +59,12 @@ export class Notices {
         device_lid_hash: participantHash(left.map((one) => jidOf(one, "lid"))),
       }, [device]),
     ]);
+  }
+
+  /** The phone changed settings that its companions share. */
+  settings(account: Account, version: number): void {
+    const collection = element("collection", { name: PHONE_SETTINGS, version: String(version) });
+    this.tell([account], { from: SERVER, type: "server_sync" }, [collection]);
   }
 
   /** A group was made. */

@@ -87,6 +87,11 @@ export class Trust {
     return this.#of(account).salt;
   }
 
+  /** From now on its tokens are made from another salt. */
+  renewSalt(account: Account): void {
+    this.#of(account).salt = this.#runtime.random.bytes(SALT_BYTES);
+  }
+
   /** `until` is Unix ms; one that is past lifts the restriction. Unless it is announced, the account has to ask. */
   restrict(account: Account, until: number, { announced = true } = {}): void {
     this.#of(account).restrictedUntil = until;

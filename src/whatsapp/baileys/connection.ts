@@ -59,6 +59,7 @@ import { countLogin } from "./repairs/logins.ts";
 import { quietLogger } from "./repairs/quiet_logger.ts";
 import { keepTrustedTokens } from "./repairs/trusted_tokens.ts";
 import { type OwnJids, receiptsOf } from "./incoming/receipts.ts";
+import { makeSettings, type Settings } from "./incoming/settings.ts";
 import { type CountStray, takeStrays } from "./incoming/strays.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
 import { reportRefusals } from "./incoming/refusals.ts";
@@ -118,6 +119,7 @@ interface LineConnection extends Connection {
 interface Live {
   socket: WASocket;
   auth: AuthState;
+  settings: Settings;
   sender: Sender;
   recipients: Recipients;
   groups: GroupCache;
@@ -258,6 +260,13 @@ export function connectLine(
     takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
     socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
     socket.ws.on("frame", vitals.frame);
+    const settings = makeSettings({
+      keys: auth.keys,
+      host: mediaHost,
+      query: (node) => socket.query(node),
+      runtime: { clock, log },
+    });
+    socket.ws.on("frame", settings.watch);
     if (proxy) {
       socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || leaveFiles(frame));
     }
@@ -292,7 +301,7 @@ export function connectLine(
       changed: groups.forget,
       runtime: { log },
     });
-    live = { socket, auth, sender, recipients, groups, talk, pairing, standing, version };
+    live = { socket, auth, settings, sender, recipients, groups, talk, pairing, standing, version };
     listen(live, journal);
   }
 
@@ -382,6 +391,7 @@ export function connectLine(
         events.open(identityOf(auth.creds));
         stayUnavailable(live);
         inbox?.open();
+        if (auth.creds.myAppStateKeyId) void live.settings.ask();
       }
       if (connection === "close") finish(unlinking ? closeReason("asked") : endOf(lastDisconnect?.error));
     });

@@ -127,10 +127,10 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
     },
   };
 
-  /** The name goes out with the line's presence, and to the owner's other devices where these have shared their keys. */
+  /** The name goes out with the line's presence, and to the owner's other devices where their settings can be changed. */
   async function rename(name: string): Promise<void> {
     const { creds } = socket.authState;
-    if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name");
+    if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name").catch(() => {});
     socket.ev.emit("creds.update", { me: { ...creds.me!, name } });
     await ask(socket.sendPresenceUpdate("unavailable"), "take the new name");
   }

@@ -14,11 +14,11 @@ import {
 } from "@whiskeysockets/baileys";
 import { buildMergedTcTokenIndexWrite } from "@whiskeysockets/baileys/lib/Utils/tc-token-utils.js";
 import protobuf from "protobufjs/minimal.js";
-import type { Runtime } from "../../../runtime.ts";
+import type { Clock, Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
 import { downloadMedia } from "./media_download.ts";
 
-/** Of one part of a history, compressed and not: a phone sends more in further parts. */
+/** Of one file, and of a part of a history when inflated: a phone sends more in further parts. */
 const MOST_BYTES = 64 * 1024 * 1024;
 const MOST_BYTES_INFLATED = 256 * 1024 * 1024;
 const LONGEST_MS = 60_000;
@@ -53,18 +53,14 @@ export async function takeHistory(
   notification: HistoryNotification,
   { keys, host, runtime: { clock, log } }: { keys: Keys; host: MediaHost; runtime: Pick<Runtime, "clock" | "log"> },
 ): Promise<void> {
-  const ended = new AbortController();
-  const cancel = clock.after(LONGEST_MS, () => ended.abort());
   try {
-    const packed = await partOf(notification, host, ended.signal);
+    const packed = await partOf(notification, { host, clock });
     const { tokens, salt } = readHistory(await inflated(packed, { maxOutputLength: MOST_BYTES_INFLATED }));
     if (tokens.length > 0) await keepTokens(keys, tokens);
     if (salt) await keys.set({ "nct-salt": { [SALT_ID]: Buffer.from(salt) } } as SignalDataSet);
     log.debug({ tokens: tokens.length, salt: salt !== null }, "the tokens of a part of the history were taken");
   } catch (error) {
     log.warn({ error: error instanceof Error ? error.name : "unknown" }, "a part of the history could not be read");
-  } finally {
-    cancel();
   }
 }
 
@@ -73,24 +69,38 @@ export const SALT_ID = "salt";
 
 const inflated = promisify(unzip) as (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
 
-async function partOf(file: HistoryNotification, host: MediaHost, signal: AbortSignal): Promise<Uint8Array> {
+async function partOf(file: HistoryNotification, from: { host: MediaHost; clock: Clock }): Promise<Uint8Array> {
   if (file.initialHistBootstrapInlinePayload?.length) return file.initialHistBootstrapInlinePayload;
-  if (Number(file.fileLength ?? 0) > MOST_BYTES) throw new RangeError("a part of the history is too large");
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of await downloadMedia(host, { kind: "md-msg-hist", file }, signal)) {
-    size += chunk.length;
-    if (size > MOST_BYTES) throw new RangeError("a part of the history is too large");
-    chunks.push(chunk);
+  return await wholeFile({ kind: "md-msg-hist", file }, from);
+}
+
+/** A file that a device of the account made for the others, in memory. Throws RangeError past the limit, and as `downloadMedia`. */
+export async function wholeFile(
+  media: Parameters<typeof downloadMedia>[1],
+  { host, clock }: { host: MediaHost; clock: Clock },
+): Promise<Uint8Array> {
+  if (Number(media.file.fileLength ?? 0) > MOST_BYTES) throw new RangeError("the file is too large");
+  const ended = new AbortController();
+  const cancel = clock.after(LONGEST_MS, () => ended.abort());
+  try {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of await downloadMedia(host, media, ended.signal)) {
+      size += chunk.length;
+      if (size > MOST_BYTES) throw new RangeError("the file is too large");
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    cancel();
   }
-  return Buffer.concat(chunks);
 }
 
 /** Throws on what is no HistorySync. */
 export function readHistory(bytes: Uint8Array): { tokens: ChatToken[]; salt: Uint8Array | null } {
   const tokens: ChatToken[] = [];
   let salt: Uint8Array | null = null;
-  each(bytes, (field, value) => {
+  readFields(bytes, (field, value) => {
     if (!(value instanceof Uint8Array)) return;
     if (field === NCT_SALT && value.length > 0) salt = value;
     if (field !== CONVERSATION) return;
@@ -102,7 +112,7 @@ export function readHistory(bytes: Uint8Array): { tokens: ChatToken[]; salt: Uin
 
 function readConversation(bytes: Uint8Array): ChatToken | null {
   const found = new Map<number, Uint8Array | number>();
-  each(bytes, (field, value) => found.set(field, value));
+  readFields(bytes, (field, value) => found.set(field, value));
   const text = (field: number) => Buffer.from(bytesIn(found.get(field))).toString("utf8");
   const seconds = (field: number) => {
     const time = Number(found.get(field) ?? 0);
@@ -119,7 +129,7 @@ function bytesIn(value: Uint8Array | number | undefined): Uint8Array {
 }
 
 /** Each field of an encoded message that is bytes or a number; the rest is skipped. */
-function each(bytes: Uint8Array, take: (field: number, value: Uint8Array | number) => void): void {
+export function readFields(bytes: Uint8Array, take: (field: number, value: Uint8Array | number) => void): void {
   const reader = protobuf.Reader.create(bytes);
   while (reader.pos < reader.len) {
     const tag = reader.uint32();

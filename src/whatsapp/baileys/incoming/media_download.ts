@@ -27,7 +27,7 @@ export class MediaGone extends MediaUnavailable {
  */
 export async function downloadMedia(
   host: MediaHost,
-  media: { kind: MediaKind | "md-msg-hist"; file: MediaContent },
+  media: { kind: MediaKind | "md-msg-hist" | "md-app-state"; file: MediaContent },
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const { kind, file } = media;

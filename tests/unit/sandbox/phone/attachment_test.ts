@@ -136,6 +136,7 @@ function joinCompanion(network: SmallNetwork, user: string) {
     lid: `9${user}@lid`,
     deliver: (stanza) => void received.push(stanza),
     welcome() {},
+    shareSalt() {},
   };
   network.join(device, bundleOf(keys, refill(keys)));
   const sessions = new SignalSessions(keys);

@@ -94,6 +94,8 @@ export class SmallNetwork implements PhoneUplink {
     return [...this.#devices.keys()].filter((jid) => jidNormalizedUser(jid) === pn);
   }
 
+  changeSettings(): void {}
+
   chatsOf() {
     return { tokens: [], nctSalt: new Uint8Array(32) };
   }

@@ -32,6 +32,7 @@ function scene() {
       lid: account.lid,
       deliver: (stanza) => arrived.push({ at: number, stanza }),
       welcome() {},
+      shareSalt() {},
     };
     return account;
   };

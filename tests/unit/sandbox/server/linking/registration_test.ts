@@ -124,18 +124,24 @@ Deno.test("early_success tells the companion that it is logged in before the pho
   assert.equal(account.companions.size, 0);
 });
 
-Deno.test("refuse_code refuses companion_hello, and the next one is answered", () => {
+Deno.test("refuse_code refuses companion_hello, as does an odd name, and the next one is answered", () => {
   const { network, account, sent, registration } = scene();
   network.faults.add(account.number, "refuse_code", "429");
-  const hello = element("iq", { id: "h", type: "set", xmlns: "md" }, [
-    element("link_code_companion_reg", { stage: "companion_hello", jid: account.jid }, [
-      element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
-      element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
-    ]),
-  ]);
-  registration.onStanza(hello);
+  const hello = (name: string) =>
+    element("iq", { id: "h", type: "set", xmlns: "md" }, [
+      element("link_code_companion_reg", { stage: "companion_hello", jid: account.jid }, [
+        element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
+        element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
+        element("companion_platform_display", {}, new TextEncoder().encode(name)),
+      ]),
+    ]);
+  registration.onStanza(hello("Chrome (Mac OS)"));
   assert.equal(child(sent.at(-1), "error")?.attrs.code, "429");
-  registration.onStanza(hello);
+  for (const name of ["", "Paloma", "Chrome Mac OS", "(Mac OS)"]) {
+    registration.onStanza(hello(name));
+    assert.equal(child(sent.at(-1), "error")?.attrs.code, "400", name);
+  }
+  registration.onStanza(hello("Chrome (Mac OS)"));
   assert.equal(sent.at(-1)!.attrs.type, "result");
   registration.onClose();
 });

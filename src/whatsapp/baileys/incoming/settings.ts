@@ -1,0 +1,166 @@
+/**
+ * The settings that an account's devices share ("app state"): of all that, the salt from which tokens are made for chats
+ * whose other side gave none (`cstoken`). The library asks for settings when the network says that they changed, and does
+ * not know this one; here every answer is read, whoever asked.
+ *
+ * Each setting is named by a keyed hash of its index, so that only the one that is looked for is decrypted.
+ */
+import { Buffer } from "node:buffer";
+import { createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import {
+  type BinaryNode,
+  getBinaryNodeChild,
+  getBinaryNodeChildren,
+  proto,
+  S_WHATSAPP_NET,
+  type SignalDataSet,
+  type SignalKeyStore,
+} from "@whiskeysockets/baileys";
+import type { Runtime } from "../../../runtime.ts";
+import type { MediaHost } from "../media_host.ts";
+import { readFields, SALT_ID, wholeFile } from "./history.ts";
+
+const COLLECTION = "regular_high";
+const SALT_INDEX = JSON.stringify(["nct_salt_sync"]);
+/** Fields of SyncActionData, of SyncActionValue (the library's schema lacks this one), and of the setting itself. */
+const VALUE = 2;
+const NCT_SALT = 80;
+const SALT = 1;
+
+/** The row that says that the network was asked. */
+const ASKED_ID = "asked";
+const KEY_BYTES = 32;
+const MAC_BYTES = 32;
+const IV_BYTES = 16;
+const REMOVE = proto.SyncdMutation.SyncdOperation.REMOVE;
+
+interface SettingsOptions {
+  keys: SignalKeyStore;
+  host: MediaHost;
+  query(node: BinaryNode): Promise<unknown>;
+  runtime: Pick<Runtime, "clock" | "log">;
+}
+
+export interface Settings {
+  /** Takes the salt out of an answer about settings. To be called before the library reads it. */
+  watch(stanza: BinaryNode | Uint8Array): void;
+  /** Asks for the settings once, where the salt is not known. Never rejects. */
+  ask(): Promise<void>;
+}
+
+/** A setting as it is stored, and what is done about it. */
+interface Mutation {
+  isRemoved: boolean;
+  record: proto.ISyncdRecord | null | undefined;
+}
+
+export function makeSettings({ keys, host, query, runtime: { clock, log } }: SettingsOptions): Settings {
+  const none = (error: unknown) => {
+    log.debug({ error: error instanceof Error ? error.name : "unknown" }, "an account's settings could not be read");
+  };
+
+  /** Of a collection, oldest first. Throws what is wrong with a part or its file. */
+  async function* mutationsOf(nodes: { snapshot: BinaryNode | undefined; patches: BinaryNode[] }) {
+    const fileOf = (blob: proto.IExternalBlobReference) =>
+      wholeFile({ kind: "md-app-state", file: { ...blob, fileLength: blob.fileSizeBytes } }, { host, clock });
+    if (nodes.snapshot) {
+      const blob = proto.ExternalBlobReference.decode(nodes.snapshot.content as Uint8Array);
+      const { records } = proto.SyncdSnapshot.decode(await fileOf(blob));
+      yield* records.map((record): Mutation => ({ isRemoved: false, record }));
+    }
+    for (const { content } of nodes.patches) {
+      const { mutations, externalMutations } = proto.SyncdPatch.decode(content as Uint8Array);
+      const more = externalMutations ? proto.SyncdMutations.decode(await fileOf(externalMutations)).mutations : [];
+      for (const { operation, record } of [...mutations, ...more]) {
+        yield { isRemoved: operation === REMOVE, record } satisfies Mutation;
+      }
+    }
+  }
+
+  async function keysOf(id: string): Promise<SettingKeys | null> {
+    const { [id]: stored } = await keys.get("app-state-sync-key", [id]);
+    return stored?.keyData?.length ? expand(stored.keyData) : null;
+  }
+
+  async function take(nodes: Parameters<typeof mutationsOf>[0]): Promise<void> {
+    const known = new Map<string, Promise<SettingKeys | null>>();
+    let salt: Uint8Array | null | undefined;
+    for await (const { isRemoved, record } of mutationsOf(nodes)) {
+      const id = Buffer.from(record?.keyId?.id ?? []).toString("base64");
+      if (!known.has(id)) known.set(id, keysOf(id));
+      const expanded = await known.get(id);
+      if (!record || !expanded || !isSame(record.index?.blob, expanded.saltIndex)) continue;
+      salt = isRemoved ? null : saltIn(record, expanded);
+    }
+    if (salt === undefined) return;
+    await keys.set({ "nct-salt": { [SALT_ID]: salt && Buffer.from(salt) } } as SignalDataSet);
+    log.debug({ salt: salt !== null }, "the salt of an account's settings was taken");
+  }
+
+  return {
+    watch(stanza) {
+      if (stanza instanceof Uint8Array || stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
+      const collections = getBinaryNodeChildren(getBinaryNodeChild(stanza, "sync"), "collection");
+      for (const collection of collections) {
+        if (collection.attrs.name !== COLLECTION) continue;
+        const snapshot = getBinaryNodeChild(collection, "snapshot");
+        const holder = getBinaryNodeChild(collection, "patches") ?? collection;
+        take({ snapshot, patches: getBinaryNodeChildren(holder, "patch") }).catch(none);
+      }
+    },
+    async ask() {
+      try {
+        const { [SALT_ID]: salt, [ASKED_ID]: asked } = await keys.get("nct-salt" as "session", [SALT_ID, ASKED_ID]);
+        if (salt || asked) return;
+        const collection = { tag: "collection", attrs: { name: COLLECTION, version: "0", return_snapshot: "true" } };
+        const attrs = { to: S_WHATSAPP_NET, type: "set", xmlns: "w:sync:app:state" };
+        await query({ tag: "iq", attrs, content: [{ tag: "sync", attrs: {}, content: [collection] }] });
+        // Where it has none yet, a notification tells when it gets one.
+        await keys.set({ "nct-salt": { [ASKED_ID]: true } } as unknown as SignalDataSet);
+      } catch (error) {
+        none(error);
+      }
+    },
+  };
+}
+
+interface SettingKeys {
+  /** How the salt's setting is named under this key. */
+  saltIndex: Uint8Array;
+  valueKey: Uint8Array;
+  macKey: Uint8Array;
+}
+
+function expand(keyData: Uint8Array): SettingKeys {
+  const all = new Uint8Array(hkdfSync("sha256", keyData, new Uint8Array(0), "WhatsApp Mutation Keys", 5 * KEY_BYTES));
+  const [indexKey, valueKey, macKey] = [0, 1, 2].map((at) => all.subarray(at * KEY_BYTES, (at + 1) * KEY_BYTES));
+  const saltIndex = createHmac("sha256", indexKey!).update(SALT_INDEX).digest();
+  return { saltIndex, valueKey: valueKey!, macKey: macKey! };
+}
+
+/** Throws on what was not encrypted by who holds the key, or holds no salt. */
+function saltIn(record: proto.ISyncdRecord, { valueKey, macKey }: SettingKeys): Uint8Array {
+  const blob = record.value?.blob ?? new Uint8Array(0);
+  const encrypted = blob.subarray(0, -MAC_BYTES);
+  const about = Buffer.concat([Uint8Array.of(1), record.keyId!.id!]);
+  const length = new Uint8Array(8).with(7, about.length);
+  const mac = createHmac("sha512", macKey).update(about).update(encrypted).update(length).digest();
+  if (!isSame(mac.subarray(0, MAC_BYTES), blob.subarray(-MAC_BYTES))) throw new RangeError("a setting was altered");
+  const decipher = createDecipheriv("aes-256-cbc", valueKey, encrypted.subarray(0, IV_BYTES));
+  const plain = Buffer.concat([decipher.update(encrypted.subarray(IV_BYTES)), decipher.final()]);
+  const salt = [VALUE, NCT_SALT, SALT].reduce(fieldOf, plain);
+  if (salt.length === 0) throw new RangeError("a setting holds no salt");
+  return salt;
+}
+
+function fieldOf(bytes: Uint8Array, wanted: number): Uint8Array {
+  let found: Uint8Array = new Uint8Array(0);
+  readFields(bytes, (field, value) => {
+    if (field === wanted && value instanceof Uint8Array) found = value;
+  });
+  return found;
+}
+
+function isSame(one: Uint8Array | null | undefined, other: Uint8Array): boolean {
+  return one?.length === other.length && timingSafeEqual(one, other);
+}

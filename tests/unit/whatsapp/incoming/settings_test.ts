@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { type BinaryNode, proto, type SignalDataSet, type SignalKeyStore } from "@whiskeysockets/baileys";
+import { saltPatch } from "../../../../src/sandbox/phone/settings.ts";
+import { makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
+import type { MediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
+import { uploaded } from "../../../support/media_server.ts";
+import { settle, testRuntime } from "../../../support/runtime.ts";
+
+const KEY = { id: new Uint8Array([1, 2, 3, 4, 5, 6]), data: new Uint8Array(32).fill(9) };
+const STRANGER = { ...KEY, data: new Uint8Array(32).fill(8) };
+const SALT = Buffer.alloc(32, 7);
+const { SET, REMOVE } = proto.SyncdMutation.SyncdOperation;
+
+function world({ hasKey = true } = {}) {
+  const runtime = testRuntime();
+  const rows = new Map<string, unknown>();
+  if (hasKey) rows.set(`app-state-sync-key ${Buffer.from(KEY.id).toString("base64")}`, { keyData: KEY.data });
+  const keys: SignalKeyStore = {
+    get: (type, ids) => Promise.resolve(Object.fromEntries(ids.map((id) => [id, rows.get(`${type} ${id}`)])) as never),
+    set(data: SignalDataSet) {
+      for (const [type, values] of Object.entries(data)) {
+        for (const [id, value] of Object.entries(values!)) rows.set(`${type} ${id}`, value);
+      }
+      return Promise.resolve();
+    },
+  };
+  const files = new Map<string, Uint8Array>();
+  const host = {
+    addressOf: ({ directPath }) => new URL(directPath!, "https://media.test"),
+    get: ({ pathname }) => {
+      const bytes = files.get(pathname)!;
+      return Promise.resolve({ status: 200, length: bytes.length, body: new Blob([bytes as BufferSource]).stream() });
+    },
+  } as Partial<MediaHost> as MediaHost;
+  const asked: BinaryNode[] = [];
+  const query = (node: BinaryNode) => Promise.resolve(void asked.push(node));
+  const settings = makeSettings({ keys, host, query, runtime });
+  return { settings, rows, files, asked, salt: () => rows.get("nct-salt salt") };
+}
+
+/** Puts a file where the host has it; the answer says where, and how to read it. */
+async function put(files: Map<string, Uint8Array>, content: Uint8Array): Promise<proto.IExternalBlobReference> {
+  const { file: { fileLength: fileSizeBytes, ...file }, bytes } = await uploaded(content, "md-app-state");
+  const directPath = `/file-${files.size}`;
+  files.set(directPath, bytes);
+  return { ...file, directPath, fileSizeBytes };
+}
+
+const patch = (content: Uint8Array): BinaryNode => ({ tag: "patch", attrs: {}, content });
+const answer = (content: BinaryNode[], name = "regular_high"): BinaryNode => ({
+  tag: "iq",
+  attrs: { type: "result" },
+  content: [{ tag: "sync", attrs: {}, content: [{ tag: "collection", attrs: { name, version: "1" }, content }] }],
+});
+const bytes = (key = KEY) => saltPatch(key, SALT, testRuntime().random);
+const mutationsOf = (encoded: Uint8Array) => proto.SyncdPatch.decode(encoded).mutations;
+
+Deno.test("the salt is taken from a patch, also where that lies in a file, and from a snapshot", async () => {
+  const mutations = mutationsOf(bytes());
+  const content = async (files: Map<string, Uint8Array>): Promise<BinaryNode[][]> => [
+    [patch(bytes())],
+    [{ tag: "patches", attrs: {}, content: [patch(bytes())] }],
+    [patch(
+      proto.SyncdPatch.encode({
+        externalMutations: await put(files, proto.SyncdMutations.encode({ mutations }).finish()),
+      }).finish(),
+    )],
+    [{
+      tag: "snapshot",
+      attrs: {},
+      content: proto.ExternalBlobReference.encode(
+        await put(files, proto.SyncdSnapshot.encode({ records: [mutations[0]!.record!] }).finish()),
+      ).finish(),
+    }],
+  ];
+  for (let i = 0; i < 4; i++) {
+    const { settings, files, salt } = world();
+    settings.watch(answer((await content(files))[i]!));
+    for (let turn = 0; turn < 20 && !salt(); turn++) await settle();
+    assert.deepEqual(salt(), SALT, `form ${i}`);
+  }
+});
+
+Deno.test("a salt that was taken back is forgotten, the last change counts", async () => {
+  const { settings, salt } = world();
+  const [set] = mutationsOf(bytes());
+  const removed = proto.SyncdPatch.encode({ mutations: [{ ...set!, operation: REMOVE }] }).finish();
+  settings.watch(answer([patch(bytes()), patch(removed)]));
+  await settle();
+  assert.equal(salt(), null);
+  settings.watch(answer([patch(removed), patch(bytes())]));
+  await settle();
+  assert.deepEqual(salt(), SALT);
+});
+
+Deno.test("of what was altered, is under another key, in another collection or no setting at all, nothing is taken", async () => {
+  const [set] = mutationsOf(bytes());
+  const blob = set!.record!.value!.blob!;
+  const altered = { ...set!.record!, value: { blob: blob.with(20, blob[20]! ^ 1) } };
+  const spoilt = proto.SyncdPatch.encode({ mutations: [{ operation: SET, record: altered }] }).finish();
+  for (const content of [spoilt, bytes(STRANGER), new Uint8Array([0xff, 1]), new Uint8Array(0)]) {
+    const { settings, salt } = world();
+    settings.watch(answer([patch(content)]));
+    await settle();
+    assert.equal(salt(), undefined);
+  }
+  const { settings, salt } = world();
+  settings.watch(answer([patch(bytes())], "regular"));
+  settings.watch({ tag: "iq", attrs: { type: "result" } });
+  settings.watch(new Uint8Array(3));
+  await settle();
+  assert.equal(salt(), undefined);
+  const keyless = world({ hasKey: false });
+  keyless.settings.watch(answer([patch(bytes())]));
+  await settle();
+  assert.equal(keyless.salt(), undefined);
+});
+
+Deno.test("the network is asked once, and never where the salt is known", async () => {
+  const { settings, asked } = world();
+  await settings.ask();
+  await settings.ask();
+  assert.equal(asked.length, 1);
+  const knowing = world();
+  knowing.rows.set("nct-salt salt", SALT);
+  await knowing.settings.ask();
+  assert.equal(knowing.asked.length, 0);
+});
