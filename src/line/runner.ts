@@ -16,6 +16,7 @@ import { messageKeys } from "../message/rows.ts";
 import type { Alongside, Recorder } from "../message/record.ts";
 import { retry } from "../base/retry.ts";
 import type { Service } from "../base/service.ts";
+import { traceStep } from "../base/trace.ts";
 import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change } from "../store/kv.ts";
@@ -340,6 +341,7 @@ export class Runner implements Service {
     const outcome = await this.#send(message, ready);
     const answeredAt = clock.now();
     this.#log(dispatched, outcome);
+    traceDeparture(dispatched, outcome, { handedOverAt, answeredAt });
     const after = { ...afterDeparture(handedOverAt, answeredAt, { delays, random }), ...counts };
     const departed = this.#keepPacing(after);
     const again = this.#keepPacing({ ...after, departing });
@@ -452,6 +454,17 @@ export class Runner implements Service {
   #resolveIdle(): void {
     for (const resolve of this.#idling.splice(0)) resolve();
   }
+}
+
+/** The wait for its turn, and the departure up to the network's acknowledgement. */
+function traceDeparture(
+  { id, createdAt, sendAt, attempts }: Message,
+  outcome: SendOutcome,
+  { handedOverAt, answeredAt }: { handedOverAt: number; answeredAt: number },
+): void {
+  if (attempts === 1) traceStep(id, { name: "message.queue", from: sendAt ?? createdAt, to: handedOverAt });
+  const error = outcome.kind === "sent" ? null : outcome.kind;
+  traceStep(id, { name: "message.send", from: handedOverAt, to: answeredAt, error, attributes: { attempt: attempts } });
 }
 
 interface Departure {

@@ -1,6 +1,7 @@
 /** One commit of accepted sends in the making: messages, queue rows, quota, answers and history, all or none (promise 1). */
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
+import { traceStep } from "../base/trace.ts";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
@@ -112,6 +113,8 @@ export class AcceptCommit {
     if (version === null) throw new Conflict();
     this.staged = null;
     for (const line of this.#lines) this.#options.queued(line);
+    const to = this.#options.runtime.clock.now();
+    for (const { id, createdAt: from } of this.#messages) traceStep(id, { name: "message.accept", from, to });
     return { key, value: this.#ledger, version };
   }
 

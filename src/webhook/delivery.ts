@@ -1,4 +1,5 @@
 /** One attempt to deliver one event, what its outcome is, and when the next attempt is due. */
+import { traceStep } from "../base/trace.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { LoggedEvent } from "../event/event.ts";
@@ -47,7 +48,13 @@ export async function attemptDelivery(
   const at = clock.now();
   const body = new TextEncoder().encode(bodyOf(event));
   let status: number | null = null;
-  const ended = (error: string | null): DeliveryAttempt => ({ at, status, durationMs: clock.now() - at, error });
+  const ended = (error: string | null): DeliveryAttempt => {
+    const to = clock.now();
+    const attributes = { event: event.event, event_id: event.id, ...(status === null ? {} : { status }) };
+    const { messageId } = event.data as { messageId?: string };
+    traceStep(messageId, { name: "message.webhook", from: at, to, error, attributes });
+    return { at, status, durationMs: to - at, error };
+  };
   try {
     const response = await safeFetch.fetch({
       url,

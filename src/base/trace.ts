@@ -1,0 +1,44 @@
+/**
+ * The way of a message as an OpenTelemetry trace, by the runtime's own support (docs/operate.md). The trace id is the
+ * message's id, so nothing is kept for it, and whichever process takes the next step finds the trace.
+ */
+
+/** Where the API looks for a tracer; the runtime puts its own there when it was started with `OTEL_DENO=true`. */
+const isOn = Symbol.for("opentelemetry.js.api.1") in globalThis;
+const api = isOn ? await import("@opentelemetry/api") : null;
+const tracer = api?.trace.getTracer("paloma");
+
+/** A ULID's letters in the order of their values. */
+const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
+
+interface Step {
+  name: "message.accept" | "message.queue" | "message.send" | "message.webhook";
+  /** Unix ms. */
+  from: number;
+  to: number;
+  /** Why it did not succeed. */
+  error?: string | null;
+  attributes?: Readonly<Record<string, string | number>>;
+}
+
+/** Reports a step of a message that has ended; nothing where tracing is off, and for an id that is not a message's. */
+export function traceStep(messageId: unknown, { name, from, to, error, attributes }: Step): void {
+  if (!api || !tracer || typeof messageId !== "string" || !messageId.startsWith("msg_")) return;
+  const traceId = traceIdOf(messageId);
+  // All steps are children of the message itself, which nobody reports.
+  const message = { traceId, spanId: traceId.slice(16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
+  const span = tracer.startSpan(
+    name,
+    { startTime: from, attributes: { "paloma.message_id": messageId, ...attributes } },
+    api.trace.setSpanContext(api.ROOT_CONTEXT, message),
+  );
+  if (error) span.setStatus({ code: api.SpanStatusCode.ERROR, message: error });
+  span.end(to);
+}
+
+/** The 128 bits of the id, in hexadecimal. */
+export function traceIdOf(messageId: string): string {
+  const bits = [...messageId.slice("msg_".length).toLowerCase()]
+    .reduce((value, letter) => value * 32n + BigInt(LETTERS.indexOf(letter)), 0n);
+  return bits.toString(16).padStart(32, "0");
+}
