@@ -91,15 +91,12 @@ export const systemRandom: Random = {
   between: (min, max) => randomInt(min, max + 1),
 };
 
-/** Each byte as two hex digits. */
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0").toUpperCase());
-
 /** Ids made from the given clock and random source. */
 export function makeIds(clock: Clock, random: Random): Ids {
   const ulid = monotonicFactory(() => random.between(0, 2 ** 32 - 1) / 2 ** 32);
   return {
     next: (prefix) => `${prefix}_${ulid(clock.now()).toLowerCase()}`,
-    network: () => random.bytes(9).reduce((id, byte) => id + HEX[byte], "3EB0"),
+    network: () => `3EB0${random.bytes(9).toHex().toUpperCase()}`,
   };
 }
 

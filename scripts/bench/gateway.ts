@@ -31,7 +31,9 @@ if (import.meta.main) {
     const config = readConfig({ PALOMA_PORT: "0", PALOMA_LOG_LEVEL: "warn", ...settings });
     const gateway = await startGateway({ config, runtime: systemRuntime(makeLog(config.logLevel)) });
     const ready: GatewayReady = { url: new URL(gateway.baseUrl).origin };
-    return { ready, answer: watchLoad(), stop: () => gateway.stop() };
+    let load: (() => Promise<GatewayLoad>) | null = null;
+    // Looking costs processor time: it begins with the first question.
+    return { ready, answer: () => (load ??= watchLoad())(), stop: () => gateway.stop() };
   });
 }
 

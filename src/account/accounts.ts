@@ -26,8 +26,8 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
   const { kv, seal, plans, runtime } = options;
   const sharedGet = shareReads(kv);
   const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
-  /** Rows of valid keys, by their hash. */
-  const keyRows = new Map<string, { readAt: number; row: Row<string> }>();
+  /** Rows of keys that were valid lately, by the key: whoever calls again is recognised without hashing it. */
+  const keyRows = new Map<string, { readAt: number; row: Row<string>; keyHash: Uint8Array }>();
   const isFresh = (kept: { readAt: number }) => Math.abs(runtime.clock.now() - kept.readAt) < CACHE_MS;
 
   async function record(accountId: string): Promise<Row<AccountRecord>> {
@@ -67,7 +67,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       return { change, result: next };
     });
     cache.delete(accountId);
-    for (const [name, { row }] of keyRows) if (row.value === accountId) keyRows.delete(name);
+    for (const [apiKey, { row }] of keyRows) if (row.value === accountId) keyRows.delete(apiKey);
     return changed;
   }
 
@@ -133,16 +133,15 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     async authenticate(apiKey) {
       if (!isApiKeyShaped(apiKey)) return null;
       const keyHash = hashApiKey(apiKey);
-      const name = keyHash.toString("hex");
       // Read every time: a key that was rotated, here or by a command, stops working at once.
       const readAt = runtime.clock.now();
-      const row = await sharedGet(accountKeys.apiKey(name));
+      const row = await sharedGet(accountKeys.apiKey(keyHash.toString("hex")));
       const accountId = row.value;
       if (accountId === null) {
-        keyRows.delete(name);
+        keyRows.delete(apiKey);
         return null;
       }
-      keyRows.set(name, { readAt, row: row as Row<string> });
+      keyRows.set(apiKey, { readAt, row: row as Row<string>, keyHash });
       const cached = await known(accountId);
       if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;
       // The key is newer than what is remembered of its account.
@@ -152,12 +151,14 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
     },
 
     async recall(apiKey) {
-      if (!isApiKeyShaped(apiKey)) return null;
-      const keyHash = hashApiKey(apiKey);
-      const kept = keyRows.get(keyHash.toString("hex"));
-      if (!kept || !isFresh(kept)) return null;
+      const kept = keyRows.get(apiKey);
+      if (!kept) return null;
+      if (!isFresh(kept)) {
+        keyRows.delete(apiKey);
+        return null;
+      }
       const found = await known(kept.row.value);
-      return found && sameHash(found.keyHash, keyHash) ? { ...found.caller, keyRow: kept.row } : null;
+      return found && sameHash(found.keyHash, kept.keyHash) ? { ...found.caller, keyRow: kept.row } : null;
     },
 
     async caller(accountId) {

@@ -20,9 +20,15 @@ export interface QuotaLeft {
 
 export const NO_USAGE: Usage = { day: "", daily: 0, month: "", monthly: 0 };
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** The day that was asked for last: nearly always it is today. */
+let lastDay = { number: NaN, name: "" };
+
 /** The UTC day of a time, `YYYY-MM-DD`. */
 export function utcDay(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
+  const number = Math.floor(time / DAY_MS);
+  if (number !== lastDay.number) lastDay = { number, name: new Date(time).toISOString().slice(0, 10) };
+  return lastDay.name;
 }
 
 /** The usage with counts of days and months that have ended set to 0. */
@@ -61,7 +67,7 @@ export function charge(usage: Usage, count: number, options: { plan: Plan; now: 
 }
 
 function nextDay(day: string): number {
-  return Date.parse(`${day}T00:00:00Z`) + 24 * 60 * 60 * 1000;
+  return Date.parse(`${day}T00:00:00Z`) + DAY_MS;
 }
 
 function nextMonth(month: string): number {

@@ -1,8 +1,8 @@
 /**
- * The HTTP side of the gateway. A request passes, in this order: id, log and metrics; CORS; the route; then key, limits,
+ * The HTTP side of the gateway. A request passes, in this order: the route; id, log and metrics; CORS; then key, limits,
  * parameters, body, `Idempotency-Key`, handler. Whatever goes wrong on the way is rendered in one place.
  */
-import { Hono, type MiddlewareHandler } from "@hono/hono";
+import { Hono } from "@hono/hono";
 import type { Caller } from "../account/account.ts";
 import { requireScope } from "../account/keys.ts";
 import { Problem } from "../errors.ts";
@@ -16,9 +16,9 @@ import type { Services } from "./api/services.ts";
 import { validate } from "./api/validation.ts";
 import { checkContentType, checkLength, discardRest, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";
-import { makeAuth } from "./edge/auth.ts";
+import { type KeyForm, makeAuth } from "./edge/auth.ts";
 import { makeClientAddress } from "./edge/client_address.ts";
-import { cors } from "./edge/cors.ts";
+import { answerOrigin } from "./edge/cors.ts";
 import { makeHoldRefusal } from "./edge/refusals.ts";
 import { makeLimitRate } from "./edge/limits.ts";
 import { addHealth } from "./resources/health.ts";
@@ -28,60 +28,91 @@ const DEFAULT_MAX_BYTES = MIB;
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]);
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
+/** What is no part of the API: each below a path of its own. */
+const PAGES = ["/", "/openapi.json", "/docs/*", "/panel/*"];
+
+type Handle = (c: ApiContext) => Promise<Response>;
+/** Makes of a handler one that tells log and metrics how it went. */
+type Observed = (handle: Handle) => Handle;
+
+/** What routes need of the app. */
+interface Ground {
+  paths: PathIndex;
+  observed: Observed;
+  clock: Clock;
+}
+
 /** The app with every resource on it. Starts nothing: `listen.ts` gives it a port, tests call `app.request`. */
 export function createApi(services: Services): Hono<ApiEnv> {
-  const app = new Hono<ApiEnv>();
-  const paths = new PathIndex();
-  app.use(observe(services));
-  app.use("/v1/*", cors((path) => paths.methodsOf(path)));
-  const { clock } = services.runtime;
-  app.onError((error, c) => refuse(c, problemOf(error), clock));
-  app.notFound((c) => refuse(c, noRoute(c, paths), clock));
-
-  addResources(makeApi(app, { services, paths }), services);
-  addDocs(app, paths);
+  const { app, ground } = makeApp(services);
+  const page = (c: ApiContext, next: () => Promise<void>) =>
+    ground.observed(async () => {
+      await next();
+      return c.res;
+    })(c);
+  for (const path of PAGES) app.use(path, page);
+  addResources(makeApi(app, services, ground), services);
+  addDocs(app, ground.paths);
   return app;
 }
 
 /** What a process without an API answers: whether it is alive and ready, and how busy it is. */
 export function createHealth(services: Pick<Services, "runtime" | "metrics" | "probe" | "stopping">): Hono<ApiEnv> {
-  const app = new Hono<ApiEnv>();
-  const paths = new PathIndex();
-  const { clock } = services.runtime;
-  app.use(observe(services));
-  app.onError((error, c) => refuse(c, problemOf(error), clock));
-  app.notFound((c) => refuse(c, noRoute(c, paths), clock));
-  addHealth({ onOpen: makeOnOpen(app, { clock, paths }) }, services);
+  const { app, ground } = makeApp(services);
+  addHealth({ onOpen: makeOnOpen(app, ground) }, services);
   return app;
 }
 
-/** Gives the request its id, and tells log and metrics how it went. */
-function observe({ runtime, metrics }: Pick<Services, "runtime" | "metrics">): MiddlewareHandler<ApiEnv> {
-  return async (c, next) => {
-    const begun = runtime.clock.now();
-    const requestId = runtime.ids.next("req");
+/** An app without routes. Handlers of the API stand alone at their paths: with middleware a request would cost more. */
+function makeApp(services: Pick<Services, "runtime" | "metrics">): { app: Hono<ApiEnv>; ground: Ground } {
+  const app = new Hono<ApiEnv>();
+  const paths = new PathIndex();
+  const { clock } = services.runtime;
+  const observed = makeObserved(services);
+  const nothingHere = async (c: ApiContext) => {
+    const isApi = c.req.path.startsWith("/v1/");
+    const preflight = isApi ? answerOrigin(c, (path) => paths.methodsOf(path)) : null;
+    return preflight ?? await refuse(c, noRoute(c, paths), clock);
+  };
+  const observedNothing = observed(nothingHere);
+  app.onError((error, c) => refuse(c, problemOf(error), clock));
+  // Below a path of pages it is observed already.
+  app.notFound((c) => c.get("requestId") === undefined ? observedNothing(c) : nothingHere(c));
+  return { app, ground: { paths, observed, clock } };
+}
+
+function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "metrics">): Observed {
+  const { clock, ids, log } = runtime;
+  return (handle) => async (c) => {
+    const begun = clock.now();
+    const requestId = ids.next("req");
     c.set("requestId", requestId);
     // A body where none belongs cannot be read.
-    c.set("headers", { "x-request-id": requestId, ...(isSafe(c) && hasBody(c) ? { connection: "close" } : {}) });
-    await next();
-    const tookMs = runtime.clock.now() - begun;
+    c.set(
+      "headers",
+      isSafe(c) && hasBody(c) ? { "x-request-id": requestId, connection: "close" } : {
+        "x-request-id": requestId,
+      },
+    );
+    const response = await handle(c);
+    const tookMs = clock.now() - begun;
     const route = c.get("route") ?? "(none)";
-    const status = c.get("written") ?? statusWithHeaders(c);
+    const status = c.get("written") ?? statusWithHeaders(c, response);
     // Some runtimes take any word for a method; each would be a series of its own.
     const method = METHODS.has(c.req.method) ? c.req.method : "OTHER";
     metrics.requests.inc({ method, route, status: String(status) });
     metrics.requestSeconds.observe(tookMs / 1000);
     const line = { requestId, method, route, status, tookMs, accountId: c.get("caller")?.account.id };
-    const failure = c.get("failure");
-    if (status < 500) runtime.log.debug(line, "request");
-    else runtime.log.error({ ...line, err: failure }, "request failed");
+    if (status < 500) log.debug(line, "request");
+    else log.error({ ...line, err: c.get("failure") }, "request failed");
+    return response;
   };
 }
 
 /** A Response takes along what was earned on the way. */
-function statusWithHeaders(c: ApiContext): number {
-  for (const [name, value] of Object.entries(c.get("headers"))) c.res.headers.set(name, value);
-  return c.res.status;
+function statusWithHeaders(c: ApiContext, { headers, status }: Response): number {
+  for (const [name, value] of Object.entries(c.get("headers"))) headers.set(name, value);
+  return status;
 }
 
 function noRoute(c: ApiContext, paths: PathIndex): Problem {
@@ -118,87 +149,94 @@ function waitsToSend(c: ApiContext): boolean {
   return c.req.header("expect") !== undefined && !c.req.raw.bodyUsed && c.env?.outgoing === undefined;
 }
 
-type Register = (route: Route, handle: (c: ApiContext) => Promise<Response>) => void;
+type Register = (route: Route, handle: Handle) => void;
 
 /** Routes on the app, which render what is thrown. */
-function makeRegister(app: Hono<ApiEnv>, { clock, paths }: { clock: Clock; paths: PathIndex }): Register {
+function makeRegister(app: Hono<ApiEnv>, { paths, observed, clock }: Ground): Register {
   return (route, handle) => {
-    paths.add(route.method.toUpperCase(), route.path, route.params);
-    app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (c) => {
-      c.set("route", route.path);
+    const { path } = route;
+    const method = route.method.toUpperCase();
+    paths.add(method, path, route.params);
+    const isApi = path.startsWith("/v1/");
+    const answer: Handle = async (c) => {
+      c.set("route", path);
       try {
+        if (isApi) answerOrigin(c);
         return await handle(c);
       } catch (error) {
         // Here and not in `onError`, which is not told what is thrown without being an Error.
         return await refuse(c, problemOf(error), clock);
       }
-    });
+    };
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), observed(answer));
   };
 }
 
-function makeOnOpen(app: Hono<ApiEnv>, { clock, paths }: { clock: Clock; paths: PathIndex }): Api["onOpen"] {
-  const register = makeRegister(app, { clock, paths });
+function makeOnOpen(app: Hono<ApiEnv>, ground: Ground): Api["onOpen"] {
+  const register = makeRegister(app, ground);
   return (route, handle) =>
     register(route, async (c) => {
-      const parameters = readParameters(c, route, paths);
+      const parameters = readParameters(c, route, ground.paths);
       return send(c, await handle({ c, ...parameters } as Parameters<typeof handle>[0]));
     });
 }
 
-function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; paths: PathIndex }): Api {
-  const { accounts, keys, idempotency, budgets, runtime: { clock } } = services;
+function makeApi(app: Hono<ApiEnv>, services: Services, ground: Ground): Api {
+  const { paths, clock } = ground;
+  const { accounts, keys, idempotency, budgets } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
   const auth = makeAuth({ accounts, keys, clock, clientAddress });
   const limitRate = makeLimitRate(clock);
-
   const holdRefusal = makeHoldRefusal(clock);
+  const register = makeRegister(app, ground);
 
-  /** What a check gives; a refusal of the party waits where it has had many. */
-  async function held<T>(party: string, check: () => T | Promise<T>): Promise<T> {
+  /** The caller; a refusal waits where their address has had many. */
+  async function callerOf(c: ApiContext, identify: typeof auth.authenticate, form: KeyForm): Promise<Caller> {
     try {
-      return await check();
+      return await identify(c, form);
     } catch (error) {
-      await holdRefusal(party);
+      const peer = c.env?.incoming?.socket.remoteAddress ?? "";
+      await holdRefusal(clientAddress(peer, c.req.header("x-forwarded-for") ?? null));
       throw error;
     }
   }
-
-  function addressOf(c: ApiContext): string {
-    return clientAddress(c.env?.incoming?.socket.remoteAddress ?? "", c.req.header("x-forwarded-for") ?? null);
-  }
-
-  const register = makeRegister(app, { clock, paths });
 
   return {
     on(route, handle) {
       type Handled = Parameters<typeof handle>[0];
       const form = route.access === "key_or_bearer" ? "bearer" : "header";
+      const scope = scopeOf(route);
 
       async function serve(c: ApiContext, caller: Caller): Promise<Response> {
         c.set("caller", caller);
         const accountId = caller.account.id;
-        requireScope(caller, scopeOf(route));
-        await held(accountId, () => limitRate(c, caller));
+        requireScope(caller, scope);
+        try {
+          limitRate(c, caller);
+        } catch (error) {
+          await holdRefusal(accountId);
+          throw error;
+        }
         const parameters = readParameters(c, route, paths);
         using inMemory = budgets.bodies.open(accountId);
         const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));
         if (!route.upload && !route.body) await endBody(c, clock);
         const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
         const checkKey = async () => void await auth.authenticate(c, form);
-        const work = async () => {
+        const work = () => {
           const body = route.body && validate(route.body, parseJson(bytes));
           const request = { c, caller, ...parameters, body, repeat, checkKey } as Handled;
-          if (repeat === null || route.repeats === "handler") return send(c, await handle(request));
-          return send(c, await idempotency.once(repeat, async () => plainAnswer(await handle(request))));
+          if (repeat === null || route.repeats === "handler") return handle(request);
+          return idempotency.once(repeat, async () => plainAnswer(await handle(request)));
         };
-        return await (route.inTurn ? budgets.bulks.run({ party: accountId }, work) : work());
+        if (!route.inTurn) return send(c, await work());
+        return await budgets.bulks.run({ party: accountId }, async () => send(c, await work()));
       }
 
       register(route, async (c) => {
         // The answer to a repetition comes without a commit, so its key is read.
         const inCommit = route.checksKey && c.req.header("idempotency-key") === undefined;
-        const who = inCommit ? auth.recognise : auth.authenticate;
-        const caller = await held(addressOf(c), () => who(c, form));
+        const caller = await callerOf(c, inCommit ? auth.recognise : auth.authenticate, form);
         try {
           return await serve(c, caller);
         } catch (error) {
@@ -209,7 +247,7 @@ function makeApi(app: Hono<ApiEnv>, { services, paths }: { services: Services; p
       });
     },
 
-    onOpen: makeOnOpen(app, { clock, paths }),
+    onOpen: makeOnOpen(app, ground),
   };
 }
 
@@ -245,5 +283,6 @@ function plainAnswer(answer: Answer | Response): Answer {
 
 function send(c: ApiContext, answer: Answer | Response): Response {
   if (answer instanceof Response) return answer;
-  return answerJson(c, { ...answer, headers: { ...JSON_HEADERS, ...answer.headers } });
+  const { status, body, headers } = answer;
+  return answerJson(c, { status, body, headers: { ...JSON_HEADERS, ...headers } });
 }

@@ -5,10 +5,11 @@
  */
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
+import type { Clock } from "../runtime.ts";
 import { type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { Batcher, type Settled } from "../store/layers/batch.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
-import { commitSized } from "./commit_size.ts";
+import { commitSized, fitsOneCommit } from "./commit_size.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
 import { removeStaged } from "./staged_bulk.ts";
@@ -17,18 +18,15 @@ import { removeStaged } from "./staged_bulk.ts";
 const TRIES = 20;
 /** Of the ten checks of a commit: the others are for the ledger and a staged bulk. */
 const MOST_PRECONDITIONS = 8;
-/**
- * Sends that a commit takes for each millisecond that the last one took to write: about as many as are parsed and
- * answered meanwhile. If one took all, everybody would wait for the disk at one time and for the processor at another.
- */
-const SENDS_A_MS = 32;
+/** Sends that are parsed and answered in a millisecond, about. */
+const SENDS_A_MS = 12;
 
 /** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
 export function makeAccept(options: AcceptOptions): Accept {
   const accounts = new Map<string, AccountSends>();
-  const flushes = new Flushes();
+  const flushes = new Flushes(options.runtime.clock);
   return (command) => {
     const accountId = command.caller.account.id;
     let sends = accounts.get(accountId);
@@ -38,16 +36,54 @@ export function makeAccept(options: AcceptOptions): Accept {
 }
 
 /**
- * Lets the commits of several accounts begin together, so that the store's group commit writes them in one flush. An
- * account that began while another's was written would go alone, with the little that it had gathered.
+ * Whose turn it is at the store. The sends of all accounts go in two halves: while one is written, in one flush of the
+ * store's group commit, the other is parsed and gathers. If all went at once, everybody would wait for the disk at one
+ * time and for the processor at another. A disk that is slower than the processor gets more at a time.
  */
 class Flushes {
-  /** Resolves when what is being written has been. */
-  ended: Promise<void> = Promise.resolve();
+  /** Most sends that an account may take now. */
+  share = 1;
+  readonly #clock: Clock;
+  readonly #waiting: { account: AccountSends; begin: () => void }[] = [];
+  readonly #writing = new Set<AccountSends>();
+  #begunAt = 0;
+  #tookMs = 0;
+  /** In the last flush. */
+  #sends = 0;
 
-  joinedBy<T>(commit: Promise<T>): Promise<T> {
-    this.ended = Promise.allSettled([this.ended, commit]).then(() => {});
-    return commit;
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves when the account may take sends; it says with `leave` that they are written. */
+  turn(account: AccountSends): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push({ account, begin: resolve });
+    // What is added in the same turn of the event loop is counted.
+    if (this.#writing.size === 0) queueMicrotask(() => this.#next());
+    return promise;
+  }
+
+  /** Idempotent. */
+  leave(account: AccountSends): void {
+    if (!this.#writing.delete(account) || this.#writing.size > 0) return;
+    this.#tookMs = this.#clock.now() - this.#begunAt;
+    this.#next();
+  }
+
+  /** Whole accounts begin, in the order in which they came: what a commit costs an account is shared by its sends. */
+  #next(): void {
+    if (this.#writing.size > 0 || this.#waiting.length === 0) return;
+    // Those of the last flush are answered now, and as many will come again.
+    const half = this.#waiting.reduce((sum, { account }) => sum + account.waiting, this.#sends) / 2;
+    this.share = Math.ceil(Math.max(half, SENDS_A_MS * Math.max(1, this.#tookMs)));
+    this.#begunAt = this.#clock.now();
+    for (this.#sends = 0; this.#sends < this.share && this.#waiting.length > 0;) {
+      const { account, begin } = this.#waiting.shift()!;
+      this.#writing.add(account);
+      this.#sends += Math.min(this.share, account.waiting);
+      begin();
+    }
   }
 }
 
@@ -56,7 +92,6 @@ class AccountSends {
   readonly #accountId: string;
   readonly #options: AcceptOptions & { flushes: Flushes };
   readonly #batcher: Batcher<SendCommand, Accepted>;
-  #lastTookMs = 0;
   /** The ledger as the last commit left it; null when it must be read. */
   #ledger: Slot<Ledger> | null = null;
   /** A bulk that was staged and then not accepted: its rows are removed before the next commit. */
@@ -66,9 +101,14 @@ class AccountSends {
     this.#accountId = accountId;
     this.#options = options;
     this.#batcher = new Batcher((commands) => this.#commit(commands), {
-      turn: () => options.flushes.ended,
-      take: (waiting) => Math.min(howManyFit(waiting), SENDS_A_MS * Math.max(1, this.#lastTookMs)),
+      turn: () => options.flushes.turn(this),
+      take: (waiting) => howManyFit(waiting.slice(0, options.flushes.share)),
     });
+  }
+
+  /** How many sends wait for their commit. */
+  get waiting(): number {
+    return this.#batcher.waiting;
   }
 
   accept(command: SendCommand): Promise<Accepted> {
@@ -77,13 +117,18 @@ class AccountSends {
 
   /** Outcomes in the order of the commands. Throws StoreError: then none was accepted, as far as the store knows. */
   async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
+    const { kv, flushes } = this.#options;
+    // What is written in several commits, or again, holds up nobody else.
+    if (!fitsOneCommit(loadOfCommand(commands[0]!))) flushes.leave(this);
     let changed: ReadonlySet<Precondition> = new Set();
     for (let attempt = 0; attempt < TRIES; attempt++) {
       try {
         return await this.#attempt(commands, changed);
       } catch (error) {
         if (!(error instanceof Conflict)) throw error;
-        changed = await changedPreconditions(this.#options.kv, commands);
+        changed = await changedPreconditions(kv, commands);
+      } finally {
+        flushes.leave(this);
       }
     }
     throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
@@ -94,7 +139,7 @@ class AccountSends {
     commands: readonly SendCommand[],
     changed: ReadonlySet<Precondition>,
   ): Promise<Settled<Accepted>[]> {
-    const { kv, flushes, runtime: { clock } } = this.#options;
+    const { kv } = this.#options;
     if (this.#staged !== null) await removeStaged(kv, this.#staged);
     this.#staged = null;
     const ledger = this.#ledger ?? await kv.get(messageKeys.ledger(this.#accountId));
@@ -102,9 +147,7 @@ class AccountSends {
     const commit = new AcceptCommit(ledger, { accountId: this.#accountId, options: this.#options });
     try {
       const outcomes = await addAll(commit, commands, changed);
-      const begun = clock.now();
-      this.#ledger = await flushes.joinedBy(commit.write());
-      this.#lastTookMs = clock.now() - begun;
+      this.#ledger = await commit.write();
       return outcomes;
     } finally {
       this.#staged = commit.staged;
@@ -125,16 +168,17 @@ async function addAll(
   commands: readonly SendCommand[],
   changed: ReadonlySet<Precondition>,
 ): Promise<Settled<Accepted>[]> {
-  const replays = await Promise.allSettled(commands.map((command) => commit.replay(command)));
+  const replays = commands.map(({ idempotency }) => idempotency && commit.replay(idempotency));
+  // One that is refused is thrown when its turn comes.
+  await Promise.allSettled(replays.filter((replay) => replay !== null));
   const outcomes: Settled<Accepted>[] = [];
   for (const [i, command] of commands.entries()) {
-    const replay = replays[i]!;
     try {
-      if (replay.status === "rejected") throw replay.reason;
+      const replay = replays[i] && await replays[i];
       const { caller: { keyRow }, line } = command;
-      if (!replay.value && keyRow && changed.has(keyRow)) throw keyUnknown();
-      if (!replay.value && changed.has(line.row)) throw new LineChanged();
-      outcomes.push({ status: "fulfilled", value: replay.value ?? await commit.add(command) });
+      if (!replay && keyRow && changed.has(keyRow)) throw keyUnknown();
+      if (!replay && changed.has(line.row)) throw new LineChanged();
+      outcomes.push({ status: "fulfilled", value: replay ?? await commit.add(command) });
     } catch (reason) {
       if (!(reason instanceof Problem || reason instanceof LineChanged)) throw reason;
       outcomes.push({ status: "rejected", reason });

@@ -32,24 +32,25 @@ export class Conflict extends Error {
 export class AcceptCommit {
   readonly #accountId: string;
   readonly #options: AcceptOptions;
+  /** One time for all sends of the commit. */
+  readonly #now: number;
   /** The row that the commit checks. */
   #slot: Slot<Ledger>;
-  /** The ledger with the sends of this commit. */
+  /** What the sends of this commit make of the ledger; their messages are added last. */
   #ledger: Ledger;
   readonly #change = new Change();
-  /** What this commit writes of messages; those of a staged bulk are written ahead. */
   readonly #messages: Message[] = [];
   readonly #lines = new Set<string>();
-  /** By name and version: the same row may have come from two reads. */
-  readonly #preconditions = new Map<string, Precondition>();
+  readonly #preconditions = new Set<Precondition>();
   readonly #byIdempotencyKey = new Map<string, { fingerprint: string; accepted: Accepted }>();
-  /** A bulk of this commit that is staged and not published; null when there is none. */
+  /** The bulk that is all of this commit, staged and not published; null when there is none. */
   staged: string | null = null;
 
   /** `slot`: the ledger as this process last saw it. */
   constructor(slot: Slot<Ledger>, { accountId, options }: { accountId: string; options: AcceptOptions }) {
     this.#accountId = accountId;
     this.#options = options;
+    this.#now = options.runtime.clock.now();
     this.#slot = slot;
     this.#ledger = slot.value ?? EMPTY_LEDGER;
   }
@@ -58,8 +59,8 @@ export class AcceptCommit {
    * The replay of a send that was accepted before, or null. Throws Problem idempotency_key_reused. It reads after the
    * ledger was read: whoever keeps an answer from then on changes the ledger too, and `write` throws Conflict.
    */
-  async replay({ idempotency }: SendCommand): Promise<Accepted | null> {
-    return idempotency && await findReplay(this.#options, { accountId: this.#accountId, ...idempotency });
+  replay(idempotency: NonNullable<SendCommand["idempotency"]>): Promise<Accepted | null> {
+    return findReplay(this.#options, { accountId: this.#accountId, ...idempotency });
   }
 
   /** Adds a send. Throws Problem quota_exceeded, recipient_opted_out, idempotency_key_reused: the commit is then as before. Conflict. */
@@ -71,12 +72,13 @@ export class AcceptCommit {
       return { ...earlier.accepted, replayed: true };
     }
 
-    await this.#refuseOptedOut(command);
-    const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#options.runtime.clock.now() });
+    if (this.#ledger.optOuts) await this.#refuseOptedOut(command);
+    const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#now });
     const messages = this.#messagesOf(command);
     const { bulkId, sessionId, createdAt, historyNumber } = messages[0]!;
-    if (fitsOneCommit(loadOfCommand(command))) this.#messages.push(...messages);
-    else await this.#stage(messages);
+    if (!fitsOneCommit(loadOfCommand(command))) await this.#stage(messages);
+    this.#messages.push(...messages);
+    this.#ledger = { ...this.#ledger, usage, lastPosition: lastPositionOf(this.#ledger, messages) };
     if (bulkId !== null) {
       const bulk = {
         accountId: this.#accountId,
@@ -88,10 +90,8 @@ export class AcceptCommit {
       this.#change.set(messageKeys.bulk(bulkId), bulk).set(messageKeys.openBulk(bulkId), true)
         .set(messageKeys.bulkOfAccount(this.#accountId, bulkId), true);
     }
-    const before = { accountId: this.#accountId, ledger: this.#ledger };
-    this.#ledger = extendLedger(this.#change, before, { messages, usage });
     this.#lines.add(sessionId);
-    for (const row of preconditionsOf(command)) this.#preconditions.set(`${row.version} ${nameOfKey(row.key)}`, row);
+    for (const row of preconditionsOf(command)) this.#preconditions.add(row);
 
     const remaining = quotaLeft(plan, usage);
     const accepted = { bulkId, replayed: false, messages: messages.map(acknowledge), remaining };
@@ -106,16 +106,23 @@ export class AcceptCommit {
   /** Writes what was added; resolves to the ledger as it stands then. Throws Conflict, StoreError. */
   async write(): Promise<Slot<Ledger>> {
     if (this.#lines.size === 0) return this.#slot;
-    enqueue(this.#change, this.#messages);
-    for (const row of this.#preconditions.values()) this.#change.check(row);
-    const { key } = this.#slot;
-    const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, this.#ledger));
+    const { key, value } = this.#slot;
+    const ledger = extendLedger(this.#change, { accountId: this.#accountId, ledger: value ?? EMPTY_LEDGER }, {
+      messages: this.#messages,
+      usage: this.#ledger.usage,
+    });
+    // The rows of a staged bulk are written already.
+    if (this.staged === null) enqueue(this.#change, this.#messages);
+    // The same row may have come from two reads.
+    const preconditions = Map.groupBy(this.#preconditions, (row) => `${row.version} ${nameOfKey(row.key)}`);
+    for (const [row] of preconditions.values()) this.#change.check(row!);
+    const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, ledger));
     if (version === null) throw new Conflict();
     this.staged = null;
     for (const line of this.#lines) this.#options.queued(line);
     const to = this.#options.runtime.clock.now();
     for (const { id, createdAt: from } of this.#messages) traceStep(id, { name: "message.accept", from, to });
-    return { key, value: this.#ledger, version };
+    return { key, value: ledger, version };
   }
 
   /**
@@ -123,7 +130,6 @@ export class AcceptCommit {
    * with the list.
    */
   async #refuseOptedOut({ items, bulk }: SendCommand): Promise<void> {
-    if (!this.#ledger.optOuts) return;
     const recipients = items.map(recipientsOf);
     const out = await optedOutAmong(this.#options.kv, this.#accountId, recipients.flat());
     if (out.size === 0) return;
@@ -136,8 +142,9 @@ export class AcceptCommit {
 
   /** The messages of a send, at the next places of the account. */
   #messagesOf({ items, line, bulk, ttlMs, sendAt, priority }: SendCommand): Message[] {
-    const { ids, clock } = this.#options.runtime;
-    const now = clock.now();
+    const { ids } = this.#options.runtime;
+    const now = this.#now;
+    const historyNumber = this.#ledger.messages + this.#messages.length + 1;
     const first = sendAt === null ? Math.max(this.#ledger.lastPosition + 1, positionAt(now)) : positionAt(sendAt);
     const bulkId = bulk ? ids.next("blk") : null;
     return items.map(({ to, content, manner }, i) => {
@@ -149,7 +156,7 @@ export class AcceptCommit {
         sessionId: line.id,
         networkId: ids.network(),
         position: first + i,
-        historyNumber: this.#ledger.messages + 1 + i,
+        historyNumber: historyNumber + i,
         to,
         content,
         ...(manner ? { manner } : {}),

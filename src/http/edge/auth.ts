@@ -9,7 +9,7 @@ import type { ClientAddress } from "./client_address.ts";
 import type { ApiContext } from "../api/context.ts";
 
 /** `bearer`: the PDF endpoint alone also takes `Authorization: Bearer` (spec, Authentication 3). */
-type KeyForm = "header" | "bearer";
+export type KeyForm = "header" | "bearer";
 
 /**
  * Both throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,

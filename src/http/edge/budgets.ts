@@ -90,12 +90,14 @@ export class Tally {
     return {
       add: (amount) => {
         const more = counted(taken + amount) - counted(taken);
-        if (more > 0) this.#assertRoom(accountId, more, most);
-        this.#change(accountId, more);
+        if (more > 0) {
+          this.#assertRoom(accountId, more, most);
+          this.#change(accountId, more);
+        }
         taken += amount;
       },
       [Symbol.dispose]: () => {
-        this.#change(accountId, -counted(taken));
+        if (counted(taken) > 0) this.#change(accountId, -counted(taken));
         taken = 0;
       },
     };

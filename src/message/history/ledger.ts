@@ -47,10 +47,10 @@ export function extendLedger(
   };
 }
 
-/** The last position given out once these messages have theirs; a scheduled one takes the place of its time. */
+/** The last position given out once these messages, in order, have theirs; a scheduled one takes the place of its time. */
 export function lastPositionOf({ lastPosition }: Pick<Ledger, "lastPosition">, messages: readonly Message[]): number {
-  const last = messages.at(-1);
-  return last && last.sendAt === null ? Math.max(lastPosition, last.position) : lastPosition;
+  const last = messages.findLast(({ sendAt }) => sendAt === null);
+  return Math.max(lastPosition, last?.position ?? 0);
 }
 
 /** Ids of the messages with these history numbers, in their order; all of them at most `ledger.messages`. */

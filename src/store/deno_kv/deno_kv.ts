@@ -193,11 +193,12 @@ function selector(range: Range<unknown>): Deno.KvListSelector {
 }
 
 /** Counters are signed for the port and unsigned for Deno KV: two's complement makes sums of negatives come out right. */
+function counter(value: bigint): Deno.KvU64 {
+  if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
+  return new Deno.KvU64(BigInt.asUintN(64, value));
+}
+
 function mutate(atomic: Deno.AtomicOperation, mutation: Mutation): Deno.AtomicOperation {
-  const counter = (value: bigint) => {
-    if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
-    return new Deno.KvU64(BigInt.asUintN(64, value));
-  };
   switch (mutation.kind) {
     case "set":
       return atomic.set(mutation.key, typeof mutation.value === "bigint" ? counter(mutation.value) : mutation.value);

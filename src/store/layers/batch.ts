@@ -46,6 +46,11 @@ export class Batcher<In, Out> {
     this.#flights = options.flights ?? 1;
   }
 
+  /** How many items wait for a flush. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Resolves or rejects with what the flush says of this item. */
   add(item: In): Promise<Out> {
     const settle = Promise.withResolvers<Out>();

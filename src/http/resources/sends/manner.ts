@@ -56,23 +56,21 @@ export async function resolve(
   const resolved: SendItem[] = [];
   for (const item of items) {
     const { to, content } = item;
-    if (!item.manner) {
-      resolved.push({ to, content });
-      continue;
+    const manner = mannerOf(item);
+    if (item.manner?.replyTo != null) {
+      const { quote, lineId } = await quoteOf(item, item.manner.replyTo, { ...context, sessionId });
+      manner.quote = quote;
+      sessionId ??= lineId;
     }
-    const { manner, lineId } = await mannerOf(item, { ...context, sessionId });
-    sessionId ??= lineId;
-    resolved.push({ to, content, ...(Object.keys(manner).length > 0 ? { manner } : {}) });
+    resolved.push(Object.keys(manner).length > 0 ? { to, content, manner } : { to, content });
   }
   return { items: resolved, sessionId };
 }
 
-async function mannerOf(
-  { to, content, manner: asked = {}, path = "" }: Item,
-  context: Context,
-): Promise<{ manner: SendManner; lineId: string | null }> {
+/** All but what it answers. */
+function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendManner {
   const manner: SendManner = {};
-  const { replyTo, mentions, viewOnce, linkPreview, typing } = asked;
+  const { mentions, viewOnce, linkPreview, typing } = asked;
   for (const [field, reason] of Object.entries(SENSELESS[content.kind] ?? {})) {
     const value = asked[field as keyof MannerFields];
     // An empty list, and 0, ask for nothing.
@@ -88,7 +86,15 @@ async function mannerOf(
   }
   if (linkPreview === false) manner.linkPreview = false;
   if (typing) manner.typingMs = typing;
-  if (replyTo == null) return { manner, lineId: null };
+  return manner;
+}
+
+/** The message that is answered, and its line. */
+async function quoteOf(
+  { to, path = "" }: Item,
+  replyTo: string,
+  context: Context,
+): Promise<{ quote: NonNullable<SendManner["quote"]>; lineId: string }> {
   const referred = await context.findReferred(context.accountId, replyTo, context);
   const { key, chat, lineId, preview } = referred;
   if (context.sessionId !== null && context.sessionId !== lineId) {
@@ -96,5 +102,5 @@ async function mannerOf(
   }
   if (!await context.isInChat(referred, to)) throw invalid(`${path}replyTo`, "is a message of another chat");
   const text = (preview.text ?? preview.caption ?? preview.filename)?.slice(0, MAX_QUOTE) ?? null;
-  return { manner: { ...manner, quote: { ...key, chat, text } }, lineId };
+  return { quote: { ...key, chat, text }, lineId };
 }
