@@ -23,9 +23,9 @@ interface SealedRow {
 }
 
 export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: ContentsOptions): ChunkedKv {
-  const accountOf = ({ kind, key, ...rest }: Mutation): string | null => {
-    if (kind !== "set" || !families.has(key[0]!) || !("value" in rest)) return null;
-    return (rest.value as { accountId?: string } | null)?.accountId ?? null;
+  const accountOf = (mutation: Mutation): string | null => {
+    if (mutation.kind !== "set" || !families.has(mutation.key[0]!)) return null;
+    return (mutation.value as { accountId?: string } | null)?.accountId ?? null;
   };
 
   /** Of all accounts whose contents the change may write; those of ordered rows are named by their sequence. */
