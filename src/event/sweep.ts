@@ -8,7 +8,7 @@ import { orderOf } from "./log.ts";
 /** At most so many an account, about 500 MB: the oldest go first. */
 const EVENT_KEEP_COUNT = 500_000;
 /** Events removed in one commit. */
-const BATCH = 200;
+const BATCH = 100;
 
 interface SweepEventsOptions {
   /** Ends the sweep between two commits. */
@@ -20,25 +20,34 @@ interface SweepEventsOptions {
   release?(accountId: string, events: readonly LoggedEvent[]): Promise<void>;
 }
 
-/** Removes what is too old or too much, oldest first; safe to run at any time. Resolves to how many went. */
+/**
+ * Removes what is too old or too much, oldest first, a batch of each account in turn; safe to run at any time. Resolves to
+ * how many went.
+ */
 export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions): Promise<number> {
   const { keepMs, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
   const oldest = runtime.clock.now() - keepMs;
-  let removed = 0;
+  /** How many are too many, of each account that may have more to give. */
+  const surplus = new Map<string, number>();
   for await (const { key, value: count } of kv.list({ prefix: eventKeys.eventCounts() })) {
-    const accountId = String(key[1]);
-    let surplus = Number(count) - keepCount;
-    while (!signal?.aborted) {
+    surplus.set(String(key[1]), Number(count) - keepCount);
+  }
+  let removed = 0;
+  while (surplus.size > 0) {
+    for (const [accountId, tooMany] of surplus) {
+      if (signal?.aborted) return removed;
       const events: LoggedEvent[] = [];
       for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: BATCH })) {
-        if (value.createdAt >= oldest && surplus <= events.length) break;
+        if (value.createdAt >= oldest && tooMany <= events.length) break;
         events.push(value);
       }
-      if (events.length === 0) break;
-      await release?.(accountId, events);
-      await remove(kv, accountId, events);
-      surplus -= events.length;
-      removed += events.length;
+      if (events.length > 0) {
+        await release?.(accountId, events);
+        await remove(kv, accountId, events);
+        removed += events.length;
+      }
+      if (events.length < BATCH) surplus.delete(accountId);
+      else surplus.set(accountId, tooMany - events.length);
     }
   }
   return removed;

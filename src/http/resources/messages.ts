@@ -55,6 +55,15 @@ const HistoryItem = z.object({
   waitsFor: WaitsFor.optional(),
 }).openapi("HistoryItem");
 
+const HistoryPagination = z.object({
+  ...Pagination.shape,
+  next: z.string().optional().openapi({
+    description:
+      "Only where long messages ended the page before its limit, after 8 MiB: go on with it as `before`, and " +
+      "with pages from 1 again",
+  }),
+}).openapi("HistoryPagination");
+
 const LIFE = ["queued", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"] as const;
 
 const MessageRecord = z.object({
@@ -105,11 +114,18 @@ const listHistory = route({
     }),
     type: z.enum(MESSAGE_KINDS).optional(),
     bulkId: idOf("bulk", "blk").optional().openapi({ description: "Accepted in this bulk", example: undefined }),
+    before: idOf("message", "msg").optional().openapi({
+      description: "Accepted before this message: the `next` of the page before",
+      example: undefined,
+    }),
   }),
   answers: {
-    200: { description: "A page", schema: z.object({ data: z.array(HistoryItem), pagination: Pagination }) },
+    200: {
+      description: "A page",
+      schema: z.object({ data: z.array(HistoryItem), pagination: HistoryPagination }),
+    },
   },
-  problems: [],
+  problems: ["not_found"],
 });
 
 const record = { description: "The message", schema: z.object({ data: MessageRecord }) };
@@ -225,14 +241,14 @@ export function addMessages(
 
   api.on(listHistory, async ({ caller, query }) => {
     const { page, limit, status = null, from = null, to = null } = query;
-    const { sessionId = null, recipient = null, type = null, bulkId = null } = query;
-    const asked = { page, limit, status, from, to, sessionId, recipient, type, bulkId };
+    const { sessionId = null, recipient = null, type = null, bulkId = null, before = null } = query;
+    const asked = { page, limit, status, from, to, sessionId, recipient, type, bulkId, before };
     const party = caller.account.id;
-    const { messages, total } = await budgets.reads.run({ party }, () => history.page(party, asked));
+    const { messages, total, next } = await budgets.reads.run({ party }, () => history.page(party, asked));
     const waits = await findWaits(messages);
     return ok({
       data: messages.map((message) => itemOf(message, waits.get(message.id))),
-      pagination: { page, limit, total },
+      pagination: { page, limit, total, ...(next === undefined ? {} : { next }) },
     });
   });
 

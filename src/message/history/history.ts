@@ -6,12 +6,16 @@
 import { notFound } from "../../errors.ts";
 import { messageKeys } from "../rows.ts";
 import type { Change, Kv } from "../../store/kv.ts";
+import { sizeBound } from "../../store/layers/size.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
 import { makeFilterIndex } from "./filter_index.ts";
 import { EMPTY_LEDGER, messageIds, messagesOf, neighbours } from "./ledger.ts";
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
 import { EndedStretches, moveStatus, StatusReader } from "./status_index.ts";
+
+/** What the messages of one page may take in memory. */
+const PAGE_BYTES = 8 * 1024 ** 2;
 
 /** Null: any. */
 interface HistoryFilter {
@@ -40,6 +44,15 @@ export const ANY_MESSAGE: HistoryFilter = {
 interface HistoryQuery extends HistoryFilter {
   page: number;
   limit: number;
+  /** Only what was accepted before this message of the account; null: all. */
+  before?: string | null;
+}
+
+interface HistoryPage {
+  messages: Message[];
+  total: number;
+  /** Only where long messages made the page shorter than its limit: what to give as `before` for what follows. */
+  next?: string;
 }
 
 /** History numbers, both ends included; none when `last` is before `first`. */
@@ -57,8 +70,8 @@ interface Found {
 }
 
 export interface History {
-  /** Newest first. */
-  page(accountId: string, query: HistoryQuery): Promise<{ messages: Message[]; total: number }>;
+  /** Newest first. Throws Problem not_found for an unknown `before`. */
+  page(accountId: string, query: HistoryQuery): Promise<HistoryPage>;
   /** Throws Problem not_found, also for another account's message. */
   get(accountId: string, messageId: string): Promise<Message>;
 }
@@ -73,6 +86,12 @@ export function makeHistory(kv: Kv): History {
   const ended = new EndedStretches();
   const filters = makeFilterIndex(kv);
 
+  async function own(accountId: string, messageId: string): Promise<Message> {
+    const { value } = await kv.get(messageKeys.message(messageId));
+    if (value?.accountId !== accountId) throw notFound("message");
+    return value;
+  }
+
   /** How many messages were accepted before the first day that sorts at or after `day`; null if there is none. */
   async function acceptedBefore(accountId: string, day: string): Promise<number | null> {
     const range = { prefix: messageKeys.historyDays(accountId), start: messageKeys.historyDay(accountId, day) };
@@ -81,9 +100,14 @@ export function makeHistory(kv: Kv): History {
   }
 
   /** The history numbers that the days and the bulk leave. */
-  async function rangeOf(accountId: string, { from, to, bulkId }: HistoryQuery, messages: number): Promise<Stretch> {
-    const [floor, beforeFrom, throughTo, bulk] = await Promise.all([
+  async function rangeOf(
+    accountId: string,
+    { from, to, bulkId, before = null }: HistoryQuery,
+    messages: number,
+  ): Promise<Stretch> {
+    const [floor, mark, beforeFrom, throughTo, bulk] = await Promise.all([
       kv.get(messageKeys.historyFloor(accountId)),
+      before === null ? null : own(accountId, before),
       from === null ? 0 : acceptedBefore(accountId, from),
       // "~" sorts after every character of a day: the first day after `to`.
       to === null ? null : acceptedBefore(accountId, `${to}~`),
@@ -91,7 +115,7 @@ export function makeHistory(kv: Kv): History {
     ]);
     const days = {
       first: Math.max(floor.value ?? 0, beforeFrom ?? messages) + 1,
-      last: Math.min(throughTo ?? messages, messages),
+      last: Math.min(throughTo ?? messages, messages, (mark?.historyNumber ?? Infinity) - 1),
     };
     if (bulk === null) return days;
     if (bulk.value?.accountId !== accountId) return NOTHING;
@@ -157,18 +181,25 @@ export function makeHistory(kv: Kv): History {
 
       const ids = await messageIds(kv, { accountId, ledger }, numbers.toReversed());
       const isDense = numbers.length > 0 && numbers[0]! - numbers.at(-1)! < 2 * numbers.length;
-      const found = isDense ? await neighbours(kv, ids) : await messagesOf(kv, ids);
+      const read = isDense ? await neighbours(kv, ids) : await messagesOf(kv, ids);
       // One may have moved on since the index was read.
-      const messages = found.filter((message) => status === null || message.status === status);
-      return { messages: messages.reverse(), total };
+      const found = read.filter((message) => status === null || message.status === status).reverse();
+      const messages = fitting(found);
+      const next = messages.at(-1)?.id;
+      return { messages, total, ...(next && messages.length < found.length ? { next } : {}) };
     },
 
-    async get(accountId, messageId) {
-      const { value } = await kv.get(messageKeys.message(messageId));
-      if (value === null || value.accountId !== accountId) throw notFound("message");
-      return value;
-    },
+    get: own,
   };
+}
+
+/** The first of the messages that fit on a page, at least one. */
+function fitting(messages: readonly Message[]): Message[] {
+  let bytes = 0;
+  const end = messages.findIndex(({ content, manner }, i) =>
+    (bytes += sizeBound(content) + sizeBound(manner)) > PAGE_BYTES && i > 0
+  );
+  return messages.slice(0, end < 0 ? messages.length : end);
 }
 
 function sequence(first: number, last: number): number[] {

@@ -164,6 +164,20 @@ Deno.test("events go when their days are over, or when there are too many; a cur
   assert.equal((await s.kv.get(eventKeys.eventCount("acc_1"))).value, 2n);
 });
 
+Deno.test("accounts take turns when their events go, a batch each", async () => {
+  using s = await stage();
+  for (let i = 0; i < 250; i++) await s.log(qr(i));
+  for (let i = 0; i < 3; i++) await s.log(qr(i, { accountId: "acc_2" }));
+  await s.runtime.clock.advance(1);
+  const released: [string, number][] = [];
+  const removed = await sweepEvents(s.kv, s.runtime, {
+    keepMs: 0,
+    release: (accountId, { length }) => Promise.resolve(void released.push([accountId, length])),
+  });
+  assert.equal(removed, 253);
+  assert.deepEqual(released, [["acc_1", 100], ["acc_2", 3], ["acc_1", 100], ["acc_1", 50]]);
+});
+
 Deno.test("poison in the data is made plain: deep, wide and long values, odd numbers, half characters", () => {
   let deep: unknown = "bottom";
   for (let i = 0; i < 100_000; i++) deep = { deep };

@@ -195,7 +195,7 @@ const sendPdf = route({
   description: "Goes out on the first connected line. The key may also come as `Authorization: Bearer`.",
   upload: { contentType: "application/json", schema: PdfMessage },
   maxBytes: MAX_DOCUMENT_BODY,
-  problems: ["no_connected_session", "quota_exceeded", "recipient_opted_out"],
+  problems: ["not_found", "no_connected_session", "quota_exceeded", "recipient_opted_out"],
 });
 
 export const uploadRoutes = [sendFile, sendDocument, sendSticker, sendVoice, sendPdf];

@@ -69,8 +69,10 @@ for (const seed of [1, 2, 3]) {
           recipient: orNull(`3460000000${random.between(0, 9)}`),
           type: orNull((["text", "location", "poll"] as const)[random.between(0, 2)]!),
           bulkId: orNull(bulkIds[random.between(0, bulkIds.length - 1)]!),
+          before: orNull(model[random.between(0, model.length - 1)]?.id ?? null),
         };
-        const expected = model.filter(({ status, createdAt, sessionId, to, content, bulkId }) =>
+        const end = query.before === null ? model.length : model.findIndex(({ id }) => id === query.before);
+        const expected = model.slice(0, end).filter(({ status, createdAt, sessionId, to, content, bulkId }) =>
           (query.status === null || status === query.status) &&
           (query.sessionId === null || sessionId === query.sessionId) &&
           (query.recipient === null || to.replace("@s.whatsapp.net", "") === query.recipient) &&
@@ -103,6 +105,28 @@ Deno.test("a page beyond the end is empty and still has the total", () =>
     for (const page of [4, 1e15]) {
       assert.deepEqual(await history.page("acc_1", { ...ALL, page }), { messages: [], total: 45 });
     }
+  }));
+
+Deno.test("a page of long messages ends early, and says where it goes on", () =>
+  withSendWorld(async ({ accept, history }) => {
+    const content = { kind: "text" as const, text: "x".repeat(65_536) };
+    const sent: string[] = [];
+    for (let i = 0; i < 10; i++) {
+      const items = Array.from({ length: 14 }, () => ({ to: "34600000001", content }));
+      sent.unshift(...(await accept(aSend({ items, bulk: true }))).messages.map(({ id }) => id).reverse());
+    }
+    const seen: string[] = [];
+    for (let before: string | null = null; seen.length < 100;) {
+      const { messages, total, next } = await history.page("acc_1", { ...ALL, limit: 100, before });
+      assert.equal(total, 140 - seen.length);
+      assert.ok(messages.length > 0 && messages.length < 100);
+      seen.push(...messages.map(({ id }) => id));
+      assert.equal(next, seen.at(-1));
+      before = next!;
+    }
+    assert.deepEqual(seen, sent.slice(0, seen.length));
+    assert.equal((await history.page("acc_1", { ...ALL, limit: 20 })).next, undefined);
+    await assert.rejects(history.page("acc_2", { ...ALL, before: sent[0]! }), { code: "not_found" });
   }));
 
 Deno.test("a day holds its first and its last millisecond", () =>
