@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import type { Accounts } from "./account/account.ts";
 import { Leases } from "./cluster/leases.ts";
+import { type Place, takePlace } from "./cluster/place.ts";
 import { LINE_KIND, makeRemoteLines } from "./line/remote.ts";
 import { type Service, startServices } from "./base/service.ts";
 import { SettingsError } from "./config.ts";
@@ -172,10 +173,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   await using starting = new AsyncDisposableStack();
   // On a shared store leases take the lock's place.
   if (config.store === null) starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
+  const holdsLeases = config.store !== null && role !== "api";
+  const place = holdsLeases ? await takePlace(config.dataDir, { engine, runtime }) : null;
+  if (place) starting.adopt(place, (place) => place.release());
   const data = starting.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
   const bell = starting.adopt(await openBell(config, runtime), (bell) => bell.close());
   const media = await openMedia(options, data.kv);
-  const { services, url, firstRunLink } = ROLES[role](options, { data, bell, media });
+  const { services, url, firstRunLink } = ROLES[role](options, { data, bell, media, place });
   await startServices(starting, services);
   runtime.log.info({ role, url: url(), data: placeOf(config) }, "the gateway is up");
 
@@ -203,7 +207,7 @@ export async function openApi(options: GatewayOptions): Promise<Handler> {
   const data = await dataFolder.open(config, runtime);
   const bell = await openBell(config, runtime);
   const media = await openMedia({ ...options, role: "api" }, data.kv);
-  const { app } = apiOn(options, { data, bell, media }, {
+  const { app } = apiOn(options, { data, bell, media, place: null }, {
     stopping: new AbortController().signal,
     url: () => config.publicUrl ?? "http://localhost",
     connections: () => 0,
@@ -225,6 +229,8 @@ interface Opened {
   data: DataFolder;
   bell: Bell;
   media: Media;
+  /** Null where leases are not held, and where another process has the folder. */
+  place: Place | null;
 }
 
 interface RunningRole {
@@ -271,7 +277,7 @@ function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
   addProcessGauges(metrics, port);
   const isShared = config.store !== null;
   const worker = isShared
-    ? sharedWorker(ground, networkOf(options, ground))
+    ? sharedWorker(ground, networkOf(options, ground), opened.place)
     : soleWorker(ground, networkOf(options, ground));
   const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
   metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
@@ -324,7 +330,7 @@ function workerRole(options: GatewayOptions, opened: Opened): RunningRole {
   const port = makePort(options);
   const ground = layGround({ config, runtime, ...opened, url: port.url });
   addProcessGauges(ground.metrics, port);
-  const worker = sharedWorker(ground, networkOf(options, ground));
+  const worker = sharedWorker(ground, networkOf(options, ground), opened.place);
   const probe = makeProbe(ground.kv, runtime.clock);
   const app = createHealth({ runtime, metrics: ground.metrics, probe, stopping: port.stopping });
   return {

@@ -1,7 +1,8 @@
 /**
  * A process among others: it renews one row, whatever it holds, and looks at the rows of the others. A member that has
  * not renewed for 5 s is declared dead, in one commit, by whoever sees it first; its leases are then there to be taken. One
- * that comes back late finds its row gone, drops all it held and joins anew under another name (promise 9).
+ * that comes back late finds its row gone, drops all it held and joins anew under another name (promise 9). One that is
+ * started again in the same place declares the one before it dead, and waits for no silence.
  */
 import { Buffer } from "node:buffer";
 import type { Service } from "../base/service.ts";
@@ -10,6 +11,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
 import type { Leases, View } from "./leases.ts";
+import type { Place } from "./place.ts";
 import { clusterKeys, type MemberRow } from "./rows.ts";
 
 /** Between two renewals, and two looks at the others. */
@@ -39,6 +41,8 @@ interface MemberOptions {
   runtime: Runtime;
   /** Made once, with what they need to know of the member. */
   leases(member: { freed(): void }): readonly Leases[];
+  /** Null where the process has none. */
+  place: Place | null;
 }
 
 export class Member implements Service {
@@ -151,9 +155,20 @@ export class Member implements Service {
     }
     if (this.#leaving) return;
     this.#id = Buffer.from(runtime.random.bytes(8)).toString("hex");
-    this.#joinedAt = runtime.clock.now();
+    // What the one before had is nobody's to divide.
+    this.#joinedAt = await this.#succeed() ? -Infinity : runtime.clock.now();
     await this.#write({ key: clusterKeys.member(this.#id), value: null, version: null });
     callMembers(this.#options.bell);
+  }
+
+  /** Declares dead who was here before; whether there was anybody. */
+  async #succeed(): Promise<boolean> {
+    const { kv, place } = this.#options;
+    const last = await place?.last() ?? null;
+    const slot = last === null ? null : await kv.get(clusterKeys.member(last));
+    const succeeded = slot !== null && isRow(slot) && await this.#depart(slot);
+    await place?.remember(this.#id);
+    return succeeded;
   }
 
   async #write(

@@ -5,6 +5,7 @@
 import { type Service, together } from "../base/service.ts";
 import { Leases } from "../cluster/leases.ts";
 import { Member } from "../cluster/member.ts";
+import type { Place } from "../cluster/place.ts";
 import { DEFAULT_PLANS } from "../account/plan.ts";
 import { lineKeys } from "../line/rows.ts";
 import type { LineSessionDeps } from "../line/line_session.ts";
@@ -59,8 +60,8 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   return { network, supervisor, dispatcher, service: inOrder(clearing, together(dispatcher, supervisor, upkeep)) };
 }
 
-/** A share of what there is, on a store that many processes use. */
-export function sharedWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart {
+/** A share of what there is, on a store that many processes use. `place`: where the next process finds this one's name. */
+export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Place | null): WorkerPart {
   const { kv, bell, runtime, metrics } = ground;
   let parts: Omit<WorkerPart, "service"> | null = null;
   let upkeep: Service | null = null;
@@ -69,6 +70,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPa
   const member = new Member({
     ...common,
     bell,
+    place,
     leases({ freed }) {
       const refused = () => metrics.refusedWrites.inc();
       const base = { ...common, freed, refused };

@@ -4,7 +4,7 @@ import pino from "pino";
 import { dataFolder } from "../../src/app.ts";
 import { sleep, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { messageKeys } from "../../src/message/rows.ts";
-import type { Key } from "../../src/store/kv.ts";
+import type { PrefixOf, Row } from "../../src/store/kv.ts";
 import { answerOf, type ApiAnswer, refused } from "../support/api_calls.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 import { dataConfigOf } from "../support/test_store.ts";
@@ -78,9 +78,16 @@ async function assertCounts(stage: Stage, sessionId: string, accepted: number): 
   assert.deepEqual([all.pagination.total, queued.pagination.total], [accepted, accepted]);
   const oldest = await stage.api.call("GET", `/messages/history?limit=1&page=${accepted}`);
   assert.equal(oldest.data.length, 1);
-  const data = await dataFolder.open(dataConfigOf(stage.dataDir), systemRuntime(pino({ level: "silent" })));
+  const config = dataConfigOf(stage.dataDir);
+  const data = await dataFolder.open(config, systemRuntime(pino({ level: "silent" })));
   try {
-    const rows = async (prefix: Key) => (await Array.fromAsync(data.kv.list({ prefix }))).length;
+    // Many machines share the store: what a crash left staged is there until a sweep, and counts for nothing.
+    const staged = new Set((await Array.fromAsync(data.kv.list({ prefix: messageKeys.stagedBulks() }))).map(bulkOf));
+    const rows = async (prefix: PrefixOf<{ bulkId: string | null }>) => {
+      const all = await Array.fromAsync(data.kv.list({ prefix }));
+      return all.filter(({ value: { bulkId } }) => bulkId === null || !staged.has(bulkId)).length;
+    };
+    if (config.store === null) assert.equal(staged.size, 0);
     assert.deepEqual([await rows(messageKeys.messages()), await rows(messageKeys.queueOfLine(sessionId))], [
       accepted,
       accepted,
@@ -91,3 +98,5 @@ async function assertCounts(stage: Stage, sessionId: string, accepted: number): 
     data.close();
   }
 }
+
+const bulkOf = ({ key }: Row<unknown>) => String(key.at(-1));

@@ -63,6 +63,10 @@ export class SimulatedWorker {
     };
     const runtime = { ...real, clock };
     this.member = new Member({
+      place: {
+        last: () => Promise.resolve(cluster.places.get(name) ?? null),
+        remember: (id) => Promise.resolve(void cluster.places.set(name, id)),
+      },
       kv: this.kv,
       bell,
       runtime,
@@ -144,6 +148,8 @@ export class Cluster {
   readonly disk = new MemoryDisk();
   readonly bell = new SharedBell(this.clock);
   readonly workers = new Set<SimulatedWorker>();
+  /** Which member was last under each worker's name. */
+  readonly places = new Map<string, string>();
   seed = 1;
   #named = 0;
 
@@ -158,8 +164,9 @@ export class Cluster {
     }
   }
 
-  async join(): Promise<SimulatedWorker> {
-    const worker = new SimulatedWorker(`w${this.#named++}`, this);
+  /** A new worker, or one that is started again in the place of that name. */
+  async join(name = `w${this.#named++}`): Promise<SimulatedWorker> {
+    const worker = new SimulatedWorker(name, this);
     this.workers.add(worker);
     await worker.member.start();
     return worker;

@@ -154,6 +154,7 @@ class PartReader {
     const parts: Buffer[] = [];
     for (;;) {
       const zero = this.#bytes.indexOf(0, this.#at);
+      if (zero < 0) throw new RangeError("these bytes are no key's");
       const isEscaped = this.#bytes[zero + 1] === ESCAPE;
       parts.push(this.#bytes.subarray(this.#at, isEscaped ? zero + 1 : zero));
       this.#at = isEscaped ? zero + 2 : zero + 1;

@@ -28,6 +28,21 @@ Deno.test("the lines of a killed worker are on other sockets within 10 s, evenly
   assert.deepEqual(cluster.spread(), [15, 15]);
 });
 
+Deno.test("a killed worker that is started again in its place takes its lines up at once", async () => {
+  const alone = await settled({ workers: 1, lines: 30 });
+  alone.workers[0]!.kill();
+  await alone.cluster.join(alone.workers[0]!.name);
+  const took = await alone.cluster.until(() => alone.cluster.isEven, 20_000);
+  assert.ok(took < 1_500, `${took} ms`);
+
+  const { cluster, workers } = await settled({ workers: 3, lines: 30 });
+  workers[1]!.kill();
+  await cluster.join(workers[1]!.name);
+  const among = await cluster.until(() => cluster.isEven, 20_000);
+  assert.ok(among < 5_000, `${among} ms: nobody waited until it was silent for long enough`);
+  assert.equal(cluster.doubled, 0);
+});
+
 Deno.test("a worker that comes gets its share within 20 s, and one that goes leaves none behind", async () => {
   const { cluster, workers } = await settled({ workers: 2, lines: 31 });
   await cluster.join();
