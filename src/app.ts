@@ -65,7 +65,7 @@ import { makeRemoteWebhooks } from "./webhook/ownership.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
-const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues, listBulks];
+export const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues, listBulks];
 
 /** What an account may want sealed: what was said, to whom, and what it was called. */
 const contents = new Set([messageKeys.messages(), eventKeys.events(""), mediaKeys.files()].map(([family]) => family!));
