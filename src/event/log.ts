@@ -2,6 +2,7 @@
 import { eventKeys } from "./rows.ts";
 import type { Change, Kv } from "../store/kv.ts";
 import { Batcher } from "../store/layers/batch.ts";
+import { shareReads } from "../store/layers/shared_reads.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
@@ -75,6 +76,7 @@ export function orderOf(id: string, path = "after"): string {
 
 export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   const listeners = new Map<string, Set<() => void>>();
+  const sharedGet = shareReads(kv);
   const readers = new Map<string, Batcher<string | null, readonly LoggedEvent[]>>();
   const following: EventLog["following"] = (accountId, order) => {
     let reader = readers.get(accountId);
@@ -106,7 +108,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
 
     async read(accountId, query) {
       const after = query.after === null ? null : orderOf(query.after);
-      const floor = after === null ? null : (await kv.get(eventKeys.eventFloor(accountId))).value;
+      const floor = after === null ? null : (await sharedGet(eventKeys.eventFloor(accountId))).value;
       const page = await scan((order) => following(accountId, order), { after, query });
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
@@ -182,6 +184,7 @@ async function scan(
   return { events, next };
 }
 
-function fits(event: LoggedEvent, { types, sessionId }: Pick<EventQuery, "types" | "sessionId">): boolean {
+/** Whether the query asks for the event. */
+export function fits(event: LoggedEvent, { types, sessionId }: Pick<EventQuery, "types" | "sessionId">): boolean {
   return (types ?? USUAL_EVENTS).includes(event.event) && (sessionId === null || sessionId === event.sessionId);
 }

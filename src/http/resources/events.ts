@@ -1,8 +1,10 @@
 /** The feed of events and its stream: a client that was down asks for what came after the last one that it saw. */
+import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
-import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
+import { EVENT_ID, EVENT_NAMES, type EventName, type LoggedEvent } from "../../event/event.ts";
 import type { EventQuery } from "../../event/log.ts";
+import { makeTails, type Tails } from "../../event/tail.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { queryInt } from "../api/schemas.ts";
@@ -10,6 +12,7 @@ import type { Services } from "../api/services.ts";
 
 /** Proxies drop a connection on which nothing comes for a minute or less. */
 const HEARTBEAT_MS = 15_000;
+const KEEP_ALIVE = Buffer.from(": keep-alive\n\n");
 /** Events read for a stream at a time. */
 const STREAM_PAGE = 100;
 
@@ -72,7 +75,8 @@ export const eventRoutes = [listEvents, streamEvents];
 type Needed = Pick<Services, "events" | "runtime" | "stopping" | "budgets">;
 
 export function addEvents(api: Api, services: Needed): void {
-  const { events, budgets } = services;
+  const { events, budgets, runtime } = services;
+  const tails = makeTails(events, runtime.clock);
   const cursorOf = (accountId: string, after: string | null) => after === "now" ? events.newest(accountId) : after;
 
   api.on(listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {
@@ -93,7 +97,7 @@ export function addEvents(api: Api, services: Needed): void {
     const place = budgets.streams.open(accountId, caller.plan.eventStreams);
     // Nobody reads the answer to HEAD, or closes it.
     if (c.req.method === "GET") place.add(1);
-    return c.body(eventStream(services, { accountId, query, checkKey, place }), 200, {
+    return c.body(eventStream({ ...services, tails }, { accountId, query, checkKey, place }), 200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
       "x-accel-buffering": "no",
@@ -106,7 +110,7 @@ export function addEvents(api: Api, services: Needed): void {
  * when the key may not be used any more, before it tells anything else.
  */
 function eventStream(
-  { events, runtime, stopping }: Needed,
+  { events, tails, runtime, stopping }: Needed & { tails: Tails },
   { accountId, query, checkKey, place }: {
     accountId: string;
     query: EventQuery;
@@ -114,17 +118,21 @@ function eventStream(
     place: Disposable;
   },
 ): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
   let after = query.after;
   let wake = () => {};
-  let woken = false;
+  /** At first it has not looked yet. */
+  let woken = true;
+  let resting = false;
   let ended = false;
   let unsubscribe: (() => void) | null = null;
 
   /** At the first read: an answer that nobody reads, such as one to HEAD, listens to nothing. */
   function listen(): void {
     if (unsubscribe || ended) return;
-    unsubscribe = events.subscribe(accountId, () => {
+    unsubscribe = tails.subscribe(accountId, query, (since) => {
+      // It has seen all that there was: between that and this lies nothing for it.
+      if (resting && since !== null && (after === null || since > after)) after = since;
+      resting = false;
       woken = true;
       wake();
     });
@@ -152,41 +160,46 @@ function eventStream(
     }
   }
 
-  /** Resolves on the next event of the account, on the end, or when it is time for a heartbeat. */
-  function rest(): Promise<void> {
-    return new Promise((resolve) => {
+  /** Resolves when there is something to read, on the end, or when it is time for a heartbeat. */
+  async function rest(): Promise<void> {
+    resting = true;
+    await new Promise<void>((resolve) => {
       const cancel = runtime.clock.after(HEARTBEAT_MS, resolve);
       wake = () => {
         cancel();
         resolve();
       };
-      if (woken || ended) wake();
     });
+    resting = false;
   }
 
   return new ReadableStream({
     start(controller) {
       // Sent at once, so that proxies and clients know that the stream is open.
-      controller.enqueue(encoder.encode("retry: 2000\n\n"));
+      controller.enqueue(Buffer.from("retry: 2000\n\n"));
     },
     async pull(controller) {
       listen();
       while (!ended) {
+        if (!woken) {
+          await rest();
+          if (ended) break;
+          if (!woken) {
+            if (!await mayTell()) break;
+            return controller.enqueue(KEEP_ALIVE);
+          }
+        }
         woken = false;
         const page = await events.read(accountId, { ...query, after }).catch((error) => {
           end();
           throw error;
         });
         after = page.next ?? after;
-        if (page.events.length > 0) {
-          if (!await mayTell()) break;
-          return controller.enqueue(encoder.encode(page.events.map(feedEventOf).map(sse).join("")));
-        }
-        // With a filter a page may be empty and yet not the last.
-        if (page.next !== null) continue;
-        await rest();
-        if (woken || ended) continue;
-        if (await mayTell()) return controller.enqueue(encoder.encode(": keep-alive\n\n"));
+        // A page may be full, or with a filter empty, and yet not the last.
+        if (page.next !== null) woken = true;
+        if (page.events.length === 0) continue;
+        if (!await mayTell()) break;
+        return controller.enqueue(Buffer.concat(page.events.map(sse)));
       }
       controller.close();
     },
@@ -194,8 +207,16 @@ function eventStream(
   }, { highWaterMark: 1 });
 }
 
-function sse(event: ReturnType<typeof feedEventOf>): string {
-  return `id: ${event.id}\nevent: ${event.event}\ndata: ${JSON.stringify(event)}\n\n`;
+/** Written once for all streams that are given the same event at the same time. */
+const written = new WeakMap<LoggedEvent, Uint8Array>();
+
+function sse(event: LoggedEvent): Uint8Array {
+  const before = written.get(event);
+  if (before) return before;
+  const shown = feedEventOf(event);
+  const bytes = Buffer.from(`id: ${shown.id}\nevent: ${shown.event}\ndata: ${JSON.stringify(shown)}\n\n`);
+  written.set(event, bytes);
+  return bytes;
 }
 
 function namesOf(list: string | undefined, context: z.RefinementCtx): EventName[] | null {

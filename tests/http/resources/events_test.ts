@@ -133,6 +133,21 @@ Deno.test("the stream is filtered like the feed", () =>
     await stream.close();
   }));
 
+Deno.test("a filtered stream misses nothing of what happens at once", () =>
+  withApi(async (world) => {
+    await world.log(connected("1"));
+    const stream = await open(world, "?types=session.disconnected");
+    const first = stream.next();
+    for (let i = 0; i < 30; i++) {
+      await world.log(connected("2"), ended(`a${i}`), connected("3"), ended(`b${i}`), ended(`c${i}`));
+    }
+    const seen = [await first];
+    while (seen.length < 90) seen.push(await stream.next());
+    const reasons = seen.map((block) => /"reason":"(\w+)"/.exec(block!)![1]);
+    assert.deepEqual(reasons, Array.from({ length: 30 }, (_, i) => [`a${i}`, `b${i}`, `c${i}`]).flat());
+    await stream.close();
+  }));
+
 Deno.test("a quiet stream says every 15 seconds that it is alive", () =>
   withApi(async (world) => {
     const stream = await open(world);
