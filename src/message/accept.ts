@@ -1,15 +1,15 @@
 /**
  * Accepting sends by group commit: while one commit of an account is written its next sends gather, and share the
- * following one. Nothing is read for a send that is remembered: its commit checks the ledger, the line's row and the
+ * following one (`flushes.ts` says when). Nothing is read for a send that is remembered: its commit checks the ledger, the line's row and the
  * key's, so that what another process does counts at once (docs/decisions/0012-sends-read-nothing.md).
  */
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
-import type { Clock } from "../runtime.ts";
 import { type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { Batcher, type Settled } from "../store/layers/batch.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
 import { commitSized, fitsOneCommit } from "./commit_size.ts";
+import { Flushes } from "./flushes.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
 import { removeStaged } from "./staged_bulk.ts";
@@ -18,9 +18,6 @@ import { removeStaged } from "./staged_bulk.ts";
 const TRIES = 20;
 /** Of the ten checks of a commit: the others are for the ledger and a staged bulk. */
 const MOST_PRECONDITIONS = 8;
-/** Sends that are parsed and answered in a millisecond, about. */
-const SENDS_A_MS = 12;
-
 /** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
@@ -33,58 +30,6 @@ export function makeAccept(options: AcceptOptions): Accept {
     if (!sends) accounts.set(accountId, sends = new AccountSends(accountId, { ...options, flushes }));
     return sends.accept(command);
   };
-}
-
-/**
- * Whose turn it is at the store. The sends of all accounts go in two halves: while one is written, in one flush of the
- * store's group commit, the other is parsed and gathers. If all went at once, everybody would wait for the disk at one
- * time and for the processor at another. A disk that is slower than the processor gets more at a time.
- */
-class Flushes {
-  /** Most sends that an account may take now. */
-  share = 1;
-  readonly #clock: Clock;
-  readonly #waiting: { account: AccountSends; begin: () => void }[] = [];
-  readonly #writing = new Set<AccountSends>();
-  #begunAt = 0;
-  #tookMs = 0;
-  /** In the last flush. */
-  #sends = 0;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Resolves when the account may take sends; it says with `leave` that they are written. */
-  turn(account: AccountSends): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push({ account, begin: resolve });
-    // What is added in the same turn of the event loop is counted.
-    if (this.#writing.size === 0) queueMicrotask(() => this.#next());
-    return promise;
-  }
-
-  /** Idempotent. */
-  leave(account: AccountSends): void {
-    if (!this.#writing.delete(account) || this.#writing.size > 0) return;
-    this.#tookMs = this.#clock.now() - this.#begunAt;
-    this.#next();
-  }
-
-  /** Whole accounts begin, in the order in which they came: what a commit costs an account is shared by its sends. */
-  #next(): void {
-    if (this.#writing.size > 0 || this.#waiting.length === 0) return;
-    // Those of the last flush are answered now, and as many will come again.
-    const half = this.#waiting.reduce((sum, { account }) => sum + account.waiting, this.#sends) / 2;
-    this.share = Math.ceil(Math.max(half, SENDS_A_MS * Math.max(1, this.#tookMs)));
-    this.#begunAt = this.#clock.now();
-    for (this.#sends = 0; this.#sends < this.share && this.#waiting.length > 0;) {
-      const { account, begin } = this.#waiting.shift()!;
-      this.#writing.add(account);
-      this.#sends += Math.min(this.share, account.waiting);
-      begin();
-    }
-  }
 }
 
 /** The sends of one account: one commit at a time. */
@@ -139,7 +84,7 @@ class AccountSends {
     commands: readonly SendCommand[],
     changed: ReadonlySet<Precondition>,
   ): Promise<Settled<Accepted>[]> {
-    const { kv } = this.#options;
+    const { kv, flushes } = this.#options;
     if (this.#staged !== null) await removeStaged(kv, this.#staged);
     this.#staged = null;
     const ledger = this.#ledger ?? await kv.get(messageKeys.ledger(this.#accountId));
@@ -147,6 +92,7 @@ class AccountSends {
     const commit = new AcceptCommit(ledger, { accountId: this.#accountId, options: this.#options });
     try {
       const outcomes = await addAll(commit, commands, changed);
+      await flushes.ready(this);
       this.#ledger = await commit.write();
       return outcomes;
     } finally {

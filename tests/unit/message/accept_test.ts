@@ -7,6 +7,7 @@ import { lineKeys } from "../../../src/line/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
+import { withGroupCommit } from "../../../src/store/layers/batch.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { aBulk, aCaller, aLine, aSend, keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
@@ -97,6 +98,31 @@ Deno.test("the slower the disk, the more sends share a commit", async () => {
   };
   await commitsOf(1);
   assert.equal(await commitsOf(100), 1);
+});
+
+Deno.test("the commits of several accounts share a flush, however many sends each has", async () => {
+  const disk = new MemoryKv();
+  const kv = withGroupCommit(disk, { limits: { checks: 90, mutations: 900, keyBytes: 76 * 1024, bytes: 700 * 1024 } });
+  const { accept, history } = sendWorld(kv, testRuntime());
+  const sends = Array.from({ length: 8 }, (_, i) => aCaller({}, `acc_${i}`))
+    .flatMap((caller, i) => Array.from({ length: i + 1 }, () => aSend({ caller, line: aLine(`ses_${i}`) })));
+  const accepted = await Promise.all(sends.map(accept));
+  assert.equal(disk.disk.commits, 2, "36 sends of 8 accounts, in two halves");
+  for (const [i, { messages }] of accepted.entries()) {
+    const { sessionId } = await history.get(sends[i]!.caller.account.id, messages[0]!.id);
+    assert.equal(sessionId, sends[i]!.line.id);
+  }
+});
+
+Deno.test("a flush does not wait for an account whose commit is refused, and the next one begins", async () => {
+  const kv = new MemoryKv();
+  const { accept } = sendWorld(kv, testRuntime());
+  const full = aCaller({ daily: 0 }, "acc_full");
+  const outcomes = await Promise.allSettled(
+    [aSend({ caller: full }), aSend(), aSend({ caller: full }), aSend({ caller: aCaller({}, "acc_2") })].map(accept),
+  );
+  assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "fulfilled", "rejected", "fulfilled"]);
+  await accept(aSend());
 });
 
 Deno.test("of 500 parallel sends against a quota of 100 exactly 100 are accepted", () =>
