@@ -11,6 +11,7 @@ import { answerJson, problemOf, renderProblem } from "./api/answer.ts";
 import type { ApiContext, ApiEnv } from "./api/context.ts";
 import { idempotencyKey, repeatable } from "./api/idempotency.ts";
 import { PathIndex } from "./api/path_index.ts";
+import { PathRouter } from "./api/router.ts";
 import { type Answer, type Api, type ApiRequest, type Route, scopeOf } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
 import { validate } from "./api/validation.ts";
@@ -21,19 +22,15 @@ import { makeClientAddress } from "./edge/client_address.ts";
 import { answerOrigin } from "./edge/cors.ts";
 import { makeHoldRefusal } from "./edge/refusals.ts";
 import { makeLimitRate } from "./edge/limits.ts";
+import { type Handle, isSafe, makeObserved, type Observed } from "./edge/observed.ts";
 import { addHealth } from "./resources/health.ts";
 import { addResources } from "./resources/resources.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
-const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]);
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
 /** What is no part of the API: each below a path of its own. */
 const PAGES = ["/", "/openapi.json", "/docs/*", "/panel/*"];
-
-type Handle = (c: ApiContext) => Promise<Response>;
-/** Makes of a handler one that tells log and metrics how it went. */
-type Observed = (handle: Handle) => Handle;
 
 /** What routes need of the app. */
 interface Ground {
@@ -65,7 +62,7 @@ export function createHealth(services: Pick<Services, "runtime" | "metrics" | "p
 
 /** An app without routes. Handlers of the API stand alone at their paths: with middleware a request would cost more. */
 function makeApp(services: Pick<Services, "runtime" | "metrics">): { app: Hono<ApiEnv>; ground: Ground } {
-  const app = new Hono<ApiEnv>();
+  const app = new Hono<ApiEnv>({ router: new PathRouter() });
   const paths = new PathIndex();
   const { clock } = services.runtime;
   const observed = makeObserved(services);
@@ -79,40 +76,6 @@ function makeApp(services: Pick<Services, "runtime" | "metrics">): { app: Hono<A
   // Below a path of pages it is observed already.
   app.notFound((c) => c.get("requestId") === undefined ? observedNothing(c) : nothingHere(c));
   return { app, ground: { paths, observed, clock } };
-}
-
-function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "metrics">): Observed {
-  const { clock, ids, log } = runtime;
-  return (handle) => async (c) => {
-    const begun = clock.now();
-    const requestId = ids.next("req");
-    c.set("requestId", requestId);
-    // A body where none belongs cannot be read.
-    c.set(
-      "headers",
-      isSafe(c) && hasBody(c) ? { "x-request-id": requestId, connection: "close" } : {
-        "x-request-id": requestId,
-      },
-    );
-    const response = await handle(c);
-    const tookMs = clock.now() - begun;
-    const route = c.get("route") ?? "(none)";
-    const status = c.get("written") ?? statusWithHeaders(c, response);
-    // Some runtimes take any word for a method; each would be a series of its own.
-    const method = METHODS.has(c.req.method) ? c.req.method : "OTHER";
-    metrics.requests.inc({ method, route, status: String(status) });
-    metrics.requestSeconds.observe(tookMs / 1000);
-    const line = { requestId, method, route, status, tookMs, accountId: c.get("caller")?.account.id };
-    if (status < 500) log.debug(line, "request");
-    else log.error({ ...line, err: c.get("failure") }, "request failed");
-    return response;
-  };
-}
-
-/** A Response takes along what was earned on the way. */
-function statusWithHeaders(c: ApiContext, { headers, status }: Response): number {
-  for (const [name, value] of Object.entries(c.get("headers"))) headers.set(name, value);
-  return status;
 }
 
 function noRoute(c: ApiContext, paths: PathIndex): Problem {
@@ -134,14 +97,6 @@ async function refuse(c: ApiContext, problem: Problem, clock: Clock): Promise<Re
 async function endBody(c: ApiContext, clock: Clock): Promise<void> {
   if (isSafe(c)) return;
   if (waitsToSend(c) || !await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
-}
-
-function isSafe({ req: { method } }: ApiContext): boolean {
-  return method === "GET" || method === "HEAD";
-}
-
-function hasBody({ req }: ApiContext): boolean {
-  return req.header("transfer-encoding") !== undefined || Number(req.header("content-length") ?? 0) > 0;
 }
 
 /** Whether the client sends its body only when asked to, by reading it; `node:http` has asked already. */

@@ -22,10 +22,9 @@ interface JsonAnswer {
  */
 export function answerJson(c: ApiContext, { status, body, headers }: JsonAnswer): Response {
   const text = JSON.stringify(body);
-  const head = { ...c.get("headers"), ...headers };
   const outgoing = c.env?.outgoing;
-  if (!outgoing) return new Response(text, { status, headers: head });
-  outgoing.writeHead(status, { ...head, "content-length": Buffer.byteLength(text) });
+  if (!outgoing) return new Response(text, { status, headers: { ...c.get("headers"), ...headers } });
+  outgoing.writeHead(status, { ...c.get("headers"), ...headers, "content-length": Buffer.byteLength(text) });
   outgoing.end(text);
   c.set("written", status);
   return RESPONSE_ALREADY_SENT;

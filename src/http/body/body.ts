@@ -17,6 +17,14 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 /** Throws Problem unsupported_media_type unless the body is of the given type, unencoded, and in UTF-8 where it is text. */
 export function checkContentType(request: Request, expected: "application/json" | "multipart/form-data"): void {
   const contentType = request.headers.get("content-type") ?? "";
+  if (contentType !== expected) checkType(contentType, expected);
+  const encoding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  if (encoding !== "identity") {
+    throw new Problem("unsupported_media_type", `The content-encoding "${encoding}" is not supported.`);
+  }
+}
+
+function checkType(contentType: string, expected: string): void {
   const type = essenceOf(contentType);
   if (type !== expected) {
     const got = type === "" ? "no content-type was sent" : `"${type}" was sent`;
@@ -25,10 +33,6 @@ export function checkContentType(request: Request, expected: "application/json" 
   const charset = /;\s*charset="?([^\s;"]+)/i.exec(contentType)?.[1] ?? "utf-8";
   if (!/^(utf-?8|us-ascii)$/i.test(charset)) {
     throw new Problem("unsupported_media_type", `The charset "${charset}" is not supported; send UTF-8.`);
-  }
-  const encoding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
-  if (encoding !== "identity") {
-    throw new Problem("unsupported_media_type", `The content-encoding "${encoding}" is not supported.`);
   }
 }
 

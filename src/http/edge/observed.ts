@@ -1,0 +1,51 @@
+/** Gives each request its id, and tells log and metrics how it went. */
+import type { ApiContext } from "../api/context.ts";
+import type { Services } from "../api/services.ts";
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]);
+
+export type Handle = (c: ApiContext) => Promise<Response>;
+/** Makes of a handler one that is observed. */
+export type Observed = (handle: Handle) => Handle;
+
+export function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "metrics">): Observed {
+  const { clock, ids, log } = runtime;
+  return (handle) => async (c) => {
+    const begun = clock.now();
+    const requestId = ids.next("req");
+    c.set("requestId", requestId);
+    // A body where none belongs cannot be read.
+    c.set(
+      "headers",
+      isSafe(c) && hasBody(c) ? { "x-request-id": requestId, connection: "close" } : {
+        "x-request-id": requestId,
+      },
+    );
+    const response = await handle(c);
+    const tookMs = clock.now() - begun;
+    const route = c.get("route") ?? "(none)";
+    const status = c.get("written") ?? statusWithHeaders(c, response);
+    // Some runtimes take any word for a method; each would be a series of its own.
+    const method = METHODS.has(c.req.method) ? c.req.method : "OTHER";
+    metrics.requests.inc({ method, route, status: String(status) });
+    metrics.requestSeconds.observe(tookMs / 1000);
+    const line = { requestId, method, route, status, tookMs, accountId: c.get("caller")?.account.id };
+    if (status < 500) log.debug(line, "request");
+    else log.error({ ...line, err: c.get("failure") }, "request failed");
+    return response;
+  };
+}
+
+/** A Response takes along what was earned on the way. */
+function statusWithHeaders(c: ApiContext, { headers, status }: Response): number {
+  for (const [name, value] of Object.entries(c.get("headers"))) headers.set(name, value);
+  return status;
+}
+
+export function isSafe({ req: { method } }: ApiContext): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function hasBody({ req }: ApiContext): boolean {
+  return req.header("transfer-encoding") !== undefined || Number(req.header("content-length") ?? 0) > 0;
+}
