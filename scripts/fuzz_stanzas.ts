@@ -107,15 +107,21 @@ async function throwStanzas(stage: Stage): Promise<void> {
 async function readProtobufs(): Promise<void> {
   for (let i = 0; i < count; i++) {
     const plaintext = spoilt(encodeWAMessage(SAMPLES[i % SAMPLES.length]!), random);
-    const begun = performance.now();
-    try {
-      await decode({ attrs: { id: "M1", t: "1700000000", from: `${ANA}@s.whatsapp.net` }, plaintext }, CONTEXT);
-    } catch (error) {
-      if (!(error instanceof Error)) broken.push(`reading threw ${typeof error}`);
-    }
-    const tookMs = performance.now() - begun;
+    let tookMs = await readingMs(plaintext);
+    // The machine may have been busy with something else.
+    for (let again = 0; tookMs > MOST_MS && again < 2; again++) tookMs = Math.min(tookMs, await readingMs(plaintext));
     if (tookMs > MOST_MS) broken.push(`reading took ${tookMs.toFixed()} ms: ${Buffer.from(plaintext).toString("hex")}`);
   }
+}
+
+async function readingMs(plaintext: Uint8Array): Promise<number> {
+  const begun = performance.now();
+  try {
+    await decode({ attrs: { id: "M1", t: "1700000000", from: `${ANA}@s.whatsapp.net` }, plaintext }, CONTEXT);
+  } catch (error) {
+    if (!(error instanceof Error)) broken.push(`reading threw ${typeof error}`);
+  }
+  return performance.now() - begun;
 }
 
 function spoilt(bytes: Uint8Array, random: Random): Uint8Array {
