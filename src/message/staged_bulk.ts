@@ -9,6 +9,9 @@ import { enqueue, removeQueued } from "./enqueue.ts";
 import type { Message } from "./message.ts";
 import { messageKeys, type StagedBulk } from "./rows.ts";
 
+/** Messages of one commit, at most: a send of another account waits for no more than the one that is being written. */
+const STAGED_AT_ONCE = 30;
+
 /** Adds to the change that these messages, which must be all of the bulk, are going to be staged. */
 export function stage(change: Change, bulkId: string, messages: readonly Message[]): void {
   change.set(messageKeys.stagedBulk(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
@@ -82,6 +85,8 @@ export function makeSweepStaged(kv: Kv): () => Promise<number> {
   };
 }
 
-function inCommits(messages: readonly Message[]): Iterable<Message[]> {
-  return commitSized(messages, (message) => loadOf([message]));
+function* inCommits(messages: readonly Message[]): Iterable<Message[]> {
+  for (let at = 0; at < messages.length; at += STAGED_AT_ONCE) {
+    yield* commitSized(messages.slice(at, at + STAGED_AT_ONCE), (message) => loadOf([message]));
+  }
 }
