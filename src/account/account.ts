@@ -53,6 +53,8 @@ export interface Accounts {
   recall(apiKey: string): Promise<Caller | null>;
   /** Caller by account id, for work that runs without a request. */
   caller(accountId: string): Promise<Caller | null>;
+  /** Whether plans, or which one an account is on, are others than at the last call; the first one answers false. */
+  plansChanged(): Promise<boolean>;
   /** Throws Problem not_found, and validation_failed that names each bad entry; nothing is changed then. */
   update(accountId: string, change: AccountChange): Promise<Account>;
   /**

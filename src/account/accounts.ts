@@ -28,6 +28,8 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
   const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
   /** Rows of keys that were valid lately, by the key: whoever calls again is recognised without hashing it. */
   const keyRows = new Map<string, { readAt: number; row: Row<string>; keyHash: Uint8Array }>();
+  /** As many as the last look found; null before it. */
+  let planChanges: bigint | null = null;
   const isFresh = (kept: { readAt: number }) => Math.abs(runtime.clock.now() - kept.readAt) < CACHE_MS;
 
   async function record(accountId: string): Promise<Row<AccountRecord>> {
@@ -60,7 +62,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       const row = await record(accountId);
       const next = edit(row.value);
       const change = new Change().check(row).set(accountKeys.account(accountId), next);
-      if (next.plan !== row.value.plan) change.check(await planRow(next.plan));
+      if (next.plan !== row.value.plan) change.check(await planRow(next.plan)).add(accountKeys.planChanges(), 1);
       if (next.keyHash !== row.value.keyHash) {
         change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.apiKey(next.keyHash), accountId);
       }
@@ -163,6 +165,15 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
 
     async caller(accountId) {
       return (await known(accountId))?.caller ?? null;
+    },
+
+    async plansChanged() {
+      const { value } = await kv.get(accountKeys.planChanges());
+      const [before, now] = [planChanges, value ?? 0n];
+      planChanges = now;
+      if (before === null || before === now) return false;
+      cache.clear();
+      return true;
     },
 
     async update(accountId, edit) {

@@ -27,7 +27,8 @@ export function makePlans(kv: Kv): Plans {
       return retryOnConflict(kv, async () => {
         const slot = await kv.get(accountKeys.plan(edit.name));
         const plan = edited(slot.value, edit);
-        return { change: new Change().check(slot).set(slot.key, plan), result: plan };
+        const change = new Change().check(slot).set(slot.key, plan).add(accountKeys.planChanges(), 1);
+        return { change, result: plan };
       });
     },
     async remove(name) {

@@ -53,6 +53,8 @@ export const accountKeys = {
   /** The plan catalogue. */
   plan: (name: string) => key<PlanRecord>("plan", name),
   plans: () => prefix<PlanRecord>("plan"),
+  /** Counts changes of plans, and of which one an account is on: who waits by a plan looks whether it is another one. */
+  planChanges: () => key<bigint>("plan_changes", "count"),
   /** A plan that the operator removed: a default one is not added again. */
   removedPlan: (name: string) => key<true>("removed_plan", name),
   /** An account that is being deleted (`ops/account_removal.ts`). */

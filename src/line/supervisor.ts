@@ -29,6 +29,8 @@ interface SupervisorDeps {
   runtime: Runtime;
   bell: Bell;
   ownership: Ownership;
+  /** Whether a plan is another one than at the last call. */
+  plansChanged(): Promise<boolean>;
   /** What a session works with: whatever it writes goes through its line's own store (promise 9). */
   session(store: Kv): LineSessionDeps;
 }
@@ -218,6 +220,7 @@ export class Supervisor implements Service, LiveLines {
     this.#degraded = degraded;
     for (const [lineId, session] of this.#sessions) if (!found.has(lineId)) await this.#release(lineId, session);
     await expireMessages(this.#deps, (lineId) => this.#sessions.get(lineId)?.recorder ?? null);
+    if (await this.#deps.plansChanged()) { for (const { runner } of this.#sessions.values()) runner.wake(); }
     if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) await this.#wakeBusy();
   }
 

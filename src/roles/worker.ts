@@ -185,7 +185,7 @@ function makeSupervisor(
     const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder });
     return { ...shared, kv, recorder, fetchAttachment };
   };
-  return new Supervisor({ kv, runtime, bell, ownership, session });
+  return new Supervisor({ kv, runtime, bell, ownership, plansChanged: () => accounts.plansChanged(), session });
 }
 
 function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhooks>): Dispatcher {

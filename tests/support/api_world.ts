@@ -169,6 +169,7 @@ export class ApiWorld implements ApiStage {
       runtime,
       bell,
       ownership: soleOwnership(kv),
+      plansChanged: () => Promise.resolve(false),
       session: () => session,
     });
     const safeFetch: SafeFetch = {

@@ -130,6 +130,7 @@ export class World {
       runtime: this.runtime,
       bell: this.bell,
       ownership: soleOwnership(kv),
+      plansChanged: () => Promise.resolve(false),
       session,
     });
     this.lines = makeLines({

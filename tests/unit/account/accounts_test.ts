@@ -176,3 +176,18 @@ Deno.test("changes made at the same time by two processes all count", () =>
     const { name, plan, active } = (await other.get(account.id))!;
     assert.deepEqual({ name, plan, active }, { name: "new", plan: "business", active: false });
   }));
+
+Deno.test("a plan that another process edits, or puts an account on, is noticed once and in force at once", () =>
+  withSendWorld(async (world) => {
+    const { accounts, kv } = world;
+    const { account } = await accounts.create({ name: "acme", plan: "free" });
+    const daily = async () => (await accounts.caller(account.id))!.plan.daily;
+    assert.deepEqual([await accounts.plansChanged(), await daily()], [false, 100]);
+    await makePlans(kv).set({ name: "free", daily: 7 });
+    assert.deepEqual([await daily(), await accounts.plansChanged(), await daily()], [100, true, 7]);
+    assert.equal(await accounts.plansChanged(), false);
+    await another(world).update(account.id, { name: "new" });
+    assert.equal(await accounts.plansChanged(), false, "the plan is the same");
+    await another(world).update(account.id, { plan: "own" });
+    assert.deepEqual([await accounts.plansChanged(), await daily()], [true, null]);
+  }));
