@@ -222,11 +222,13 @@ function grow(load: Load, change: Change): void {
   }
 }
 
-/** Keys, by name, that changes check, write, and add to, and the sequences in which they take a place. */
+/** What changes do to a key: those that only check it, or only add to it, leave each other alone. */
+type Use = "check" | "write" | "add";
+
 interface Touched {
-  checked: Set<string>;
-  written: Set<string>;
-  added: Set<string>;
+  /** By the names of the keys. */
+  uses: Map<string, Use>;
+  /** Names of the sequences in which the changes take a place. */
   sequences: Set<string>;
 }
 
@@ -242,31 +244,32 @@ class Waiter {
   }
 }
 
-const nothingTouched = (): Touched => ({
-  checked: new Set(),
-  written: new Set(),
-  added: new Set(),
-  sequences: new Set(),
-});
+const nothingTouched = (): Touched => ({ uses: new Map(), sequences: new Set() });
 
-function touchedBy(change: Change): Touched {
-  const touched = nothingTouched();
-  for (const { key } of change.checks) touched.checked.add(nameOfKey(key));
-  for (const { kind, key } of change.mutations) (kind === "add" ? touched.added : touched.written).add(nameOfKey(key));
-  for (const { sequence } of change.orderedBuilds) touched.sequences.add(nameOfKey(sequence));
-  return touched;
+function touchedBy({ checks, mutations, orderedBuilds }: Change): Touched {
+  const { uses, sequences } = nothingTouched();
+  const touch = (key: Key, use: Use) => {
+    const name = nameOfKey(key);
+    const before = uses.get(name);
+    uses.set(name, before === undefined || before === use ? use : "write");
+  };
+  for (const { key } of checks) touch(key, "check");
+  for (const { kind, key } of mutations) touch(key, kind === "add" ? "add" : "write");
+  for (const { sequence } of orderedBuilds) sequences.add(nameOfKey(sequence));
+  return { uses, sequences };
 }
 
+/** Of changes that do not meet. */
 function join(all: Touched, own: Touched): void {
-  for (const name of own.checked) all.checked.add(name);
-  for (const name of own.written) all.written.add(name);
-  for (const name of own.added) all.added.add(name);
+  for (const [name, use] of own.uses) all.uses.set(name, use);
   for (const name of own.sequences) all.sequences.add(name);
 }
 
 /** Whether one of the two writes where the other checks or writes. */
-function meet(a: Touched, b: Touched): boolean {
-  return !a.checked.isDisjointFrom(b.written) || !a.checked.isDisjointFrom(b.added) ||
-    !a.written.isDisjointFrom(b.checked) || !a.written.isDisjointFrom(b.written) ||
-    !a.written.isDisjointFrom(b.added) || !a.added.isDisjointFrom(b.checked) || !a.added.isDisjointFrom(b.written);
+function meet(all: Touched, own: Touched): boolean {
+  for (const [name, use] of own.uses) {
+    const other = all.uses.get(name);
+    if (other !== undefined && (other !== use || use === "write")) return true;
+  }
+  return false;
 }

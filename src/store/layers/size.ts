@@ -6,7 +6,9 @@ const DEEPEST = 64;
 
 /** Bytes of the encoded key: a type byte and an end byte a part, and zero bytes are escaped. */
 export function keySize(key: Key): number {
-  return key.reduce((sum: number, part) => sum + partSize(part), 0);
+  let size = 0;
+  for (const part of key) size += partSize(part);
+  return size;
 }
 
 function partSize(part: KeyPart): number {
