@@ -10,6 +10,8 @@ import type { Connected } from "./lines.ts";
 import { type Bench, median } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 
+/** Until what follows a start is over: the collector's work, and the first run of every sweep. */
+const SETTLE_MS = 30_000;
 /** Three pings of each line, and every sweep that runs each minute. */
 const IDLE_MS = 60_000;
 
@@ -53,6 +55,7 @@ export const idle: Bench = {
 async function resting(module: string, argument: unknown): Promise<Idle> {
   const child = await startChild<Connected>(module, argument);
   try {
+    await sleep(systemClock, SETTLE_MS);
     return await child.ask<Idle>(IDLE_MS);
   } finally {
     await child.stop();
