@@ -145,8 +145,8 @@ async function readHead(reader: ByteReader): Promise<Head> {
     if (left < 0 || !/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || line.includes("\0") || line.includes("\r")) {
       throw new BadResponse("the answer has headers that are not valid");
     }
-    // The spaces around a value are left out by `append`; a pattern that does so takes the square of their number.
-    headers.append(name, line.slice(colon + 1));
+    // `append` leaves out the spaces around a value in a time that grows with the square of the longest run in it.
+    headers.append(name, line.slice(colon + 1).replace(/[ \t]+/g, " "));
   }
 }
 

@@ -9,6 +9,9 @@ import { referenceCheck, standardCheck, subscribe } from "../support/subscriber.
 const LINE = "4915200000006";
 const ANA = "4917000000001";
 
+/** 28 KB that are nothing but spaces. */
+const SPACES = Array.from({ length: 4 }, (_, i) => [`x-${i}`, `a${" ".repeat(7_000)}b`]);
+
 async function writes({ control }: Stage, text: string): Promise<string> {
   return (await control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text })).id;
 }
@@ -25,6 +28,11 @@ onStage("an endpoint that hangs never delays a healthy neighbour", async (stage)
     events: ["message.received"],
     answer: (response) => void response.writeHead(200).write("."),
   });
+  // Reading such an answer once took as long as its spaces are many, squared.
+  const spacious = await subscribe(stage, {
+    events: ["message.received"],
+    answer: (response) => void response.writeHead(200, Object.fromEntries(SPACES)).end(),
+  });
   const healthy = await subscribe(stage, { events: ["message.received"] });
   const late: number[] = [];
   for (let i = 0; i < 40; i++) {
@@ -35,8 +43,9 @@ onStage("an endpoint that hangs never delays a healthy neighbour", async (stage)
   }
   late.sort((a, b) => a - b);
   assert.ok(late[37]! < 2_000, `of 40 the third slowest took ${late[37]} ms`);
+  assert.equal((await spacious.count(40)).length, 40);
   for (const { receiver } of [hanging, dripping]) assert.equal(receiver.requests.length, 1, "one chat, one at a time");
-  for (const client of [healthy, hanging, dripping]) await client.end();
+  for (const client of [healthy, spacious, hanging, dripping]) await client.end();
 });
 
 onStage("a webhook of one session hears that session alone, beside one for all", async (stage) => {
