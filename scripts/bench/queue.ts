@@ -108,7 +108,7 @@ function accept(world: SendWorld, { random }: Runtime): Promise<unknown> {
 async function findHead(kv: Kv, { clock }: Runtime): Promise<void> {
   const queue = new LineQueue(kv, aLine().id);
   await queue.release(clock.now(), () => "cold");
-  await queue.next({ laneOf: () => "cold", oldestBefore: null });
+  await queue.next({ laneOf: () => "cold", oldestBefore: null, behind: null });
 }
 
 /** Lines without a pause, each with messages for times that are spread over some seconds. */

@@ -152,6 +152,7 @@ export async function deleteLine(kv: Kv, line: Line): Promise<void> {
   await deleteRange(kv, { prefix: messageKeys.networkIdsOfLine(line.id) });
   await deleteKeys(kv, [
     lineKeys.pacing(line.id),
+    lineKeys.preparing(line.id),
     lineKeys.lineUsed(line.id),
     lineKeys.queuePaused(line.id),
     lineKeys.line(line.id),

@@ -73,7 +73,7 @@ export class LineSession implements Service {
     this.#deps = deps;
     this.#backOff = new BackOff(deps.runtime.random);
     this.#changed = changed;
-    this.#receiver = new Receiver(deps, line);
+    this.#receiver = new Receiver(deps, line, () => this.runner.recorded());
     this.#row = new LineRow(deps, { lineId: line.id, signal: this.#stopping.signal, changed });
     this.runner = new Runner(deps, {
       lineId: line.id,

@@ -38,8 +38,6 @@ export interface Pacing {
   firstDepartureAt?: number;
   /** How many new chats were started on the last day on which any was, `YYYY-MM-DD` (`new_chats.ts`). */
   newChats?: { day: string; started: number };
-  /** Present while the file of the next message is prepared: how often that was begun and did not come to its end. */
-  preparing?: { messageId: string; begun: number };
 }
 
 /** Of a line from which nothing has departed yet. */

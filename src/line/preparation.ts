@@ -18,7 +18,6 @@ import { lineKeys } from "./rows.ts";
 import { messageKeys } from "../message/rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import type { Connection, Outgoing, Prepared, SendOutcome } from "../whatsapp/connection.ts";
-import { NO_DEPARTURE } from "./pacing.ts";
 
 /** How long a connection may take over one message, and the slowest upload that is still waited for. */
 const PREPARE_DEADLINE_MS = 120_000;
@@ -167,16 +166,16 @@ export class Preparation {
   /** A count in the store while `run` is under way; a file that was begun too often, each time the last, ends its message. */
   async #counted(message: Message, run: () => Promise<Ready>): Promise<Ready | null> {
     const { kv, recorder } = this.#deps;
-    const row = lineKeys.pacing(this.#lineId);
-    const { preparing, ...pacing } = (await kv.get(row)).value ?? NO_DEPARTURE;
-    const begun = preparing?.messageId === message.id ? preparing.begun + 1 : 1;
+    const row = lineKeys.preparing(this.#lineId);
+    const { value: before } = await kv.get(row);
+    const begun = before?.messageId === message.id ? before.begun + 1 : 1;
     if (begun > MAX_CRASHES) {
       await recorder.dropped(message.id, UNPREPARED);
       return null;
     }
-    await kv.commit(new Change().set(row, { ...pacing, preparing: { messageId: message.id, begun } }));
+    await kv.commit(new Change().set(row, { messageId: message.id, begun }));
     const ready = await run();
-    await kv.commit(new Change().set(row, pacing));
+    await kv.commit(new Change().delete(row));
     return ready;
   }
 

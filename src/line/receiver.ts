@@ -53,15 +53,18 @@ export class Receiver {
   /** A chat keeps its order. */
   readonly #chats = new KeyedQueue();
   /** Of a group come a thousand for one message: those that gather while some are written share the next commit. */
-  readonly #receipts = new Batcher<Receipt, boolean>((receipts) => this.#keepReceipts(receipts), {
-    take: receiptsOfOneCommit,
-  });
+  readonly #receipts: Batcher<Receipt, boolean>;
   /** Many files at once would fill the memory and starve the line. */
   readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
 
-  constructor(deps: ReceiverDeps, line: { id: string; accountId: string }) {
+  /** `recorded`: resolves when no message that was acknowledged is still to be recorded. */
+  constructor(deps: ReceiverDeps, line: { id: string; accountId: string }, recorded: () => Promise<void>) {
     this.#deps = deps;
     this.#line = line;
+    this.#receipts = new Batcher((receipts) => this.#keepReceipts(receipts), {
+      take: receiptsOfOneCommit,
+      turn: recorded,
+    });
     this.#sessionName = makeSessionName(deps.kv);
   }
 

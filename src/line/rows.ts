@@ -23,6 +23,8 @@ export const lineKeys = {
   lineUsed: (lineId: string) => key<number>("line_used", lineId),
   /** When the line's last message departed and when the next may: the pause survives a restart (promise 2). */
   pacing: (lineId: string) => key<Pacing>("pacing", lineId),
+  /** There while a file of the line is prepared: how often that was begun for this message and did not come to its end. */
+  preparing: (lineId: string) => key<{ messageId: string; begun: number }>("preparing", lineId),
   /** There while the owner has paused the line's queue. */
   queuePaused: (lineId: string) => key<true>("queue_paused", lineId),
   /** When a chat last wrote to the line, Unix ms; kept for a day (`chats.ts`). */

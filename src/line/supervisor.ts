@@ -7,7 +7,7 @@ import { busyLines } from "../message/busy_lines.ts";
 import { expireMessages } from "../message/expiry.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
-import type { Kv } from "../store/kv.ts";
+import { Change, type Kv } from "../store/kv.ts";
 import type { Ownership } from "./ownership.ts";
 import { lineKeys } from "./rows.ts";
 import { singleFlight } from "../base/single_flight.ts";
@@ -122,7 +122,11 @@ export class Supervisor implements Service, LiveLines {
     const connection = this.connection(lineId);
     if (!connection) return { kind: "hold", detail: "The session is not connected to the messaging network." };
     const ready = await connection.prepare(message, new AbortController().signal);
-    return ready.kind === "ready" ? await ready.send() : ready;
+    if (ready.kind !== "ready") return ready;
+    const change = new Change();
+    ready.keep(change);
+    await this.#deps.ownership.storeOf(lineId)?.commit(change);
+    return await ready.send();
   }
 
   /** The line's connection, logged in or not. */

@@ -4,7 +4,7 @@
  * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
  * not check them; what a race leaves is dropped when it is met. The head costs a few reads whatever waits behind it.
  */
-import { Change, type Key, type Kv, type PrefixOf, type Row } from "../store/kv.ts";
+import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../store/kv.ts";
 import { addTurn, waitingSince } from "./enqueue.ts";
 import { chatOf, hasEnded, type Message, PRIORITIES, type Priority } from "./message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "./rows.ts";
@@ -18,6 +18,8 @@ interface Choice {
   laneOf(chat: string): Lane | Promise<Lane>;
   /** What began to wait before this time (Unix ms) departs first, the oldest before all, whatever its priority; or null. */
   oldestBefore: number | null;
+  /** The message that is on its way, behind which this one goes; null when there is none. */
+  behind: string | null;
 }
 
 /** Messages that are read at a time: with the longest texts some 6 MB. */
@@ -29,6 +31,8 @@ export class LineQueue {
   readonly #lineId: string;
   /** The last bulk found complete: a run of ten thousand rows asks once. */
   #complete: string | null = null;
+  /** Nothing waits since before this time, Unix ms, as was last found: what comes waits since later. */
+  #nothingBefore = 0;
 
   constructor(kv: Kv, lineId: string) {
     this.#kv = kv;
@@ -72,10 +76,10 @@ export class LineQueue {
   }
 
   /** The message that departs next; null when none may. */
-  async next(choice: Choice): Promise<Message | null> {
+  async next(choice: Choice): Promise<Row<Message> | null> {
     const lanes = new Set(LANES);
     for (;;) {
-      const row = await this.#oldest(lanes, choice.oldestBefore) ?? await this.#head(lanes);
+      const row = await this.#oldest(lanes, choice) ?? await this.#head(lanes, choice);
       if (!row) return null;
       if (laneAt(row) === "held" && await choice.laneOf(row.value.chat) === "held") {
         lanes.delete("held");
@@ -95,7 +99,7 @@ export class LineQueue {
 
   /** Since when the oldest of them waits, Unix ms; null when none does. */
   async oldestSince(): Promise<number | null> {
-    const oldest = await this.#oldest(new Set(LANES), Infinity);
+    const oldest = await this.#oldest(new Set(LANES), { oldestBefore: Infinity, behind: null });
     return oldest && waitingSince(positionOf(oldest));
   }
 
@@ -166,30 +170,36 @@ export class LineQueue {
   }
 
   /** The first row of these lanes in the order of departure. */
-  async #head(lanes: ReadonlySet<Lane>): Promise<Row<QueueRow> | null> {
-    if (lanes.size === LANES.length) return await this.#firstOf(messageKeys.queueOfLine(this.#lineId));
+  async #head(lanes: ReadonlySet<Lane>, { behind }: Pick<Choice, "behind">): Promise<Row<QueueRow> | null> {
+    if (lanes.size === LANES.length) return await this.#firstOf(messageKeys.queueOfLine(this.#lineId), behind);
     for (const priority of PRIORITIES) {
       for (const lane of lanes) {
-        const row = await this.#firstOf(messageKeys.queueLane(this.#lineId, priority, lane));
+        const row = await this.#firstOf(messageKeys.queueLane(this.#lineId, priority, lane), behind);
         if (row) return row;
       }
     }
     return null;
   }
 
-  async #oldest(lanes: ReadonlySet<Lane>, oldestBefore: number | null): Promise<Row<QueueRow> | null> {
-    if (oldestBefore === null) return null;
+  async #oldest(
+    lanes: ReadonlySet<Lane>,
+    { oldestBefore, behind }: Pick<Choice, "oldestBefore" | "behind">,
+  ): Promise<Row<QueueRow> | null> {
+    if (oldestBefore === null || oldestBefore < this.#nothingBefore) return null;
     const heads = await Promise.all(
       PRIORITIES.flatMap((priority) =>
-        [...lanes].map((lane) => this.#firstOf(messageKeys.queueLane(this.#lineId, priority, lane)))
+        [...lanes].map((lane) => this.#firstOf(messageKeys.queueLane(this.#lineId, priority, lane), behind))
       ),
     );
     const oldest = heads.reduce((a, b) => a && b ? (positionOf(b) < positionOf(a) ? b : a) : a ?? b, null);
-    return oldest && waitingSince(positionOf(oldest)) <= oldestBefore ? oldest : null;
+    if (!oldest) return null;
+    const since = waitingSince(positionOf(oldest));
+    if (lanes.size === LANES.length) this.#nothingBefore = since;
+    return since <= oldestBefore ? oldest : null;
   }
 
   /** What departs on this row: the first message of its chat. Null when the row had to be moved. */
-  async #departing(row: Row<QueueRow>, { laneOf }: Choice): Promise<Message | null> {
+  async #departing(row: Row<QueueRow>, { laneOf, behind }: Choice): Promise<Row<Message> | null> {
     const { messageId, chat } = row.value;
     const lane = await laneOf(chat);
     const stands = laneAt(row);
@@ -202,18 +212,22 @@ export class LineQueue {
       await this.#move([row], lane);
       return null;
     }
-    const own = (await this.#kv.get(messageKeys.message(messageId))).value;
-    if (!own || !isPlaceOf(row.key, own)) {
-      await this.#kv.commit(new Change().delete(row.key));
-      return null;
+    const own = await this.#messageAt(row);
+    if (!own) return null;
+    for (;;) {
+      const first = await this.#firstOf(messageKeys.queueOfChat(this.#lineId, chat), behind);
+      if (!first || first.value.messageId === messageId) return own;
+      const message = await this.#messageAt(first);
+      if (message) return message;
     }
-    for await (const first of this.#counting({ prefix: messageKeys.queueOfChat(this.#lineId, chat) })) {
-      if (first.value.messageId === messageId) return own;
-      const message = (await this.#kv.get(messageKeys.message(first.value.messageId))).value;
-      if (message && isPlaceOf(first.key, message)) return message;
-      await this.#kv.commit(new Change().delete(first.key));
-    }
-    return own;
+  }
+
+  /** The message that waits on this row; a row that does not count any more goes. */
+  async #messageAt({ key, value: { messageId } }: Row<QueueRow>): Promise<Row<Message> | null> {
+    const slot = await this.#kv.get(messageKeys.message(messageId));
+    if (isRow(slot) && isPlaceOf(key, slot.value)) return slot;
+    await this.#kv.commit(new Change().delete(key));
+    return null;
   }
 
   /** Moves messages to new chats, from this row on, out of the way of those that may leave. */
@@ -245,12 +259,20 @@ export class LineQueue {
     change.set(messageKeys.queue(sessionId, priority, lane, message), { messageId: id, chat: chatOf(to), bulkId });
   }
 
-  async #firstOf(prefix: PrefixOf<QueueRow>): Promise<Row<QueueRow> | null> {
+  /** The first row that counts, the one of the message that is on its way aside. */
+  async #firstOf(prefix: PrefixOf<QueueRow>, behind: string | null): Promise<Row<QueueRow> | null> {
+    // A few, then the rest: the head is asked for far more often than what follows.
     let last: Row<QueueRow> | null = null;
-    // The first row alone, then the rest: the head is asked for far more often than what follows.
-    for await (const row of this.#kv.list({ prefix }, { limit: 1 })) last = row;
-    if (last === null || await this.#counts(last)) return last;
-    for await (const row of this.#counting({ prefix, start: after(last.key) })) return row;
+    let few = behind === null ? 1 : 2;
+    for await (const row of this.#kv.list({ prefix }, { limit: few })) {
+      few--;
+      last = row;
+      if (row.value.messageId !== behind && await this.#counts(row)) return row;
+    }
+    if (last === null || few > 0) return null;
+    for await (const row of this.#counting({ prefix, start: after(last.key) })) {
+      if (row.value.messageId !== behind) return row;
+    }
     return null;
   }
 

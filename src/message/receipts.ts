@@ -6,7 +6,7 @@ import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import { messageKeys } from "./rows.ts";
 import { nameOfKey } from "../store/key_name.ts";
-import { Change, isRow, type KeyOf, type Kv, retryOnConflict } from "../store/kv.ts";
+import { Change, isRow, type KeyOf, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/connection.ts";
 import { hasEnded, type Message } from "./message.ts";
 
@@ -55,8 +55,7 @@ export async function keepReceipts(
     const result: Message[] = [];
     const name = await sessionName(lineId);
     for (const [messageId, said] of byMessage) {
-      const slot = await kv.get(messageKeys.message(messageId));
-      const news = await newsOf(kv, messageId, said.map(({ receipt }) => receipt));
+      const { slot, news } = await newsOf(kv, messageId, said.map(({ receipt }) => receipt));
       if (!isRow(slot) || news.length === 0) continue;
       let next = slot.value;
       for (const { receipt, key } of news) {
@@ -84,22 +83,26 @@ export async function keepReceipts(
   return receipts.map(({ networkId }) => waiting.has(networkId));
 }
 
-/** The receipts that say something new of the message, each with its row. */
+/** The message, and the receipts that say something new of it, each with its row: one read. */
 async function newsOf(
   kv: Kv,
   messageId: string,
   receipts: readonly Receipt[],
-): Promise<{ receipt: Receipt; key: KeyOf<number> }[]> {
+): Promise<{ slot: Slot<Message>; news: { receipt: Receipt; key: KeyOf<number> }[] }> {
   const keyOf = ({ participant }: Receipt, status: Receipt["status"]) =>
     messageKeys.receipt(messageId, status, participant ?? "");
-  const rows = await kv.getMany(receipts.flatMap((receipt) => [keyOf(receipt, "read"), keyOf(receipt, "delivered")]));
+  const [slot, ...rows] = await kv.getMany<unknown>([
+    messageKeys.message(messageId),
+    ...receipts.flatMap((receipt) => [keyOf(receipt, "read"), keyOf(receipt, "delivered")]),
+  ]);
   const said = new Set(rows.filter(isRow).map(({ key }) => nameOfKey(key)));
-  return receipts.flatMap((receipt) => {
+  const news = receipts.flatMap((receipt) => {
     const key = keyOf(receipt, receipt.status);
     if (said.has(nameOfKey(key)) || said.has(nameOfKey(keyOf(receipt, "read")))) return [];
     said.add(nameOfKey(key));
     return [{ receipt, key }];
   });
+  return { slot: slot as Slot<Message>, news };
 }
 
 /** The receipts that came while the message was not yet `sent`, oldest first. */

@@ -7,7 +7,7 @@ import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { messageKeys } from "./rows.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history/history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
@@ -15,6 +15,9 @@ import { countEnd, finishBulk } from "./bulk.ts";
 import { giveBack } from "./refund.ts";
 import { dequeue } from "./enqueue.ts";
 import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
+
+/** How often a move begins anew because its message was changed in between. */
+const MOST_TRIES = 20;
 
 interface RecorderDeps {
   kv: Kv;
@@ -25,61 +28,87 @@ interface RecorderDeps {
   files: Pick<MediaStore, "remove">;
 }
 
-/** Adds to the commit what belongs to it besides the message: the line's pacing, when it was last used. */
+/** Adds to the commit what belongs to it besides the message (of two, the one that leaves): the line's pacing, its copy. */
 export type Alongside = (change: Change, message: Message) => void;
+
+/** A message's row as it was last read or written: as long as it stands so, a move reads nothing. */
+export type MessageRow = Row<Message>;
 
 /** Each resolves to the message as it is now, or to null when it is not in a state from which it could move. */
 export interface Recorder {
   /** `queued` to `processing`: one more attempt, unless the message was changed since it was read. */
-  dispatched(message: Pick<Message, "id" | "revision">, alongside?: Alongside): Promise<Message | null>;
+  dispatched(row: MessageRow, alongside?: Alongside): Promise<MessageRow | null>;
+  /** As `sent` of the one and `dispatched` of the next, in one commit; where either cannot move, neither does. */
+  followed(sent: Acknowledged, next: MessageRow, alongside?: Alongside): Promise<MessageRow | null>;
   /** `processing` to `queued`, in its place, under its network id; `hold` takes the attempt back, for it was none. */
-  requeued(messageId: string, why: "hold" | "again", alongside?: Alongside): Promise<Message | null>;
-  /** `processing` to `sent`, with its event; `at` is when the server's word was there, Unix ms. */
-  sent(messageId: string, at: number, alongside?: Alongside): Promise<Message | null>;
+  requeued(row: MessageRow, why: "hold" | "again", alongside?: Alongside): Promise<Message | null>;
+  /** `processing` to `sent`, with its event. */
+  sent(sent: Acknowledged, alongside?: Alongside): Promise<Message | null>;
   /** `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
   proved(messageId: string): Promise<Message | null>;
   /** `processing` to `failed`, with its event; to `sent` when a receipt proves that an attempt arrived. */
-  failed(messageId: string, error: MessageError, alongside?: Alongside): Promise<Message | null>;
+  failed(row: MessageRow, error: MessageError, alongside?: Alongside): Promise<Message | null>;
   /** `queued` to `failed` or proved `sent`, with its event: expired, or its line is gone. */
   dropped(messageId: string, error: MessageError): Promise<Message | null>;
   /** As `dropped`, but only before the first attempt: what may have left can't be called back. */
   cancelled(messageId: string, error: MessageError): Promise<Message | null>;
 }
 
+/** A message that the server has acknowledged; `at` is when its word was there, Unix ms. */
+export interface Acknowledged {
+  row: MessageRow;
+  at: number;
+}
+
+/** What one message does in a commit. */
+interface Move {
+  messageId: string;
+  /** Null: it has to be read. */
+  row: MessageRow | null;
+  from: Message["status"];
+  next: (message: Message) => Message | null;
+}
+
 export function makeRecorder({ kv, events, recordStatus, sessionName, files, runtime }: RecorderDeps): Recorder {
-  /** Reads, decides, commits; again when the row changed in between (a receipt came, the owner cancelled). */
-  async function move(
-    messageId: string,
-    from: Message["status"],
-    next: (message: Message) => Message | null,
-    alongside?: Alongside,
-  ): Promise<Message | null> {
-    const moved = await retryOnConflict<Message | null>(kv, async () => {
+  /**
+   * Makes all of the moves in one commit, or none of them; reads the messages again when one was changed in between (a
+   * receipt came, the owner cancelled).
+   */
+  async function move(moves: readonly Move[], alongside?: Alongside): Promise<MessageRow[] | null> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
       const change = new Change();
-      const slot = await kv.get(messageKeys.message(messageId));
-      const decided = slot.value?.status === from ? next(slot.value) : null;
-      if (!decided) return { change, result: null };
-      const message = decided.status === "failed" ? { ...decided, failedAt: runtime.clock.now() } : decided;
-      if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
-      change.check(slot).set(messageKeys.message(messageId), message);
-      recordStatus(change, message, from);
-      if (message.status === "processing") {
-        change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
+      const moved: Message[] = [];
+      for (const { messageId, row, from, next } of moves) {
+        const slot = tries === 0 && row ? row : await kv.get(messageKeys.message(messageId));
+        const decided = slot.value?.status === from ? next(slot.value) : null;
+        if (!decided) return null;
+        const message = decided.status === "failed" ? { ...decided, failedAt: runtime.clock.now() } : decided;
+        if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
+        change.check(slot).set(messageKeys.message(messageId), message);
+        recordStatus(change, message, from);
+        if (message.status === "processing") {
+          change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
+        }
+        if (hasEnded(message)) {
+          countEnd(change, message);
+          await end(change, message);
+        }
+        moved.push(message);
       }
-      if (hasEnded(message)) {
-        countEnd(change, message);
-        await end(change, message);
-      }
-      alongside?.(change, message);
-      return { change, result: message };
-    });
-    if (moved && hasEnded(moved)) {
-      events.committed(moved.accountId);
-      if (moved.bulkId !== null) await finishBulk({ kv, events, sessionName }, moved.bulkId);
-      const file = storedFile(moved.content);
-      if (file) await removeFile(file.fileId);
+      alongside?.(change, moved.at(-1)!);
+      const version = await kv.commit(change);
+      if (version === null) continue;
+      for (const message of moved) if (hasEnded(message)) await afterEnd(message);
+      return moved.map((value) => ({ key: messageKeys.message(value.id), value, version }));
     }
-    return moved;
+    throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
+  }
+
+  async function afterEnd({ accountId, bulkId, content }: Message): Promise<void> {
+    events.committed(accountId);
+    if (bulkId !== null) await finishBulk({ kv, events, sessionName }, bulkId);
+    const file = storedFile(content);
+    if (file) await removeFile(file.fileId);
   }
 
   /** What ends with the message: its place in the queue and its file's row; and the events that say so. */
@@ -106,28 +135,43 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
     }
   }
 
+  const first = async (moved: Promise<MessageRow[] | null>) => (await moved)?.[0]?.value ?? null;
+  const queued = (messageId: string, next: Move["next"]): Move => ({ messageId, row: null, from: "queued", next });
+  const underway = (row: MessageRow, next: Move["next"]): Move => ({
+    messageId: row.value.id,
+    row,
+    from: "processing",
+    next,
+  });
+  const departing = (row: MessageRow): Move => ({
+    messageId: row.value.id,
+    row,
+    from: "queued",
+    next: (m) => m.revision === row.value.revision ? dispatchedAt(m, runtime.clock.now()) : null,
+  });
+  const acknowledged = ({ row, at }: Acknowledged): Move =>
+    underway(row, (m) => ({ ...m, status: "sent", sentAt: at, error: null }));
+
   return {
-    dispatched: ({ id, revision }, alongside) =>
-      move(id, "queued", (m) => m.revision === revision ? underWay(m, runtime.clock.now()) : null, alongside),
-    requeued: (messageId, why, alongside) =>
-      move(
-        messageId,
-        "processing",
-        (m) => ({ ...m, status: "queued", attempts: why === "hold" ? m.attempts - 1 : m.attempts }),
-        alongside,
-      ),
-    sent: (messageId, at, alongside) =>
-      move(messageId, "processing", (m) => ({ ...m, status: "sent", sentAt: at, error: null }), alongside),
-    proved: (messageId) => move(messageId, "queued", (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt })),
-    failed: (messageId, error, alongside) =>
-      move(messageId, "processing", (m) => failedUnlessProved(m, error), alongside),
-    dropped: (messageId, error) => move(messageId, "queued", (m) => failedUnlessProved(m, error)),
-    cancelled: (messageId, error) =>
-      move(messageId, "queued", (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null, giveBack),
+    dispatched: async (row, alongside) => (await move([departing(row)], alongside))?.[0] ?? null,
+    followed: async (sent, next, alongside) =>
+      (await move([acknowledged(sent), departing(next)], alongside))?.[1] ?? null,
+    requeued: (row, why, alongside) =>
+      first(move([
+        underway(row, (m) => ({ ...m, status: "queued", attempts: why === "hold" ? m.attempts - 1 : m.attempts })),
+      ], alongside)),
+    sent: (sent, alongside) => first(move([acknowledged(sent)], alongside)),
+    proved: (messageId) => first(move([queued(messageId, (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt }))])),
+    failed: (row, error, alongside) => first(move([underway(row, (m) => failedUnlessProved(m, error))], alongside)),
+    dropped: (messageId, error) => first(move([queued(messageId, (m) => failedUnlessProved(m, error))])),
+    cancelled: (messageId, error) => {
+      const cancel = queued(messageId, (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null);
+      return first(move([cancel], giveBack));
+    },
   };
 }
 
-function underWay(message: Message, now: number): Message {
+function dispatchedAt(message: Message, now: number): Message {
   return {
     ...message,
     status: "processing",

@@ -3,7 +3,7 @@ import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Message } from "../message/message.ts";
-import type { Recorder } from "../message/record.ts";
+import type { Acknowledged, MessageRow, Recorder } from "../message/record.ts";
 import type { Clock } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
@@ -43,24 +43,37 @@ export function measuredRecorder(recorder: Recorder, metrics: Metrics, clock: Cl
     return message;
   }
 
+  function left(row: MessageRow | null): MessageRow | null {
+    if (row) departures.set(row.value.id, clock.now());
+    return row;
+  }
+
+  /** Observes how long the network took over a message that is `sent` now. */
+  function acknowledged({ row, at }: Acknowledged): void {
+    const leftAt = departures.get(row.value.id);
+    if (leftAt !== undefined) metrics.ackSeconds.observe(Math.max(0, at - leftAt) / 1000);
+  }
+
   return {
     ...recorder,
-    async dispatched(read, alongside) {
-      const message = await recorder.dispatched(read, alongside);
-      if (message) departures.set(message.id, clock.now());
-      return message;
+    dispatched: async (row, alongside) => left(await recorder.dispatched(row, alongside)),
+    async followed(sent, next, alongside) {
+      const row = await recorder.followed(sent, next, alongside);
+      if (row === null) return null; // its end is still to come
+      acknowledged(sent);
+      await ended(Promise.resolve(sent.row.value));
+      return left(row);
     },
-    requeued(messageId, why, alongside) {
-      departures.delete(messageId);
-      return recorder.requeued(messageId, why, alongside);
+    requeued(row, why, alongside) {
+      departures.delete(row.value.id);
+      return recorder.requeued(row, why, alongside);
     },
-    sent(messageId, at, alongside) {
-      const left = departures.get(messageId);
-      if (left !== undefined) metrics.ackSeconds.observe(Math.max(0, at - left) / 1000);
-      return ended(recorder.sent(messageId, at, alongside));
+    sent(sent, alongside) {
+      acknowledged(sent);
+      return ended(recorder.sent(sent, alongside));
     },
     proved: (messageId) => ended(recorder.proved(messageId)),
-    failed: (messageId, error, alongside) => ended(recorder.failed(messageId, error, alongside)),
+    failed: (row, error, alongside) => ended(recorder.failed(row, error, alongside)),
     dropped: (messageId, error) => ended(recorder.dropped(messageId, error)),
     cancelled: (messageId, error) => ended(recorder.cancelled(messageId, error)),
   };

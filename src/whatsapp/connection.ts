@@ -322,6 +322,8 @@ export type SendOutcome =
 export type Prepared =
   | {
     kind: "ready";
+    /** Adds to the commit of its departure what has to be on disk by then: a copy for receivers who ask for it again. */
+    keep(change: Change): void;
     /** Shows the chat that somebody types, until the message is there. Never throws. */
     type(): void;
     /** Sends it, once, under its network id and waits for the server's ack. Never throws. */

@@ -141,7 +141,7 @@ testWithStore("a receiver that could not decrypt gets the message again", async 
   await kv().commit(await deletionOf(kv(), "sender-key"));
   const again = await scene.open();
   await again.events.until("open");
-  assert.equal((await send(again.connection, { networkId: "3EB0F3", to, body: text("three") })).kind, "sent");
+  assert.equal((await send(again.connection, { networkId: "3EB0F3", to, body: text("three") }, kv())).kind, "sent");
   assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0F3")).text, "three");
   const wire = switchboard.wire.entries(OWNER).filter(({ id }) => id === "3EB0F3");
   assert.equal(wire.length, 2, "the receiver asked for it");
@@ -233,7 +233,7 @@ testWithStore(
 
 testWithStore("sent messages, seen stanzas and recipients leave with the line", async (scene, kv) => {
   const { connection } = await scene.login();
-  await send(connection, { networkId: "3EB0F5", to: FRIEND, body: text("hello") });
+  await send(connection, { networkId: "3EB0F5", to: FRIEND, body: text("hello") }, kv());
   await connection.logout();
   await scene.network.forget(LINE);
   for await (const row of kv().list({ prefix: networkKeys.waLine(LINE) })) assert.fail(`left: ${row.key.join("/")}`);

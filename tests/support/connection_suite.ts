@@ -2,6 +2,7 @@
  * The contract of `src/whatsapp/connection.ts`, for any engine: each test runs on a simulated network of its own, with
  * phones as witnesses. A factory opens the engine; the suite's clock moves only when told.
  */
+import { Change, type Kv } from "../../src/store/kv.ts";
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
@@ -145,10 +146,18 @@ function unaborted(): AbortSignal {
   return new AbortController().signal;
 }
 
-/** Prepares a message and lets it leave at once. */
-export async function send(connection: Connection, message: Outgoing): Promise<SendOutcome> {
+/** Prepares a message and lets it leave at once; with a store, what is to be on disk by then is. */
+export async function send(
+  connection: Connection,
+  message: Outgoing,
+  kv?: Pick<Kv, "commit">,
+): Promise<SendOutcome> {
   const prepared = await connection.prepare(message, unaborted());
-  return prepared.kind === "ready" ? await prepared.send() : prepared;
+  if (prepared.kind !== "ready") return prepared;
+  const change = new Change();
+  prepared.keep(change);
+  await kv?.commit(change);
+  return await prepared.send();
 }
 
 export function text(body: string): OutgoingBody {

@@ -190,6 +190,7 @@ export class FakeConnection implements Connection {
     if (!this.isOpen) return OFFLINE;
     return preparing(message) ?? {
       kind: "ready",
+      keep: () => {},
       type: () => void this.#network.typed.push({ networkId: message.networkId, at: clock.now() }),
       send: () => this.#send(message),
     };

@@ -7,7 +7,7 @@ import { mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import { recordStatus } from "../../../src/message/history/history.ts";
 import type { Message } from "../../../src/message/message.ts";
-import { makeRecorder } from "../../../src/message/record.ts";
+import { makeRecorder, type MessageRow } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { FakeNetwork } from "../../support/fake_network.ts";
@@ -40,8 +40,8 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
   }
   await accept(aBulk(40));
   for (const [i, id] of ids.slice(0, 5).entries()) {
-    await recorder.dispatched({ id });
-    if (i > 0) await recorder.sent(id, runtime.clock.now());
+    const row = await recorder.dispatched(await messageRow(kv, id));
+    if (i > 0) await recorder.sent({ row: row!, at: runtime.clock.now() });
   }
   const about = { accountId: ACCOUNT, sessionId: "ses_1", sessionName: "one" };
   const change = new Change();
@@ -92,6 +92,7 @@ async function turns(world: SendWorld, run: () => Promise<number>, isOver: () =>
   for (let turn = 0; turn < 60 && !await isOver(); turn++) await passing(world, run());
 }
 
+const messageRow = async (kv: Kv, id: string) => await kv.get(messageKeys.message(id)) as MessageRow;
 const rowOf = async (kv: Kv) => (await kv.get(erasureKeys.erasure(ACCOUNT, ANA))).value;
 
 Deno.test("a person is erased the same however often it is cut short, and what was on its way follows", () =>
@@ -111,7 +112,7 @@ Deno.test("a person is erased the same however often it is cut short, and what w
     };
     const run = () => erasePeople({ ...deps, kv: dying }, new AbortController().signal).catch(() => 0);
     await turns(world, run, async () => (await rowOf(kv))?.again === true);
-    await recorder.sent(ids[0]!, runtime.clock.now());
+    await recorder.sent({ row: await messageRow(kv, ids[0]!), at: runtime.clock.now() });
     await turns(world, run, async () => await rowOf(kv) === null);
 
     const { erasures: [done] } = await erasures.page(ACCOUNT, { page: 1, limit: 20 });

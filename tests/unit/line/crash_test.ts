@@ -1,13 +1,16 @@
 /** The process dies between any two commits: nothing accepted is lost, ids and order stay (promises 1 to 4). */
 import assert from "node:assert/strict";
 import type { SendOutcome } from "../../../src/whatsapp/connection.ts";
+import type { Delays } from "../../../src/line/pacing.ts";
 import { World } from "../../support/line_world.ts";
 
 const SCRIPT: readonly SendOutcome["kind"][] = ["sent", "refused", "unknown", "sent", "retry", "sent", "hold", "sent"];
 
+type Manner = "before the commit" | "after it";
+
 /** Runs six messages through every kind of outcome; with a crash at the given commit, in the given manner. */
-async function run(crashAt: number, manner: "before the commit" | "after it"): Promise<number> {
-  const world = new World({ delays: { minMs: 100, maxMs: 300 }, seed: crashAt + 1 });
+async function run(crashAt: number, { manner, delays }: { manner: Manner; delays: Delays }): Promise<number> {
+  const world = new World({ delays, seed: crashAt + 1 });
   let next = 0;
   world.network.outcome = () => {
     const kind = SCRIPT[next++] ?? "sent";
@@ -45,11 +48,15 @@ async function run(crashAt: number, manner: "before the commit" | "after it"): P
 }
 
 for (const manner of ["before the commit", "after it"] as const) {
-  Deno.test(`a crash ${manner}, at each commit of a run, loses and doubles no message`, async () => {
-    const commits = await run(1_000, manner);
-    assert.ok(commits > 15, `only ${commits} commits to crash at`);
-    for (let at = 1; at <= commits; at++) await run(at, manner);
-  });
+  // Without pauses a message is recorded in the commit by which the next one departs.
+  for (const delays of [{ minMs: 100, maxMs: 300 }, { minMs: 0, maxMs: 0 }]) {
+    const pauses = delays.maxMs > 0 ? "with" : "without";
+    Deno.test(`a crash ${manner}, at each commit of a run ${pauses} pauses, loses and doubles no message`, async () => {
+      const commits = await run(1_000, { manner, delays });
+      assert.ok(commits > 12, `only ${commits} commits to crash at`);
+      for (let at = 1; at <= commits; at++) await run(at, { manner, delays });
+    });
+  }
 }
 
 Deno.test("a message that was on its way goes again within 2 s of the next boot, under its id", async () => {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
+import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
+import { Change } from "../../../src/store/kv.ts";
 import { connectedWorld } from "../../support/line_world.ts";
+import { settle } from "../../support/runtime.ts";
 
 Deno.test("the table of message states holds exactly the moves that are meant, and `sent` and `failed` are ends", () => {
   const moves = MESSAGE_STATUSES.flatMap((from) => NEXT_STATUS[from].map((to) => `${from} ${to}`));
@@ -50,5 +53,46 @@ Deno.test("an end takes queue row and file row with it", async () => {
     ["queue", "file"].includes(String(name))
   );
   assert.deepEqual(left, []);
+  await world.supervisor.stop();
+});
+
+Deno.test("without pauses a message is recorded in the commit by which the next one departs", async () => {
+  const world = await connectedWorld();
+  const status: string[][] = [];
+  const ids: string[] = [];
+  world.kv.committed = () => {
+    status.push(ids.map((id) => (world.disk.rows.get(JSON.stringify(["message", id]))?.value as Message)?.status));
+  };
+  world.network.outcome = () => null;
+  for (let i = 0; i < 3; i++) ids.push((await world.accept()).id);
+  await world.clock.advance(0);
+  for (let i = 0; i < 3; i++) {
+    world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
+    await settle();
+  }
+  assert.deepEqual(status.map((all) => all.join(" ")), [
+    "processing queued queued",
+    "sent processing queued",
+    "sent sent processing",
+    "sent sent sent",
+  ]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a message is recorded by itself when the next one was changed at that moment, and that one goes as it is", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  const [first, second] = [await world.accept(), await world.accept()];
+  await world.clock.advance(0);
+  const key = messageKeys.message(second.id);
+  // Another process changed it, and its ring was lost.
+  await world.kv.commit(new Change().set(key, { ...second, revision: 1, content: { kind: "text", text: "changed" } }));
+  world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
+  await settle();
+  assert.deepEqual([(await world.message(first.id)).status, (await world.message(second.id)).revision], ["sent", 1]);
+  world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
+  await settle();
+  assert.deepEqual(world.network.departures.map(({ networkId }) => networkId), [first.networkId, second.networkId]);
+  assert.equal((await world.message(second.id)).status, "sent");
   await world.supervisor.stop();
 });

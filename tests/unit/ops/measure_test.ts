@@ -19,17 +19,18 @@ Deno.test("messages are counted by how they end, and timed from departure to the
   const moved = (error: Message["error"]) => Promise.resolve({ id: "msg_1", error } as Message);
   const recorder = measuredRecorder(
     {
-      dispatched: () => moved(null),
+      dispatched: (row) => Promise.resolve(row),
       sent: () => moved(null),
-      failed: (_id, error) => moved(error),
+      failed: (_row, error) => moved(error),
       cancelled: () => Promise.resolve(null),
     } as Partial<Recorder> as Recorder,
     metrics,
     clock,
   );
-  await recorder.dispatched({ id: "msg_1", revision: 0 });
-  await recorder.sent("msg_1", clock.now() + 400);
-  await recorder.failed("msg_1", { code: "refused", message: "" });
+  const row = { key: [], value: { id: "msg_1", error: null } as Message, version: "1" };
+  await recorder.dispatched(row);
+  await recorder.sent({ row, at: clock.now() + 400 });
+  await recorder.failed(row, { code: "refused", message: "" });
   await recorder.cancelled("msg_1", { code: "cancelled", message: "" });
   const text = await metrics.render();
   assert.match(text, /^paloma_messages_ended_total\{outcome="sent"\} 1$/m);

@@ -53,7 +53,7 @@ export interface SenderOptions {
   recipients: Recipients;
   groups: GroupCache;
   devices: Pick<Devices, "forget" | "isKeyless">;
-  sent: SentStore;
+  sent: Pick<SentStore, "keep">;
   lineId: string;
   /** As `EncodeTools` say it. */
   source: EncodeTools["source"];
@@ -198,7 +198,7 @@ export function makeSender(options: SenderOptions): Sender {
     });
   }
 
-  /** Keeps what receivers may ask for again, and lets the message leave. */
+  /** Lets the message leave. */
   async function depart(route: Route, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
     const { jid } = route;
     if (!isOpen()) return offline();
@@ -206,7 +206,6 @@ export function makeSender(options: SenderOptions): Sender {
     try {
       stanza = await stanzaOf(route, content);
       if (isJidGroup(jid)) await rotateSenderKey(socket, await groups.metadata(jid));
-      await sent.keep(message.networkId, content);
     } catch (error) {
       return unsent(message, error);
     }
@@ -241,7 +240,12 @@ export function makeSender(options: SenderOptions): Sender {
         }
         const content = await encode(message, { ...await chatTools(jid), upload, inspect, runtime, signal, source });
         await reach(jid);
-        return { kind: "ready", type: () => type(jid), send: () => depart({ jid, audience }, message, content) };
+        return {
+          kind: "ready",
+          keep: (change) => sent.keep(change, message.networkId, content),
+          type: () => type(jid),
+          send: () => depart({ jid, audience }, message, content),
+        };
       } catch (error) {
         return signal.aborted ? { kind: "hold", detail: "It was not wanted any more." } : unsent(message, error);
       }

@@ -2,7 +2,7 @@
 import { proto } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { networkKeys } from "../rows.ts";
-import { Change, type Kv } from "../../../store/kv.ts";
+import type { Change, Kv } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
 import { expireAfter } from "../expiry.ts";
 
@@ -12,8 +12,8 @@ const KEPT_DAYS = 14;
 const POLL_KEPT_DAYS = 90;
 
 export interface SentStore {
-  /** Throws StoreError. */
-  keep(networkId: string, message: proto.IMessage): Promise<void>;
+  /** Adds the message to the change. */
+  keep(change: Change, networkId: string, message: proto.IMessage): void;
   find(networkId: string): Promise<proto.IMessage | undefined>;
 }
 
@@ -22,21 +22,17 @@ export function makeSentStore(
 ): SentStore {
   const { kv, seal, lineId, runtime } = options;
   return {
-    async keep(networkId, message) {
+    keep(change, networkId, message) {
       const row = networkKeys.waSent(lineId, networkId);
-      const now = runtime.clock.now();
       const isPoll = message.pollCreationMessage || message.pollCreationMessageV3;
-      await kv.commit(
-        expireAfter(new Change(), {
-          row,
-          lineId,
-          kind: "sent",
-          id: networkId,
-          days: isPoll ? POLL_KEPT_DAYS : KEPT_DAYS,
-          now,
-        })
-          .set(row, seal.seal(proto.Message.encode(message).finish())),
-      );
+      expireAfter(change, {
+        row,
+        lineId,
+        kind: "sent",
+        id: networkId,
+        days: isPoll ? POLL_KEPT_DAYS : KEPT_DAYS,
+        now: runtime.clock.now(),
+      }).set(row, seal.seal(proto.Message.encode(message).finish()));
     },
     async find(networkId) {
       const { value } = await kv.get(networkKeys.waSent(lineId, networkId));

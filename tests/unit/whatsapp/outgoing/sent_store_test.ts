@@ -4,6 +4,7 @@ import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
+import { Change } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
 import { makeSentStore } from "../../../../src/whatsapp/baileys/outgoing/sent_store.ts";
@@ -17,7 +18,9 @@ Deno.test("a sent message is found by its network id, by another instance too, u
   const kv = await openDenoKv(":memory:", { runtime });
   try {
     const message = proto.Message.fromObject({ conversation: "a very private sentence" });
-    await makeSentStore({ kv, seal, lineId: "ses_1", runtime }).keep("3EB0", message);
+    const change = new Change();
+    makeSentStore({ kv, seal, lineId: "ses_1", runtime }).keep(change, "3EB0", message);
+    await kv.commit(change);
     const store = makeSentStore({ kv, seal, lineId: "ses_1", runtime });
     assert.equal((await store.find("3EB0"))?.conversation, "a very private sentence");
     assert.equal(await store.find("3EB1"), undefined);

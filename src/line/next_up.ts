@@ -1,0 +1,117 @@
+/** Whose turn it is in the queue of one line: replies before others, and no new chats while none may be started. */
+import type { Plan } from "../account/plan.ts";
+import { hasEnded } from "../message/message.ts";
+import { LineQueue } from "../message/queue.ts";
+import { isProved } from "../message/receipts.ts";
+import type { MessageRow } from "../message/record.ts";
+import { messageKeys } from "../message/rows.ts";
+import { isRow, type Kv } from "../store/kv.ts";
+import type { Connection, Incoming } from "../whatsapp/connection.ts";
+import { Chats, chatsOf, newAmong, writtenAt } from "./chats.ts";
+import { newChatsOf } from "./new_chats.ts";
+import type { Pacing } from "./pacing.ts";
+
+/**
+ * Nothing waits for ever (docs/queue.md): one departure in so many is of the message that has waited longest, whatever
+ * its priority, once that is so long.
+ */
+const OLDEST_EVERY = 10;
+const OLDEST_AFTER_MS = 10 * 60_000;
+
+/** What decides about turns. */
+interface Rules {
+  plan: Plan;
+  pacing: Pacing | null;
+  /** Null: the line is offline. */
+  connection: Connection | null;
+  now: number;
+  /** The message that is on its way now: the turn is of the one behind it. */
+  behind?: string;
+}
+
+export class NextUp {
+  readonly #kv: Kv;
+  readonly #lineId: string;
+  readonly #queue: LineQueue;
+  readonly #chats: Chats;
+  /** Chats that wrote since the last look. */
+  readonly #heard = new Map<string, number>();
+  /** Where the queue of each priority ended at the last look; null before the first. */
+  #ends: Awaited<ReturnType<LineQueue["ends"]>> | null = null;
+  #dueAt = Infinity;
+
+  constructor(kv: Kv, lineId: string) {
+    this.#kv = kv;
+    this.#lineId = lineId;
+    this.#queue = new LineQueue(kv, lineId);
+    this.#chats = new Chats(kv, lineId);
+  }
+
+  /** When the next scheduled message is due, Unix ms. */
+  get dueAt(): number {
+    return this.#dueAt;
+  }
+
+  /** A message came in: what waits for its chat is a reply from the next look on. */
+  heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">, now: number): void {
+    for (const chat of chatsOf(message)) this.#heard.set(chat, writtenAt(message, now));
+  }
+
+  /** Brings the rows of the queue up to date: messages that are due, and those to chats that wrote. */
+  async sortIn(now: number): Promise<void> {
+    const laneOf = (chat: string) => this.#chats.wroteLately(chat, now) ? "reply" : "cold";
+    if (this.#ends === null) {
+      for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);
+      this.#ends = await this.#queue.ends();
+    } else {
+      await this.#queue.sortIn(this.#ends, laneOf);
+    }
+    for (const [chat, at] of [...this.#heard]) {
+      this.#chats.heard(chat, at);
+      await this.#queue.moveChat(chat, "reply");
+      this.#heard.delete(chat);
+    }
+    this.#dueAt = await this.#queue.release(now, laneOf) ?? Infinity;
+  }
+
+  /** The message that is on its way, or may have left and has to go again before any other. */
+  async departing(pacing: Pacing | null): Promise<MessageRow | null> {
+    if (!pacing?.departing) return null;
+    const slot = await this.#kv.get(messageKeys.message(pacing.departing));
+    return isRow(slot) && !hasEnded(slot.value) ? slot : null;
+  }
+
+  /**
+   * The message whose turn it is; null when nothing can leave: what ends a restriction wakes the line, and what expires
+   * meanwhile is found by the sweep. While the line may start no new chats, those to new ones let others pass.
+   */
+  async message({ plan, pacing, connection, now, behind }: Rules): Promise<MessageRow | null> {
+    const lets = async (to: string) => await connection?.allows(to) ?? true;
+    const departing = behind === undefined ? await this.departing(pacing) : null;
+    if (departing && (isProved(departing.value) || await lets(departing.value.to))) return departing;
+    const newChats = newChatsOf(plan, pacing, now);
+    const startsNone = newChats !== null && newChats.used >= newChats.limit;
+    const allows = async (chat: string) => await lets(chat) && !(startsNone && await this.isNew(chat));
+    const turn = (pacing?.departures ?? 0) % OLDEST_EVERY === OLDEST_EVERY - 1;
+    return await this.#queue.next({
+      laneOf: async (chat) => !await allows(chat) ? "held" : this.#chats.wroteLately(chat, now) ? "reply" : "cold",
+      oldestBefore: turn ? now - OLDEST_AFTER_MS : null,
+      behind: behind ?? null,
+    });
+  }
+
+  /** The first message to a chat has left: the others to it are to a new chat no longer. */
+  async started(chat: string): Promise<void> {
+    await this.#queue.moveChat(chat, "cold");
+  }
+
+  /** The first messages of the queue, for whoever fails them. */
+  async first(limit: number): Promise<string[]> {
+    return (await this.#queue.first(limit)).map(({ id }) => id);
+  }
+
+  /** Whether neither side has written in the chat. */
+  async isNew(chat: string): Promise<boolean> {
+    return (await newAmong(this.#kv, this.#lineId, [chat])).size > 0;
+  }
+}
