@@ -81,7 +81,7 @@ async function throwStanzas(stage: Stage): Promise<void> {
   const [companion] = account.companions.values();
   /** But for the one new connection that a line gets when nothing that comes can be decrypted. */
   const isEnd = ({ msg, reason }: Json) => msg === "a line's connection ended" && !/can't be decrypted/.test(reason);
-  const ends = () => lines.map((one) => stage.logOf(one).filter(isEnd).length);
+  const ends = () => lines.map((one) => stage.logOf(one).filter(isEnd).map(({ reason }) => reason));
   const before = ends();
   const stanzas = strangeStanzas({ line: account.jid, peer: `${ANA}@s.whatsapp.net`, group, random });
   for (let thrown = 0; thrown < count; thrown += BATCH) {
@@ -98,7 +98,8 @@ async function throwStanzas(stage: Stage): Promise<void> {
     if (broken.length > 20) return;
   }
   lines.forEach((line, i) => {
-    if (ends()[i] !== before[i]) broken.push(`${line.number} lost its connection ${ends()[i]! - before[i]!} times`);
+    const since = ends()[i]!.slice(before[i]!.length);
+    if (since.length > 0) broken.push(`${line.number} lost its connection: ${since.join(" ")}`);
   });
   for (const line of lines) await stage.status(await stage.sendText(line, ANA, `still there: ${line.number}`), "sent");
 }
