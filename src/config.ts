@@ -1,4 +1,5 @@
 /** Settings: flag, else environment, else default; every problem reported together. */
+import { keysOf } from "./base/typed_keys.ts";
 import { join } from "node:path";
 import { z } from "zod";
 import { OperatorError } from "./errors.ts";
@@ -188,7 +189,7 @@ type Foreign = (typeof FOREIGN)[number];
 export type SettingValues = Partial<Record<SettingName | Foreign, string>>;
 
 /** Every setting with its flag, for the command line. */
-export const SETTINGS = (Object.keys(SCHEMAS) as SettingName[]).map((env) => ({
+export const SETTINGS = keysOf(SCHEMAS).map((env) => ({
   env,
   flag: `--${env.slice("PALOMA_".length).toLowerCase().replaceAll("_", "-")}`,
   argument: SCHEMAS[env].argument,

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { accountKeys, type AccountRecord, type PlanRecord } from "./rows.ts";
-import { Change, type Kv, retryOnConflict, type Row, type Slot } from "../store/kv.ts";
+import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Account, AccountChange, Accounts, Caller } from "./account.ts";
@@ -34,8 +34,8 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
 
   async function record(accountId: string): Promise<Row<AccountRecord>> {
     const slot = await kv.get(accountKeys.account(accountId));
-    if (slot.value === null) throw notFound("account");
-    return slot as Row<AccountRecord>;
+    if (!isRow(slot)) throw notFound("account");
+    return slot;
   }
 
   async function read(accountId: string): Promise<Known | null> {
@@ -138,12 +138,12 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       // Read every time: a key that was rotated, here or by a command, stops working at once.
       const readAt = runtime.clock.now();
       const row = await sharedGet(accountKeys.apiKey(keyHash.toString("hex")));
-      const accountId = row.value;
-      if (accountId === null) {
+      if (!isRow(row)) {
         keyRows.delete(apiKey);
         return null;
       }
-      keyRows.set(apiKey, { readAt, row: row as Row<string>, keyHash });
+      keyRows.set(apiKey, { readAt, row, keyHash });
+      const accountId = row.value;
       const cached = await known(accountId);
       if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;
       // The key is newer than what is remembered of its account.

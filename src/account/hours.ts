@@ -38,7 +38,7 @@ export function parseHours(text: string): Hours | null {
 
 /** Days of `fri` or `fri-mon`. */
 function daysOf(range: string): Weekday[] | null {
-  const ends = range.split("-").map((name) => WEEKDAYS.indexOf(name as Weekday));
+  const ends = range.split("-").map((name) => WEEKDAYS.findIndex((day) => day === name));
   const [first = -1, last = first] = ends;
   if (ends.length > 2 || first < 0 || last < 0) return null;
   return Array.from({ length: (last - first + 7) % 7 + 1 }, (_, i) => WEEKDAYS[(first + i) % 7]!);

@@ -55,7 +55,7 @@ export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; sea
   function answerIn<T>({ value }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest): T | null {
     if (value === null || isOver(value, clock.now())) return null;
     if (value.fingerprint !== fingerprint) throw keyReused();
-    return JSON.parse(new TextDecoder().decode(seal.open(value.answer))) as T;
+    return JSON.parse(new TextDecoder().decode(seal.open(value.answer)));
   }
 
   function keep(change: Change, request: RepeatableRequest, answer: unknown): void {

@@ -23,7 +23,7 @@ export interface SandboxOptions {
 
 /** The simulated network alone, until asked to end. */
 export async function runNetwork(options: SandboxOptions): Promise<void> {
-  const config = configOf(options as Record<string, unknown>);
+  const config = configOf(options);
   const runtime = systemRuntime(await openLog(quieter(config, options)));
   quietConsole(runtime.log);
   await withNetwork(config, runtime, async (network, caFile) => {
@@ -43,7 +43,7 @@ export async function runNetwork(options: SandboxOptions): Promise<void> {
 
 /** The network, the gateway on it, an account and a linked line; then the demo, or staying up until asked to end. */
 export async function runSandbox(options: SandboxOptions): Promise<void> {
-  const base = configOf(options as Record<string, unknown>);
+  const base = configOf(options);
   const runtime = systemRuntime(await openLog(quieter(base, options)));
   quietConsole(runtime.log);
   const started = runtime.clock.now();

@@ -22,12 +22,13 @@ export function addSettings(command: Command): void {
 }
 
 /** The settings of a parsed command. Throws SettingsError. */
-export function configOf(options: Record<string, unknown>): Config {
+export function configOf(options: object): Config {
+  const given = new Map(Object.entries(options));
   const values: SettingValues = Object.fromEntries(FOREIGN.map((name) => [name, Deno.env.get(name)]));
   for (const { env, flag } of SETTINGS) {
     const name = flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    const given = options[name];
-    values[env] = typeof given === "string" ? given : Deno.env.get(env);
+    const flagged = given.get(name);
+    values[env] = typeof flagged === "string" ? flagged : Deno.env.get(env);
   }
   return readConfig(values);
 }

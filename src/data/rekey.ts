@@ -74,8 +74,9 @@ function turn(value: unknown, anew: (sealed: Uint8Array) => Uint8Array): unknown
     return turned.some((item, i) => item !== value[i]) ? turned : value;
   }
   if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  const turned = Object.entries(value).map(([name, item]) => [name, turn(item, anew)] as const);
-  return turned.some(([name, item]) => item !== value[name as keyof typeof value]) ? Object.fromEntries(turned) : value;
+  const turned = Object.entries(value).map(([name, item]) => ({ name, item, anew: turn(item, anew) }));
+  if (turned.every(({ item, anew }) => item === anew)) return value;
+  return Object.fromEntries(turned.map(({ name, anew }) => [name, anew]));
 }
 
 /** Bytes that were not sealed, or are sealed anew already, open under no old key. */

@@ -199,7 +199,7 @@ export function urlOf({ host, port }: ProxyAddress): URL {
 
 /** The rules for hosts that the operator has not allowed. */
 function checkUrl(url: URL, schemes: readonly Scheme[]): void {
-  if (!schemes.includes(url.protocol as Scheme)) {
+  if (!schemes.some((scheme) => scheme === url.protocol)) {
     const allowed = schemes.map((scheme) => scheme + "//").join(" or ");
     throw new EgressError("forbidden_url", `the URL must begin with ${allowed}`);
   }

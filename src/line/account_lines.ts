@@ -1,6 +1,6 @@
 /** The lines of an account, read. */
 import { notFound } from "../errors.ts";
-import type { Kv, Row } from "../store/kv.ts";
+import { isRow, type Kv, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
@@ -27,8 +27,10 @@ export function makeAccountLines(kv: Kv): AccountLines {
 
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
     const slot = await sharedGet(lineKeys.line(lineId));
-    if (slot.value?.accountId !== accountId || slot.value.wanted === "deleted") throw notFound("session");
-    return slot as Row<Line>;
+    if (!isRow(slot) || slot.value.accountId !== accountId || slot.value.wanted === "deleted") {
+      throw notFound("session");
+    }
+    return slot;
   }
 
   async function* each(accountId: string): AsyncIterable<Line> {

@@ -37,7 +37,7 @@ export function makeBulkView(deps: { kv: Kv; clock: Clock; accounts: Pick<Accoun
       if (left === 0) break;
       for await (const { key, value } of kv.list({ prefix }, { limit: COUNTED_AHEAD })) {
         const isOfBulk = value.bulkId === bulkId;
-        ahead.push({ chat: value.chat, notBefore: key[0] === "schedule" ? key[2] as number : 0, isOfBulk });
+        ahead.push({ chat: value.chat, notBefore: key[0] === "schedule" ? Number(key[2]) : 0, isOfBulk });
         if (isOfBulk && --left === 0) break;
       }
     }

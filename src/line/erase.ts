@@ -24,7 +24,7 @@ export async function eraseChats(
   for await (const { key, value } of kv.list(range, { limit: READ_AT_ONCE })) {
     read++;
     last = key;
-    const [, , chat, networkId] = key as [string, string, string, string];
+    const [, , chat = "", networkId = ""] = key.map(String);
     if (traces.isOf(chat)) change.delete(key);
     // Of a group's message it is still known that it came.
     else if (traces.isOf(seenFrom(value) ?? "")) change.set(lineKeys.seen(lineId, chat, networkId), seenAt(value));

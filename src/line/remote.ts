@@ -3,17 +3,18 @@
  * line's lease, and comes back in time or as NetworkTimeout. A ring says that rows have changed; a sweep of the owner
  * finds them without.
  */
+import { isKeyOf } from "../base/typed_keys.ts";
 import { type Ask, CallFailed, CallTimeout, makeAnswers } from "../cluster/calls.ts";
 import { Leases } from "../cluster/leases.ts";
 import { callMembers } from "../cluster/member.ts";
 import type { Service } from "../base/service.ts";
-import { Problem, type ProblemCode } from "../errors.ts";
+import { CATALOGUE, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
-import type { Connection, Outgoing, SendOutcome } from "../whatsapp/connection.ts";
+import type { Connection } from "../whatsapp/connection.ts";
 import { NetworkRefusal, NetworkTimeout, PasskeyNotRequested, PasskeyRefused } from "../whatsapp/connection.ts";
-import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
+import type { LiveConnection, LiveLines } from "./live.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 /** The kind of lease that a line has. */
@@ -53,10 +54,12 @@ export function ringQueue(bell: Bell, lineId: string): void {
 
 /** The lines that `ask` reaches. */
 export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLines {
-  const call = (lineId: string, method: string) => (...args: unknown[]) => asked(ask(lineId, method, args));
+  const call = (lineId: string, method: string) => <Args extends unknown[], Result>(...args: Args) =>
+    asked<Result>(ask(lineId, method, args));
 
-  function part(lineId: string, name: keyof typeof CALLABLE): unknown {
-    return Object.fromEntries(CALLABLE[name].map((method) => [method, call(lineId, `${name}.${method}`)]));
+  function part<Name extends keyof typeof CALLABLE>(lineId: string, name: Name): LiveConnection[Name] {
+    const methods = CALLABLE[name].map((method) => [method, call(lineId, `${name}.${method}`)]);
+    return Object.fromEntries(methods);
   }
 
   return {
@@ -70,17 +73,17 @@ export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLi
     watch: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
     watchAll: (look) => bell.hear(CHANGED_TOPIC, look),
     connection: (lineId) => ({
-      checkNumber: call(lineId, "checkNumber") as LiveConnection["checkNumber"],
-      groups: part(lineId, "groups") as LiveConnection["groups"],
-      contacts: part(lineId, "contacts") as LiveConnection["contacts"],
-      chats: part(lineId, "chats") as LiveConnection["chats"],
+      checkNumber: call(lineId, "checkNumber"),
+      groups: part(lineId, "groups"),
+      contacts: part(lineId, "contacts"),
+      chats: part(lineId, "chats"),
     }),
     present: (lineId) => ({
-      signPasskey: call(lineId, "signPasskey") as Connection["signPasskey"],
-      confirmPasskey: call(lineId, "confirmPasskey") as Connection["confirmPasskey"],
+      signPasskey: call(lineId, "signPasskey"),
+      confirmPasskey: call(lineId, "confirmPasskey"),
     }),
-    deliver: (lineId, message) => call(lineId, "deliver")(message) as Promise<SendOutcome>,
-    vitals: (lineId) => call(lineId, "vitals")() as Promise<Vitals>,
+    deliver: (lineId, message) => call(lineId, "deliver")(message),
+    vitals: (lineId) => call(lineId, "vitals")(),
   };
 }
 
@@ -128,7 +131,7 @@ async function answer(
   { method, args }: { method: string; args: unknown[] },
 ): Promise<unknown> {
   if (method === "vitals") return await supervisor.vitals(lineId);
-  if (method === "deliver") return await supervisor.deliver(lineId, args[0] as Outgoing);
+  if (method === "deliver") return await invoke(supervisor, method, [lineId, ...args]);
   if (ON_PRESENT.some((known) => known === method)) {
     const present = supervisor.present(lineId);
     if (!present) throw new PasskeyNotRequested();
@@ -137,8 +140,8 @@ async function answer(
   const connection = supervisor.connection(lineId);
   if (!connection) throw new Problem("session_not_connected", "The session is not connected.");
   if (method === "checkNumber") return await invoke(connection, method, args);
-  const [name, member] = method.split(".") as [keyof typeof CALLABLE, string];
-  if (!Object.hasOwn(CALLABLE, name) || !(CALLABLE[name] as readonly string[]).includes(member)) {
+  const [name = "", member = ""] = method.split(".");
+  if (!isKeyOf(CALLABLE, name) || !CALLABLE[name].some((known) => known === member)) {
     throw new Error(`nobody may ask a connection for ${method}`);
   }
   return await invoke(connection[name], member, args);
@@ -170,17 +173,17 @@ function written(error: unknown): Written {
 }
 
 function made({ name, message, code = null, retryAfterSeconds }: Written): Error {
-  if (name === "Problem") {
-    return new Problem(code as ProblemCode, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+  if (name === "Problem" && typeof code === "string" && isKeyOf(CATALOGUE, code)) {
+    return new Problem(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
   }
-  if (name === "NetworkRefusal") return new NetworkRefusal(message, { code: code as number | null });
-  const known = BY_NAME[name as keyof typeof BY_NAME];
-  return known ? new known(message) : new Error(`${name}: ${message}`);
+  if (name === "NetworkRefusal") return new NetworkRefusal(message, { code: typeof code === "number" ? code : null });
+  return isKeyOf(BY_NAME, name) ? new BY_NAME[name](message) : new Error(`${name}: ${message}`);
 }
 
-async function asked(answer: Promise<unknown>): Promise<unknown> {
+/** The other process gives what the port promises: its answer is not looked into. */
+async function asked<Result>(answer: Promise<unknown>): Promise<Result> {
   try {
-    return await answer;
+    return await answer as Result;
   } catch (error) {
     if (error instanceof CallTimeout) {
       throw new NetworkTimeout("The process that holds the session did not answer in time.", { cause: error });

@@ -152,7 +152,7 @@ async function removeFile(path: string): Promise<void> {
 
 /** ENOSPC and EDQUOT are the store's "full"; whatever the content's stream threw goes on as it is. */
 function storageError(error: unknown): unknown {
-  const code = (error as { code?: unknown } | null)?.code;
+  const code = error instanceof Error && "code" in error ? error.code : null;
   if (code !== "ENOSPC" && code !== "EDQUOT") return error;
   return new StoreError("full", "there is no space left for files", { cause: error });
 }

@@ -1,4 +1,5 @@
 /** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
+import { keysOf } from "../base/typed_keys.ts";
 import type { OutgoingBody } from "../whatsapp/connection.ts";
 import { contact, type ContactContent } from "./kinds/contact.ts";
 import { file, type FileContent } from "./kinds/file.ts";
@@ -42,7 +43,7 @@ const KINDS = {
   status,
 };
 
-const ROWS = Object.keys(KINDS) as OutgoingContent["kind"][];
+const ROWS = keysOf(KINDS);
 
 export const MESSAGE_KINDS = ROWS.filter((kind) => kind !== "forward");
 

@@ -4,7 +4,7 @@
  * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
  * not check them; what a race leaves is dropped when it is met. The head costs a few reads whatever waits behind it.
  */
-import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../store/kv.ts";
+import { Change, isRow, type Key, type Kv, prefix, type PrefixOf, type Row } from "../store/kv.ts";
 import { addTurn, waitingSince } from "./enqueue.ts";
 import { chatOf, hasEnded, type Message, PRIORITIES, type Priority } from "./message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "./rows.ts";
@@ -232,9 +232,9 @@ export class LineQueue {
 
   /** Moves messages to new chats, from this row on, out of the way of those that may leave. */
   async #holdBack(row: Row<QueueRow>, laneOf: Choice["laneOf"]): Promise<void> {
-    const prefix = row.key.slice(0, 4) as PrefixOf<QueueRow>;
+    const lane = prefix<QueueRow>(...row.key.slice(0, 4));
     const held: Row<QueueRow>[] = [];
-    for await (const next of this.#kv.list({ prefix, start: row.key }, { limit: MOVED_AT_ONCE })) {
+    for await (const next of this.#kv.list({ prefix: lane, start: row.key }, { limit: MOVED_AT_ONCE })) {
       if (await laneOf(next.value.chat) === "held") held.push(next);
     }
     await this.#move(held, "held");
@@ -297,7 +297,7 @@ export class LineQueue {
 /** Whether the row at this key is where the message waits. */
 function isPlaceOf(key: Key, message: Message): boolean {
   if (hasEnded(message)) return false;
-  const lane = key[0] === "queue" ? LANES[key[3] as number]! : "cold";
+  const lane = key[0] === "queue" ? laneAt({ key }) : "cold";
   const { sessionId, priority, sendAt, historyNumber, to } = message;
   const place = key[0] === "queue"
     ? messageKeys.queue(sessionId, priority, lane, message)
@@ -307,19 +307,19 @@ function isPlaceOf(key: Key, message: Message): boolean {
   return place.every((part, i) => part === key[i]);
 }
 
-function laneAt({ key }: Row<QueueRow>): Lane {
-  return LANES[key[3] as number]!;
+function laneAt({ key }: Pick<Row<QueueRow>, "key">): Lane {
+  return LANES[Number(key[3])]!;
 }
 
 function dueAt({ key }: Row<QueueRow>): number {
-  return key[2] as number;
+  return Number(key[2]);
 }
 
 function positionOf({ key }: Row<QueueRow>): number {
-  return key[4] as number;
+  return Number(key[4]);
 }
 
 /** The key just past this one, whose last part is a whole number. */
 function after(key: Key): Key {
-  return [...key.slice(0, -1), (key.at(-1) as number) + 1];
+  return [...key.slice(0, -1), Number(key.at(-1)) + 1];
 }

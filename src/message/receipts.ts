@@ -110,8 +110,8 @@ export async function earlyReceipts(kv: Kv, message: Message): Promise<Said[]> {
   const said: Said[] = [];
   if (!isProved(message)) return said;
   for await (const row of kv.list({ prefix: messageKeys.receiptsOf(message.id) })) {
-    const [, , status, participant] = row.key as [string, string, Said["status"], string];
-    said.push({ status, participant: participant || null, at: row.value });
+    const [, , status, participant] = row.key.map(String);
+    said.push({ status: status === "read" ? "read" : "delivered", participant: participant || null, at: row.value });
   }
   return said.sort((a, b) => a.at - b.at || (a.status < b.status ? -1 : 1));
 }

@@ -3,7 +3,7 @@
  * Nothing shows what is staged: no history number, no quota, and queue rows that name a bulk count only with its row.
  * What a crash leaves is removed at boot, or by a sweep where other processes may be at work.
  */
-import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
+import { Change, isRow, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
 import { enqueue, removeQueued } from "./enqueue.ts";
 import type { Message } from "./message.ts";
@@ -25,8 +25,8 @@ export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Mes
     await kv.commit(change);
   }
   const slot = await kv.get(messageKeys.stagedBulk(bulkId));
-  if (slot.value === null) throw new StoreError("unavailable", "a staged bulk was removed while it was written");
-  return slot as Row<StagedBulk>;
+  if (!isRow(slot)) throw new StoreError("unavailable", "a staged bulk was removed while it was written");
+  return slot;
 }
 
 /** Adds to the change that makes the bulk count that it is staged no more, unless somebody began to remove it. */

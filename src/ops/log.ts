@@ -37,7 +37,7 @@ function redact(fields: Record<string, unknown>): Record<string, unknown> {
   return redactFields(fields, 1);
 }
 
-function redactFields(fields: Record<string, unknown>, depth: number): Record<string, unknown> {
+function redactFields(fields: object, depth: number): Record<string, unknown> {
   const clean: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
     clean[name] = SECRET_FIELDS.has(name.toLowerCase()) ? "[redacted]" : redactValue(value, depth);
@@ -51,7 +51,7 @@ function redactValue(value: unknown, depth: number): unknown {
   if (value instanceof Error) return redactFields({ ...pino.stdSerializers.err(value) }, depth + 1);
   if (depth > DEEPEST || ArrayBuffer.isView(value)) return "[left out]";
   if (Array.isArray(value)) return value.map((item) => redactValue(item, depth + 1));
-  return redactFields(value as Record<string, unknown>, depth + 1);
+  return redactFields(value, depth + 1);
 }
 
 export interface LogOptions {

@@ -26,11 +26,11 @@ export type KeyOf<T> = Key & { readonly [valueType]?: T };
 export type PrefixOf<T> = Key & { readonly [valueType]?: T };
 
 export function key<T>(...parts: Key): KeyOf<T> {
-  return parts as KeyOf<T>;
+  return parts;
 }
 
 export function prefix<T>(...parts: Key): PrefixOf<T> {
-  return parts as PrefixOf<T>;
+  return parts;
 }
 
 /** What stands at a key: the value and its version, or two nulls. */

@@ -6,7 +6,7 @@ import { callMembers } from "../cluster/member.ts";
 import { Leases } from "../cluster/leases.ts";
 import { clusterKeys } from "../cluster/rows.ts";
 import type { Bell } from "../store/bell.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, type KeyOf, type Kv } from "../store/kv.ts";
 import { webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook.ts";
 
@@ -54,12 +54,17 @@ export const CHANGED_TOPIC = "webhook-changed/";
 /** The name of a webhook's lease. */
 const thingOf = ({ accountId, id }: Pick<WebhookRow, "accountId" | "id">) => `${accountId}/${id}`;
 
+function keyOfThing(thing: string): KeyOf<WebhookRow> {
+  const [accountId = "", id = ""] = thing.split("/");
+  return webhookKeys.webhook(accountId, id);
+}
+
 /** The webhooks whose leases this process holds. */
 export function sharedWebhooks(kv: Kv, leases: Leases): WebhookOwnership {
   return {
     async *rows() {
       const things = leases.things();
-      const keys = things.map((thing) => webhookKeys.webhook(...thing.split("/") as [string, string]));
+      const keys = things.map(keyOfThing);
       const slots = await kv.getMany(keys);
       for (const [i, { value }] of slots.entries()) {
         if (value) yield value;

@@ -54,10 +54,15 @@ export class Traces {
 
   /** A copy in which no text names the person. */
   redact<T>(value: T): T {
-    if (typeof value === "string") return value.replace(this.#names, ERASED) as T;
+    return this.#redacted(value) as T;
+  }
+
+  #redacted(value: unknown): unknown {
+    if (typeof value === "string") return value.replace(this.#names, ERASED);
     if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-    if (Array.isArray(value)) return value.map((member) => this.redact(member)) as T;
-    const members = Object.entries(value).map(([name, member]) => [this.redact(name), this.redact(member)]);
-    return Object.fromEntries(members) as T;
+    if (Array.isArray(value)) return value.map((member) => this.#redacted(member));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [this.#redacted(name), this.#redacted(member)]),
+    );
   }
 }

@@ -1,5 +1,5 @@
 /** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count on both sides of it. */
-import type { Busboy, BusboyHeaders } from "@fastify/busboy";
+import type { Busboy } from "@fastify/busboy";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { invalid, Problem } from "../../errors.ts";
@@ -29,13 +29,12 @@ export async function readFormUpload<Fields>(
   const parser = await makeParser(request);
   const fields = new Map<string, string | undefined>();
   let filename = "";
-  let content: Readable | null = null;
-  let writing: Promise<StoredFile> | null = null;
+  const file: { content: Readable | null; writing: Promise<StoredFile> | null } = { content: null, writing: null };
   /** Why it was stopped; null while only the parser itself complains. */
   let refusal: unknown = null;
-  const refuse = (reason: unknown) => {
+  const refuse = (reason: Error) => {
     refusal ??= reason;
-    parser.destroy(reason as Error);
+    parser.destroy(reason);
   };
 
   // The pipeline below hears of it; after its end nobody would, and an error unheard ends the process.
@@ -51,23 +50,23 @@ export async function readFormUpload<Fields>(
   parser.on("file", (name, stream, givenName) => {
     stream.on("error", () => {});
     if (name !== part) return refuse(invalid(name, `is a file; the part of the file is named "${part}"`));
-    if (writing) return refuse(invalid(name, "is given twice"));
+    if (file.writing) return refuse(invalid(name, "is given twice"));
     filename = unescaped(givenName ?? "");
-    content = stream as Readable;
-    writing = write(media, { content, maxBytes });
-    writing.catch(refuse);
+    file.content = stream;
+    file.writing = write(media, { content: stream, maxBytes });
+    file.writing.catch(refuse);
   });
 
   try {
     await pipeline(Readable.from(chunksOf(request), { objectMode: false }), parser);
-    const file = await (writing as Promise<StoredFile> | null);
-    if (!file) throw invalid(part, "is required, as a part with a file name");
-    if (file.size === 0) throw invalid(part, "is empty");
-    return { fields: validate(schema, { ...Object.fromEntries(fields), [part]: "" }), file, filename };
+    const written = await file.writing;
+    if (!written) throw invalid(part, "is required, as a part with a file name");
+    if (written.size === 0) throw invalid(part, "is empty");
+    return { fields: validate(schema, { ...Object.fromEntries(fields), [part]: "" }), file: written, filename };
   } catch (error) {
     // The parser leaves the stream of a file open when it is stopped, and the writer would wait for more.
-    (content as Readable | null)?.destroy(error as Error);
-    const written = await (writing as Promise<StoredFile> | null)?.catch(() => null);
+    file.content?.destroy(error instanceof Error ? error : undefined);
+    const written = await file.writing?.catch(() => null);
     if (written) await media.remove(written.fileId);
     if (refusal) throw refusal;
     throw error instanceof Problem ? error : notForm(error);
@@ -76,7 +75,7 @@ export async function readFormUpload<Fields>(
 
 async function makeParser(request: Request): Promise<Busboy> {
   const { Busboy } = await import("@fastify/busboy");
-  const headers = { "content-type": request.headers.get("content-type") ?? "" } as BusboyHeaders;
+  const headers = { "content-type": request.headers.get("content-type") ?? "" };
   try {
     return new Busboy({ headers, limits: { fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: 100 } });
   } catch (error) {

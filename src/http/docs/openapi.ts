@@ -1,4 +1,5 @@
 /** The OpenAPI 3.1 document, made from the very routes and schemas that validate. Needs no running gateway. */
+import { keysOf } from "../../base/typed_keys.ts";
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import { CATALOGUE, type ProblemCode } from "../../errors.ts";
 import { VERSION } from "../../version.ts";
@@ -8,7 +9,7 @@ import { ROUTES } from "../resources/resources.ts";
 
 export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
-const CODES = Object.keys(CATALOGUE) as ProblemCode[];
+const CODES = keysOf(CATALOGUE);
 
 const ProblemDocument = z.object({
   type: z.string().openapi({ description: "Where the reference explains the error", format: "uri-reference" }),

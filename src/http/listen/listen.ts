@@ -55,10 +55,10 @@ class CannotListen extends OperatorError {
   readonly code = "cannot_listen";
   override name = "CannotListen";
 
-  constructor(address: string, cause: Error & { code?: string }) {
-    const why = cause.code === "EADDRINUSE"
+  constructor(address: string, cause: unknown) {
+    const why = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE"
       ? "is in use: stop what listens there, or choose another with PALOMA_PORT"
-      : `cannot be listened on: ${cause.message}`;
+      : `cannot be listened on: ${cause instanceof Error ? cause.message : cause}`;
     super(`${address} ${why}`, { cause });
   }
 }
@@ -94,13 +94,13 @@ export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise
       stop: (graceMs = GRACE_MS) => stopped ??= server.stop(graceMs),
     };
   } catch (error) {
-    throw new CannotListen(`${bracketed(host)}:${port}`, error as Error);
+    throw new CannotListen(`${bracketed(host)}:${port}`, error);
   }
 }
 
 /** The answer to a request that has no URL (a broken Host header, say) and so never reached the app. */
 function unreadableAnswer(error: unknown, requestId: string): Response {
-  const problem = (error as Error | null)?.name === "RequestError"
+  const problem = error instanceof Error && error.name === "RequestError"
     ? new Problem("validation_failed", "The request line or the Host header is not valid.")
     : problemOf(error);
   return Response.json(problemDocument(problem, requestId), {

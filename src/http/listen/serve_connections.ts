@@ -21,7 +21,7 @@ interface HttpConnection {
   close(): void;
 }
 
-export const serveHttp = (Deno as unknown as { serveHttp?: ServeHttp }).serveHttp;
+export const serveHttp: ServeHttp | undefined = Reflect.get(Deno, "serveHttp");
 
 /** A name, an IPv4 or a bracketed IPv6 address, and maybe a port. */
 const HOST = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;

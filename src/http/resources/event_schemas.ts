@@ -1,10 +1,11 @@
 /** The events as the reference shows them: the shapes of `event/schema.ts`, in the envelope of a webhook and of the feed. */
+import { keysOf } from "../../base/typed_keys.ts";
 import { z } from "@hono/zod-openapi";
-import type { EventName, LoggedEvent } from "../../event/event.ts";
+import type { LoggedEvent } from "../../event/event.ts";
 import { envelopeSchema, EVENT_SCHEMAS } from "../../event/schema.ts";
 import { isoTime, Timestamp } from "../api/schemas.ts";
 
-const NAMES = Object.keys(EVENT_SCHEMAS) as EventName[];
+const NAMES = keysOf(EVENT_SCHEMAS);
 
 /** What is POSTed for each event. */
 export const WEBHOOK_BODIES = NAMES.map((name) => ({

@@ -100,7 +100,7 @@ export function assertionOf(assertion: z.infer<typeof Assertion>): PasskeyAssert
     type,
     ...(authenticatorAttachment ? { authenticatorAttachment } : {}),
     response: { clientDataJSON, authenticatorData, signature, ...(userHandle ? { userHandle } : {}) },
-    clientExtensionResults: (clientExtensionResults ?? {}) as Record<string, unknown>,
+    clientExtensionResults: { ...Object(clientExtensionResults) },
   };
 }
 

@@ -106,7 +106,7 @@ export async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
  * atomic may simply be tried again after this.
  */
 function writeNothing(native: Deno.Kv): Promise<void> {
-  return native.delete(storeKeys.probe() as Deno.KvKey);
+  return native.delete(storeKeys.probe());
 }
 
 /**

@@ -35,7 +35,7 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
     async function follow(): Promise<void> {
       while (!closing.signal.aborted) {
         try {
-          for await (const _ of native.watch([storeKeys.ringSequence() as Deno.KvKey])) await reader.read();
+          for await (const _ of native.watch([storeKeys.ringSequence()])) await reader.read();
         } catch (error) {
           if (!closing.signal.aborted) log.warn({ err: error }, "the bell's watch broke");
         }

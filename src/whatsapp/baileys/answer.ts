@@ -2,11 +2,10 @@
 import type { Clock } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
 import { NetworkRefusal, NetworkTimeout } from "../connection.ts";
+import { queryError, statusOf, TIMED_OUT } from "./library_error.ts";
 
 /** Longer than any answer takes; below the library's own limit. */
 const ANSWER_MS = 20_000;
-/** How the library says that it waited in vain. */
-const TIMED_OUT = 408;
 
 /**
  * Resolves to the answer. `what` completes "The messaging network could not …". Throws NetworkRefusal with the network's
@@ -21,8 +20,8 @@ export async function answerOf<T>(
   const late = (cause?: unknown) => new NetworkTimeout(`The messaging network did not ${what} in time.`, { cause });
   const answer = await within(clock, withinMs, asked).catch((cause) => {
     if (cause instanceof NetworkRefusal || cause instanceof NetworkTimeout) throw cause;
-    if (cause?.output?.statusCode === TIMED_OUT) throw late(cause);
-    const code = typeof cause?.data === "number" && cause.data > 0 ? cause.data : null;
+    if (statusOf(cause) === TIMED_OUT) throw late(cause);
+    const code = queryError(cause) || null;
     const reason = code === null ? "" : ` (${code} ${String(cause.message).slice(0, 60)})`;
     throw new NetworkRefusal(`The messaging network did not ${what}${reason}.`, { cause, code });
   });

@@ -35,6 +35,9 @@ const ENTRY_BYTES = 100;
 /** Rows of the adapter's own beside the library's types: they ride in its transactions. */
 type OwnKeyType = "journal" | "undecryptable" | "nct-salt";
 
+/** What one write takes: rows of the library, and of the adapter. */
+export type KeyData = SignalDataSet & { [Type in OwnKeyType]?: { [id: string]: unknown } };
+
 export interface AuthState {
   /** The object that the library changes in place. */
   readonly creds: AuthenticationCreds;
@@ -190,13 +193,13 @@ function encode(value: unknown): Uint8Array {
 }
 
 function decode<T>(bytes: Uint8Array): T {
-  return JSON.parse(Buffer.from(bytes).toString("utf8"), BufferJSON.reviver) as T;
+  return JSON.parse(Buffer.from(bytes).toString("utf8"), BufferJSON.reviver);
 }
 
 // deno-lint-ignore no-explicit-any -- the library types its values by the key's type, which is not known here
 function revive(type: string, bytes: Uint8Array): any {
-  const value = decode(bytes);
-  return type === "app-state-sync-key" ? proto.Message.AppStateSyncKeyData.fromObject(value as object) : value;
+  const value = decode<object>(bytes);
+  return type === "app-state-sync-key" ? proto.Message.AppStateSyncKeyData.fromObject(value) : value;
 }
 
 function isSame(a: Uint8Array, b: Uint8Array | undefined): boolean {

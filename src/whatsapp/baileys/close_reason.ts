@@ -1,13 +1,7 @@
 /** Why a connection ended, from what the library says: the network's close codes. */
+import { statusOf } from "./library_error.ts";
 import type { CloseReason } from "../connection.ts";
 import { UntrustedServer } from "./repairs/noise.ts";
-
-/** What a Boom carries, without the package that makes it. */
-interface CodedError extends Error {
-  output?: { statusCode?: number };
-  /** Of a refused login: the attributes of its stanza. */
-  data?: { expire?: string };
-}
 
 /**
  * What the codes of the network mean.
@@ -79,7 +73,7 @@ export function codeRefused(code: number): CloseReason {
 
 /** The reason in an error that says that the other end did not prove who it is; null in any other. */
 export function distrustOf(error: unknown): CloseReason | null {
-  const { message = "" } = (error ?? {}) as Partial<Error>;
+  const message = error instanceof Error ? error.message : "";
   if (error instanceof UntrustedServer || BAD_CERTIFICATE.test(message)) return closeReason("untrusted");
   return BAD_LINK.test(message) ? { ...closeReason("untrusted"), detail: FORGED_LINK } : null;
 }
@@ -89,18 +83,24 @@ export function distrustOf(error: unknown): CloseReason | null {
  * one), so a code counts only when the network sent it: in a stream error or a connection failure.
  */
 export function reasonOf(error: unknown): CloseReason {
-  const { message = "", output, data } = (error ?? {}) as Partial<CodedError>;
-  const code = output?.statusCode;
+  const message = error instanceof Error ? error.message : "";
+  const code = statusOf(error);
   const distrust = distrustOf(error);
   if (distrust) return distrust;
-  if (code === undefined || !/^(Stream Errored|Connection Failure)/.test(message)) return closeReason("lost");
+  if (code === null || !/^(Stream Errored|Connection Failure)/.test(message)) return closeReason("lost");
   const refusal = REFUSALS[code];
   if (!refusal) return closeReason(KINDS[code] ?? "unavailable", code);
-  const banEndsMs = Number(data?.expire ?? 0) * 1000;
+  const banEndsMs = banEnd(error) * 1000;
   return {
     kind: "refused",
     code,
     detail: `${refusal.detail.slice(0, -1)} (error ${code}).`,
     retryAfterMs: refusal.retryAfterMs === null ? null : Math.max(refusal.retryAfterMs, banEndsMs),
   };
+}
+
+/** Unix s; 0 where the refusal names no end. The attributes of its stanza are the error's data. */
+function banEnd(error: unknown): number {
+  const data = error instanceof Error && "data" in error ? error.data : null;
+  return typeof data === "object" && data !== null && "expire" in data ? Number(data.expire ?? 0) : 0;
 }

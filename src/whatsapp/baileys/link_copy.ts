@@ -19,7 +19,7 @@ export function makeLinkCopy({ kv, seal }: { kv: Kv; seal: Seal }): LinkCopy {
       const prefix = networkKeys.waLine(lineId);
       const rows: CopiedRow[] = [];
       for await (const { key, value } of kv.list({ prefix })) {
-        const rest = key.slice(prefix.length) as string[];
+        const rest = key.slice(prefix.length).map(String);
         // What is left out the network gives again: recipients, messages sent, stanzas seen.
         if (!isCopied(rest) || !(value instanceof Uint8Array)) continue;
         rows.push([rest, Buffer.from(seal.open(value)).toString("base64")]);

@@ -34,7 +34,7 @@ export function makeWebVersions(
   const { clock, log } = runtime;
   const since = clock.now();
   const builtIn: WebVersion = { version: DEFAULT_CONNECTION_CONFIG.version, source: "built in", since };
-  const set = config.version?.split(".").map(Number) as WAVersion | undefined;
+  const set = config.version === null ? null : versionOf(config.version);
   let latest: { at: number; version: Promise<WebVersion> } | undefined;
   let last: WebVersion | null = null;
 
@@ -61,4 +61,9 @@ export function makeWebVersions(
     last: () => last,
     renew: () => void (latest = undefined),
   };
+}
+
+function versionOf(text: string): WAVersion {
+  const [major = 0, minor = 0, patch = 0] = text.split(".").map(Number);
+  return [major, minor, patch];
 }

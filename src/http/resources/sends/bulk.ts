@@ -15,12 +15,12 @@ const MAX_BULK_BODY = 32 * MIB;
 const NULL = { type: "null" };
 const STRING = { type: "string" };
 /** What `superRefine` checks, as JSON Schema says it. */
-const ITEM_RULES = {
+const ITEM_RULES: object = {
   oneOf: [
     { required: ["to", "text"], properties: { text: STRING, fileUrl: NULL, caption: NULL } },
     { required: ["to", "fileUrl"], properties: { text: NULL, fileUrl: STRING } },
   ],
-} as object;
+};
 
 const BulkItem = z.strictObject({
   to: Recipient,

@@ -1,4 +1,5 @@
 /** Makes of what a send says about its manner what the message keeps: references are found, and what cannot be is 400. */
+import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
 import type { FindReferred, IsInChat } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
@@ -71,10 +72,11 @@ export async function resolve(
 function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendManner {
   const manner: SendManner = {};
   const { mentions, viewOnce, linkPreview, typing } = asked;
-  for (const [field, reason] of Object.entries(SENSELESS[content.kind] ?? {})) {
-    const value = asked[field as keyof MannerFields];
+  const senseless = SENSELESS[content.kind] ?? {};
+  for (const field of keysOf(senseless)) {
+    const value = asked[field];
     // An empty list, and 0, ask for nothing.
-    if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, reason);
+    if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, senseless[field]!);
   }
   if (mentions === "all" && !to.endsWith("@g.us")) {
     throw invalid(`${path}mentions`, '"all" are mentioned in groups only');

@@ -18,13 +18,13 @@ const MAX_AUDIENCE = 1_000;
 
 const STRING = { type: "string" };
 const NULL = { type: "null" };
-const RULES = {
+const RULES: object = {
   oneOf: [
     { required: ["text"], properties: { text: STRING, file: NULL, fileUrl: NULL, filename: NULL, caption: NULL } },
     { required: ["file", "filename"], properties: { text: NULL, file: STRING, filename: STRING, fileUrl: NULL } },
     { required: ["fileUrl"], properties: { text: NULL, file: NULL, fileUrl: STRING } },
   ],
-} as object;
+};
 
 const StatusMessage = z.strictObject({
   sessionId,

@@ -51,12 +51,12 @@ export const base64 = z.string().openapi({
 const PDF_NAME = "document.pdf";
 
 /** What `superRefine` checks of a file, as JSON Schema says it. */
-const FILE_RULES = {
+const FILE_RULES: object = {
   oneOf: [
     { required: ["file"], properties: { file: { type: "string" }, fileUrl: { type: "null" } } },
     { required: ["fileUrl"], properties: { file: { type: "null" }, fileUrl: { type: "string" } } },
   ],
-} as object;
+};
 
 /** One of the two ways in which a JSON body has a file. */
 function eitherFile({ file, fileUrl }: WithFile, context: z.core.$RefinementCtx<unknown>): void {
@@ -71,6 +71,16 @@ interface WithFile {
 
 const inJson = { sessionId, to: Recipient, file: base64.nullish(), fileUrl: FileUrl.nullish(), ...options, ...manner };
 
+const DOCUMENT_RULES: object = {
+  oneOf: [
+    {
+      required: ["file", "filename"],
+      properties: { file: { type: "string" }, filename: { type: "string" }, fileUrl: { type: "null" } },
+    },
+    { required: ["fileUrl"], properties: { file: { type: "null" }, fileUrl: { type: "string" } } },
+  ],
+};
+
 const DocumentMessage = z.strictObject({
   ...inJson,
   filename: filename.nullish().openapi({
@@ -80,15 +90,7 @@ const DocumentMessage = z.strictObject({
 }).superRefine(eitherFile).superRefine(({ file, filename }, context) => {
   if (typeof file !== "string" || typeof filename === "string") return;
   context.addIssue({ code: "custom", path: ["filename"], message: "is required" });
-}).openapi("DocumentMessage", {
-  oneOf: [
-    {
-      required: ["file", "filename"],
-      properties: { file: { type: "string" }, filename: { type: "string" }, fileUrl: { type: "null" } },
-    },
-    { required: ["fileUrl"], properties: { file: { type: "null" }, fileUrl: { type: "string" } } },
-  ],
-} as object);
+}).openapi("DocumentMessage", DOCUMENT_RULES);
 
 const StickerMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("StickerMessage", FILE_RULES);
 const VoiceMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("VoiceMessage", FILE_RULES);

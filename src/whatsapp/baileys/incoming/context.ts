@@ -11,9 +11,8 @@ export interface Context extends Pick<Incoming, "mentions" | "isForwarded" | "ad
 
 /** `firstText` reads what a person reads first of the quoted message. */
 export function contextOf(message: Message, firstText: (quoted: Message) => string | null): Context {
-  const info = fieldsOf(message).map((name) => (message as Record<string, WithContext>)[name]?.contextInfo).find(
-    Boolean,
-  );
+  const bodies: (WithContext | null)[] = Object.values(message);
+  const info = bodies.find((body) => body?.contextInfo)?.contextInfo;
   const { stanzaId, participant, quotedMessage, mentionedJid, isForwarded } = info ?? {};
   const text = quotedMessage ? firstText(quotedMessage) : null;
   return {
@@ -46,7 +45,7 @@ function adOf(info: proto.IContextInfo): Incoming["ad"] {
 
 /** The fields that are set, in the message's own order. */
 export function fieldsOf(message: Message): string[] {
-  return Object.keys(message).filter((name) => (message as Record<string, unknown>)[name] != null);
+  return Object.entries(message).flatMap(([name, value]) => value == null ? [] : [name]);
 }
 
 /** Without the members that are null, undefined or empty texts. */

@@ -5,16 +5,12 @@
  */
 import { Buffer } from "node:buffer";
 import { promisify } from "node:util";
-import { unzip } from "node:zlib";
-import {
-  jidNormalizedUser,
-  type proto,
-  type SignalDataSet,
-  type SignalKeyStoreWithTransaction,
-} from "@whiskeysockets/baileys";
+import { unzip, type ZlibOptions } from "node:zlib";
+import { jidNormalizedUser, type proto, type SignalKeyStoreWithTransaction } from "@whiskeysockets/baileys";
 import { buildMergedTcTokenIndexWrite } from "@whiskeysockets/baileys/lib/Utils/tc-token-utils.js";
 import protobuf from "protobufjs/minimal.js";
 import type { Clock, Runtime } from "../../../runtime.ts";
+import type { KeyData } from "../auth_state.ts";
 import type { MediaHost } from "../media_host.ts";
 import { downloadMedia } from "./media_download.ts";
 
@@ -57,7 +53,10 @@ export async function takeHistory(
     const packed = await partOf(notification, { host, clock });
     const { tokens, salt } = readHistory(await inflated(packed, { maxOutputLength: MOST_BYTES_INFLATED }));
     if (tokens.length > 0) await keepTokens(keys, tokens);
-    if (salt) await keys.set({ "nct-salt": { [SALT_ID]: Buffer.from(salt) } } as SignalDataSet);
+    if (salt) {
+      const row: KeyData = { "nct-salt": { [SALT_ID]: Buffer.from(salt) } };
+      await keys.set(row);
+    }
     log.debug({ tokens: tokens.length, salt: salt !== null }, "the tokens of a part of the history were taken");
   } catch (error) {
     log.warn({ error: error instanceof Error ? error.name : "unknown" }, "a part of the history could not be read");
@@ -67,7 +66,7 @@ export async function takeHistory(
 /** The row of the one salt. */
 export const SALT_ID = "salt";
 
-const inflated = promisify(unzip) as (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+const inflated = promisify<Uint8Array, ZlibOptions, Uint8Array>(unzip);
 
 async function partOf(file: HistoryNotification, from: { host: MediaHost; clock: Clock }): Promise<Uint8Array> {
   if (file.initialHistBootstrapInlinePayload?.length) return file.initialHistBootstrapInlinePayload;
@@ -152,5 +151,5 @@ async function keepTokens(keys: Keys, tokens: ChatToken[]): Promise<void> {
     ...(sentAt === null ? {} : { senderTimestamp: sentAt }),
   }]));
   const index = await buildMergedTcTokenIndexWrite(keys, fresh.map(({ chat }) => chat));
-  await keys.set({ tctoken: { ...rows, ...index } } as SignalDataSet);
+  await keys.set({ tctoken: { ...rows, ...index } });
 }

@@ -12,7 +12,6 @@ import { createHash } from "node:crypto";
 import type {
   BinaryNode,
   SignalAuthState,
-  SignalDataSet,
   SignalKeyStoreWithTransaction,
   SignalRepositoryWithLIDStore,
   SocketConfig,
@@ -29,7 +28,7 @@ import { networkKeys } from "../rows.ts";
 import { Change, type Kv, StoreError } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
 import type { Incoming } from "../../connection.ts";
-import type { AuthState } from "../auth_state.ts";
+import type { AuthState, KeyData } from "../auth_state.ts";
 import { expireAfter } from "../expiry.ts";
 import { keepOriginal } from "./originals.ts";
 import { isolate, makeAlone } from "../repairs/isolation.ts";
@@ -120,7 +119,8 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
         await context.learn?.(plaintext, origin.attrs.participant ?? origin.attrs.from!);
         entry = { ...origin, sequence: nextSequence(), plaintext };
         // The library types only its own rows; its transaction carries any.
-        await context.store.set({ journal: { [origin.part]: entry } } as SignalDataSet);
+        const rows: KeyData = { journal: { [origin.part]: entry } };
+        await context.store.set(rows);
         return plaintext;
       });
       events.decrypted(entry!);
@@ -140,7 +140,8 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
 
   async function keepUndecrypted({ stanza, attrs }: { stanza: string; attrs: Record<string, string> }): Promise<void> {
     const entry = { stanza, attrs, since: runtime.clock.now() };
-    await auth.keys.set({ undecryptable: { [stanza]: entry } } as SignalDataSet);
+    const rows: KeyData = { undecryptable: { [stanza]: entry } };
+    await auth.keys.set(rows);
     events.undecrypted(entry);
   }
 

@@ -1,4 +1,5 @@
 /** The file of an incoming message, as the port shows it. */
+import { statusOf } from "../library_error.ts";
 import type { WAMessage, WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { type IncomingMedia, MediaTrouble, MediaUnavailable } from "../../connection.ts";
@@ -41,7 +42,7 @@ export function incomingMedia(
     // The library finds the file in fewer envelopes and kinds than we do: it gets the bare content, with the same file.
     const bare = { key: message.key, message: { [`${kind}Message`]: file } };
     const answer = await within(runtime.clock, REUPLOAD_MS, open.updateMediaMessage(bare)).catch((cause) => {
-      if (PHONE_REFUSES.has(cause?.output?.statusCode)) {
+      if (PHONE_REFUSES.has(statusOf(cause) ?? 0)) {
         throw new MediaUnavailable("the sender's phone does not have the file any more", { cause });
       }
       throw new MediaTrouble("nobody could be asked to upload the file again", { cause });

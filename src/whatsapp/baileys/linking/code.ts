@@ -2,6 +2,7 @@
  * Asking the network for a link by code. The library shows its code whatever the network answers, so that a refused one
  * looks valid; here the code is the network's to accept first.
  */
+import { queryError } from "../library_error.ts";
 import { Buffer } from "node:buffer";
 import {
   aesEncryptCTR,
@@ -61,8 +62,8 @@ export async function askForCode(phone: string, options: CodeOptions): Promise<s
   try {
     await query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [hello] });
   } catch (error) {
-    const { data } = error as { data?: unknown };
-    throw typeof data === "number" ? new CodeRefused(data) : error;
+    const code = queryError(error);
+    throw code === null ? error : new CodeRefused(code);
   }
   return code;
 }

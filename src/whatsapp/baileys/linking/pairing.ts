@@ -192,7 +192,12 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
 }
 
 function textOf(node: BinaryNode): string {
-  return typeof node.content === "string" ? node.content : Buffer.from(node.content as Uint8Array).toString("utf8");
+  const { content } = node;
+  return content instanceof Uint8Array
+    ? Buffer.from(content).toString("utf8")
+    : typeof content === "string"
+    ? content
+    : "";
 }
 
 /** What the network itself says, as against what somebody sent through it. */

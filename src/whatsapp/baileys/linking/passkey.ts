@@ -13,6 +13,7 @@
  * The handoff proof shows that the link which asks is the one that the phone began; with it nobody has to compare
  * codes. It is good for five minutes. Sources: whatsmeow `pair-passkey.go`, WhatsApp Web `WAWebShortcakeLinking…`.
  */
+import { queryError } from "../library_error.ts";
 import { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
 import {
@@ -161,8 +162,8 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
     try {
       await query(iq("set", content));
     } catch (error) {
-      const code = (error as { data?: unknown }).data;
-      if (typeof code === "number") throw new PasskeyRefused(`The network refused the passkey (error ${code}).`);
+      const code = queryError(error);
+      if (code !== null) throw new PasskeyRefused(`The network refused the passkey (error ${code}).`);
       throw new NetworkTimeout("The messaging network did not answer to the passkey.", { cause: error });
     }
   }
@@ -295,10 +296,9 @@ function bytesIn(node: BinaryNode, tag: string): Uint8Array {
 }
 
 function optionsIn(node: BinaryNode): Options {
-  const options: unknown = JSON.parse(Buffer.from(bytesIn(node, "passkey_request_options")).toString("utf8"));
-  const { challenge } = (options ?? {}) as Options;
-  if (typeof challenge !== "string") throw new Error("the network sent no challenge");
-  return options as Options;
+  const options: Options | null = JSON.parse(Buffer.from(bytesIn(node, "passkey_request_options")).toString("utf8"));
+  if (typeof options?.challenge !== "string") throw new Error("the network sent no challenge");
+  return options;
 }
 
 function primaryIn(node: BinaryNode): { publicKey: Uint8Array; nonce: Uint8Array } {

@@ -80,9 +80,10 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
   /** Takes users without keys out of the answer to a key query. */
   function dropKeyless(stanza: BinaryNode): void {
     const list = getBinaryNodeChild(stanza, "list");
+    if (!Array.isArray(list?.content)) return;
     const refused = getBinaryNodeChildren(list, "user").filter((user) => getBinaryNodeChild(user, "error"));
-    if (!list || refused.length === 0) return;
-    list.content = (list.content as BinaryNode[]).filter((user) => !refused.includes(user));
+    if (refused.length === 0) return;
+    list.content = list.content.filter((user) => !refused.includes(user));
     for (const { attrs: { jid } } of refused) {
       if (!jid) continue;
       keyless.set(nameOfJid(jid), true);

@@ -1,6 +1,16 @@
 /** A message that is sent on: what it holds, marked as forwarded, without what it referred to. */
 import { proto } from "@whiskeysockets/baileys";
 
+interface Body {
+  contextInfo?: proto.IContextInfo | null;
+}
+
+/** The one field of a message that holds its content, and what stands in it. */
+export function bodyOf(content: proto.IMessage): { field: string; body: Body } {
+  const [field, body]: [string, Body] = Object.entries(content).find(([, value]) => value != null)!;
+  return { field, body };
+}
+
 /** The message is not kept any more. */
 export class OriginalGone extends Error {
   override name = "OriginalGone";
@@ -10,10 +20,7 @@ export class OriginalGone extends Error {
 export function forwarded(original: proto.IMessage): proto.IMessage {
   const { messageContextInfo: _, conversation, ...rest } = original;
   const content: proto.IMessage = conversation == null ? rest : { extendedTextMessage: { text: conversation } };
-  const [field, body] = Object.entries(content).find(([, value]) => value != null) as [
-    keyof proto.IMessage,
-    { contextInfo?: proto.IContextInfo | null },
-  ];
+  const { field, body } = bodyOf(content);
   const forwardingScore = (body.contextInfo?.forwardingScore ?? 0) + 1;
   return { [field]: { ...body, contextInfo: { isForwarded: true, forwardingScore } } };
 }

@@ -1,6 +1,7 @@
 /** What goes with a message beside its content: what it answers, whom it mentions, a link's preview, "view once". */
 import type { proto } from "@whiskeysockets/baileys";
 import type { LinkPreview, Manner } from "../../connection.ts";
+import { bodyOf } from "./forward.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 
 export interface MannerTools {
@@ -20,7 +21,7 @@ export async function inManner(
   manner: Manner,
   tools: MannerTools,
 ): Promise<proto.IMessage> {
-  const [field, body] = Object.entries(content)[0] as [keyof proto.IMessage, { contextInfo?: proto.IContextInfo }];
+  const { field, body } = bodyOf(content);
   const shown = manner.preview && field === "extendedTextMessage" ? await previewFields(manner.preview, tools) : {};
   const contextInfo = { ...body.contextInfo, ...await quoteOf(manner, tools), ...mentionsOf(manner, tools) };
   const context = Object.keys(contextInfo).length > 0 ? { contextInfo } : {};

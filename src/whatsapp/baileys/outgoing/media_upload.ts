@@ -49,7 +49,7 @@ export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaCo
 
 function placeIn(body: string): MediaPlace | null {
   try {
-    const { url, direct_path: directPath } = JSON.parse(body) as { url?: string; direct_path?: string };
+    const { url, direct_path: directPath }: { url?: string; direct_path?: string } = JSON.parse(body);
     return directPath ? { url: url ?? "", directPath } : null;
   } catch {
     return null;

@@ -4,6 +4,7 @@
  * What takes long is done ahead of the departure (promise 2), and may fail without harm: the message surely did not
  * leave. Once the library was told to relay it, only the network's ack counts.
  */
+import { queryError, statusOf, TIMED_OUT } from "../library_error.ts";
 import {
   type BinaryNode,
   isJidGroup,
@@ -275,15 +276,9 @@ function offline(): Unsent {
  */
 function surelyUnsent(error: unknown): boolean {
   if (error instanceof StoreError) return false;
-  const { code, output } = error as { code?: unknown; output?: { statusCode?: number } };
+  const code = error instanceof Error && "code" in error ? error.code : null;
   const socketFailed = typeof code === "string" && /^E[A-Z]/.test(code);
-  return !socketFailed && output?.statusCode !== 408;
-}
-
-/** The code with which the network answered a query, if that is what failed. */
-function queryError(error: unknown): number | null {
-  const { data } = error as { data?: unknown };
-  return typeof data === "number" ? data : null;
+  return !socketFailed && statusOf(error) !== TIMED_OUT;
 }
 
 function nameOf(error: unknown): string {

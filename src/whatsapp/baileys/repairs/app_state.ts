@@ -22,7 +22,7 @@ export function leaveFiles({ tag, content }: BinaryNode): void {
 
 function isInline({ content }: BinaryNode): boolean {
   try {
-    return !proto.SyncdPatch.decode(content as Uint8Array).externalMutations;
+    return !(content instanceof Uint8Array) || !proto.SyncdPatch.decode(content).externalMutations;
   } catch {
     return true; // the library says what is wrong with it
   }

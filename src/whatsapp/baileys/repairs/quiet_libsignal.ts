@@ -23,9 +23,7 @@ export function silenceLibsignal(console: Console = globalThis.console): void {
 }
 
 function isSecret(args: unknown[]): boolean {
-  return args.some((arg) =>
-    typeof arg === "object" && arg !== null && SECRET.test((arg as object).constructor?.name ?? "")
-  );
+  return args.some((arg) => typeof arg === "object" && arg !== null && SECRET.test(arg.constructor?.name ?? ""));
 }
 
 function comesFromLibsignal(): boolean {

@@ -2,6 +2,7 @@
  * Baileys' log, reduced to what an operator can use. The library puts handshakes, session records, nodes and texts into
  * its log objects, so nothing passes but sentences listed here, with fields listed here (promise 6).
  */
+import { statusOf } from "../library_error.ts";
 import type { SocketConfig } from "@whiskeysockets/baileys";
 import type { Log } from "../../../runtime.ts";
 
@@ -52,14 +53,14 @@ export function quietLogger(log: Log): BaileysLogger {
 /** The kind of error and its code, and which message it is about: never a text, a node or an error's message. */
 function harmless(subject: unknown): Record<string, string | number> {
   if (typeof subject !== "object" || subject === null) return {};
-  const { err, error, msgId } = subject as Record<string, unknown>;
+  const { err, error, msgId }: { err?: unknown; error?: unknown; msgId?: unknown } = subject;
   const cause = err ?? error;
   const fields: Record<string, string | number> = {};
   if (typeof msgId === "string") fields.networkId = msgId;
   if (cause instanceof Error) {
     fields.error = cause.name;
-    const code = (cause as { output?: { statusCode?: unknown } }).output?.statusCode;
-    if (typeof code === "number") fields.code = code;
+    const code = statusOf(cause);
+    if (code !== null) fields.code = code;
   }
   return fields;
 }
