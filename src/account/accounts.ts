@@ -49,12 +49,19 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
   function known(accountId: string): Promise<Known | null> {
     const kept = cache.get(accountId);
     if (kept && isFresh(kept)) return kept.known;
-    const fresh = read(accountId);
+    const fresh = readAnew(accountId);
     cache.set(accountId, { readAt: runtime.clock.now(), known: fresh });
-    // A failed read must not be remembered, nor an account that is not there.
-    const forget = () => cache.delete(accountId);
-    fresh.then((found) => found ?? forget(), forget);
     return fresh;
+  }
+
+  /** A failed read must not be remembered, nor an account that is not there. */
+  async function readAnew(accountId: string): Promise<Known | null> {
+    let found: Known | null = null;
+    try {
+      return found = await read(accountId);
+    } finally {
+      if (found === null) cache.delete(accountId);
+    }
   }
 
   async function change(accountId: string, edit: (record: AccountRecord) => AccountRecord): Promise<AccountRecord> {

@@ -47,12 +47,26 @@ export async function examine(config: Config): Promise<Finding[]> {
   ];
   const findings: Finding[] = [];
   for (const [check, look] of checks) {
-    const found = await Promise.try(look).catch((error: Error) =>
-      bad(error.message, "mend that first, then ask again")
-    );
-    findings.push({ check, ...found });
+    findings.push({ check, ...await foundBy(look) });
   }
   return findings;
+}
+
+async function foundBy(look: () => Found | Promise<Found>): Promise<Found> {
+  try {
+    return await look();
+  } catch (error) {
+    return bad(error instanceof Error ? error.message : String(error), "mend that first, then ask again");
+  }
+}
+
+/** The answer; null when there is none in time. */
+async function ask(url: string, method = "GET"): Promise<Response | null> {
+  try {
+    return await fetch(url, { method, signal: AbortSignal.timeout(ASK_TIMEOUT_MS) });
+  } catch {
+    return null;
+  }
 }
 
 function checkSettings({ host, publicUrl, trustedProxies }: Config): Found {
@@ -113,21 +127,18 @@ async function checkGateway(config: Config): Promise<Found> {
     if (!(error instanceof AlreadyRunning)) throw error;
   }
   const url = `${localUrl(config)}/readyz`;
-  const status = await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT_MS) }).then(async (answer) => {
-    await answer.body?.cancel();
-    return answer.status;
-  }, () => null);
-  if (status === 200) return well(`runs, ready at ${localUrl(config)}`);
+  const answer = await ask(url);
+  await answer?.body?.cancel();
+  if (answer?.status === 200) return well(`runs, ready at ${localUrl(config)}`);
   return bad(
-    `runs on this folder, and ${url} ${status === null ? "does not answer" : `answers ${status}`}`,
+    `runs on this folder, and ${url} ${answer === null ? "does not answer" : `answers ${answer.status}`}`,
     "is PALOMA_PORT the one that it was started with? Else its log says why it is not ready",
   );
 }
 
 /** What the running gateway announces, by its own metrics. */
 async function checkWebVersion(config: Config): Promise<Found> {
-  const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
-  const metrics = await fetch(`${localUrl(config)}/metrics`, { signal }).then((answer) => answer.text(), () => "");
+  const metrics = await (await ask(`${localUrl(config)}/metrics`))?.text() ?? "";
   const [, version, source] = /^paloma_whatsapp_web_version\{version="([\d.]+) \(([^()"\n]+)\)"\} 1$/m.exec(metrics) ??
     [];
   if (version === undefined) return well("none is announced yet: no line of a running gateway has connected");
@@ -166,13 +177,9 @@ function connectTo(host: string, port: number): Promise<string | null> {
 /** Against the date that the network's own web server says. */
 async function checkClock(address: string, clock: Clock): Promise<Found> {
   const url = address.replace(/^ws/, "http");
-  const date = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(ASK_TIMEOUT_MS) }).then(
-    async (answer) => {
-      await answer.body?.cancel();
-      return Date.parse(answer.headers.get("date") ?? "");
-    },
-    () => NaN,
-  );
+  const answer = await ask(url, "HEAD");
+  await answer?.body?.cancel();
+  const date = Date.parse(answer?.headers.get("date") ?? "");
   if (Number.isNaN(date)) return well("could not be compared: nobody said the time");
   const off = clock.now() - date;
   const text = `${(Math.abs(off) / 1000).toFixed(0)} s ${off < 0 ? "behind" : "ahead of"} the network`;

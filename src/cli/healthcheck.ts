@@ -10,10 +10,17 @@ export function addHealthcheckCommand(root: Command): void {
     .option("--json", "print JSON")
     .action(async (options) => {
       const url = `${localUrl(configOf(options))}/readyz`;
-      const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch((error: Error) => error);
-      if (answer instanceof Error) throw new Exit(1, `${url} does not answer: ${answer.message}`);
-      const body = await answer.text();
-      if (!answer.ok) throw new Exit(1, `${url} answers ${answer.status}: ${body}`);
+      const { ok, status, body } = await ask(url);
+      if (!ok) throw new Exit(1, `${url} answers ${status}: ${body}`);
       printResult(options, { ready: true, url }, () => `ready: ${url}`);
     });
+}
+
+async function ask(url: string): Promise<{ ok: boolean; status: number; body: string }> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return { ok: answer.ok, status: answer.status, body: await answer.text() };
+  } catch (error) {
+    throw new Exit(1, `${url} does not answer: ${error instanceof Error ? error.message : error}`);
+  }
 }

@@ -6,6 +6,7 @@
  * The secret key is left out on purpose: a backup alone opens no credential. Whoever restores needs the same
  * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
  */
+import { unlessMissing } from "../base/missing.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
@@ -100,7 +101,7 @@ async function writeWhole<T>(
   const unfinished = file + UNFINISHED;
   await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
   // A file of its own, never what a link that lies there points to.
-  await Deno.remove(unfinished).catch(ignoreMissing);
+  await unlessMissing(Deno.remove(unfinished));
   (await Deno.open(unfinished, { createNew: true, write: true, mode: 0o600 })).close();
   try {
     const result = await write(unfinished);
@@ -129,7 +130,7 @@ async function addFiles(archive: ArchiveWriter, folder: string, copied: Map<stri
     const name = relative(folder, path).replaceAll(sep, posix.sep);
     if (copied.has(name)) continue;
     // A file that is removed meanwhile is one that nobody needs any more.
-    const file = await Deno.open(path).catch(ignoreMissing);
+    const file = await unlessMissing(Deno.open(path));
     if (file) copied.set(name, await archive.addFile(name, partsOf(file)));
   }
 }
@@ -147,7 +148,7 @@ async function* partsOf(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
 }
 
 async function* filesBelow(folder: string): AsyncGenerator<string> {
-  const entries = await Array.fromAsync(Deno.readDir(folder)).catch(ignoreMissing);
+  const entries = await unlessMissing(Array.fromAsync(Deno.readDir(folder)));
   for (const { name, isDirectory, isFile } of entries ?? []) {
     if (isDirectory) yield* filesBelow(join(folder, name));
     else if (isFile && !name.endsWith(UNFINISHED)) yield join(folder, name);
@@ -177,13 +178,10 @@ async function writeFiles(
 }
 
 async function exists(path: string): Promise<boolean> {
-  return await Deno.stat(path).then(() => true, ignoreMissing) ?? false;
+  return await unlessMissing(Deno.stat(path)) !== null;
 }
 
 async function hasEntries(folder: string): Promise<boolean> {
-  return (await Array.fromAsync(Deno.readDir(folder)).catch(ignoreMissing) ?? []).length > 0;
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (!(error instanceof Deno.errors.NotFound)) throw error;
+  const entries = await unlessMissing(Array.fromAsync(Deno.readDir(folder)));
+  return entries !== null && entries.length > 0;
 }

@@ -9,10 +9,13 @@ const EVERY_MS = 1_000;
 /** Resolves when a write is on disk; rejects, as the last one did, or hangs when there is none. Asked at once, all share one. */
 export function makeProbe(kv: Kv, clock: Clock): () => Promise<void> {
   let last: { at: number; written: Promise<void> } | null = null;
+  async function write(now: number): Promise<void> {
+    await kv.commit(new Change().set(dataKeys.probed(), now));
+  }
   return () => {
     const now = clock.now();
     if (last === null || now - last.at >= EVERY_MS) {
-      last = { at: now, written: kv.commit(new Change().set(dataKeys.probed(), now)).then(() => {}) };
+      last = { at: now, written: write(now) };
       last.written.catch(() => {});
     }
     return last.written;

@@ -38,7 +38,11 @@ export async function backupShared(data: DataPaths, file: string, options: Share
     try {
       if (openShared) {
         const copy = await engine.open(paths.store, { runtime });
-        await copyRows(kv.rows(), copy).finally(() => copy.close());
+        try {
+          await copyRows(kv.rows(), copy);
+        } finally {
+          copy.close();
+        }
       }
       await files?.save(kv, paths.media);
     } finally {

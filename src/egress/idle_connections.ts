@@ -24,9 +24,14 @@ export class ReusableConnection implements ByteConnection {
 
   /** Resolves when the other side ends the connection or sends something unasked; the next `read` reads on from there. */
   async disturbed(): Promise<void> {
-    const byte = new Uint8Array(1);
-    this.#ahead = this.#connection.read(byte).then((read) => read === null ? null : byte.subarray(0, read));
+    this.#ahead = this.#readByte();
     await this.#ahead.catch(() => {});
+  }
+
+  async #readByte(): Promise<Uint8Array | null> {
+    const byte = new Uint8Array(1);
+    const read = await this.#connection.read(byte);
+    return read === null ? null : byte.subarray(0, read);
   }
 
   async read(into: Uint8Array): Promise<number | null> {

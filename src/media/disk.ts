@@ -1,4 +1,5 @@
 /** The media store on disk: `<folder>/<last two characters of the id>/<id>`, readable by the owner only. */
+import { unlessMissing } from "../base/missing.ts";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { Problem } from "../errors.ts";
@@ -57,7 +58,7 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
       } catch (error) {
         expected.delete(id);
         await content.cancel(error).catch(() => {});
-        await removeFile(unfinished);
+        await unlessMissing(Deno.remove(unfinished));
         throw storageError(error);
       }
     },
@@ -81,8 +82,8 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
     },
 
     async remove(fileId) {
-      const stored = await Deno.stat(path(fileId)).catch(() => null);
-      await removeFile(path(fileId));
+      const stored = await unlessMissing(Deno.stat(path(fileId)));
+      await unlessMissing(Deno.remove(path(fileId)));
       if (stored) usage.changed(shardOf(fileId), -stored.size);
       expected.delete(fileId);
     },
@@ -109,7 +110,7 @@ async function filesIn(folder: string): Promise<FileOnDisk[]> {
   const found: FileOnDisk[] = [];
   for await (const { name } of Deno.readDir(folder)) {
     const path = join(folder, name);
-    const info = await Deno.stat(path).catch(() => null);
+    const info = await unlessMissing(Deno.stat(path));
     const fileId = name.endsWith(UNFINISHED) ? null : name;
     if (info) found.push({ fileId, path, size: info.size, modifiedAt: info.mtime?.getTime() ?? 0 });
   }
@@ -140,14 +141,6 @@ async function syncFolder(folder: string): Promise<void> {
   if (Deno.build.os === "windows") return;
   using handle = await Deno.open(folder);
   await handle.sync();
-}
-
-async function removeFile(path: string): Promise<void> {
-  try {
-    await Deno.remove(path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
 }
 
 /** ENOSPC and EDQUOT are the store's "full"; whatever the content's stream threw goes on as it is. */

@@ -22,8 +22,12 @@ export function makeMaintenance(sweeps: readonly Sweep[], options: { runtime: Ru
 
   function plan(sweep: Sweep, delayMs: number): void {
     if (abort.signal.aborted) return;
-    const turn = () => void queue.add(() => run(sweep)).then(() => plan(sweep, sweep.everyMs));
-    timers.set(sweep, clock.after(delayMs, turn));
+    timers.set(sweep, clock.after(delayMs, () => void turn(sweep)));
+  }
+
+  async function turn(sweep: Sweep): Promise<void> {
+    await queue.add(() => run(sweep));
+    plan(sweep, sweep.everyMs);
   }
 
   async function run(sweep: Sweep): Promise<void> {

@@ -115,9 +115,14 @@ export async function discardRest({ body, headers }: Request, clock: Clock): Pro
       if (size > REST_BYTES || clock.now() > latest) giveUp();
     },
   });
-  const ended = await body.pipeTo(nowhere, { signal: late.signal }).then(() => true, () => false);
-  cancel();
-  return ended;
+  try {
+    await body.pipeTo(nowhere, { signal: late.signal });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    cancel();
+  }
 }
 
 /** Parses JSON that is UTF-8 and at most 32 levels deep. Throws Problem malformed_json, validation_failed. */

@@ -60,6 +60,9 @@ export function addHealth(
 }
 
 async function storageAnswers({ probe, runtime }: Pick<Services, "probe" | "runtime">): Promise<boolean> {
-  const answers = probe().then(() => true, () => false);
-  return await within(runtime.clock, PROBE_MS, answers) === true;
+  try {
+    return await within(runtime.clock, PROBE_MS, probe()) !== "late";
+  } catch {
+    return false;
+  }
 }

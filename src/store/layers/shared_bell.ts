@@ -51,12 +51,21 @@ export async function shareBell(
     throw error;
   });
 
+  /** Sends until nothing waits; what rings in the same turn as the first goes with it. */
   async function send(): Promise<void> {
-    while (waiting.size > 0 && !closing.signal.aborted) {
-      const topics = [...waiting];
-      waiting.clear();
-      await untilStored(() => wire.send(topics), { clock, signal: closing.signal });
-      await sleep(clock, GATHER_MS, closing.signal);
+    await null;
+    try {
+      while (waiting.size > 0 && !closing.signal.aborted) {
+        const topics = [...waiting];
+        waiting.clear();
+        await untilStored(() => wire.send(topics), { clock, signal: closing.signal });
+        await sleep(clock, GATHER_MS, closing.signal);
+      }
+    } catch (error) {
+      if (!closing.signal.aborted) log.error({ err: error }, "a ring could not be sent");
+    } finally {
+      // Here, and not in a `finally` of the promise: a ring in between would wait for the next one.
+      sending = null;
     }
   }
 
@@ -64,9 +73,7 @@ export async function shareBell(
     ring(topic) {
       own.ring(topic);
       waiting.add(topic);
-      sending ??= Promise.resolve().then(send).catch((error) => {
-        if (!closing.signal.aborted) log.error({ err: error }, "a ring could not be sent");
-      }).finally(() => sending = null);
+      sending ??= send();
     },
     ringAt: (topic, atMs) => own.ringAt(topic, atMs),
     hear(prefix, wake) {

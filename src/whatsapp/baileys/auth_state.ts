@@ -86,13 +86,15 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   const saves = new PQueue({ concurrency: 1 });
 
   /** Every write goes through here, so that `close` can wait for it. */
-  function commit(change: Change): Promise<void> {
-    if (closed) return Promise.reject(new StoreError("unavailable", "the connection is closed"));
-    const run = kv.commit(change).then(() => {});
+  async function commit(change: Change): Promise<void> {
+    if (closed) throw new StoreError("unavailable", "the connection is closed");
+    const run = kv.commit(change);
     underway.add(run);
-    const forget = () => underway.delete(run);
-    run.then(forget, forget);
-    return run;
+    try {
+      await run;
+    } finally {
+      underway.delete(run);
+    }
   }
 
   async function writeCreds(): Promise<void> {
@@ -128,12 +130,14 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     const flush = async () => {
       if (change.mutations.length === 0) return;
       try {
-        await commit(change).finally(() => writes++);
+        await commit(change);
         for (const [name, bytes] of known) cache.set(name, bytes ?? NONE);
       } catch (error) {
         // Whether it was written is unknown: the store has to be asked again.
         for (const [name] of known) cache.delete(name);
         throw error;
+      } finally {
+        writes++;
       }
       change = new Change();
       size = known.length = 0;

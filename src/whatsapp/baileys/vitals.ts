@@ -71,11 +71,19 @@ export function watchVitals(clock: Clock): VitalSigns {
       return unreadableInARow >= UNREADABLE_IN_A_ROW ? "What arrives can't be decrypted." : null;
     },
     async ping(socket) {
-      const begun = clock.now();
-      const attrs = { to: S_WHATSAPP_NET, type: "get", xmlns: "w:p" };
-      const ping = { tag: "iq", attrs, content: [{ tag: "ping", attrs: {} }] };
-      const answer = await within(clock, PING_MS, socket.query(ping)).catch(() => "late" as const);
-      return answer === "late" ? null : clock.now() - begun;
+      return await ping(socket, clock, PING_MS);
     },
   };
+}
+
+/** How long the network takes to answer, ms; null when it does not within this time. Never rejects. */
+export async function ping(socket: Pick<WASocket, "query">, clock: Clock, withinMs: number): Promise<number | null> {
+  const begun = clock.now();
+  const attrs = { to: S_WHATSAPP_NET, type: "get", xmlns: "w:p" };
+  try {
+    const asked = socket.query({ tag: "iq", attrs, content: [{ tag: "ping", attrs: {} }] });
+    return await within(clock, withinMs, asked) === "late" ? null : clock.now() - begun;
+  } catch {
+    return null;
+  }
 }

@@ -3,6 +3,7 @@
  * link on, so of all that it takes only what lets the line write to its account's chats: the tokens that their other sides
  * gave (`tctoken`), and the salt of tokens for everybody else (`cstoken`).
  */
+import { errorName } from "../../../base/detached.ts";
 import { Buffer } from "node:buffer";
 import { promisify } from "node:util";
 import { unzip, type ZlibOptions } from "node:zlib";
@@ -59,7 +60,7 @@ export async function takeHistory(
     }
     log.debug({ tokens: tokens.length, salt: salt !== null }, "the tokens of a part of the history were taken");
   } catch (error) {
-    log.warn({ error: error instanceof Error ? error.name : "unknown" }, "a part of the history could not be read");
+    log.warn({ error: errorName(error) }, "a part of the history could not be read");
   }
 }
 

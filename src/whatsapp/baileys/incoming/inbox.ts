@@ -4,6 +4,8 @@
  * A message whose receiver fails is offered again; after some failures it is left in the journal for the next login,
  * so that it holds up its chat no longer. One that makes no sense is dropped: poison never kills the line.
  */
+import { KeyedQueue } from "../../../base/keyed_queue.ts";
+import { detached, errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { sleep } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
@@ -39,18 +41,16 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
   const { clock, log } = runtime;
   const ended = new AbortController();
   const opened = Promise.withResolvers<void>();
-  /** The last hand-over of each chat that has one. */
-  const chats = new Map<string, Promise<void>>();
+  const chats = new KeyedQueue();
   const unread = new Map<string, { entry: UndecryptedEntry; cancel: () => void }>();
 
   /** Runs `work` after everything before it in the chat. */
   function inOrder(chat: string, work: () => Promise<void>): void {
-    const turn = (chats.get(chat) ?? opened.promise).then(work).catch((error) => {
-      log.error({ error: nameOf(error) }, "an incoming message stays in the journal");
-    }).finally(() => {
-      if (chats.get(chat) === turn) chats.delete(chat);
+    const turn = chats.add(chat, async () => {
+      await opened.promise;
+      await work();
     });
-    chats.set(chat, turn);
+    void detached(turn, (failure) => log.error(failure, "an incoming message stays in the journal"));
   }
 
   /** Whether the receiver has it, and settled it in its commit. */
@@ -60,7 +60,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
       try {
         return { taken: true, settled: await receive(message, settle) };
       } catch (error) {
-        log.warn({ networkId: message.networkId, error: nameOf(error) }, "an incoming message could not be kept");
+        log.warn({ networkId: message.networkId, error: errorName(error) }, "an incoming message could not be kept");
         await sleep(clock, pauseMs, ended.signal);
       }
     }
@@ -72,7 +72,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
       return await decode(entry, context);
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      log.warn({ networkId: entry.attrs.id, error: nameOf(error) }, "an incoming message makes no sense");
+      log.warn({ networkId: entry.attrs.id, error: errorName(error) }, "an incoming message makes no sense");
       return [];
     }
   }
@@ -136,15 +136,11 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
       unread.clear();
       // Those that wait for a login that never came find that it is over.
       opened.resolve();
-      await Promise.all(chats.values());
+      await chats.onIdle();
     },
   };
 }
 
 function chatOf({ attrs }: { attrs: Record<string, string> }): string {
   return (attrs.recipient ?? attrs.from ?? "").replace(/:\d+@/, "@");
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "unknown";
 }

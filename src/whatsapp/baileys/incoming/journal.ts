@@ -7,6 +7,7 @@
  * network delivers again, its ratchet spent, is answered from the journal, so it never becomes a retry loop.
  * See docs/decisions/0007-message-journal.md.
  */
+import { detached } from "../../../base/detached.ts";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type {
@@ -212,8 +213,8 @@ export function makeJournal(options: JournalOptions, events: JournalEvents): Jou
       if (!isKept(node.attrs.from) || !Array.isArray(node.content)) return;
       const stanza = stanzaId(node.attrs);
       if (isWithheld(node.content)) {
-        keepUndecrypted({ stanza, attrs: { ...node.attrs } }).catch((error) => {
-          runtime.log.warn({ error: error.name }, "a message that the network withheld was not noted");
+        void detached(keepUndecrypted({ stanza, attrs: { ...node.attrs } }), (failure) => {
+          runtime.log.warn(failure, "a message that the network withheld was not noted");
         });
       }
       for (const { tag, content } of node.content) {

@@ -2,6 +2,7 @@
  * What the network was told is received, and nobody was handed yet, when the link ended. The journal's rows go with the
  * link and no login follows it, so they are handed over before: no socket is needed for that (promise 4).
  */
+import { errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { type Kv, StoreError } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
@@ -36,7 +37,7 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
       return await work();
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      log.warn({ lineId, error: nameOf(error) }, "what was left of a link could not be read");
+      log.warn({ lineId, error: errorName(error) }, "what was left of a link could not be read");
       return otherwise;
     }
   }
@@ -78,8 +79,4 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Decod
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
     history: () => Promise.resolve(), // the link that it would serve is over
   };
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "unknown";
 }

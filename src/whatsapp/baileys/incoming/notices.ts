@@ -2,6 +2,7 @@
  * Calls, changes of groups and presence. The network is told that a call or a change was received only when the receiver
  * has kept it (promise 4): the library would say so at once, so it does not get to see them.
  */
+import { detached } from "../../../base/detached.ts";
 import {
   areJidsSameUser,
   type BinaryNode,
@@ -54,15 +55,11 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
 
   /** Keeps what a stanza says, then acknowledges it. One that is not kept comes again with the next login. */
   function take(stanza: BinaryNode, noticesOf: (stanza: BinaryNode) => Promise<Notice[]>): void {
-    chats.add(stanza.attrs.from ?? "", async () => {
+    const taken = chats.add(stanza.attrs.from ?? "", async () => {
       for (const notice of await noticesOf(stanza)) await receive(notice);
       await socket.sendMessageAck(stanza);
-    }).catch((error) => {
-      runtime.log.warn(
-        { tag: stanza.tag, error: error instanceof Error ? error.name : "unknown" },
-        "a notice was not kept",
-      );
     });
+    void detached(taken, (failure) => runtime.log.warn({ tag: stanza.tag, ...failure }, "a notice was not kept"));
   }
 
   async function numberOf(jid: string, chat: string, phone?: string): Promise<string | null> {
@@ -126,7 +123,9 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
   });
   for (const tag of ["presence", "chatstate"]) {
     // Nobody is told that it came, and it does not come again.
-    ws.on(`CB:${tag}`, (stanza: BinaryNode) => void showPresence(stanza).catch(() => {}));
+    ws.on(`CB:${tag}`, (stanza: BinaryNode) => {
+      void detached(showPresence(stanza), (failure) => runtime.log.debug(failure, "a presence was not reported"));
+    });
   }
 }
 

@@ -3,6 +3,7 @@
  * Else it is what the network told before, tells of the members of the group, or answers when it is asked: a usync query
  * for a LID is answered with `pn_jid` where the network lets the line know.
  */
+import { errorName } from "../../../base/detached.ts";
 import {
   type BinaryNode,
   getBinaryNodeChild,
@@ -76,7 +77,7 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   }
 
   function failed(error: unknown): void {
-    log.debug({ error: error instanceof Error ? error.name : "unknown" }, "a sender's number could not be looked up");
+    log.debug({ error: errorName(error) }, "a sender's number could not be looked up");
   }
 
   function noteUnknown(lid: string): void {

@@ -13,9 +13,9 @@ import {
   getBinaryNodeChildren,
   proto,
   S_WHATSAPP_NET,
-  type SignalDataSet,
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
+import type { KeyData } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
 import { readFields, SALT_ID, wholeFile } from "./history.ts";
@@ -93,7 +93,8 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
       salt = isRemoved ? null : saltIn(record, expanded);
     }
     if (salt === undefined) return;
-    await keys.set({ "nct-salt": { [SALT_ID]: salt && Buffer.from(salt) } } as SignalDataSet);
+    const row: KeyData = { "nct-salt": { [SALT_ID]: salt && Buffer.from(salt) } };
+    await keys.set(row);
     log.debug({ salt: salt !== null }, "the salt of an account's settings was taken");
   }
 
@@ -116,7 +117,8 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
         const attrs = { to: S_WHATSAPP_NET, type: "set", xmlns: "w:sync:app:state" };
         await query({ tag: "iq", attrs, content: [{ tag: "sync", attrs: {}, content: [collection] }] });
         // Where it has none yet, a notification tells when it gets one.
-        await keys.set({ "nct-salt": { [ASKED_ID]: true } } as unknown as SignalDataSet);
+        const row: KeyData = { "nct-salt": { [ASKED_ID]: true } };
+        await keys.set(row);
       } catch (error) {
         none(error);
       }

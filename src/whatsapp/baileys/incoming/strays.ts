@@ -7,6 +7,7 @@
  * - `<downgrade_webclient>` is for links that are not complete. The library ends any connection for it.
  * - `<success>` logs in a line that is linked. Before that the library takes the line for connected, without a number.
  */
+import { detached } from "../../../base/detached.ts";
 import {
   type AuthenticationCreds,
   type BinaryNode,
@@ -88,8 +89,8 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
 
   function acknowledge(stanza: BinaryNode): void {
     if (!stanza.attrs.id || !stanza.attrs.from) return;
-    socket.sendNode(ackOf(stanza, creds.me?.id)).catch((error) => {
-      log.debug({ error: error.name }, "a stanza could not be acknowledged");
+    void detached(socket.sendNode(ackOf(stanza, creds.me?.id)), (failure) => {
+      log.debug(failure, "a stanza could not be acknowledged");
     });
   }
 
@@ -105,7 +106,7 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
       count({ tag, type: attrs.type ?? "" });
     } else if (tag === "iq" && attrs.type === "get" && attrs.xmlns === "urn:xmpp:ping" && attrs.id) {
       const pong = { tag: "iq", attrs: { id: attrs.id, type: "result", to: attrs.from ?? "" } };
-      socket.sendNode(pong).catch(() => {});
+      void detached(socket.sendNode(pong), (failure) => log.debug(failure, "a ping could not be answered"));
     }
   });
 

@@ -11,6 +11,7 @@
  *
  * An account with a passkey is asked for it instead (`passkey.ts`): nobody scans or types from then on.
  */
+import { detached } from "../../../base/detached.ts";
 import { Buffer } from "node:buffer";
 import {
   type AuthenticationCreds,
@@ -23,7 +24,7 @@ import {
   type WABrowserDescription,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { within } from "../../../base/within.ts";
+import { ping } from "../vitals.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { PasskeyRequest } from "../../connection.ts";
 import { withhold } from "../repairs/withhold.ts";
@@ -103,12 +104,7 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
 
   /** The network works through frames in order: when it answered a ping, it took what was sent before. */
   async function taken(): Promise<void> {
-    const ping = {
-      tag: "iq",
-      attrs: { to: S_WHATSAPP_NET, type: "get", xmlns: "w:p" },
-      content: [{ tag: "ping", attrs: {} }],
-    };
-    await within(runtime.clock, PING_MS, socket.query(ping)).catch(() => {});
+    await ping(socket, runtime.clock, PING_MS);
   }
 
   async function pairDevice(stanza: BinaryNode): Promise<void> {
@@ -123,7 +119,7 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
   async function acknowledge({ attrs: { id, from, type } }: BinaryNode): Promise<void> {
     const ack = { tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } };
     // A connection that takes it no more tells its end by itself.
-    await socket.sendNode(ack).catch((error) => runtime.log.debug({ error: error.name }, "an ack could not be sent"));
+    await detached(socket.sendNode(ack), (failure) => runtime.log.debug(failure, "an ack could not be sent"));
   }
 
   async function refresh(stanza: BinaryNode): Promise<void> {
@@ -166,8 +162,12 @@ export function takeOverPairing(options: PairingOptions, events: PairingEvents):
     events.linked();
   }
 
-  const guarded = (handle: (stanza: BinaryNode) => Promise<void>) => (stanza: BinaryNode) => {
-    handle(stanza).catch((error) => events.failed(error));
+  const guarded = (handle: (stanza: BinaryNode) => Promise<void>) => async (stanza: BinaryNode) => {
+    try {
+      await handle(stanza);
+    } catch (error) {
+      events.failed(error);
+    }
   };
   for (const name of ["CB:iq,type:set,pair-device", "CB:iq,,pair-success"]) ws.removeAllListeners(name);
   ws.on("CB:iq,type:set,pair-device", guarded(pairDevice));

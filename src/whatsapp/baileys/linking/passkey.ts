@@ -13,6 +13,7 @@
  * The handoff proof shows that the link which asks is the one that the phone began; with it nobody has to compare
  * codes. It is good for five minutes. Sources: whatsmeow `pair-passkey.go`, WhatsApp Web `WAWebShortcakeLinking…`.
  */
+import { errorName } from "../../../base/detached.ts";
 import { queryError } from "../library_error.ts";
 import { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
@@ -140,7 +141,7 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
       if (request.challenge === ranOut) return fail("Nobody signed with the passkey in time.");
       require(request);
     } catch (error) {
-      log.debug({ error: nameOf(error) }, "the network gave no new passkey challenge");
+      log.debug({ error: errorName(error) }, "the network gave no new passkey challenge");
       fail(refusal ?? "Nobody signed with the passkey in time.");
     }
   }
@@ -334,8 +335,4 @@ function challengeOf({ response }: PasskeyAssertion): string | null {
   } catch {
     return null;
   }
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "unknown";
 }

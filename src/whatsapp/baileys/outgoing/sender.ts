@@ -4,6 +4,7 @@
  * What takes long is done ahead of the departure (promise 2), and may fail without harm: the message surely did not
  * leave. Once the library was told to relay it, only the network's ack counts.
  */
+import { detached, errorName } from "../../../base/detached.ts";
 import { queryError, statusOf, TIMED_OUT } from "../library_error.ts";
 import {
   type BinaryNode,
@@ -132,7 +133,7 @@ export function makeSender(options: SenderOptions): Sender {
       else await reachPerson(socket, jid, devices);
     } catch (error) {
       if (error instanceof NoDevice) throw error;
-      runtime.log.debug({ error: nameOf(error) }, "the devices of a chat could not be reached ahead");
+      runtime.log.debug({ error: errorName(error) }, "the devices of a chat could not be reached ahead");
     }
   }
 
@@ -194,8 +195,8 @@ export function makeSender(options: SenderOptions): Sender {
   /** Phones drop it when the message arrives, or after some seconds. */
   function type(jid: string): void {
     if (!isOpen() || jid === STATUS_CHAT) return;
-    socket.sendPresenceUpdate("composing", jid).catch((error) => {
-      runtime.log.debug({ error: nameOf(error) }, "typing could not be shown");
+    void detached(socket.sendPresenceUpdate("composing", jid), (failure) => {
+      runtime.log.debug(failure, "typing could not be shown");
     });
   }
 
@@ -222,7 +223,7 @@ export function makeSender(options: SenderOptions): Sender {
     if (error instanceof OriginalGone) {
       return { kind: "refused", code: "original_gone", detail: "The message to forward is not kept any more." };
     }
-    runtime.log.warn({ networkId, error: nameOf(error) }, "a message could not be prepared");
+    runtime.log.warn({ networkId, error: errorName(error) }, "a message could not be prepared");
     return { kind: "retry", detail: describe(error) };
   }
 
@@ -279,10 +280,6 @@ function surelyUnsent(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : null;
   const socketFailed = typeof code === "string" && /^E[A-Z]/.test(code);
   return !socketFailed && statusOf(error) !== TIMED_OUT;
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : "unknown";
 }
 
 /** One sentence without the library's own words, which may hold addresses or content. */
