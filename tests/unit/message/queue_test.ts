@@ -32,7 +32,7 @@ Deno.test("the head is found with as many reads of a long queue as of a short on
       const counted = counting(kv);
       const queue = new LineQueue(counted.kv, aLine().id);
       await queue.release(runtime.clock.now(), () => "cold");
-      assert.ok(await queue.next({ laneOf: () => "cold", oldestBefore: null }));
+      assert.ok(await queue.next({ laneOf: () => "cold", oldestBefore: null, behind: null }));
       reads.push(counted.rows());
     }
     assert.equal(new Set(reads).size, 1, reads.join());
