@@ -13,7 +13,7 @@ import { accountKeys, type KeyRecord } from "./rows.ts";
 
 /** Each is read with the list; a client that needs more wants accounts. */
 const KEYS_PER_ACCOUNT = 100;
-/** The last use is told to the minute: not every request writes. */
+/** The last use is known to the minute: not every request writes. */
 const USE_EVERY_MS = 60_000;
 
 export const SCOPES = ["send", "read", "manage"] as const satisfies readonly Scope[];

@@ -80,7 +80,7 @@ function target(file: string | undefined, { into, keep }: BackupOptions): string
   return join(into!, `paloma-${time}.backup`);
 }
 
-/** Runs with a file in between, which is gone afterwards. */
+/** Runs with a temporary file, which is removed afterwards. */
 async function throughFile<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
   try {
     return await run(path);
@@ -89,7 +89,7 @@ async function throughFile<T>(path: string, run: (path: string) => Promise<T>): 
   }
 }
 
-/** Removes all but the newest backups of the folder, and nothing else in it; returns what is gone. */
+/** Removes all but the newest backups in the folder, and nothing else; returns what was removed. */
 async function rotate(folder: string, keep: number): Promise<string[]> {
   const names = (await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).filter((name) => ROTATED.test(name));
   const old = names.sort().slice(0, -keep);

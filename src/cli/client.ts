@@ -27,7 +27,7 @@ export function httpClient(base: string, headers: Record<string, string> = {}): 
   };
 }
 
-/** Asks again and again until the answer is neither null nor undefined. Throws Exit 1 after `timeoutMs`. */
+/** Polls until the answer is neither null nor undefined. Throws Exit 1 after `timeoutMs`. */
 export async function until<T>(
   clock: Clock,
   ask: () => Promise<T | null | undefined>,

@@ -3,7 +3,7 @@ import type { Json } from "./client.ts";
 
 const LONGEST_TEXT = 200;
 
-/** What happened, without the time; strangers' words can neither break the line nor steer the terminal. */
+/** What happened, without the time; strangers' words can neither break the line nor control the terminal. */
 export function describeEvent({ event, sessionName, data }: Json): string {
   return [event.padEnd(20), oneLine(sessionName), "·", oneLine(summary(event, data))].join(" ");
 }

@@ -1,4 +1,4 @@
-/** What `paloma doctor` looks at. Each check says what it found and, where something is to be done, what. */
+/** What `paloma doctor` checks. Each check says what it found and, if needed, what to do. */
 import { connect } from "node:net";
 import pino from "pino";
 import type { Config } from "../config.ts";
@@ -13,7 +13,7 @@ interface Finding {
   check: string;
   ok: boolean;
   detail: string;
-  /** What to do; null where nothing is to be done. */
+  /** What to do; null for nothing. */
   hint: string | null;
 }
 
@@ -22,7 +22,7 @@ type Found = Omit<Finding, "check">;
 const CONNECT_TIMEOUT_MS = 5_000;
 const ASK_TIMEOUT_MS = 5_000;
 const HOUR_S = 60 * 60;
-/** WhatsApp's certificates are held against the clock, and so are media links and signatures. */
+/** WhatsApp's certificates, media links and signatures are checked against the clock. */
 const CLOCK_MAY_BE_OFF_MS = 60_000;
 const REAL_NETWORK = "wss://web.whatsapp.com/ws/chat";
 /** Bits by which others than the owner may read. */
@@ -31,7 +31,7 @@ const OTHERS = 0o077;
 const well = (detail: string, hint: string | null = null): Found => ({ ok: true, detail, hint });
 const bad = (detail: string, hint: string): Found => ({ ok: false, detail, hint });
 
-/** Every finding; a check that cannot be made is one that failed. */
+/** Every finding; a check that cannot run counts as failed. */
 export async function examine(config: Config): Promise<Finding[]> {
   const network = config.whatsapp.url ?? REAL_NETWORK;
   const checks: [string, () => Found | Promise<Found>][] = [
@@ -93,7 +93,7 @@ async function withFolder(config: Config, look: (data: DataFolder) => Promise<Fo
   }
 }
 
-/** Opens every account's key: one that was written with another secret key, before that was noticed, shows here. */
+/** Opens every account's key, to find one written with another secret key. */
 async function checkAccounts(data: DataFolder, dataDir: string): Promise<Found> {
   const accounts = await data.accounts.list();
   for (const account of accounts) await data.accounts.apiKey(account.id);
@@ -104,7 +104,7 @@ async function checkAccounts(data: DataFolder, dataDir: string): Promise<Found> 
   );
 }
 
-/** Of the folder: the files in it are closed to others each time that they are opened. */
+/** Of the folder: its files are made private each time they are opened. */
 async function checkRights(dataDir: string): Promise<Found> {
   const { mode } = await Deno.stat(dataDir);
   if (mode === null || (mode & OTHERS) === 0) return well("only the owner reads the data folder");
@@ -160,7 +160,7 @@ async function checkReach(address: string): Promise<Found> {
   return bad(`${host} cannot be reached: ${trouble}`, "is there a firewall or no DNS? Lines need it at port 443");
 }
 
-/** Null when a connection came about, else why not. */
+/** Null when a connection was made, else why not. */
 function connectTo(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: CONNECT_TIMEOUT_MS });
@@ -174,7 +174,7 @@ function connectTo(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** Against the date that the network's own web server says. */
+/** Compares it with the date that the network's own web server gives. */
 async function checkClock(address: string, clock: Clock): Promise<Found> {
   const url = address.replace(/^ws/, "http");
   const answer = await ask(url, "HEAD");
@@ -187,7 +187,7 @@ async function checkClock(address: string, clock: Clock): Promise<Found> {
   return bad(text, "set the clock (timedatectl set-ntp true): certificates and links are held against it");
 }
 
-/** Whether each webhook's host takes a connection, asked once a host. */
+/** Whether each webhook's host takes a connection; each host is asked once. */
 async function checkWebhooks({ kv }: DataFolder): Promise<Found> {
   const targets = new Map<string, URL>();
   for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) {

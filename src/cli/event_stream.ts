@@ -1,4 +1,4 @@
-/** Follows the gateway's event stream, and goes on after the last event when the connection breaks. */
+/** Follows the gateway's event stream, and resumes after the last event when the connection breaks. */
 import { type Clock, sleep } from "../runtime.ts";
 import type { Json } from "./client.ts";
 import { Exit } from "./output.ts";
@@ -16,9 +16,9 @@ interface FollowOptions {
   /** Id of the last event seen, `now`, or null for the oldest that is kept. */
   after: string | null;
   signal: AbortSignal;
-  /** Told once, when the stream is open. */
+  /** Called once, when the stream is open. */
   opened(): void;
-  /** Told at each break, before the stream is opened again after `pauseMs`. */
+  /** Called at each break, before the stream is opened again after `pauseMs`. */
   broke(reason: string, pauseMs: number): void;
 }
 
@@ -70,7 +70,7 @@ async function ask({ baseUrl, apiKey, signal }: FollowOptions, path: string): Pr
   throw new Exit(1, `The gateway answered ${response.status}: ${answer}`);
 }
 
-/** The events of a stream of server-sent events; comments and fields of others are passed over. */
+/** The events of a stream of server-sent events; comments and other fields are skipped. */
 async function* blocks(response: Response): AsyncGenerator<{ id: string; data: string }> {
   let rest = "";
   for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {

@@ -23,7 +23,7 @@ export function addLineCommand(root: Command): void {
       const passphrase = await neededPassphrase(options);
       const [{ dataFolder }, { exportLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
       const { store, dataDir } = configOf(options);
-      // Where none runs, none may begin to meanwhile; on a shared store the line's owner may be on any machine.
+      // If no gateway runs, none may start meanwhile; on a shared store the line's owner may be on any machine.
       const lock = store !== null ? null : await dataFolder.lock(dataDir).catch((error) => {
         if (error instanceof AlreadyRunning) return null;
         throw error;

@@ -1,4 +1,4 @@
-/** `paloma link`: a line, linked from a terminal. The QR stands there until a phone has scanned it. */
+/** `paloma link`: a line, linked from a terminal, which shows the QR until a phone has scanned it. */
 import { Buffer } from "node:buffer";
 import type { Command } from "commander";
 import { systemClock } from "../runtime.ts";
@@ -40,7 +40,7 @@ export function addLinkCommand(root: Command): void {
     });
 }
 
-/** The key of the only account there is. Throws Exit where there are none, or several. */
+/** The key of the only account. Throws Exit when there is none, or more than one. */
 async function onlyKey(options: LinkOptions): Promise<string> {
   let found: string | null = null;
   await withData(options, async ({ accounts }) => {
@@ -52,7 +52,7 @@ async function onlyKey(options: LinkOptions): Promise<string> {
   return found!;
 }
 
-/** A session of that name that can be linked: the one that waits for it, else a new one. */
+/** A session of that name to be linked: an unlinked one, else a new one. */
 async function sessionNamed(api: Client, body: { name: string; pairingPhone?: string }): Promise<Json> {
   const { data: sessions } = await api.call("GET", "/sessions");
   const known = sessions.find(({ name }: Json) => name === body.name);

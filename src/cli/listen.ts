@@ -67,7 +67,7 @@ async function listenToStream({ url, key, events, session, after, json }: Asked,
 
 async function listenByWebhook({ url, key, events, session, port, forward, json }: Asked): Promise<void> {
   let wrong = 0;
-  // From before there is a webhook: a Ctrl-C while the gateway makes it would leave it behind.
+  // Before there is a webhook: a Ctrl-C while the gateway makes it would leave it behind.
   const asked = untilAsked();
   const webhook = await openTemporaryWebhook({
     api: httpClient(url, { "x-api-key": key }),

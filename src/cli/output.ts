@@ -1,4 +1,4 @@
-/** What a command says: results on stdout, as lines for a person or one JSON value; failures on stderr. */
+/** What a command prints: results on stdout, as lines for a person or one JSON value; failures on stderr. */
 
 const encoder = new TextEncoder();
 

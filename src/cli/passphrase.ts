@@ -17,7 +17,7 @@ export async function passphraseOf(options: { passphraseFile?: string }): Promis
   throw new Exit(2, `A passphrase needs at least ${SHORTEST} characters.`);
 }
 
-/** As `passphraseOf`, for what is never written without one. */
+/** As `passphraseOf`, where one is required. */
 export async function neededPassphrase(options: { passphraseFile?: string }): Promise<string> {
   const passphrase = await passphraseOf(options);
   if (passphrase !== null) return passphrase;

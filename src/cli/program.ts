@@ -27,7 +27,7 @@ export async function run(args: readonly string[]): Promise<number> {
     await program(args, json).parseAsync([...args], { from: "user" });
     return 0;
   } catch (error) {
-    // Whoever read along has seen enough.
+    // The reader of the pipe has closed it.
     if (error instanceof Deno.errors.BrokenPipe) return 0;
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     const { exitCode, code, message } = failureOf(error);
@@ -71,7 +71,7 @@ function failureOf(error: unknown): Failure {
   if (error instanceof Error && "code" in error && /^E[A-Z]+$/.test(String(error.code))) {
     return { exitCode: 1, code: "file_unusable", message: error.message };
   }
-  // Anything else is a fault of ours.
+  // Anything else is a bug.
   const message = error instanceof Error ? error.stack ?? error.message : String(error);
   return { exitCode: 1, code: "internal_error", message };
 }
@@ -90,7 +90,7 @@ export function program(args: readonly string[], json: boolean): Command {
       outputError: (text, write) => json || write(text),
     });
   if (!json) root.showHelpAfterError("Run it with --help to see what it takes.");
-  // A word that is no command is a typo, and answered with the nearest one.
+  // An unknown command is a typo: suggest the nearest one.
   addServeCommands(root, { isDefault: args[0] === undefined || args[0].startsWith("-") });
   addLinkCommand(root);
   addLineCommand(root);

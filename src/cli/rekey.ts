@@ -1,4 +1,4 @@
-/** `paloma rekey`: everything that is sealed, under a new secret key. */
+/** `paloma rekey`: re-encrypts everything under a new secret key. */
 import type { Command } from "commander";
 import pino from "pino";
 import { systemRuntime } from "../runtime.ts";

@@ -1,4 +1,4 @@
-/** What `paloma sandbox` runs: it is read in only then, as no gateway needs it. */
+/** What `paloma sandbox` runs; loaded only then, since no gateway needs it. */
 import { type Gateway, startGateway } from "../app.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
 import { openLog, quietConsole } from "../ops/log.ts";
@@ -69,7 +69,7 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
   });
 }
 
-/** Runs on a network of its own, which is gone afterwards with its CA file. */
+/** Runs on a network of its own, which is closed afterwards and its CA file removed. */
 async function withNetwork(
   { sandboxPort }: Config,
   runtime: Runtime,

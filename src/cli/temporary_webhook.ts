@@ -1,6 +1,6 @@
 /**
- * A webhook for the time of development: a receiver on loopback that checks the signatures of each request as a client
- * would, and may hand it on as it came to an endpoint that is being written.
+ * A webhook during development: a receiver on loopback that checks the signatures of each request as a client would,
+ * and may forward it unchanged to an endpoint that is being written.
  */
 import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -21,7 +21,7 @@ export interface WebhookRequest {
   /** Whether `x-webhook-signature` and `webhook-signature` are right. */
   signature: boolean;
   standardSignature: boolean;
-  /** Status of the endpoint that it was handed on to; null without one, 502 when that could not be reached. */
+  /** Status of the endpoint that it was forwarded to; null without one, 502 when that could not be reached. */
   forwarded: number | null;
 }
 
@@ -45,7 +45,7 @@ interface TemporaryWebhook {
 /** Listens and registers. Throws Exit 1 when the port is taken or the gateway refuses. */
 export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Promise<TemporaryWebhook> {
   const { api, events, sessionId, port, forward, received } = options;
-  /** The gateway may call before it has answered what the secret is. */
+  /** The gateway may call before it has answered with the secret. */
   const registered = Promise.withResolvers<string>();
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -129,7 +129,7 @@ async function addFiles(archive: ArchiveWriter, folder: string, copied: Map<stri
   for await (const path of filesBelow(folder)) {
     const name = relative(folder, path).replaceAll(sep, posix.sep);
     if (copied.has(name)) continue;
-    // A file that is removed meanwhile is one that nobody needs any more.
+    // A file removed meanwhile is no longer needed.
     const file = await unlessMissing(Deno.open(path));
     if (file) copied.set(name, await archive.addFile(name, partsOf(file)));
   }

@@ -79,7 +79,7 @@ async function send(
   for await (const bytes of reported(body.content, contentFailed)) await writeAll(connection, bytes);
 }
 
-/** The same content; a failure of its own is told before it is thrown. */
+/** The same content; a failure of its own is reported before it is thrown. */
 async function* reported(
   content: AsyncIterable<Uint8Array>,
   failed: (reason: unknown) => void,

@@ -105,7 +105,7 @@ export interface MessageEditedData {
   /** The network's id of the message that was edited. */
   messageId: string;
   chat: string;
-  /** Who did it, digits; null where the network never told. */
+  /** Who did it, digits; null where the network never said. */
   number: string | null;
   text: string | null;
 }

@@ -6,7 +6,7 @@ import { singleFlight } from "../base/single_flight.ts";
 import type { Clock } from "../runtime.ts";
 import { type EventLog, type EventQuery, EVENTS_A_READ, fits, orderOf } from "./log.ts";
 
-/** A wake-up that was lost costs no more than this. */
+/** A lost wake-up costs no more than this. */
 const LOOK_EVERY_MS = 15_000;
 
 type Filter = Pick<EventQuery, "types" | "sessionId">;
@@ -96,7 +96,7 @@ class Tail {
         isEnd = read.length < EVENTS_A_READ;
       }
     } catch {
-      // Whoever reads the log for a waiter meets the store's trouble, and says so.
+      // Whoever reads the log for a waiter meets the same failure, and reports it.
       for (const { wake } of this.#waiters) wake(null);
     }
     if (this.#waiters.size > 0) {

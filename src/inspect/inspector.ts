@@ -18,7 +18,7 @@ export interface UntrustedFile {
   kind: "image" | "video" | "audio" | "document" | "sticker" | "voice";
 }
 
-/** Each member only as far as the file tells it. */
+/** Each member only as far as the file gives it. */
 export interface FileFacts {
   width?: number;
   height?: number;

@@ -1,4 +1,4 @@
-/** The calls of S3 that files need, on any server that speaks it; requests are signed by `aws4fetch`. */
+/** The S3 calls that files need, on any compatible server; `aws4fetch` signs the requests. */
 import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import type { BucketConfig } from "../config.ts";
@@ -22,13 +22,13 @@ export interface Bucket {
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
   /** Null when there is no such object. `part` is of at least one byte; the whole object when left out. */
   get(name: string, part?: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | null>;
-  /** One that is not there is fine. */
+  /** A missing object is fine. */
   delete(name: string): Promise<void>;
   /** Begins an upload in parts of at least 5 MiB, the last aside; resolves to its id. */
   begin(name: string): Promise<string>;
   part(name: string, uploadId: string, part: { number: number; bytes: Uint8Array<ArrayBuffer> }): Promise<UploadedPart>;
   finish(name: string, uploadId: string, parts: readonly UploadedPart[]): Promise<void>;
-  /** Removes the parts; an upload that is not there is fine. */
+  /** Removes the parts; a missing upload is fine. */
   abort(name: string, uploadId: string): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere 
     async save(kv, folder) {
       const disk = await openDiskMediaStore(folder, runtime);
       for await (const { value: { id } } of kv.list({ prefix: mediaKeys.files() })) {
-        // One that is removed meanwhile is one that nobody needs any more.
+        // A file removed meanwhile is no longer needed.
         const content = await bucket.get(id);
         if (content === null) continue;
         await Deno.mkdir(join(disk.path(id), ".."), { recursive: true, mode: 0o700 });

@@ -67,7 +67,7 @@ export function makeBucketMediaStore(
         await bucket.finish(id, uploadId, parts);
       }
     } catch (error) {
-      // What this cannot undo the sweep will.
+      // The sweep removes what this cannot.
       if (uploadId !== null) await bucket.abort(id, uploadId).catch(() => {});
       throw error;
     }
@@ -124,7 +124,7 @@ export function makeBucketMediaStore(
       return new Uint8Array(Buffer.concat(chunks).subarray(0, length));
     },
 
-    // A range of no bytes is none that S3 knows.
+    // S3 has no ranges of zero bytes.
     read: (fileId, part) => read(fileId, part.length === 0 ? undefined : part),
 
     async onDisk(fileId) {

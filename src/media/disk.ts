@@ -14,7 +14,7 @@ export interface DiskMediaStore extends MediaStore {
   path(fileId: string): string;
   /** Every file, finished or not, folder by folder: a few thousand at a time where there are a million. */
   folders(): AsyncIterable<FileOnDisk[]>;
-  /** How much the finished files take together. Less than that until `folders` was once read to its end. */
+  /** How much the finished files take together; too little until `folders` was read to its end once. */
   bytes(): number;
   /** Whether this process wrote the file and has not seen its row yet: a commit that names it may be on its way. */
   isExpected(fileId: string): boolean;
@@ -143,14 +143,14 @@ async function syncFolder(folder: string): Promise<void> {
   await handle.sync();
 }
 
-/** ENOSPC and EDQUOT are the store's "full"; whatever the content's stream threw goes on as it is. */
+/** ENOSPC and EDQUOT become the store's "full"; whatever the content's stream threw stays as it is. */
 function storageError(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? error.code : null;
   if (code !== "ENOSPC" && code !== "EDQUOT") return error;
   return new StoreError("full", "there is no space left for files", { cause: error });
 }
 
-/** How many bytes the files take together: counted folder by folder as they are walked, and kept up to date between. */
+/** How many bytes the files take together: counted folder by folder on each walk, and kept up to date in between. */
 class DiskUsage {
   /** A change puts another object in place, so that a count can tell that a file came or went under it. */
   readonly #folders = new Map<string, { bytes: number }>();
@@ -162,7 +162,7 @@ class DiskUsage {
     return sum;
   }
 
-  /** A file of so many bytes came into the folder, or, with a negative number, went. */
+  /** A file of this size was added to the folder or, if negative, removed. */
   changed(folder: string, bytes: number): void {
     const before = this.#folders.get(folder)?.bytes ?? 0;
     this.#folders.set(folder, { bytes: Math.max(0, before + bytes) });

@@ -5,12 +5,12 @@ import { invalid, Problem } from "../errors.ts";
 import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaStore } from "./store.ts";
 
-/** What an upload may have, a fetched file may have too. */
+/** The limit of an upload. */
 const FETCH_MAX_BYTES = 100 * 1024 ** 2;
 /** For the whole file, redirects included. */
 const FETCH_TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 5;
-/** Of servers that may answer otherwise in a while. */
+/** Of servers that may answer differently later. */
 const PASSING_STATUSES = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 interface FetchedFile {
@@ -70,7 +70,7 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
   };
 }
 
-/** The file itself, should the server have compressed it although it was asked not to. The store caps what comes out. */
+/** The file itself, even if the server compressed it unasked. The store caps what comes out. */
 async function decoded(response: SafeResponse, path: string): Promise<ReadableStream<Uint8Array>> {
   const coding = response.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   switch (coding) {

@@ -17,7 +17,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   "audio/wav": "wav",
   "application/pdf": "pdf",
 };
-/** As many as a request may name, and a file system takes of ASCII. */
+/** As many as a request may give, and a file system allows in ASCII. */
 const MAX_NAME_LENGTH = 255;
 
 /** `image-20260115-120000.jpg`: kind and time (Unix ms, UTC), extension by mimetype. */
@@ -42,7 +42,7 @@ export function safeFilename(name: string): string | null {
   return clean.slice(0, MAX_NAME_LENGTH - extension.length).toWellFormed() + extension;
 }
 
-/** The type if it can stand in a header, else plain bytes. */
+/** The type if it may go into a header, else plain bytes. */
 export function safeMimetype(mimetype: string): string {
   const valid = /^[\w!#$&^.+-]{1,80}\/[\w!#$&^.+-]{1,80}(\s*;\s*[\w-]{1,40}=("[\w .,:+-]{0,80}"|[\w.+-]{1,80}))*$/;
   return valid.test(mimetype) ? mimetype : "application/octet-stream";

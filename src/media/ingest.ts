@@ -24,13 +24,13 @@ export interface MediaIngest {
   ): Promise<{ media: ReceivedMedia; file: FileRecord | null } | null>;
 }
 
-/** What the API takes from others, it takes from the network too. */
+/** The limit of an upload by the API. */
 export const RECEIVED_MAX_BYTES = 100 * 1024 ** 2;
-/** Links live 24 h (spec, Limits). */
+/** Links are valid for 24 h (spec, Limits). */
 const MEDIA_LINK_MS = 24 * 3_600_000;
 /** For all tries together: a message must not wait for its file for ever. */
 export const DOWNLOAD_TIMEOUT_MS = 120_000;
-/** Pauses between tries, where the network and not the file is the trouble. */
+/** Pauses between tries, where the network is the problem and not the file. */
 const RETRY_PAUSES_MS = [1_000, 4_000];
 
 interface MediaIngestContext {
@@ -101,7 +101,7 @@ function finalReason(error: unknown): string | null {
   return null;
 }
 
-/** What stood in the way of the last try. */
+/** Why the last try failed. */
 function passingReason(error: unknown): string {
   return error instanceof MediaTrouble ? error.message : "the file could not be downloaded";
 }

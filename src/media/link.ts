@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 export interface MediaLinks {
   /** The link, valid until `expiresAt` (Unix ms, cut to the second). */
   sign(fileId: string, expiresAt: number): string;
-  /** Whether this gateway made the link; says nothing of time. In constant time. */
+  /** Whether this gateway made the link, expired or not. In constant time. */
   verify(fileId: string, query: { expires: string; signature: string }): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Where there is no place for files that all processes share: what needs one is refused, everything else works. */
+/** For processes that share no place for files: what needs one is refused, everything else works. */
 import { Problem } from "../errors.ts";
 import type { MediaStore } from "./store.ts";
 

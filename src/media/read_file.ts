@@ -13,7 +13,7 @@ export async function mustExist(path: string): Promise<void> {
   }
 }
 
-/** Opens the file at the first read, so that an answer that nobody reads any more holds none open. */
+/** Opens the file at the first read, so that an answer that is never read holds no file open. */
 export function streamOf(
   path: string,
   { start, length }: { start: number; length: number },

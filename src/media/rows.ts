@@ -11,13 +11,13 @@ export interface FileRecord {
   mimetype: string;
   filename: string;
   createdAt: number;
-  /** After this the link answers 404 and the sweeper takes the file; null while a queued message needs it. */
+  /** After this the link answers 404 and the sweep removes the file; null while a queued message needs it. */
   expiresAt: number | null;
 }
 
 /** An object in the bucket that may be there, whole or in parts. */
 export interface ObjectRow {
-  /** Of an upload in parts; the parts of one that was cut short lie in the bucket unseen. */
+  /** Of an upload in parts; a listing does not show the parts of an interrupted one. */
   uploadId: string | null;
 }
 

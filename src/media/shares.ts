@@ -6,7 +6,7 @@ import { Problem } from "../errors.ts";
 import type { Kv } from "../store/kv.ts";
 import { mediaKeys } from "./rows.ts";
 
-/** The sweep looks anew as often. */
+/** How often the sweep weighs them. */
 const RETRY_AFTER_SECONDS = 60;
 
 export class DiskShares {
@@ -28,12 +28,12 @@ export class DiskShares {
     this.#over.clear();
   }
 
-  /** Whether a received file of the account is to go; where nobody has too much, one is as good as another. */
+  /** Whether a received file of the account is to go; where no account has too much, any file may. */
   mustGive(accountId: string): boolean {
     return this.#over.size === 0 || (this.#over.get(accountId) ?? 0) > 0;
   }
 
-  /** So many bytes of the account have gone. */
+  /** This many bytes of the account were removed. */
   gave(accountId: string, bytes: number): void {
     const over = this.#over.get(accountId);
     if (over !== undefined) this.#over.set(accountId, over - bytes);

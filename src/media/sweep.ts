@@ -6,11 +6,11 @@ import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { DiskShares } from "./shares.ts";
 import type { MediaStore } from "./store.ts";
 
-/** A file without a row is left alone for so long: it may belong to a restore, or to another process. */
+/** How long a file without a row is left alone: it may belong to a restore, or to another process. */
 const ORPHAN_AGE_MS = 3_600_000;
 /** The same for a file that this process wrote: a bulk may fetch files for hours before its commit names them. */
 const EXPECTED_AGE_MS = 24 * 3_600_000;
-/** Files that are removed in one commit, and in one turn of the sweep. */
+/** Files removed in one commit, and in one turn of the sweep. */
 const AT_ONCE = 100;
 const TURN = 10_000;
 
@@ -57,7 +57,7 @@ export async function sweepMedia(
   const bytes = () => media.bytes?.() ?? 0;
   if (bytes() <= capBytes) shares.clear();
   else if (mayGoOn()) await shares.weigh(kv, capBytes);
-  // All links live equally long, so that the first to end is the oldest.
+  // All links are valid equally long, so the first to end is the oldest.
   let range: Range<number> = { prefix: mediaKeys.fileEnds() };
   while (mayGoOn() && bytes() > capBytes) {
     const oldest = await first(kv, range);

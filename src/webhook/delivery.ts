@@ -12,14 +12,14 @@ import type { DeliveryAttempt } from "./webhook.ts";
 const DELIVERY_TIMEOUT_MS = 10_000;
 /** Pauses before the second, third and fourth attempt (spec: up to 3 retries, exponential). */
 const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
-/** Each pause is this much shorter or longer, so that a receiver that comes back is not met by all at once. */
+/** Each pause is this much shorter or longer, so that a recovering receiver is not hit by everything at once. */
 const JITTER = 0.1;
-/** A receiver may ask for more patience than the schedule has, but not for ever. */
+/** The longest pause that a receiver can ask for. */
 const RETRY_AFTER_MAX_MS = 3_600_000;
-/** Nobody reads the answer: so much may come before the connection is closed. */
+/** Most of an answer that is read, and thrown away, before the connection is closed. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** What an attempt came to. `gone`: the target asks never to be called again (410). `stopped`: the gateway stops. */
+/** The outcome of an attempt. `gone`: the target asks never to be called again (410). `stopped`: the gateway stops. */
 export type AttemptOutcome =
   | { kind: "delivered"; attempt: DeliveryAttempt }
   | { kind: "failed"; attempt: DeliveryAttempt; retryAfterMs: number | null }

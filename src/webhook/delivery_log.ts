@@ -1,4 +1,4 @@
-/** The delivery log of a webhook: what became of each event, and another series of attempts for one or for many. */
+/** The delivery log of a webhook: the outcome of each event, and redelivery of one or of many. */
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
@@ -16,7 +16,7 @@ import {
   type WebhookRow,
 } from "./webhook.ts";
 
-/** Rows that one page looks at: with a filter a page may be empty and `next` still lead on. */
+/** Rows that one page looks at: with a filter a page may be empty while `next` leads on. */
 const SCAN_LIMIT = 2_000;
 /** Redeliveries set up in one commit: a delivery that was tried again often, with long errors, takes up to 6 KiB. */
 const BATCH = 100;

@@ -1,6 +1,6 @@
 /**
- * Writes what became of a webhook's deliveries: whatever ended while one commit was on its way goes into the next, so that
- * a busy webhook costs few commits.
+ * Writes the outcomes of a webhook's deliveries: whatever ended while one commit was being written goes into the next,
+ * so that a busy webhook costs few commits.
  */
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
@@ -16,7 +16,7 @@ import { type Delivery, deliveryId, type WebhookProgress, type WebhookRow } from
 
 /** Results in one commit; each is at most five mutations. */
 const BATCH = 100;
-/** A result carries so many attempts at most: the newest, over all redeliveries. */
+/** Most attempts that a result carries: the newest, over all redeliveries. */
 const ATTEMPTS_KEPT = 20;
 
 /** An attempt that has ended and is not written down yet. */
@@ -34,15 +34,15 @@ export interface Ended {
 interface DeliveryWriterOptions {
   webhook: () => WebhookRow;
   progress: WebhookProgress;
-  /** The cursor, should these results be written. */
+  /** The cursor once these results are written. */
   cursorAfter(batch: readonly Ended[]): string;
-  /** They are; with the deliveries as they now stand. */
+  /** They are written; with the deliveries as they now stand. */
   written(batch: readonly Ended[], deliveries: readonly Delivery[]): void;
 }
 
 export interface DeliveryWriter {
   add(ended: Ended): void;
-  /** Writes the cursor down although nothing ended: many events were none of this webhook's. */
+  /** Writes the cursor although nothing ended: many events were not for this webhook. */
   noteCursor(): void;
   /** Resolves when everything that was added is written. Gives up when the store refuses after the signal aborted. */
   flushed(): Promise<void>;

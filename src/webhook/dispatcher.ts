@@ -6,15 +6,15 @@ import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookKeeper, type We
 import type { WebhookRow } from "./webhook.ts";
 import { makeWorker, type Worker, type WorkerContext } from "./worker.ts";
 
-/** So often all workers look for work, and the rows are looked at for more workers: a wake-up may have been missed. */
+/** How often all workers look for work, and the rows are searched for more webhooks: a wake-up may have been missed. */
 const SWEEP_MS = 30_000;
 
-/** Attempts at the same time: of all accounts, and of one, which is what a single webhook may have by itself. */
+/** Attempts at the same time: of all accounts, and of one, which a single webhook may use up by itself. */
 const WORKING = { inAll: 128, each: 32 };
 /** To endpoints whose last attempt failed: most of these wait for 10 s, or are refused as fast as they are made. */
 const FAILING = { inAll: 32, each: 8 };
 
-/** From its start it takes up what is waiting (promise 4). */
+/** Takes up what is waiting when it starts (promise 4). */
 export interface Dispatcher extends Service, WebhookKeeper {
   /** Webhooks have become this process's: their workers begin. */
   taken(): void;

@@ -1,4 +1,4 @@
-/** What happens to a webhook whose target does not want or does not work: that is reported, or it is switched off. */
+/** What happens to a webhook whose target refuses or fails: it is reported, or switched off. */
 import type { LoggedEvent, NewEvent } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
@@ -6,12 +6,12 @@ import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { WebhookProgress, WebhookRow } from "./webhook.ts";
 
-/** `webhook.failing` is emitted when so many deliveries in a row have used up their attempts … */
+/** `webhook.failing` is emitted when this many deliveries in a row have used up their attempts … */
 const FAILING_AFTER = 3;
-/** … and again at most so often while it goes on. */
+/** … and at most this often while it continues. */
 const FAILING_AGAIN_MS = 3_600_000;
 
-/** A webhook to which nothing was delivered for so long is switched off, counted from its owner's last change of it. */
+/** A webhook that took nothing for this long is switched off, counted from its owner's last change of it. */
 const OFF_AFTER_MS = 3 * 24 * 3_600_000;
 
 export interface DeliveryContext {

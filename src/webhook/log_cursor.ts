@@ -1,4 +1,4 @@
-/** A webhook's cursor over the event log: reads ahead, begins first attempts in order, knows how far all has ended. */
+/** A webhook's cursor over the event log: reads ahead, begins first attempts in order, knows how far all have ended. */
 import type { LoggedEvent } from "../event/event.ts";
 import { type EventLog, EVENTS_A_READ, orderOf } from "../event/log.ts";
 import { singleFlight } from "../base/single_flight.ts";
@@ -8,7 +8,7 @@ import { wants, type WebhookRow } from "./webhook.ts";
 const PLACES = 24;
 /** Events that are read and not written down yet, at most: what one webhook may hold in memory. */
 const WINDOW = 512;
-/** So many events that are none of this webhook's may lie between the cursor on disk and the one in memory. */
+/** How many events that are not for this webhook may lie between the cursor on disk and the one in memory. */
 const UNNOTED = 1_000;
 
 interface LogCursorOptions {

@@ -17,11 +17,11 @@ export interface WebhookOwnership {
   storeOf(webhook: Pick<WebhookRow, "accountId" | "id">): Kv | null;
 }
 
-/** What HTTP tells whoever works for webhooks, in this process or another. */
+/** What HTTP says to whoever works for webhooks, in this process or another. */
 export interface WebhookKeeper {
-  /** Adds to the commit that makes a webhook what lets it be taken up. */
+  /** Adds what lets a webhook be taken up to the commit that creates it. */
   offer(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): void;
-  /** Adds to the commit that removes one what ends all other writing for it. */
+  /** Adds what ends all other writing for a webhook to the commit that removes it. */
   withdraw(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): Promise<void>;
   /** The webhook was created or changed. */
   changed(webhook: WebhookRow): void;
@@ -31,7 +31,7 @@ export interface WebhookKeeper {
   wake(webhookId: string): void;
 }
 
-/** All there are. */
+/** Where this process owns every webhook. */
 export function soleWebhooks(kv: Kv): WebhookOwnership {
   return {
     async *rows() {
@@ -80,11 +80,11 @@ export async function* webhookThings(kv: Kv): AsyncIterable<string> {
   for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) yield thingOf(value);
 }
 
-/** Webhooks that another process works for: it is told by the bell, and finds the rows in a sweep when it was not. */
+/** Webhooks that another process works for: the bell wakes it, and a sweep finds what a lost ring left. */
 export function makeRemoteWebhooks({ kv, bell }: { kv: Kv; bell: Bell }): WebhookKeeper {
   return {
     offer: (change, webhook) => Leases.offer(change, WEBHOOK_KIND, thingOf(webhook)),
-    // Without a lease the fence of whoever held it refuses everything.
+    // Once the lease is gone, the fence refuses whatever its holder still writes.
     async withdraw(change, webhook) {
       const lease = await kv.get(clusterKeys.lease(WEBHOOK_KIND, thingOf(webhook)));
       change.check(lease).delete(lease.key);

@@ -23,7 +23,7 @@ interface RetriesOptions {
   webhook: () => WebhookRow;
   /** Makes the attempt; never rejects. */
   attempt(due: DueAttempt): Promise<void>;
-  /** Has `takeUp` called then, in Unix ms. */
+  /** Has `takeUp` called at that time, Unix ms. */
   wakeAt(atMs: number): void;
   /** The rows could not be read. */
   failed(error: unknown): void;
@@ -31,7 +31,7 @@ interface RetriesOptions {
 }
 
 export interface Retries {
-  /** Begins what is due, and sees that it is called for what is not. */
+  /** Begins what is due, and arranges to be called again for the rest. */
   takeUp(): void;
   /** These attempts are written down: their rows are gone. */
   written(orders: readonly string[]): void;

@@ -6,15 +6,15 @@ export const webhookKeys = {
   webhook: (accountId: string, webhookId: string) => key<WebhookRow>("webhook", accountId, webhookId),
   webhooksOfAccount: (accountId: string) => prefix<WebhookRow>("webhook", accountId),
   webhooks: () => prefix<WebhookRow>("webhook"),
-  /** How many webhooks the account ever made: checked by every create, so that the limit holds. */
+  /** How many webhooks the account has ever created: checked by every create, so that the limit holds. */
   webhooksMade: (accountId: string) => key<number>("webhooks_made", accountId),
   /** How far the webhook has come in its account's event log; written by its worker alone. */
   webhookProgress: (webhookId: string) => key<WebhookProgress>("webhook_progress", webhookId),
   allWebhookProgress: () => prefix<WebhookProgress>("webhook_progress"),
-  /** What became of an event, by the event's order; exists from the end of the first attempt. */
+  /** The outcome of an event, by the event's order; exists from the end of the first attempt. */
   delivery: (webhookId: string, order: string) => key<Delivery>("delivery", webhookId, order),
   deliveries: (webhookId: string) => prefix<Delivery>("delivery", webhookId),
-  /** An attempt that is waited for, by the time it is due (Unix ms); the value is its number in its series, from 1. */
+  /** A waiting attempt, by the time it is due (Unix ms); the value is its number in its series, from 1. */
   dueAttempt: (webhookId: string, dueAt: number, order: string) => key<number>("due_attempt", webhookId, dueAt, order),
   dueAttempts: (webhookId: string) => prefix<number>("due_attempt", webhookId),
   allDueAttempts: () => prefix<number>("due_attempt"),

@@ -1,4 +1,4 @@
-/** How long deliveries are kept, their removal, and what webhooks owe events that are about to go. */
+/** How long deliveries are kept, their removal, and what happens to those of events that are about to be removed. */
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
@@ -74,7 +74,7 @@ export function givenUp(delivery: Delivery, now: number): Delivery {
   return { ...delivery, status: "failed", attempts: [...delivery.attempts, given], nextAttemptAt: null };
 }
 
-/** Removes failed deliveries that are too old, and what a removed webhook left. Resolves to how many went. */
+/** Removes failed deliveries that are too old, and what a removed webhook left behind. Resolves to how many. */
 export async function sweepDeliveries(
   { kv, runtime }: { kv: Kv; runtime: Runtime },
   { keepMs = FAILED_KEEP_MS, signal }: { keepMs?: number; signal?: AbortSignal } = {},

@@ -13,7 +13,7 @@ export interface Webhook {
   active: boolean;
   /** Why the gateway itself switched it off, and how to switch it on; null otherwise. */
   switchedOff: string | null;
-  /** Until when the previous secret signs too, Unix ms; null when there is only one. */
+  /** Until when the previous secret also signs, Unix ms; null when there is only one. */
   previousSecretUntil: number | null;
   createdAt: number;
   updatedAt: number;
@@ -33,7 +33,7 @@ export interface DeliveryAttempt {
   error: string | null;
 }
 
-/** One event on its way to one webhook. `pending`: the next attempt is waited for. */
+/** One event on its way to one webhook. `pending`: another attempt is due. */
 export interface Delivery {
   id: string;
   eventId: string;
@@ -52,9 +52,9 @@ export interface WebhookRow extends Webhook {
   previousSecret: Uint8Array | null;
 }
 
-/** A worker's notes. They are its own row, so that an owner's update and a worker's progress never collide. */
+/** A worker's notes, in a row of their own, so that an owner's update and a worker's progress never collide. */
 export interface WebhookProgress {
-  /** Every event up to this order has ended its first attempt, or was none of this webhook's. */
+  /** Every event up to this order has had its first attempt, or was not for this webhook. */
   cursor: string;
   /** The cursor at creation: events up to it happened before. */
   origin: string;
@@ -87,7 +87,7 @@ const OWN_TROUBLE: readonly EventName[] = ["webhook.failing", "webhook.disabled"
 /** Whether the event goes to the webhook. */
 export function wants(webhook: Webhook, event: LoggedEvent): boolean {
   if (event.event === "webhook.test") return event.data.webhookId === webhook.id;
-  // Its own trouble is nothing to tell the endpoint that causes it.
+  // An endpoint is not sent the news of its own failure.
   if (OWN_TROUBLE.includes(event.event) && "webhookId" in event.data && event.data.webhookId === webhook.id) {
     return false;
   }
@@ -98,7 +98,7 @@ export function wants(webhook: Webhook, event: LoggedEvent): boolean {
 /** How much of the webhook's id a delivery's id carries. */
 const TAIL = 10;
 
-/** A delivery is its event's place in the log and its webhook: no id to make up, and none to look up. */
+/** A delivery's id is made of its event's place in the log and its webhook: nothing to generate or look up. */
 export function deliveryId(webhookId: string, order: string): string {
   return `dlv_${order}${webhookId.slice(-TAIL)}`;
 }

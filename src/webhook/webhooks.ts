@@ -48,7 +48,7 @@ export interface Webhooks {
   ): Promise<Webhook>;
   /** Also drops what waits for it and its delivery log. Resolves to the last record. */
   remove(accountId: string, webhookId: string): Promise<Webhook>;
-  /** A new secret; the previous one goes on signing beside it until `previousSecretUntil`. */
+  /** A new secret; the previous one also signs until `previousSecretUntil`. */
   rotateSecret(accountId: string, webhookId: string): Promise<MadeWebhook>;
   /** Sends the event `webhook.test` to this webhook alone, whatever it subscribes to. Resolves to the event's id. */
   test(accountId: string, webhookId: string): Promise<{ eventId: string }>;
@@ -64,9 +64,9 @@ export interface Webhooks {
   redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }>;
 }
 
-/** Each try that is lost is a webhook that somebody else made meanwhile. */
+/** Each lost try means that another request made a webhook meanwhile. */
 const MOST_TRIES = 101;
-/** How long the previous secret goes on signing after a rotation. */
+/** How long the previous secret still signs after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
 interface WebhooksContext {

@@ -20,7 +20,7 @@ export class Base64Decoder {
     this.#path = path;
   }
 
-  /** The bytes that can be told by now. `text` is ASCII, or no base64. Throws Problem validation_failed. */
+  /** The bytes that are complete so far. `text` is ASCII, or not base64. Throws Problem validation_failed. */
   push(text: Uint8Array): Uint8Array<ArrayBuffer> {
     this.#waiting += Buffer.from(text.buffer, text.byteOffset, text.length).toString("latin1");
     if (this.#atStart && !this.#skipPrefix()) return new Uint8Array();
@@ -32,7 +32,7 @@ export class Base64Decoder {
     return this.#decode("loose");
   }
 
-  /** False as long as more is needed to tell. */
+  /** False while more is needed to decide. */
   #skipPrefix(): boolean {
     const start = this.#waiting = this.#waiting.replace(BLANKS, "");
     if ("data:".startsWith(start.slice(0, 5).toLowerCase())) {

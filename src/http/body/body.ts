@@ -7,7 +7,7 @@ export const MIB = 1024 ** 2;
 /** Deeper than any request of this API needs, far from what a recursive reader chokes on. */
 const MAX_DEPTH = 32;
 
-/** How much is read of a body that was refused, how long, and without a byte: an upload that is somewhat too large. */
+/** How much of a refused body is read, how long, and how long without a byte: an upload that is a little too large. */
 const REST_BYTES = 128 * MIB;
 const REST_MS = 30_000;
 const REST_IDLE_MS = 5_000;
@@ -49,7 +49,7 @@ export function checkLength(request: Request, maxBytes: number): void {
 
 interface ReadOptions {
   maxBytes: number;
-  /** Told of bytes before they are kept; may throw. */
+  /** Called with the number of bytes before they are kept; may throw. */
   count?: (bytes: number) => void;
 }
 
@@ -95,8 +95,8 @@ export async function* chunksOf(request: Request): AsyncGenerator<Uint8Array<Arr
 }
 
 /**
- * Reads what is left of a body that nobody wants, so that the client can send it all and have its answer: a connection
- * that is closed before takes the answer along. Resolves to whether the end came soon.
+ * Reads and drops the rest of a body, so that the client can finish sending and read its answer, which closing the
+ * connection early would lose. Resolves to whether the end came soon.
  */
 export async function discardRest({ body, headers }: Request, clock: Clock): Promise<boolean> {
   // Locked: it was read whole.

@@ -15,9 +15,9 @@ import { validate } from "../api/validation.ts";
 const MAX_REST = MIB;
 /** Escapes that base64 may be written with: of its own characters, and of line breaks. */
 const ESCAPES: Readonly<Record<string, string>> = { "/": "/", n: "\n", r: "\n", t: "\n" };
-/** Stands for any character that base64 has not. */
+/** Stands for any character outside base64. */
 const FOREIGN = "\x7f";
-/** A name that is longer, as written, is not the member's. */
+/** A longer name, as written, is not the member's. */
 const MAX_NAME = 64;
 
 const encoder = new TextEncoder();
@@ -89,7 +89,7 @@ function decoded(scanner: Scanner, path: string): ReadableStream<Uint8Array> {
   }, { highWaterMark: 0 });
 }
 
-/** Walks over JSON text, keeps it, and stops at the content of one string. It leaves judging the text to the parser. */
+/** Scans JSON text, keeps it, and stops at the content of one string. The parser judges the text. */
 class Scanner {
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #member: string;

@@ -30,18 +30,18 @@ export async function readFormUpload<Fields>(
   const fields = new Map<string, string | undefined>();
   let filename = "";
   const file: { content: Readable | null; writing: Promise<StoredFile> | null } = { content: null, writing: null };
-  /** Why it was stopped; null while only the parser itself complains. */
+  /** Why it was stopped; null if the parser itself failed. */
   let refusal: unknown = null;
   const refuse = (reason: Error) => {
     refusal ??= reason;
     parser.destroy(reason);
   };
 
-  // The pipeline below hears of it; after its end nobody would, and an error unheard ends the process.
+  // The pipeline below handles errors; after its end nothing would, and an unhandled error ends the process.
   parser.on("error", () => {});
   parser.on("field", (name, value, nameCut, valueCut) => {
     if (nameCut || valueCut) refuse(invalid(name, `has more than ${MAX_FIELD_BYTES} bytes`));
-    // A form sends what was not filled in, too.
+    // A form also sends fields that were not filled in.
     else if (value === "") fields.set(name, fields.get(name));
     else if (fields.get(name) !== undefined) refuse(invalid(name, "is given twice"));
     else fields.set(name, value);
@@ -83,7 +83,7 @@ async function makeParser(request: Request): Promise<Busboy> {
   }
 }
 
-/** Browsers, Node.js and curl write what would end the name early as WHATWG's form encoding says, and nothing else so. */
+/** Browsers, Node.js and curl escape these three characters, as WHATWG's form encoding says, and nothing else. */
 function unescaped(filename: string): string {
   return filename.replace(/%(22|0D|0A)/gi, decodeURIComponent);
 }
@@ -96,7 +96,7 @@ async function write(
   return { fileId, size, sha256 };
 }
 
-/** What the parser complains about while a file is read is the client's doing, not the store's. */
+/** The parser's errors while a file is read are the client's fault, not the store's. */
 async function* piecesOf(content: Readable): AsyncGenerator<Uint8Array> {
   try {
     yield* content;

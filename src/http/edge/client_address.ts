@@ -1,4 +1,4 @@
-/** Where a request comes from, with proxies that the operator trusts looked through. */
+/** Where a request comes from, looking through the proxies that the operator trusts. */
 import ipaddr from "ipaddr.js";
 import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
 

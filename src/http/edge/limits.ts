@@ -1,11 +1,11 @@
-/** Requests a minute for one key (plan), told in the headers of the IETF's rate limit draft, the new and the old names. */
+/** Requests a minute for one key (plan), reported in the headers of the IETF's rate limit draft, new and old names. */
 import type { Caller } from "../../account/account.ts";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 import type { ApiContext } from "../api/context.ts";
 
 const WINDOW_MS = 60_000;
-/** Windows that are over are forgotten when there are this many. */
+/** Expired windows are removed when there are this many. */
 const MAX_WINDOWS = 10_000;
 
 /** Counts the request and sets the headers. Throws Problem rate_limited, with `Retry-After`. */
@@ -19,7 +19,7 @@ export function makeLimitRate(clock: Clock): LimitRate {
     if (limit === null || c.env?.person) return;
     const now = clock.now();
     let window = windows.get(account.id);
-    // One that ends later than any could was begun before the clock was set back.
+    // A window that ends too late began before the clock was set back.
     if (!window || now >= window.endsAt || now < window.endsAt - WINDOW_MS) {
       if (windows.size >= MAX_WINDOWS) {
         for (const [id, { endsAt }] of windows) if (now >= endsAt) windows.delete(id);

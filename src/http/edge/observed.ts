@@ -1,11 +1,11 @@
-/** Gives each request its id, and tells log and metrics how it went. */
+/** Gives each request its id, and reports to log and metrics how it went. */
 import type { ApiContext } from "../api/context.ts";
 import type { Services } from "../api/services.ts";
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]);
 
 export type Handle = (c: ApiContext) => Promise<Response>;
-/** Makes of a handler one that is observed. */
+/** Wraps a handler so that its requests are observed. */
 export type Observed = (handle: Handle) => Handle;
 
 export function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "metrics">): Observed {

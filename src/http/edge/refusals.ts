@@ -1,13 +1,13 @@
 /**
- * Refusals cost whoever asks for them nothing, and the gateway some work: past so many a second of one party each waits
- * before it goes out, so that who asks again at once asks slowly.
+ * Refusals cost a caller nothing and the gateway some work: past a number a second for one party each waits before it
+ * goes out, so that a caller who retries at once is slowed down.
  */
 import { type Clock, sleep } from "../../runtime.ts";
 
 const FREE_A_SECOND = 50;
 const WAIT_MS = 500;
 const WINDOW_MS = 1_000;
-/** So many parties are told apart; then all begin anew. */
+/** How many parties are counted; then all counts begin anew. */
 const MAX_WINDOWS = 10_000;
 
 /** Resolves when a refusal of the party may go out. */

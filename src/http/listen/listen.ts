@@ -1,6 +1,6 @@
 /**
  * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
- * waits for ever. Where `node:http` is no more than that, on connections that are served one by one (docs/decisions/0011).
+ * waits for ever. Where `node:http` does too, on connections that are served one by one (docs/decisions/0011).
  */
 import type { Hono } from "@hono/hono";
 import { OperatorError, Problem } from "../../errors.ts";
@@ -13,7 +13,7 @@ import { bracketed, reachable, type Serve } from "./serve.ts";
 import { serveConnections, serveHttp } from "./serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
 
-/** A client on a slow line has its headers through long before. */
+/** A client on a slow line has sent its headers long before. */
 const HEADERS_TIMEOUT_MS = 15_000;
 /** For the whole request: 100 MiB at 3 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
@@ -21,7 +21,7 @@ const REQUEST_TIMEOUT_MS = 300_000;
 const KEEP_ALIVE_MS = 75_000;
 const CHECK_EVERY_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** What is on its way when the gateway stops may take this long to end. */
+/** How long requests under way may take when the gateway stops. */
 const GRACE_MS = 5_000;
 
 interface ListenOptions {
@@ -36,7 +36,7 @@ interface ListenOptions {
   maxConnectionsPerAddress?: number | null;
   /** CIDRs from which many clients come. */
   trustedProxies?: readonly string[];
-  /** The one that suits this runtime unless given. */
+  /** By default the one that suits this runtime. */
   serve?: Serve;
 }
 
@@ -50,7 +50,7 @@ export interface Listening {
   stop(graceMs?: number): Promise<void>;
 }
 
-/** The address cannot be had: something else listens there, it is not this machine's, or the port needs more rights. */
+/** The address cannot be used: something else listens there, it is not this machine's, or the port needs privileges. */
 class CannotListen extends OperatorError {
   readonly code = "cannot_listen";
   override name = "CannotListen";
@@ -63,7 +63,7 @@ class CannotListen extends OperatorError {
   }
 }
 
-/** Deno 2.6's `node:http` takes time-outs without a word, and has none. */
+/** Deno 2.6's `node:http` silently ignores its time-outs. */
 const suitable: Serve = NODE_HAS_TIMEOUTS || !serveHttp ? serveNode : serveConnections;
 
 /** Resolves when requests are taken. Throws CannotListen. */

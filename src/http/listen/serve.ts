@@ -11,7 +11,7 @@ interface Limits {
   keepAliveMs: number;
   /** For a request with a body. */
   requestMs: number;
-  /** How often it is looked for what is over, where that is not said by a timer of its own. */
+  /** How often expired connections are looked for, where they have no timer of their own. */
   checkEveryMs: number;
   maxHeaderBytes: number;
 }

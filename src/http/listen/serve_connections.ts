@@ -12,7 +12,7 @@ import type { ApiEnv } from "../api/context.ts";
 import { NO_SEAT, type Seat } from "./seats.ts";
 import type { HttpServer, ServeOptions } from "./serve.ts";
 
-/** What those runtimes have, and newer declarations do not name any more. */
+/** What those runtimes have, and newer type declarations no longer name. */
 type ServeHttp = (connection: Deno.TcpConn) => HttpConnection;
 
 interface HttpConnection {
@@ -67,7 +67,7 @@ export async function serveConnections(
 
   async function answerAll(http: HttpConnection, { peer, seat }: { peer: string; seat: Seat }): Promise<void> {
     for (let waitMs = limits.headersMs;; waitMs = limits.keepAliveMs) {
-      // Once stopped, what is waited for is the end: the last answer may still be on its way.
+      // Once stopped, wait for the end: the last answer may still be on its way.
       if (!stopped) idle.add(http);
       const cancel = clock.after(stopped ? LAST_MS : waitMs, () => http.close());
       const next = await http.nextRequest().catch(() => null);
@@ -81,7 +81,7 @@ export async function serveConnections(
     }
   }
 
-  /** A body that has not come by then is given up, and its connection with it. */
+  /** A body that is late is given up, and its connection with it. */
   async function answerInTime(request: Request, peer: string): Promise<Response> {
     const answer = answerTo(request, peer).catch((error) => last(unreadable(error)));
     if (request.body === null) return await answer;
@@ -105,7 +105,7 @@ export async function serveConnections(
       listener.close();
       for (const http of idle) http.close();
       await accepting;
-      // A handler that goes on for nobody is not waited for.
+      // A handler whose client has gone is not waited for.
       const ended = await settledWithin(clock, graceMs, Promise.all(served.values()));
       if (!ended) { for (const http of served.keys()) http.close(); }
     },

@@ -7,7 +7,7 @@ import type { ApiEnv } from "../api/context.ts";
 import { NO_SEAT, type Seat, type Seats } from "./seats.ts";
 import { type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
-/** Where it is a layer over Deno.serve it has none. */
+/** Missing where it is a layer over Deno.serve. */
 export const NODE_HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
 
 /**
