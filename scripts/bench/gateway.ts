@@ -5,6 +5,7 @@ import { readConfig, type SettingValues } from "../../src/config.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";
+import { countStoreCalls, type StoreCalls } from "./store_calls.ts";
 
 export interface GatewayReady {
   /** `http://HOST:PORT` */
@@ -12,7 +13,7 @@ export interface GatewayReady {
 }
 
 /** What the process tells of itself whenever it is asked: since it was last asked. */
-export interface GatewayLoad {
+export interface GatewayLoad extends StoreCalls {
   /** The longest that its event loop was held by work: processor time that the process used within one turn. */
   heldMs: number;
   /** The longest turn by the clock: on a shared machine most of it may be waiting for a processor. */
@@ -27,20 +28,22 @@ export interface GatewayLoad {
 const LOOK_EVERY_MS = 10;
 
 if (import.meta.main) {
+  const storeCalls = countStoreCalls();
   await runAsChild<SettingValues>(async (settings) => {
     const config = readConfig({ PALOMA_PORT: "0", PALOMA_LOG_LEVEL: "warn", ...settings });
     const gateway = await startGateway({ config, runtime: systemRuntime(makeLog(config.logLevel)) });
     const ready: GatewayReady = { url: new URL(gateway.baseUrl).origin };
     let load: (() => Promise<GatewayLoad>) | null = null;
     // Looking costs processor time: it begins with the first question.
-    return { ready, answer: () => (load ??= watchLoad())(), stop: () => gateway.stop() };
+    return { ready, answer: () => (load ??= watchLoad(storeCalls))(), stop: () => gateway.stop() };
   });
 }
 
-function watchLoad(): () => Promise<GatewayLoad> {
+function watchLoad(storeCalls: () => StoreCalls): () => Promise<GatewayLoad> {
   let most = { heldMs: 0, turnMs: 0, peakBytes: 0 };
   let last = { at: performance.now(), usedMs: usedMs() };
   let askedAt = last.usedMs;
+  let before = storeCalls();
   setInterval(() => {
     const now = { at: performance.now(), usedMs: usedMs() };
     const turnMs = Math.max(0, now.at - last.at - LOOK_EVERY_MS);
@@ -52,7 +55,15 @@ function watchLoad(): () => Promise<GatewayLoad> {
     last = now;
   }, LOOK_EVERY_MS);
   return () => {
-    const load = { ...most, usedMs: usedMs() - askedAt, bytes: Deno.memoryUsage().rss };
+    const calls = storeCalls();
+    const load = {
+      ...most,
+      usedMs: usedMs() - askedAt,
+      bytes: Deno.memoryUsage().rss,
+      reads: calls.reads - before.reads,
+      flushes: calls.flushes - before.flushes,
+    };
+    before = calls;
     askedAt += load.usedMs;
     most = { heldMs: 0, turnMs: 0, peakBytes: 0 };
     return Promise.resolve(load);

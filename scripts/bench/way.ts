@@ -1,7 +1,8 @@
 /**
  * The way of a message, from its request to the webhook that says `sent`: processor time and pace of one line without
  * pauses, against bare Baileys with its keys in memory that writes the same texts and hears their acks. It keeps
- * nothing, and answers nobody; the second baseline writes one raw commit a message first.
+ * nothing, and answers nobody; the second baseline writes one raw commit a message first. Beside it what the gateway asks
+ * of its store for a message, over one line and over several.
  */
 import { join } from "node:path";
 import { httpClient, until } from "../../src/cli/client.ts";
@@ -12,6 +13,7 @@ import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder } from "./
 import { type Bench, medians, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
+import type { StoreCalls } from "./store_calls.ts";
 
 const COUNT = 1_000;
 const AT_ONCE = 16;
@@ -36,10 +38,13 @@ export interface Sent {
   tookMs: number;
 }
 
+/** What the gateway does for so many messages besides. */
+type Way = Sent & StoreCalls;
+
 export const way: Bench = {
   name: "way",
   about: `${COUNT} texts on one line, from request to webhook, against bare Baileys with keys in memory`,
-  async run({ rounds, report }) {
+  async run({ rounds, lines, report }) {
     const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
     const network = await startChild<NetworkReady>("./network.ts", null);
     const receiver = await startChild<ReceiverReady>("./receiver.ts", null);
@@ -52,11 +57,15 @@ export const way: Bench = {
         const round: Round = {
           bare: await measureBare(stage, null),
           raw: await measureBare(stage, join(root, `raw-${i}.db`)),
-          gateway: await measureGateway(stage),
+          gateway: await measureGateway(stage, { over: 1 }),
         };
         measured.push(round);
         const shown = Object.entries(round).map(([name, sent]) => `${name} ${inWords(sent)}`);
-        report(`round ${i + 1}: ${shown.join("; ")}`);
+        report(`round ${i + 1}: ${shown.join("; ")}; ${callsInWords(round.gateway, 1)}`);
+      }
+      const many = await makeLinkedFolder(network, { root, options: { accounts: 1, lines } });
+      for (const over of new Set([Math.min(10, lines), lines])) {
+        report(callsInWords(await measureGateway({ ...stage, folder: many }, { over }), over));
       }
       return conclude(measured);
     } finally {
@@ -73,7 +82,7 @@ interface Stage {
   folder: LinkedFolder;
 }
 
-type Round = Record<"bare" | "raw" | "gateway", Sent>;
+type Round = Record<"bare" | "raw", Sent> & { gateway: Way };
 
 function conclude(measured: readonly Round[]): Result[] {
   const ratios = (of: keyof Sent, to: keyof Round) => measured.map((round) => round.gateway[of] / round[to][of]);
@@ -104,6 +113,12 @@ function inWords({ usedMs, tookMs }: Sent): string {
   return `${(usedMs / COUNT).toFixed(2)} ms of processor a message, ${(COUNT / tookMs * 1000).toFixed(0)}/s`;
 }
 
+function callsInWords({ reads, flushes }: StoreCalls, lines: number): string {
+  return `over ${lines} lines ${(reads / COUNT).toFixed(1)} reads and ${
+    (flushes / COUNT).toFixed(2)
+  } flushes a message`;
+}
+
 async function measureBare({ root, network }: Stage, path: string | null): Promise<Sent> {
   const sender = await startChild<true>("./bare_sender.ts", { network: network.ready, folder: root, path });
   const sends = { to: await newPhones(network), atOnce: AT_ONCE, text: TEXT };
@@ -113,36 +128,42 @@ async function measureBare({ root, network }: Stage, path: string | null): Promi
   return sent;
 }
 
-async function measureGateway({ root, network, receiver, folder }: Stage): Promise<Sent> {
+/** `over`: how many of the folder's lines the texts are spread over. */
+async function measureGateway({ root, network, receiver, folder }: Stage, { over }: { over: number }): Promise<Way> {
   const dataDir = await copyFolder(folder, root);
   const settings = { ...folder.settings, PALOMA_DATA_DIR: dataDir, PALOMA_OUTBOUND_ALLOW: "127.0.0.1" };
   const gateway = await startChild<GatewayReady>("./gateway.ts", settings);
-  const { apiKey, sessionIds: [sessionId] } = folder.accounts[0]!;
+  const { apiKey, sessionIds } = folder.accounts[0]!;
   const api = httpClient(`${gateway.ready.url}/v1`, { "x-api-key": apiKey });
   await api.call("POST", "/webhooks", { url: receiver.ready.url, events: ["message.sent"] });
-  await until(systemClock, async () => {
-    const { data } = await api.call("GET", `/sessions/${sessionId}/status`);
-    return data.status === "connected" || null;
-  }, { what: "the line to connect" });
+  for (const sessionId of sessionIds) {
+    await until(systemClock, async () => {
+      const { data } = await api.call("GET", `/sessions/${sessionId}/status`);
+      return data.status === "connected" || null;
+    }, { what: "the lines to connect" });
+  }
 
   const to = await newPhones(network);
-  async function send(count: number): Promise<Sent> {
+  async function send(count: number): Promise<Way> {
     await gateway.ask<GatewayLoad>(null);
     const began = performance.now();
     let next = 0;
     await Promise.all(Array.from({ length: AT_ONCE }, async () => {
       while (next < count) {
         const i = next++;
-        await api.call("POST", "/messages/send/text", { sessionId, to: to[i % to.length], text: TEXT });
+        const sessionId = sessionIds[i % over];
+        // Each line has written to each of them once after so many.
+        const number = to[Math.floor(i / over) % to.length];
+        await api.call("POST", "/messages/send/text", { sessionId, to: number, text: TEXT });
       }
     }));
     const wanted: ArrivalsWanted = { count };
     await receiver.ask<Arrivals>(wanted);
     const tookMs = performance.now() - began;
-    const { usedMs } = await gateway.ask<GatewayLoad>(null);
-    return { usedMs, tookMs };
+    const { usedMs, reads, flushes } = await gateway.ask<GatewayLoad>(null);
+    return { usedMs, tookMs, reads, flushes };
   }
-  await send(WARM);
+  await send(Math.max(WARM, over * RECIPIENTS));
   const sent = await send(COUNT);
   await gateway.stop();
   await Deno.remove(dataDir, { recursive: true });
