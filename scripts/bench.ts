@@ -8,6 +8,7 @@ import { groups } from "./bench/groups.ts";
 import { history } from "./bench/history.ts";
 import { idle } from "./bench/idle.ts";
 import { lines } from "./bench/lines.ts";
+import { machines } from "./bench/machines.ts";
 import { neighbours } from "./bench/neighbours.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
 import { queue } from "./bench/queue.ts";
@@ -30,6 +31,7 @@ const BENCHES: readonly Bench[] = [
   way,
   start,
   postgres,
+  machines,
 ];
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);

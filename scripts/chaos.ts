@@ -1,6 +1,7 @@
 /**
  * `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke.
- * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--blows 200]`: many machines on one PostgreSQL.
+ * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--blows 200] [--store denokv]`: many machines on one
+ * PostgreSQL, or on one `denokv`.
  */
 import { describeEventFlood, eventFlood } from "./chaos/event_flood.ts";
 import { describePacedRun, pacedRun, type PacedRunOptions } from "./chaos/paced_run.ts";
@@ -47,13 +48,14 @@ if (which === "machines") {
   };
   const { machines } = await import("./chaos/machines.ts");
   const options = {
+    store: Deno.args.includes("denokv") ? "denokv" as const : "postgres" as const,
     lines: number("--lines", 60),
     outgoing: number("--out", 20_000),
     incoming: number("--in", 5_000),
     blows: number("--blows", 200),
     report,
   };
-  console.log(`Two APIs and three workers on one PostgreSQL: ${JSON.stringify(options)}`);
+  console.log(`Two APIs and three workers on one store: ${JSON.stringify(options)}`);
   conclude("machines", await machines(options));
 }
 Deno.exit(broken === 0 ? 0 : 1);

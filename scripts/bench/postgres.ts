@@ -1,6 +1,6 @@
 /**
  * Accepting messages on PostgreSQL, against a bare server that makes one raw INSERT commit a request on the same server;
- * what a message grows it by; and what idle lines ask of it. Needs Debian's postgresql.
+ * and what a message grows it by. Needs Debian's postgresql.
  */
 import { join } from "node:path";
 import { messageKeys } from "../../src/message/rows.ts";
@@ -17,17 +17,13 @@ import type { NetworkReady } from "./network.ts";
 const CONNECTIONS = 64;
 const WARM_MS = 3_000;
 const MEASURE_MS = 2_000;
-const IDLE_MS = 10_000;
-/** Lines of the idle gateways. */
-const FEW = 1;
-const MANY = 12;
 const TO = "4915559999999";
 const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
 const SECRET_KEY = "the secret key of the bench";
 
 export const postgres: Bench = {
   name: "postgres",
-  about: "accepted messages a second on PostgreSQL, against a raw INSERT a request; idle load, growth, connections",
+  about: "accepted messages a second on PostgreSQL, against a raw INSERT a request; growth",
   async run({ rounds, report }) {
     await using stack = new AsyncDisposableStack();
     const root = stack.adopt(await Deno.makeTempDir(), (folder) => Deno.remove(folder, { recursive: true }));
@@ -50,31 +46,26 @@ export const postgres: Bench = {
     const number = async (sql: string, database: string) => Number(await server.sql(sql, database));
     const nameOf = (url: string) => new URL(url).pathname.slice(1);
 
-    async function linked(lines: number, pause: boolean) {
-      const store = await server.database();
-      const folder = await makeLinkedFolder(network, {
-        root,
-        options: {
-          accounts: 1,
-          lines,
-          settings: { PALOMA_STORE: store, PALOMA_SECRET_KEY: SECRET_KEY },
-          async prepare(api, { sessionIds: [id] }) {
-            if (pause) await api.call("POST", `/sessions/${id}/disconnect`);
-          },
+    const store = await server.database();
+    const folder = await makeLinkedFolder(network, {
+      root,
+      options: {
+        accounts: 1,
+        lines: 1,
+        settings: { PALOMA_STORE: store, PALOMA_SECRET_KEY: SECRET_KEY },
+        async prepare(api, { sessionIds: [id] }) {
+          await api.call("POST", `/sessions/${id}/disconnect`);
         },
-      });
-      return { store, folder };
-    }
-
-    const paused = await linked(1, true);
+      },
+    });
     async function accepted(round: number): Promise<LoadResult & { rows: number; bytes: number }> {
       const name = `round_${round}`;
-      await server.sql(`create database ${name} template ${nameOf(paused.store)}`);
+      await server.sql(`create database ${name} template ${nameOf(store)}`);
       const before = await number("select count(*) from paloma.row", name);
-      const PALOMA_STORE = paused.store.replace(nameOf(paused.store), name);
-      const settings = { ...paused.folder.settings, PALOMA_STORE, PALOMA_DATA_DIR: join(root, name) };
+      const PALOMA_STORE = store.replace(nameOf(store), name);
+      const settings = { ...folder.settings, PALOMA_STORE, PALOMA_DATA_DIR: join(root, name) };
       const gateway = await startChild<GatewayReady>("./gateway.ts", settings);
-      const [{ apiKey, sessionIds: [sessionId] }] = paused.folder.accounts as [typeof paused.folder.accounts[0]];
+      const [{ apiKey, sessionIds: [sessionId] }] = folder.accounts as [typeof folder.accounts[0]];
       const result = await load(gateway.ready.url, {
         path: "/v1/messages/send/text",
         headers: { "x-api-key": apiKey },
@@ -94,27 +85,6 @@ export const postgres: Bench = {
       return result;
     }
 
-    /** Transactions a second of a gateway whose lines are connected and have nothing to do. */
-    async function idle(lines: number): Promise<{ perSecond: number; connections: number }> {
-      const { store, folder } = await linked(lines, false);
-      const gateway = await startChild<GatewayReady>("./gateway.ts", {
-        ...folder.settings,
-        PALOMA_DATA_DIR: folder.dataDir,
-      });
-      await until(IDLE_MS / 2);
-      const count = () =>
-        number(`select xact_commit from pg_stat_database where datname = '${nameOf(store)}'`, "postgres");
-      const before = await count();
-      await until(IDLE_MS);
-      const perSecond = (await count() - before) / (IDLE_MS / 1000);
-      const connections = await number(
-        `select count(*) from pg_stat_activity where datname = '${nameOf(store)}'`,
-        "postgres",
-      );
-      await gateway.stop();
-      return { perSecond, connections };
-    }
-
     const measured: { raw: LoadResult; gateway: Awaited<ReturnType<typeof accepted>> }[] = [];
     for (let i = 0; i < rounds; i++) {
       const round = { raw: await raw(), gateway: await accepted(i) };
@@ -122,7 +92,6 @@ export const postgres: Bench = {
       const shown = (of: LoadResult) => `${of.perSecond.toFixed(0)}/s p99 ${of.p99Ms.toFixed(1)} ms`;
       report(`round ${i + 1}: raw ${shown(round.raw)}, gateway ${shown(round.gateway)}`);
     }
-    const [few, many] = [await idle(FEW), await idle(MANY)];
     const gateway = medians(measured.map((round) => ({ ...round.gateway })));
     const bare = medians(measured.map((round) => ({ ...round.raw })));
     report(`${gateway.rows.toFixed(1)} rows a message that waits, ${gateway.bytes.toFixed(0)} bytes with the index`);
@@ -132,12 +101,6 @@ export const postgres: Bench = {
         ratios: measured.map((round) => round.gateway.perSecond / round.raw.perSecond),
         goal: { atLeast: 2 },
         detail: `${gateway.perSecond.toFixed(0)}/s against ${bare.perSecond.toFixed(0)}/s`,
-      },
-      {
-        name: `queries a second, ${MANY} idle lines / ${FEW}`,
-        ratios: [many.perSecond / few.perSecond],
-        goal: { atMost: 1.5 },
-        detail: `${many.perSecond.toFixed(1)}/s, ${many.connections} connections`,
       },
     ];
     return results;
@@ -150,5 +113,3 @@ function countIn(range: Range<unknown>): string {
     to.toString("hex")
   }'`;
 }
-
-const until = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

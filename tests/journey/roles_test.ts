@@ -163,10 +163,10 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
   });
 
   await t.step("while the store is away requests are 503 and roles stay up", async () => {
-    await stage.postgres.halt();
+    await stage.store.halt();
     const answer = await fetch(`${one.url}/v1/account`, { headers: { "x-api-key": stage.apiKey } });
     assert.equal(answer.status, 503, await answer.text());
-    await stage.postgres.start();
+    await stage.store.start();
     await stage.until(async () => {
       const ready = await fetch(`${one.url}/readyz`);
       await ready.body?.cancel();

@@ -1,15 +1,43 @@
-/** APIs and workers, each a process, on one PostgreSQL and the simulated network. */
+/** APIs and workers, each a process, on one shared store and the simulated network. */
 import pino from "pino";
 import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { runCommand, startCommand, type Started } from "./gateway_process.ts";
-import { type PostgresServer, startPostgres } from "./postgres.ts";
+import { startDenoKv, TOKEN } from "./denokv.ts";
+import { startPostgres } from "./postgres.ts";
 
 export interface Process extends Started {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
 }
+
+/** The server of a shared store. */
+interface StoreServer {
+  url: string;
+  /** Cuts the connections that there are. */
+  cut(): Promise<unknown>;
+  restart(): Promise<void>;
+  /** SIGQUIT or SIGKILL: nobody answers any more. */
+  halt(): Promise<void>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+const STORES = {
+  async postgres(): Promise<StoreServer> {
+    const server = await startPostgres();
+    const cut = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'paloma%'";
+    return { ...server, url: await server.database(), cut: () => server.sql(cut) };
+  },
+  async denokv(): Promise<StoreServer> {
+    const server = await startDenoKv();
+    // Nothing but its end cuts the connections of one.
+    return { ...server, cut: () => server.restart() };
+  },
+};
+
+export type StoreName = keyof typeof STORES;
 
 export class RolesStage {
   readonly processes = new Set<Process>();
@@ -17,19 +45,20 @@ export class RolesStage {
 
   private constructor(
     readonly network: SandboxNetwork,
-    readonly postgres: PostgresServer,
+    readonly store: StoreServer,
     readonly env: Record<string, string>,
     readonly control: Client,
   ) {}
 
-  static async open(): Promise<RolesStage> {
+  static async open(storeName: StoreName = "postgres"): Promise<RolesStage> {
     const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), refresh: false });
-    const postgres = await startPostgres();
+    const store = await STORES[storeName]();
     const folder = await Deno.makeTempDir({ prefix: "paloma-roles-" });
     const ca = `${folder}/ca.pem`;
     await Deno.writeTextFile(ca, network.caPem);
-    const stage = new RolesStage(network, postgres, {
-      PALOMA_STORE: await postgres.database(),
+    const stage = new RolesStage(network, store, {
+      PALOMA_STORE: store.url,
+      DENO_KV_ACCESS_TOKEN: TOKEN,
       PALOMA_SECRET_KEY: "a secret that all machines share",
       PALOMA_DATA_DIR: folder,
       PALOMA_WHATSAPP_URL: network.url,
@@ -86,7 +115,7 @@ export class RolesStage {
   }
 
   async metric(worker: Process, name: string): Promise<number> {
-    const text = await (await fetch(`${worker.url}/metrics`)).text();
+    const text = await (await fetch(`${worker.url}/metrics`, { signal: AbortSignal.timeout(5_000) })).text();
     return Number(new RegExp(`^${name} (\\d+)`, "m").exec(text)?.[1] ?? 0);
   }
 
@@ -101,7 +130,7 @@ export class RolesStage {
   async close(): Promise<void> {
     for (const process of this.processes) await process.end("SIGKILL");
     await this.network.close();
-    await this.postgres.remove();
+    await this.store.remove();
     await Deno.remove(this.env.PALOMA_DATA_DIR!, { recursive: true });
   }
 }
