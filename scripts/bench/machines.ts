@@ -23,7 +23,7 @@ const CONNECTIONS = 64;
 const WARM_MS = 3_000;
 const MEASURE_MS = 3_000;
 /** Until lines are held and connected, and for how long their queries are counted then. */
-const SETTLE_MS = 8_000;
+const SETTLE_MS = 20_000;
 const IDLE_MS = 10_000;
 const FEW = 5;
 const MANY = 500;
