@@ -24,10 +24,7 @@ export function addLineCommand(root: Command): void {
       const [{ dataFolder }, { exportLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
       const { store, dataDir } = configOf(options);
       // If no gateway runs, none may start meanwhile; on a shared store the line's owner may be on any machine.
-      const lock = store !== null ? null : await dataFolder.lock(dataDir).catch((error) => {
-        if (error instanceof AlreadyRunning) return null;
-        throw error;
-      });
+      const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
       try {
         await withData(options, async (data) => {
           const deps = { ...data, link: dataFolder.linkCopy(data) };
@@ -59,18 +56,32 @@ export function addLineCommand(root: Command): void {
     });
 }
 
+/** The folder's lock; null while a gateway holds it. */
+async function unlessRunning<Lock>(locking: Promise<Lock>): Promise<Lock | null> {
+  try {
+    return await locking;
+  } catch (error) {
+    if (error instanceof AlreadyRunning) return null;
+    throw error;
+  }
+}
+
 /** On disk when it resolves. Throws Exit when there is such a file already. */
 async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await Deno.open(path, { createNew: true, write: true, mode: 0o600 }).catch((error) => {
-    if (error instanceof Deno.errors.AlreadyExists) {
-      throw new Exit(1, `${path} exists already: nothing is overwritten.`);
-    }
-    throw error;
-  });
+  const file = await createFile(path);
   try {
     for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
     await file.sync();
   } finally {
     file.close();
+  }
+}
+
+async function createFile(path: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { createNew: true, write: true, mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    throw new Exit(1, `${path} exists already: nothing is overwritten.`);
   }
 }

@@ -7,7 +7,12 @@ import { followEvents } from "./event_stream.ts";
 import { Exit, print, printError } from "./output.ts";
 import { apiUrl } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
-import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
+import {
+  openTemporaryWebhook,
+  type TemporaryWebhook,
+  type TemporaryWebhookOptions,
+  type WebhookRequest,
+} from "./temporary_webhook.ts";
 
 interface ListenOptions {
   url?: string;
@@ -69,7 +74,7 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
   let wrong = 0;
   // Before there is a webhook: a Ctrl-C while the gateway makes it would leave it behind.
   const asked = untilAsked();
-  const webhook = await openTemporaryWebhook({
+  const webhook = await openWebhook({
     api: httpClient(url, { "x-api-key": key }),
     events: events?.split(",").map((name) => name.trim()) ?? null,
     sessionId: session ?? null,
@@ -79,14 +84,21 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
       if (!request.signature || !request.standardSignature) wrong++;
       print(json ? jsonOf(request) : lineOf(request));
     },
-  }).catch((error) => {
-    if (!(error instanceof Exit) || !error.message.includes("validation_failed")) throw error;
-    throw new Exit(1, `${error.message}\nThe gateway calls this machine only with PALOMA_OUTBOUND_ALLOW=127.0.0.1.`);
   });
   printError(`Webhook ${webhook.id} listens on ${webhook.url}. Ctrl-C removes it.`);
   await asked;
   await webhook.end();
   if (wrong > 0) throw new Exit(1, `${wrong} requests had a wrong signature.`);
+}
+
+/** Throws Exit, with what to do where the gateway may not call this machine. */
+async function openWebhook(options: TemporaryWebhookOptions): Promise<TemporaryWebhook> {
+  try {
+    return await openTemporaryWebhook(options);
+  } catch (error) {
+    if (!(error instanceof Exit) || !error.message.includes("validation_failed")) throw error;
+    throw new Exit(1, `${error.message}\nThe gateway calls this machine only with PALOMA_OUTBOUND_ALLOW=127.0.0.1.`);
+  }
 }
 
 function jsonOf({ id, body, signature, standardSignature, forwarded }: WebhookRequest): string {

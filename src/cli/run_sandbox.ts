@@ -75,16 +75,23 @@ async function withNetwork(
   runtime: Runtime,
   run: (network: SandboxNetwork, caFile: string) => Promise<void>,
 ): Promise<void> {
-  const network = await startNetwork({ runtime, controlPort: sandboxPort }).catch((error) => {
-    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    throw new Exit(1, `127.0.0.1:${sandboxPort} is in use: choose another with PALOMA_SANDBOX_PORT`);
-  });
+  const network = await networkAt(sandboxPort, runtime);
   const caFile = await writeCa(network.caPem);
   try {
     await run(network, caFile);
   } finally {
     await network.close();
     await Deno.remove(caFile);
+  }
+}
+
+/** Throws Exit when the port is taken. */
+async function networkAt(controlPort: number, runtime: Runtime): Promise<SandboxNetwork> {
+  try {
+    return await startNetwork({ runtime, controlPort });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    throw new Exit(1, `127.0.0.1:${controlPort} is in use: choose another with PALOMA_SANDBOX_PORT`);
   }
 }
 

@@ -25,7 +25,7 @@ export interface WebhookRequest {
   forwarded: number | null;
 }
 
-interface TemporaryWebhookOptions {
+export interface TemporaryWebhookOptions {
   api: Client;
   events: string[] | null;
   sessionId: string | null;
@@ -35,7 +35,7 @@ interface TemporaryWebhookOptions {
   received(request: WebhookRequest): void;
 }
 
-interface TemporaryWebhook {
+export interface TemporaryWebhook {
   readonly id: string;
   readonly url: string;
   /** Removes the webhook and stops listening. Throws Exit 1 when the gateway does not remove it. */
