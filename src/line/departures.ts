@@ -123,7 +123,8 @@ export class Departures {
     const handedOverAt = clock.now();
     const delays = delaysOf(plan);
     const counts = {
-      departures: (before?.departures ?? 0) + 1,
+      // Another attempt is no turn of its own, or it would use up that of the message that has waited longest.
+      departures: (before?.departures ?? 0) + (before?.departing === row.value.id ? 0 : 1),
       firstDepartureAt: before?.firstDepartureAt ?? handedOverAt,
       ...(startsChat
         ? { newChats: oneMoreChat(plan, before, handedOverAt) }

@@ -32,7 +32,7 @@ export interface Pacing {
   nextDepartureAt: number;
   /** The message that is on its way, or may have left and goes again: before any other. */
   departing?: string;
-  /** How many departures there were, failed ones too. */
+  /** How many messages have departed, failed ones too; further attempts of one do not count. */
   departures?: number;
   /** When the line's first message departed, Unix ms. */
   firstDepartureAt?: number;

@@ -259,12 +259,14 @@ function checkLine({ id, plan, wrote }: SimulatedLine, departures: readonly Left
 function checkStarvation(departures: readonly Left[], where: (left: Left) => string): void {
   departures.forEach((left, i) => {
     const since = waitingSince(left.message.position) + OLDEST_AFTER_MS;
-    let [older, younger] = [0, 0];
+    // A message that goes again has passed once.
+    const [older, younger] = [new Set<Message>(), new Set<Message>()];
     for (let j = i - 1; j >= 0 && departures[j]!.at > since; j--) {
-      if (departures[j]!.message.position < left.message.position) older++;
-      else younger++;
+      const { message } = departures[j]!;
+      (message.position < left.message.position ? older : younger).add(message);
     }
-    assert(younger <= 9 * (older + 2), `${where(left)}: ${younger} younger ones passed, ${older} older ones`);
+    const passed = `${younger.size} younger ones passed, ${older.size} older ones`;
+    assert(younger.size <= 9 * (older.size + 2), `${where(left)}: ${passed}`);
   });
 }
 

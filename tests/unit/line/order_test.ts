@@ -141,6 +141,20 @@ Deno.test("a low priority does not wait for ever behind urgent ones that never e
   await world.supervisor.stop();
 });
 
+Deno.test("attempts that are repeated at the turn of the oldest do not take it from it", async () => {
+  const world = await waitingWorld();
+  const { departures } = world.network;
+  world.network.outcome = ({ to }) =>
+    departures.length % 10 === 9 ? { kind: "retry", detail: "busy" } : { kind: "sent", chat: to };
+  const low = await world.accept("ses_1", { to: to(1), priority: "low" });
+  for (let sent = 0; sent < 100; sent++) {
+    await world.accept("ses_1", { to: to(2), priority: "high" });
+    await world.clock.advance(PAUSE_MS);
+  }
+  assert.equal((await world.message(low.id)).status, "sent");
+  await world.supervisor.stop();
+});
+
 Deno.test("a scheduled message holds up nothing, leaves when it is due, and lets what waited longer pass", async () => {
   const world = await connectedWorld(PACED);
   const due = world.clock.now() + HOUR_MS;
