@@ -24,9 +24,7 @@ export class Traces {
     this.#person = person;
     const { number, lids } = person;
     const users = lids.map((lid) => lid.slice(0, lid.indexOf("@")));
-    const names = users.map((user) => `${user}(?::\\d+)?@lid`);
-    if (number) names.push(`${[...number].join(BETWEEN_DIGITS)}(?![A-Za-z0-9])(?!-\\d+@g\\.us)`);
-    this.#names = new RegExp(`(?<![A-Za-z0-9])(?:${names.join("|")})`, "g");
+    this.#names = namesOf(person);
     this.#users = new RegExp(`(?<![A-Za-z0-9])(?:${[...users, ...number ? [number] : []].join("|")})(?![A-Za-z0-9])`);
   }
 
@@ -65,4 +63,11 @@ export class Traces {
       Object.entries(value).map(([name, member]) => [this.#redacted(name), this.#redacted(member)]),
     );
   }
+}
+
+/** A pattern of the person's names, in texts and JIDs. */
+export function namesOf({ number, lids }: Person): RegExp {
+  const names = lids.map((lid) => `${lid.slice(0, lid.indexOf("@"))}(?::\\d+)?@lid`);
+  if (number) names.push(`${[...number].join(BETWEEN_DIGITS)}(?![A-Za-z0-9])(?!-\\d+@g\\.us)`);
+  return new RegExp(`(?<![A-Za-z0-9])(?:${names.join("|")})`, "g");
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join, relative } from "node:path";
 import type { checkSync } from "recheck";
 // The package's own entry starts a Java or native program where there is one; this one is JavaScript alone.
+import { namesOf } from "../../src/whatsapp/person.ts";
 import recheck from "recheck/lib/browser.js";
 
 const SOURCE = join(import.meta.dirname!, "..", "..", "src");
@@ -16,6 +17,7 @@ const PUT_TOGETHER = [
   "http/api/schemas.ts",
   "http/resources/events.ts",
   "panel/web/router.js",
+  "whatsapp/person.ts",
 ];
 
 interface Pattern {
@@ -73,6 +75,11 @@ Deno.test("no pattern of the source takes more than linear time", async () => {
   assert.deepEqual(faults, []);
   assert.ok(patterns.size > 80, `only ${patterns.size} patterns were found`);
   assert.deepEqual([...new Set(putTogether)].sort(), PUT_TOGETHER);
+});
+
+Deno.test("nor does the pattern of a person's names, which is looked for in what strangers wrote", () => {
+  const { source, flags } = namesOf({ number: "33333333333", lids: ["123456789012345@lid"] });
+  assert.equal(fault({ file: "whatsapp/person.ts", source, flags }), null);
 });
 
 Deno.test("a pattern that backtracks is found", () => {

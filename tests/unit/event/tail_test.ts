@@ -3,7 +3,7 @@ import type { NewEvent } from "../../../src/event/event.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { makeTails } from "../../../src/event/tail.ts";
 import { Change, type Kv, type Range } from "../../../src/store/kv.ts";
-import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
 
 const about = { accountId: "acc_1", sessionId: "ses_1", sessionName: "one" };
@@ -13,10 +13,13 @@ const connected: NewEvent = { ...about, event: "session.connected", data: { phon
 /** What so many waiters for `session.connected` are told while others happen, and how often the log was read. */
 async function flow(waiters: number) {
   const runtime = testRuntime();
-  const store = await openDenoKv(":memory:", { runtime });
+  const store = new MemoryKv();
   let reads = 0;
   const kv: Kv = {
-    ...store,
+    get: (key) => store.get(key),
+    getMany: (keys) => store.getMany(keys),
+    commit: (change) => store.commit(change),
+    close: () => store.close(),
     list: <T>(range: Range<T>, options?: Parameters<Kv["list"]>[1]) => (reads++, store.list(range, options)),
   };
   const events = makeEventLog(kv, runtime);
@@ -62,7 +65,7 @@ Deno.test("however many wait at the end of a log, it is read once, and wakes tho
 
 Deno.test("a wake-up that was lost costs some seconds", async () => {
   const runtime = testRuntime();
-  const kv = await openDenoKv(":memory:", { runtime });
+  const kv = new MemoryKv();
   const events = makeEventLog(kv, runtime);
   const heard: (string | null)[] = [];
   const leave = makeTails(events, runtime.clock).subscribe(
