@@ -40,7 +40,10 @@ export interface OptOuts {
   page(accountId: string, query: { page: number; limit: number }): Promise<{ optOuts: OptOut[]; total: number }>;
   /** Throws Problem not_found when the number is not on the list. */
   get(accountId: string, number: string): Promise<OptOut>;
-  /** Puts the number on the list and ends what waits for it; one that is on it stays as it is. */
+  /**
+   * Puts the number on the list, with the `@lid` that the account's lines know it by, and ends what waits for it; one
+   * that is on it stays, and learns the `@lid`.
+   */
   add(accountId: string, number: string): Promise<OptOut>;
   /** Resolves to what was on the list. Throws Problem not_found. */
   remove(accountId: string, number: string): Promise<OptOut>;
@@ -55,13 +58,17 @@ interface OptOutDeps {
   recorder: Pick<Recorder, "dropped">;
   /** Ids of the account's lines. */
   linesOf(accountId: string): Promise<string[]>;
+  /** The person's `@lid`, as far as the line has been told. */
+  lidOf(lineId: string, number: string): Promise<string | null>;
   /** Words that opt out, as the account has them now. */
   wordsOf(accountId: string): Promise<readonly string[]>;
   /** Told afterwards whose queue has changed. */
   queueChanged(lineId: string): void;
 }
 
-export function makeOptOuts({ kv, clock, events, recorder, linesOf, wordsOf, queueChanged }: OptOutDeps): OptOuts {
+export function makeOptOuts(deps: OptOutDeps): OptOuts {
+  const { kv, clock, events, recorder, linesOf, lidOf, wordsOf, queueChanged } = deps;
+
   /** `chats`: under what else the person is written to. */
   async function add(
     accountId: string,
@@ -101,6 +108,12 @@ export function makeOptOuts({ kv, clock, events, recorder, linesOf, wordsOf, que
     }
   }
 
+  /** Under what the account's lines may write to the number. */
+  async function chatsOf(accountId: string, number: string): Promise<string[]> {
+    const lids = await Promise.all((await linesOf(accountId)).map((lineId) => lidOf(lineId, number)));
+    return [...new Set([number, ...lids.flatMap((lid) => lid === null ? [] : chatOf(lid))])];
+  }
+
   return {
     async page(accountId, { page, limit }) {
       const total = (await kv.get(messageKeys.ledger(accountId))).value?.optOuts ?? 0;
@@ -117,7 +130,8 @@ export function makeOptOuts({ kv, clock, events, recorder, linesOf, wordsOf, que
       return value;
     },
 
-    add: (accountId, number) => add(accountId, { number, word: null, chats: [number] }),
+    add: async (accountId, number) =>
+      await add(accountId, { number, word: null, chats: await chatsOf(accountId, number) }),
 
     remove(accountId, number) {
       return retryOnConflict(kv, async () => {

@@ -35,7 +35,7 @@ import type { Ground } from "./ground.ts";
 interface ApiOptions {
   live: LiveLines;
   webhooks: WebhookKeeper;
-  network: Pick<Network, "recall" | "numberOf">;
+  network: Pick<Network, "recall" | "numberOf" | "lidOf">;
   /** Looks at each send before it is accepted. */
   accepted(accept: Accept): Accept;
   stopping: AbortSignal;
@@ -61,7 +61,7 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
     idempotency,
     lines,
     accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
-    optOuts: ground.optOuts(queueChanged),
+    optOuts: ground.optOuts(network, queueChanged),
     erasures: makeErasures({ kv, runtime }),
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),

@@ -20,6 +20,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
+import type { Network } from "../whatsapp/connection.ts";
 import { relayedEvents, relayedLookups } from "./relays.ts";
 
 /** The files, and what keeps them tidy. */
@@ -42,7 +43,7 @@ export interface Ground {
   /** Writes what becomes of messages through the given store. */
   recorderOn(kv: Kv): Recorder;
   /** `queueChanged` is called with each line whose queue an opt-out has changed. */
-  optOuts(queueChanged: (lineId: string) => void): OptOuts;
+  optOuts(network: Pick<Network, "lidOf">, queueChanged: (lineId: string) => void): OptOuts;
 }
 
 interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
@@ -78,13 +79,14 @@ export function layGround({ config, runtime, data, bell, media, url }: GroundOpt
     safeFetch: makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) }),
     queuedCount: makeQueuedCount(kv),
     recorderOn,
-    optOuts: (queueChanged) =>
+    optOuts: ({ lidOf }, queueChanged) =>
       makeOptOuts({
         kv,
         clock: runtime.clock,
         events,
         recorder: recorderOn(kv),
         linesOf: (accountId) => lineIdsOf(kv, accountId),
+        lidOf,
         wordsOf: async (accountId) => (await data.accounts.caller(accountId))?.account.optOutWords ?? [],
         queueChanged,
       }),

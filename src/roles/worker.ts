@@ -172,7 +172,7 @@ function makeSupervisor(
     files: media,
     fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
     plan: async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!,
-    optOuts: ground.optOuts(queueChanged),
+    optOuts: ground.optOuts(network, queueChanged),
     events,
     media: makeMediaIngest({ media, links, runtime }),
     seal,

@@ -143,6 +143,7 @@ export class ApiWorld implements ApiStage {
       events,
       recorder,
       linesOf: (accountId) => lineIdsOf(kv, accountId),
+      lidOf: (lineId, number) => this.network.lidOf(lineId, number),
       wordsOf: async (accountId) => (await this.accounts.caller(accountId))?.account.optOutWords ?? [],
       queueChanged: (lineId) => this.#supervisor?.queueChanged(lineId),
     });

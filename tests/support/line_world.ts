@@ -106,6 +106,7 @@ export class World {
       events,
       recorder,
       linesOf: (accountId) => lineIdsOf(kv, accountId),
+      lidOf: (lineId, number) => this.network.lidOf(lineId, number),
       wordsOf: () => Promise.resolve(this.optOutWords),
       queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
     });

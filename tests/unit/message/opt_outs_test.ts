@@ -1,7 +1,7 @@
 /** Who is never written to again: how they come on the list, what it refuses, and that nothing slips by. */
 import assert from "node:assert/strict";
 import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
-import { makeOptOuts } from "../../../src/message/opt_outs.ts";
+import { makeOptOuts, optedOutAmong } from "../../../src/message/opt_outs.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { plainIncoming } from "../../support/incoming.ts";
@@ -18,6 +18,7 @@ function listOf({ kv, runtime }: SendWorld) {
     events: makeEventLog(kv, runtime),
     recorder: { dropped: () => Promise.reject(new Error("nothing waits here")) },
     linesOf: () => Promise.resolve([]),
+    lidOf: () => Promise.resolve(null),
     wordsOf: () => Promise.resolve([]),
     queueChanged: () => {},
   });
@@ -118,6 +119,20 @@ Deno.test("what waits for who opts out ends as failed with that code, scheduled 
   const left = await world.accept("ses_1", { to: NUMBER });
   await world.clock.advance(120_000);
   assert.equal((await world.message(left.id)).error?.code, "recipient_opted_out", "it does not leave either");
+  await world.supervisor.stop();
+});
+
+Deno.test("a number that is put on the list is not written to at the LID either that the line knows it by", async () => {
+  const world = await connectedWorld();
+  world.network.numbers.set("77@lid", NUMBER);
+  const waits = await world.accept("ses_1", { to: "77@lid", sendAt: world.clock.now() + 3_600_000 });
+  const other = await world.accept("ses_1", { to: "88@lid", sendAt: world.clock.now() + 3_600_000 });
+  await world.optOuts.add(ACCOUNT, NUMBER);
+  assert.equal((await world.message(waits.id)).error?.code, "recipient_opted_out");
+  assert.equal((await world.message(other.id)).status, "queued");
+  assert.deepEqual(await optedOutAmong(world.kv, ACCOUNT, [NUMBER, "77@lid", "88@lid"]), new Set([NUMBER, "77@lid"]));
+  await world.optOuts.remove(ACCOUNT, NUMBER);
+  assert.deepEqual(await optedOutAmong(world.kv, ACCOUNT, [NUMBER, "77@lid"]), new Set());
   await world.supervisor.stop();
 });
 
