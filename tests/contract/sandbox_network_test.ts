@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { participantHash } from "../../src/sandbox/world/participant_hash.ts";
 import { type BinaryNode, child } from "../../src/sandbox/world/stanza.ts";
-import { eventually, untilAck, untilClosed } from "../support/bare_baileys.ts";
+import { eventually, linkedClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
 
 onLines("a status stanza that is not acknowledged cuts the line, and comes again", async ({ line, cause }) => {
@@ -132,23 +132,22 @@ onLines("the last stanza is read, and the stream ended, before the network hangs
   assert.deepEqual(seen.filter((tag) => ends.has(tag)).slice(0, 2), ["stream:error", "xmlstreamend"]);
 });
 
-onLines("a change of devices is one stanza, with hashes of the lists after it", async ({ network, line, other }) => {
+onLines("a change of devices is one stanza, with hashes of the lists after it", async ({ network, line }) => {
+  const second = await linkedClient(network, network.phone(OTHER)!);
   const stanzas: BinaryNode[] = [];
   line.socket.ws.on("CB:notification,type:devices", (stanza: BinaryNode) => stanzas.push(stanza));
   await line.socket.getUSyncDevices([`${OTHER}@s.whatsapp.net`], false, false);
   const { directory, removeCompanion } = network.switchboard;
   const account = directory.account(OTHER)!;
-  removeCompanion(account.companions.get(1)!);
+  removeCompanion(account.companions.get(2)!);
   await eventually(() => stanzas.length === 1);
   const [{ attrs, content }] = stanzas as [BinaryNode];
   assert.deepEqual([attrs.from, attrs.lid], [account.jid, account.lid]);
   const [change] = content as BinaryNode[];
-  assert.deepEqual(change!.attrs, {
-    device_hash: participantHash([account.jid]),
-    device_lid_hash: participantHash([account.lid]),
-  });
+  const [jids, lids] = [account.jid, account.lid].map((jid) => [jid, jid.replace("@", ":1@")]);
+  assert.deepEqual(change!.attrs, { device_hash: participantHash(jids!), device_lid_hash: participantHash(lids!) });
   const [device] = change!.content as BinaryNode[];
-  const named = { jid: `${OTHER}:1@s.whatsapp.net`, lid: account.lid.replace("@", ":1@"), "key-index": "1" };
+  const named = { jid: `${OTHER}:2@s.whatsapp.net`, lid: account.lid.replace("@", ":2@"), "key-index": "2" };
   assert.deepEqual([change!.tag, device!.tag, device!.attrs], ["remove", "device", named]);
-  void other;
+  await second.close();
 });
