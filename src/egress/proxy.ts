@@ -8,8 +8,8 @@ import { EventEmitter, once } from "node:events";
 import type { ClientRequest } from "node:http";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
-import type { HttpsProxyAgent } from "https-proxy-agent";
 import type { SocksProxyAgent } from "socks-proxy-agent";
+import { ConnectAgent, urlHost } from "./connect_agent.ts";
 import { EgressError } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 
@@ -52,7 +52,7 @@ export function shownProxy({ protocol, host, port }: ProxyAddress): string {
 
 export interface Proxy {
   /** For a WebSocket. */
-  readonly agent: HttpsProxyAgent<string> | SocksProxyAgent;
+  readonly agent: ConnectAgent | SocksProxyAgent;
   /** A connection to the URL's host, TLS included. Throws EgressError. */
   connect(url: URL, caCerts: string[]): Promise<ByteConnection>;
   /** Why the proxy did not carry the last connection, one sentence; null when it did. */
@@ -61,24 +61,14 @@ export interface Proxy {
 
 /** `address` is what the proxy's host resolved to, vetted. */
 export async function makeProxy(proxy: ProxyAddress, address: string): Promise<Proxy> {
-  const { protocol, host, port, username, password } = proxy;
-  const login = username ? `${encodeURIComponent(username)}:${encodeURIComponent(password)}@` : "";
-  const at = `${login}${urlHost(address)}:${port}`;
-  const agent = protocol === "socks5:"
-    ? await socksAgent(at)
-    : await httpAgent(`${protocol}//${at}`, protocol === "https:" && !isIP(host) ? { servername: host } : {});
+  const agent = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address);
   let failure: string | null = null;
 
   const open = agent.connect.bind(agent) as (request: ClientRequest, options: object) => Promise<Socket>;
   agent.connect = (async (request: ClientRequest, options: object) => {
-    let status = 200;
-    request.once("proxyConnect", ({ statusCode }: { statusCode: number }) => status = statusCode);
     failure = null;
     try {
-      const socket = await open(request, options);
-      if (status === 200) return socket;
-      socket.destroy();
-      throw new Error(status === 407 ? "it refused the login" : `it answered ${status}`);
+      return await open(request, options);
     } catch (error) {
       failure = `The proxy ${shownProxy(proxy)} does not carry the connection: ${reasonOf(error)}.`;
       throw error;
@@ -106,14 +96,16 @@ export async function makeProxy(proxy: ProxyAddress, address: string): Promise<P
 }
 
 /** Names are looked up by the proxy: that is what the `h` says. */
-async function socksAgent(at: string): Promise<SocksProxyAgent> {
+async function socksAgent({ port, username, password }: ProxyAddress, address: string): Promise<SocksProxyAgent> {
   const { SocksProxyAgent } = await import("socks-proxy-agent");
-  return new SocksProxyAgent(`socks5h://${at}`);
+  const login = username ? `${encodeURIComponent(username)}:${encodeURIComponent(password)}@` : "";
+  return new SocksProxyAgent(`socks5h://${login}${urlHost(address)}:${port}`);
 }
 
-async function httpAgent(url: string, options: { servername?: string }): Promise<HttpsProxyAgent<string>> {
-  const { HttpsProxyAgent } = await import("https-proxy-agent");
-  return new HttpsProxyAgent(url, options as never);
+function httpAgent(proxy: ProxyAddress, address: string): ConnectAgent {
+  const { protocol, host, port, username, password } = proxy;
+  const login = username ? `${username}:${password}` : "";
+  return new ConnectAgent({ host: address, port: Number(port), secureAs: protocol === "https:" ? host : null, login });
 }
 
 /** TLS inside the tunnel; the certificate must be the host's. */
@@ -147,10 +139,6 @@ function bytesOf(socket: Socket): ByteConnection {
       }),
     close: () => void socket.destroy(),
   };
-}
-
-function urlHost(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
 }
 
 function reasonOf(error: unknown): string {

@@ -1,0 +1,88 @@
+/**
+ * Connections through an HTTP proxy, by CONNECT (RFC 9110, section 9.3.6).
+ *
+ * `https-proxy-agent` would do, but for Deno 2.6, which the executable runs on: there a socket that is read when it is
+ * `readable` has the next read under way before it is handed over, and the first bytes of the other side are lost in it.
+ */
+import { Buffer } from "node:buffer";
+import { once } from "node:events";
+import type { ClientRequest } from "node:http";
+import net, { isIP, type Socket } from "node:net";
+import tls from "node:tls";
+import { Agent, type AgentConnectOpts } from "agent-base";
+
+interface ConnectOptions {
+  /** Where it is reached. */
+  host: string;
+  port: number;
+  /** TLS to the proxy itself, whose certificate must be that of this host. */
+  secureAs: string | null;
+  /** `user:password`, or empty. */
+  login: string;
+}
+
+/** Longer heads are none. */
+const MAX_HEAD = 16_384;
+
+export class ConnectAgent extends Agent {
+  readonly #proxy: ConnectOptions;
+
+  constructor(proxy: ConnectOptions) {
+    super();
+    this.#proxy = proxy;
+  }
+
+  /** A socket to the request's host, TLS included where that is asked. Rejects with the reason in words. */
+  override async connect(request: ClientRequest, options: AgentConnectOpts): Promise<Socket> {
+    const { host, port, secureAs, login } = this.#proxy;
+    const socket = secureAs === null
+      ? net.connect({ host, port })
+      : tls.connect({ host, port, ...(isIP(secureAs) ? {} : { servername: secureAs }) });
+    try {
+      await once(socket, secureAs === null ? "connect" : "secureConnect");
+      const target = `${urlHost(options.host!)}:${options.port}`;
+      const credentials = login && `Proxy-Authorization: Basic ${Buffer.from(login).toString("base64")}\r\n`;
+      socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`);
+      const status = await statusOf(socket);
+      if (status !== 200) throw new Error(status === 407 ? "it refused the login" : `it answered ${status}`);
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+    // It was paused for whoever reads it from now on.
+    request.once("socket", (taken: Socket) => taken.resume());
+    if (!options.secureEndpoint) return socket;
+    const { host: name, port: _, path: __, ...rest } = options as tls.ConnectionOptions & { path?: string };
+    return tls.connect({ ...rest, socket, ...(isIP(name!) ? {} : { servername: rest.servername ?? name }) });
+  }
+}
+
+/** Reads the proxy's answer up to its end, and nothing behind it. */
+async function statusOf(socket: Socket): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const ended = () => reject(new Error("it hung up"));
+  let read = Buffer.alloc(0);
+  const take = (bytes: Buffer) => {
+    read = Buffer.concat([read, bytes]);
+    const end = read.indexOf("\r\n\r\n");
+    if (end < 0) return read.length > MAX_HEAD && reject(new Error("its answer is none of HTTP"));
+    // At once, while these bytes are handed over: no further read has begun.
+    socket.pause();
+    socket.off("data", take);
+    if (end + 4 < read.length) socket.unshift(read.subarray(end + 4));
+    const [, status] = /^HTTP\/1\.[01] (\d{3})/.exec(read.toString("latin1", 0, end)) ?? [];
+    if (status) resolve(Number(status));
+    else reject(new Error("its answer is none of HTTP"));
+  };
+  socket.on("data", take).once("error", reject).once("close", ended);
+  try {
+    return await promise;
+  } finally {
+    socket.off("error", reject).off("close", ended);
+  }
+}
+
+/** As it stands in an URL. */
+export function urlHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
