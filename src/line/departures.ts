@@ -78,6 +78,11 @@ export class Departures {
     this.#line = line;
   }
 
+  /** Whether the network has acknowledged the last message, and that is still to be recorded. */
+  isAcknowledged(): boolean {
+    return this.#acknowledged !== null;
+  }
+
   /** Resolves when no acknowledged message is still to be recorded: what its recipient says would meet that commit. */
   async recorded(): Promise<void> {
     if (this.#acknowledged) await this.#recorded.promise;

@@ -213,6 +213,8 @@ export class Runner implements Service {
     const startsChat = message.id !== pacing?.departing && newChats !== null && await this.#nextUp.isNew(chat);
     const departure = { row, connection, ready, plan, startsChat };
     await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
+    // What was chosen meanwhile rests on its acknowledgement: it may go again, first, or others be held back like it.
+    if (!this.#departures.isAcknowledged()) this.#turn = null;
     if (startsChat) {
       await this.#departures.settle();
       await this.#nextUp.started(chat);

@@ -438,3 +438,17 @@ Deno.test("one line's silence never delays another", async () => {
   world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
   await world.supervisor.stop();
 });
+
+Deno.test("what was chosen while a message was on its way is held back with it when the account turns out restricted", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  for (let i = 0; i < 2; i++) await world.accept();
+  await world.clock.advance(0);
+  const connection = world.network.of("ses_1");
+  connection.allows = () => Promise.resolve(false);
+  connection.answers({ kind: "restricted", detail: "no new chats" });
+  await world.clock.advance(0);
+  assert.equal(world.network.departures.length, 1);
+  assert.equal(await world.queueLength(), 2);
+  await world.supervisor.stop();
+});
