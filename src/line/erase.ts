@@ -1,5 +1,6 @@
 /** Erasing a person from the chats of a line: when they wrote, what was seen and read of them. */
 import { Change, type Key, type Kv } from "../store/kv.ts";
+import { Stretch } from "../store/stretch.ts";
 import type { Traces } from "../whatsapp/person.ts";
 import { lineKeys } from "./rows.ts";
 import { seenAt, seenFrom } from "./seen.ts";
@@ -18,16 +19,12 @@ export async function eraseChats(
     change.delete(lineKeys.heard(lineId, chat)).delete(lineKeys.knownChat(lineId, chat))
       .delete(lineKeys.chatRead(lineId, chat));
   }
-  const range = { prefix: lineKeys.seenOfLine(lineId), ...(at ? { start: at } : {}) };
-  let read = 0;
-  let last: Key | null = null;
-  for await (const { key, value } of kv.list(range, { limit: READ_AT_ONCE })) {
-    read++;
-    last = key;
+  const stretch = new Stretch(kv, { prefix: lineKeys.seenOfLine(lineId), from: at, limit: READ_AT_ONCE });
+  for await (const { key, value } of stretch.rows()) {
     const [, , chat = "", networkId = ""] = key.map(String);
     if (traces.isOf(chat)) change.delete(key);
     // Of a group's message it is still known that it came.
     else if (traces.isOf(seenFrom(value) ?? "")) change.set(lineKeys.seen(lineId, chat, networkId), seenAt(value));
   }
-  return { change, next: read === READ_AT_ONCE ? last : null };
+  return { change, next: stretch.next };
 }

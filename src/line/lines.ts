@@ -133,7 +133,8 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch }: Line
   }
 
   return {
-    ...lines,
+    list: lines.list,
+    get: lines.get,
     ...sending,
     ...makeLinking({ lines, live, until, connect: (accountId, lineId) => bringAbout(accountId, lineId, "connected") }),
     health: makeReadLineHealth({ kv, clock: runtime.clock, accounts, lines, live }),

@@ -5,6 +5,7 @@
  * the phone is online again: what can be read then is news, so the row of a mere report gives way to it, once.
  */
 import { deleteKeys } from "../store/delete_range.ts";
+import { Stretch } from "../store/stretch.ts";
 import type { Key, Kv, Slot } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/connection.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
@@ -51,19 +52,14 @@ export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?:
   let next: Key | null = null;
 
   return async (now, signal) => {
-    const range = { prefix: lineKeys.allSeen(), ...(next ? { start: next } : {}) };
-    let read = 0;
-    let last: Key | null = null;
+    const stretch = new Stretch(kv, { prefix: lineKeys.allSeen(), from: next, limit: rowsATurn });
     async function* tooOld(): AsyncGenerator<Key> {
-      for await (const { key, value } of kv.list(range, { limit: rowsATurn })) {
-        read++;
-        last = key;
+      for await (const { key, value } of stretch.rows()) {
         if (seenAt(value) <= now - KEEP_SEEN_MS) yield key;
       }
     }
     const removed = await deleteKeys(kv, tooOld(), { signal });
-    // The row at which it goes on is read once more, or has gone.
-    next = read === rowsATurn ? last : null;
+    next = stretch.next;
     return removed;
   };
 }

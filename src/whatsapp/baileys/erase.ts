@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import { BufferJSON } from "@whiskeysockets/baileys";
 import { Change, type Key, type Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
+import { Stretch } from "../../store/stretch.ts";
 import type { Traces } from "../person.ts";
 import { expiryOf } from "./expiry.ts";
 import { SEEN_DAYS } from "./incoming/journal.ts";
@@ -29,12 +30,8 @@ export async function eraseTraces(
   at: Key | null,
 ): Promise<Key | null> {
   const change = new Change();
-  const range = { prefix: networkKeys.waLine(lineId), ...(at ? { start: at } : {}) };
-  let read = 0;
-  let last: Key | null = null;
-  for await (const { key, value } of kv.list(range, { limit: READ_AT_ONCE })) {
-    read++;
-    last = key;
+  const stretch = new Stretch(kv, { prefix: networkKeys.waLine(lineId), from: at, limit: READ_AT_ONCE });
+  for await (const { key, value } of stretch.rows()) {
     if (!isTheirs(key, value)) continue;
     change.delete(key);
     if (key[2] === "seen") {
@@ -42,7 +39,7 @@ export async function eraseTraces(
     }
   }
   if (change.mutations.length > 0) await kv.commit(change);
-  return read === READ_AT_ONCE ? last : null;
+  return stretch.next;
 
   function opened(value: unknown): Buffer {
     return Buffer.from(seal.open(value as Uint8Array));

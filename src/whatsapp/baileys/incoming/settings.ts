@@ -15,6 +15,7 @@ import {
   S_WHATSAPP_NET,
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
+import { detached } from "../../../base/detached.ts";
 import type { KeyData } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
@@ -55,9 +56,7 @@ interface Mutation {
 }
 
 export function makeSettings({ keys, host, query, runtime: { clock, log } }: SettingsOptions): Settings {
-  const none = (error: unknown) => {
-    log.debug({ error: error instanceof Error ? error.name : "unknown" }, "an account's settings could not be read");
-  };
+  const none = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
   /** Of a collection, oldest first. Throws what is wrong with a part or its file. */
   async function* mutationsOf(nodes: { snapshot: BinaryNode | undefined; patches: BinaryNode[] }) {
@@ -98,6 +97,17 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
     log.debug({ salt: salt !== null }, "the salt of an account's settings was taken");
   }
 
+  async function ask(): Promise<void> {
+    const { [SALT_ID]: salt, [ASKED_ID]: asked } = await keys.get("nct-salt" as "session", [SALT_ID, ASKED_ID]);
+    if (salt || asked) return;
+    const collection = { tag: "collection", attrs: { name: COLLECTION, version: "0", return_snapshot: "true" } };
+    const attrs = { to: S_WHATSAPP_NET, type: "set", xmlns: "w:sync:app:state" };
+    await query({ tag: "iq", attrs, content: [{ tag: "sync", attrs: {}, content: [collection] }] });
+    // Where it has none yet, a notification tells when it gets one.
+    const row: KeyData = { "nct-salt": { [ASKED_ID]: true } };
+    await keys.set(row);
+  }
+
   return {
     watch(stanza) {
       if (stanza instanceof Uint8Array || stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
@@ -106,23 +116,10 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
         if (collection.attrs.name !== COLLECTION) continue;
         const snapshot = getBinaryNodeChild(collection, "snapshot");
         const holder = getBinaryNodeChild(collection, "patches") ?? collection;
-        take({ snapshot, patches: getBinaryNodeChildren(holder, "patch") }).catch(none);
+        void detached(take({ snapshot, patches: getBinaryNodeChildren(holder, "patch") }), none);
       }
     },
-    async ask() {
-      try {
-        const { [SALT_ID]: salt, [ASKED_ID]: asked } = await keys.get("nct-salt" as "session", [SALT_ID, ASKED_ID]);
-        if (salt || asked) return;
-        const collection = { tag: "collection", attrs: { name: COLLECTION, version: "0", return_snapshot: "true" } };
-        const attrs = { to: S_WHATSAPP_NET, type: "set", xmlns: "w:sync:app:state" };
-        await query({ tag: "iq", attrs, content: [{ tag: "sync", attrs: {}, content: [collection] }] });
-        // Where it has none yet, a notification tells when it gets one.
-        const row: KeyData = { "nct-salt": { [ASKED_ID]: true } };
-        await keys.set(row);
-      } catch (error) {
-        none(error);
-      }
-    },
+    ask: () => detached(ask(), none),
   };
 }
 
