@@ -5,9 +5,9 @@
  * `readable` has the next read under way before it is handed over, and the first bytes of the other side are lost in it.
  */
 import { Buffer } from "node:buffer";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import type { ClientRequest } from "node:http";
-import net, { isIP, type Socket } from "node:net";
+import net, { type AddressInfo, isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import { Agent, type AgentConnectOpts } from "agent-base";
 
@@ -32,7 +32,7 @@ export class ConnectAgent extends Agent {
     this.#proxy = proxy;
   }
 
-  /** A socket to the request's host, TLS included where that is asked. Rejects with the reason in words. */
+  /** A tunnel to the request's host, TLS inside it not included. Rejects with the reason in words. */
   override async connect(request: ClientRequest, options: AgentConnectOpts): Promise<Socket> {
     const { host, port, secureAs, login } = this.#proxy;
     const socket = secureAs === null
@@ -45,15 +45,40 @@ export class ConnectAgent extends Agent {
       socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`);
       const status = await statusOf(socket);
       if (status !== 200) throw new Error(status === 407 ? "it refused the login" : `it answered ${status}`);
+      // It was paused for whoever reads it from now on.
+      request.once("socket", (taken: Socket) => taken.resume());
+      return secureAs === null ? socket : await onLoopback(socket);
     } catch (error) {
       socket.destroy();
       throw error;
     }
-    // It was paused for whoever reads it from now on.
-    request.once("socket", (taken: Socket) => taken.resume());
-    if (!options.secureEndpoint) return socket;
-    const { host: name, port: _, path: __, ...rest } = options as tls.ConnectionOptions & { path?: string };
-    return tls.connect({ ...rest, socket, ...(isIP(name!) ? {} : { servername: rest.servername ?? name }) });
+  }
+}
+
+/**
+ * A connection on loopback, paused, that carries what the socket does: Deno 2.6 speaks TLS and HTTP on connections of the
+ * system alone, and not inside of TLS.
+ */
+async function onLoopback(carried: Socket): Promise<Socket> {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  try {
+    await once(server, "listening");
+    const accepted = on(server, "connection") as AsyncIterable<[Socket]>;
+    const near = net.connect((server.address() as AddressInfo).port, "127.0.0.1").pause();
+    await once(near, "connect");
+    for await (const [far] of accepted) {
+      if (far.remotePort === near.localPort) {
+        carried.on("error", () => {}).once("close", () => far.end());
+        far.on("error", () => {}).once("close", () => carried.destroy());
+        carried.pipe(far).pipe(carried);
+        return near;
+      }
+      // Others on this machine can find the port too.
+      far.destroy();
+    }
+    throw new Error("the machine accepted no connection of its own");
+  } finally {
+    server.close();
   }
 }
 

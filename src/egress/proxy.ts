@@ -8,6 +8,7 @@ import { EventEmitter, once } from "node:events";
 import type { ClientRequest } from "node:http";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
+import type { AgentConnectOpts } from "agent-base";
 import type { SocksProxyAgent } from "socks-proxy-agent";
 import { ConnectAgent, urlHost } from "./connect_agent.ts";
 import { EgressError } from "./egress_error.ts";
@@ -64,15 +65,21 @@ export async function makeProxy(proxy: ProxyAddress, address: string): Promise<P
   const agent = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address);
   let failure: string | null = null;
 
-  const open = agent.connect.bind(agent) as (request: ClientRequest, options: object) => Promise<Socket>;
-  agent.connect = (async (request: ClientRequest, options: object) => {
+  const open = agent.connect.bind(agent) as (request: ClientRequest, options: AgentConnectOpts) => Promise<Socket>;
+  /** Without TLS of the target's. */
+  const tunnel = async (request: ClientRequest, options: AgentConnectOpts) => {
     failure = null;
     try {
-      return await open(request, options);
+      return await open(request, { ...options, secureEndpoint: false } as AgentConnectOpts);
     } catch (error) {
       failure = `The proxy ${shownProxy(proxy)} does not carry the connection: ${reasonOf(error)}.`;
       throw error;
     }
+  };
+  agent.connect = (async (request: ClientRequest & { _encrypted?: true }, options: AgentConnectOpts) => {
+    const socket = await tunnel(request, options);
+    // A request of Deno 2.6 begins TLS itself, and says so in this field.
+    return options.secureEndpoint && !request._encrypted ? await secured(socket, options.host!, []) : socket;
   }) as typeof agent.connect;
 
   return {
@@ -83,9 +90,9 @@ export async function makeProxy(proxy: ProxyAddress, address: string): Promise<P
       const hostname = url.hostname.replace(/^\[|\]$/g, "");
       const port = Number(url.port) || (isSecure ? 443 : 80);
       try {
-        const target = { host: hostname, port, secureEndpoint: false };
-        const socket = await agent.connect(new EventEmitter() as ClientRequest, target as never) as unknown as Socket;
-        return bytesOf(isSecure ? await secure(socket, hostname, caCerts) : socket);
+        const target = { host: hostname, port } as AgentConnectOpts;
+        const socket = await tunnel(new EventEmitter() as ClientRequest, target);
+        return bytesOf(isSecure ? await secured(socket, hostname, caCerts) : socket);
       } catch (error) {
         throw new EgressError("unreachable", failure ?? "the host cannot be reached through the proxy", {
           cause: error,
@@ -109,11 +116,11 @@ function httpAgent(proxy: ProxyAddress, address: string): ConnectAgent {
 }
 
 /** TLS inside the tunnel; the certificate must be the host's. */
-async function secure(socket: Socket, host: string, caCerts: string[]): Promise<Socket> {
+async function secured(tunnel: Socket, host: string, caCerts: string[]): Promise<Socket> {
   const ca = caCerts.length > 0 ? { ca: [...tls.rootCertificates, ...caCerts] } : {};
-  const secured = tls.connect({ socket, host, ...(isIP(host) ? {} : { servername: host }), ...ca });
-  await once(secured, "secureConnect");
-  return secured;
+  const socket = tls.connect({ socket: tunnel, host, ...(isIP(host) ? {} : { servername: host }), ...ca });
+  await once(socket, "secureConnect");
+  return socket;
 }
 
 /** A socket of `node:net` as connections are used here. */

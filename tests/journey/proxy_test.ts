@@ -1,15 +1,48 @@
 /** A line's own way out: everything of it goes through the proxy, and nothing past it. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import net, { type AddressInfo } from "node:net";
+import tls from "node:tls";
 import pino from "pino";
 import { Server } from "proxy-chain";
 import { type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { makeServerCertificate } from "../../src/sandbox/media/certificate.ts";
 import { startSocksServer } from "../support/socks_server.ts";
-import { onStage, openStage, type Stage, withStage } from "../support/stage.ts";
+import { openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
+
+type Certificate = Awaited<ReturnType<typeof makeServerCertificate>>;
+
+/** A stage whose gateway reaches the network in TLS, as it does the real one, and trusts this certificate. */
+async function withSecureStage(
+  { certPem, keyPem, caPem }: Certificate,
+  run: (stage: Stage, networkHost: string) => Promise<void>,
+): Promise<void> {
+  const caFile = await Deno.makeTempFile({ prefix: "paloma-proxy-", suffix: ".pem" });
+  await Deno.writeTextFile(caFile, caPem);
+  let port = 0;
+  const front = tls.createServer({ cert: certPem, key: keyPem }, (client) => {
+    const server = net.connect(port, "127.0.0.1");
+    client.on("error", () => {}).once("close", () => server.destroy());
+    server.on("error", () => {}).once("close", () => client.destroy());
+    client.pipe(server).pipe(client);
+  }).listen(0, "127.0.0.1");
+  try {
+    await once(front, "listening");
+    const host = `127.0.0.1:${(front.address() as AddressInfo).port}`;
+    const env = { DENO_CERT: caFile, PALOMA_WHATSAPP_URL: `wss://${host}/ws/chat` };
+    await withStage(() => openStage({ env }), (stage) => {
+      port = Number(new URL(stage.network.url).port);
+      return run(stage, host);
+    });
+  } finally {
+    front.close();
+    await Deno.remove(caFile);
+  }
+}
 
 async function linkVia(stage: Stage, proxy: string): Promise<{ sessionId: string; number: string; session: Json }> {
   await stage.addPhone(LINE);
@@ -34,32 +67,36 @@ async function exchangesFiles(stage: Stage, line: { sessionId: string; number: s
   assert.ok(data.media?.url);
 }
 
-onStage("a line behind a SOCKS5 proxy links, sends and receives through it, names looked up there", async (stage) => {
-  const proxy = await startSocksServer();
-  try {
-    const line = await linkVia(stage, proxy.url);
-    assert.equal(line.session.proxy, proxy.url.replace("user:secret-of-the-proxy@", ""));
-    await exchangesFiles(stage, line);
-    const hosts = [new URL(stage.network.url), new URL(stage.network.mediaUrl)].map(({ host }) => host);
-    for (const host of hosts) assert.ok(proxy.targets.includes(host), `${host}: ${proxy.targets}`);
-    assert.doesNotMatch(stage.gateway.log(), /secret-of-the-proxy/);
+Deno.test("a line behind a SOCKS5 proxy links, sends and receives through it, names looked up there", async () => {
+  const runtime = systemRuntime(pino({ level: "silent" }));
+  await withSecureStage(await makeServerCertificate(runtime), async (stage, networkHost) => {
+    const proxy = await startSocksServer();
+    try {
+      const line = await linkVia(stage, proxy.url);
+      assert.equal(line.session.proxy, proxy.url.replace("user:secret-of-the-proxy@", ""));
+      await exchangesFiles(stage, line);
+      for (const host of [networkHost, new URL(stage.network.mediaUrl).host]) {
+        assert.ok(proxy.targets.includes(host), `${host}: ${proxy.targets}`);
+      }
+      assert.doesNotMatch(stage.gateway.log(), /secret-of-the-proxy/);
 
-    // Without the proxy there is no other way.
-    await proxy.close();
-    const { reason } = await until(systemClock, async () => {
-      const session = await stage.session(line);
-      return /proxy/i.test(session.reason ?? "") ? session : null;
-    }, { what: "the proxy as the reason" });
-    assert.match(reason, /does not carry the connection/);
-    assert.notEqual((await stage.session(line)).status, "connected");
+      // Without the proxy there is no other way.
+      await proxy.close();
+      const { reason } = await until(systemClock, async () => {
+        const session = await stage.session(line);
+        return /proxy/i.test(session.reason ?? "") ? session : null;
+      }, { what: "the proxy as the reason" });
+      assert.match(reason, /does not carry the connection/);
+      assert.notEqual((await stage.session(line)).status, "connected");
 
-    // Nor with it, once it is taken away from the line: straight.
-    const { data } = await stage.api.call("PATCH", `/sessions/${line.sessionId}`, { name: "Straight", proxy: null });
-    assert.deepEqual([data.name, data.proxy], ["Straight", null]);
-    await stage.sessionStatus(line, "connected");
-  } finally {
-    await proxy.close().catch(() => {});
-  }
+      // Nor with it, once it is taken away from the line: straight.
+      const { data } = await stage.api.call("PATCH", `/sessions/${line.sessionId}`, { name: "Straight", proxy: null });
+      assert.deepEqual([data.name, data.proxy], ["Straight", null]);
+      await stage.sessionStatus(line, "connected");
+    } finally {
+      await proxy.close().catch(() => {});
+    }
+  });
 });
 
 const LOGIN = { username: "user", password: "secret-of-the-proxy" };
@@ -84,11 +121,9 @@ async function startHttpProxy(certificate: { certPem: string; keyPem: string } |
 Deno.test("a line goes over to an HTTP and an HTTPS proxy with a login, and each failure of theirs is named", async () => {
   const runtime = systemRuntime(pino({ level: "silent" }));
   const [known, stranger] = [await makeServerCertificate(runtime), await makeServerCertificate(runtime)];
-  const caFile = await Deno.makeTempFile({ prefix: "paloma-proxy-", suffix: ".pem" });
-  await Deno.writeTextFile(caFile, known.caPem);
   const [plain, secure, untrusted] = await Promise.all([null, known, stranger].map(startHttpProxy));
   try {
-    await withStage(() => openStage({ env: { DENO_CERT: caFile } }), async (stage) => {
+    await withSecureStage(known!, async (stage) => {
       const line = await stage.linkLine(LINE);
       await stage.addPhone(ANA);
       const patch = (body: Json) => stage.api.call("PATCH", `/sessions/${line.sessionId}`, body);
@@ -127,6 +162,5 @@ Deno.test("a line goes over to an HTTP and an HTTPS proxy with a login, and each
     });
   } finally {
     await Promise.all([plain, secure, untrusted].map((proxy) => proxy!.close(true)));
-    await Deno.remove(caFile);
   }
 });
