@@ -50,7 +50,7 @@ import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { shareBell } from "./store/layers/shared_bell.ts";
 import type { Seal } from "./store/seal.ts";
 import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
-import type { LinkCopy, Network } from "./whatsapp/connection.ts";
+import type { LinkCopy, Network } from "./whatsapp/network.ts";
 import { networkOnDemand } from "./whatsapp/on_demand.ts";
 import { makeAsk } from "./cluster/calls.ts";
 import type { Hono } from "@hono/hono";

@@ -22,7 +22,7 @@ import { messageKeys } from "../message/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import { releaseEvents } from "../webhook/sweep.ts";
-import type { Network } from "../whatsapp/connection.ts";
+import type { Network } from "../whatsapp/network.ts";
 import { Traces } from "../whatsapp/person.ts";
 import { recordOf } from "./erasures.ts";
 import { erasureKeys, type ErasureRow, type Place } from "./rows.ts";

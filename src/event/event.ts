@@ -1,7 +1,7 @@
 /** The events of the specification, those beyond it, and the record that the log keeps of each. */
 import type { Group, GroupSettings } from "../whatsapp/groups.ts";
 import type { MembersChange, PresenceState } from "../whatsapp/notices.ts";
-import type { IncomingType, Quoted } from "../whatsapp/connection.ts";
+import type { IncomingType, Quoted } from "../whatsapp/incoming.ts";
 
 /** Pattern of an event's id. Another text is no cursor: it might lie behind every event to come. */
 export const EVENT_ID = "evt_[0-9]{10,20}";

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { PRESENCE_STATES } from "../whatsapp/notices.ts";
-import { INCOMING_TYPES } from "../whatsapp/connection.ts";
+import { INCOMING_TYPES } from "../whatsapp/incoming.ts";
 import type {
   BulkFinishedData,
   CallReceivedData,

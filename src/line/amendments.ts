@@ -10,7 +10,8 @@ import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { LiveLines } from "./live.ts";
-import { NetworkRefusal, NetworkTimeout, type OutgoingBody } from "../whatsapp/connection.ts";
+import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
+import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import type { Referred } from "./references.ts";
 
 /** How long the network lets a text be changed, and a message be deleted for everyone. */

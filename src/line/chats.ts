@@ -3,7 +3,7 @@ import { chatOf } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Change, Key, Kv } from "../store/kv.ts";
-import type { Incoming } from "../whatsapp/connection.ts";
+import type { Incoming } from "../whatsapp/incoming.ts";
 import { lineKeys } from "./rows.ts";
 
 /** A message to a chat that wrote within this time is a reply. */

@@ -13,7 +13,8 @@ import type { Acknowledged, Alongside, MessageRow, Recorder } from "../message/r
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
-import type { Connection, SendOutcome } from "../whatsapp/connection.ts";
+import type { Connection } from "../whatsapp/connection.ts";
+import type { SendOutcome } from "../whatsapp/outgoing.ts";
 import { keepKnown } from "./chats.ts";
 import { oneMoreChat } from "./new_chats.ts";
 import { afterDeparture, atStart, delaysOf, type Pacing, whileDeparting } from "./pacing.ts";

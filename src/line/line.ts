@@ -14,7 +14,8 @@
  * | logged_out   | the link is gone: a new one begins with the owner's `reconnect`                           |
  */
 
-import type { PasskeyRequest, Restriction } from "../whatsapp/connection.ts";
+import type { Restriction } from "../whatsapp/connection.ts";
+import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 
 /** The session states of the specification. */
 export const LINE_STATUSES = ["initializing", "qr", "pairing", "connected", "disconnected", "logged_out"] as const;

@@ -10,16 +10,9 @@ import type { Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
 import type { Seal } from "../store/seal.ts";
-import type {
-  CloseReason,
-  Connection,
-  ConnectionEvents,
-  Network,
-  OpenOptions,
-  OwnIdentity,
-  PasskeyRequest,
-  Restriction,
-} from "../whatsapp/connection.ts";
+import type { CloseReason, Connection, ConnectionEvents, OwnIdentity, Restriction } from "../whatsapp/connection.ts";
+import type { Network, OpenOptions } from "../whatsapp/network.ts";
+import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 import { BackOff } from "./back_off.ts";
 import { DELETED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { deleteLine, LineRow } from "./line_row.ts";

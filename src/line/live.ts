@@ -3,7 +3,8 @@
  * that many share, whoever holds the line's lease (`remote.ts`).
  */
 import type { Change } from "../store/kv.ts";
-import type { Connection, ConnectionHealth, Outgoing, SendOutcome } from "../whatsapp/connection.ts";
+import type { Connection, ConnectionHealth } from "../whatsapp/connection.ts";
+import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
 
 /** What can be asked of a connection that may be another process's. */
 export type LiveConnection = Pick<Connection, "checkNumber" | "groups" | "contacts" | "chats">;

@@ -17,7 +17,8 @@ import { type Runtime, sleep } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import { messageKeys } from "../message/rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import type { Connection, Outgoing, Prepared, SendOutcome } from "../whatsapp/connection.ts";
+import type { Connection } from "../whatsapp/connection.ts";
+import type { Outgoing, Prepared, SendOutcome } from "../whatsapp/outgoing.ts";
 
 /** How long a connection may take over one message, and the slowest upload that is still waited for. */
 const PREPARE_DEADLINE_MS = 120_000;

@@ -5,7 +5,8 @@ import type { Preview } from "../message/kinds/kind.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";
-import type { ForwardableKind, MessageKey, Network } from "../whatsapp/connection.ts";
+import type { Network } from "../whatsapp/network.ts";
+import type { ForwardableKind, MessageKey } from "../whatsapp/outgoing.ts";
 import { lineKeys } from "./rows.ts";
 
 export interface Referred {

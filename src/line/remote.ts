@@ -13,7 +13,8 @@ import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Connection } from "../whatsapp/connection.ts";
-import { NetworkRefusal, NetworkTimeout, PasskeyNotRequested, PasskeyRefused } from "../whatsapp/connection.ts";
+import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
+import { PasskeyNotRequested, PasskeyRefused } from "../whatsapp/passkey.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import type { Supervisor } from "./supervisor.ts";
 

@@ -20,7 +20,8 @@ import { type DepartingLine, Departures, TROUBLE_PAUSE_MS } from "./departures.t
 import { newChatsOf } from "./new_chats.ts";
 import { NextUp } from "./next_up.ts";
 import { lineKeys } from "./rows.ts";
-import type { Connection, Incoming } from "../whatsapp/connection.ts";
+import type { Connection } from "../whatsapp/connection.ts";
+import type { Incoming } from "../whatsapp/incoming.ts";
 import { delaysOf, nextDeparture, type Pacing } from "./pacing.ts";
 import { Preparation, type PreparationDeps } from "./preparation.ts";
 

@@ -7,7 +7,7 @@
 import { deleteKeys } from "../store/delete_range.ts";
 import { Stretch } from "../store/stretch.ts";
 import type { Key, Kv, Slot } from "../store/kv.ts";
-import type { Incoming } from "../whatsapp/connection.ts";
+import type { Incoming } from "../whatsapp/incoming.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 
 /** Older messages are history, not news: a phone that comes back after weeks must not flood the client. */

@@ -8,7 +8,7 @@ import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
-import type { LinkCopy } from "../whatsapp/connection.ts";
+import type { LinkCopy } from "../whatsapp/network.ts";
 import { type Line, NOTHING_TO_LINK } from "./line.ts";
 import type { LiveLines } from "./live.ts";
 import { makeLines } from "./lines.ts";

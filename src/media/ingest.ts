@@ -5,7 +5,7 @@ import { Problem } from "../errors.ts";
 import type { ReceivedMedia } from "../event/event.ts";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
-import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } from "../whatsapp/connection.ts";
+import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } from "../whatsapp/incoming.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaLinks } from "./link.ts";
 import type { FileRecord } from "./rows.ts";

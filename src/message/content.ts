@@ -1,6 +1,6 @@
 /** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
 import { keysOf } from "../base/typed_keys.ts";
-import type { OutgoingBody } from "../whatsapp/connection.ts";
+import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import { contact, type ContactContent } from "./kinds/contact.ts";
 import { file, type FileContent } from "./kinds/file.ts";
 import type { Attachment, Kind, KindRequest, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";

@@ -2,7 +2,7 @@
 import { within } from "../base/within.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { Clock } from "../runtime.ts";
-import type { LinkPreview } from "../whatsapp/connection.ts";
+import type { LinkPreview } from "../whatsapp/outgoing.ts";
 
 /** A page that is slower goes without: nothing waits longer for it, its picture included. */
 const WITHIN_MS = 5_000;

@@ -13,7 +13,7 @@
  * | processing | held, retried | queued     | keeps its place and its network id                   |
  * | processing | refused       | failed     | final, or the third attempt                          |
  */
-import type { Manner } from "../whatsapp/connection.ts";
+import type { Manner } from "../whatsapp/outgoing.ts";
 import type { OutgoingContent } from "./content.ts";
 
 export const MESSAGE_STATUSES = ["queued", "processing", "sent", "failed"] as const;

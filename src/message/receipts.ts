@@ -7,7 +7,7 @@ import type { EventBody } from "../event/event.ts";
 import { messageKeys } from "./rows.ts";
 import { nameOfKey } from "../store/key_name.ts";
 import { Change, isRow, type KeyOf, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
-import type { Receipt } from "../whatsapp/connection.ts";
+import type { Receipt } from "../whatsapp/incoming.ts";
 import { hasEnded, type Message } from "./message.ts";
 
 /** The present name of a session, for its events; "" when it is gone. */

@@ -7,7 +7,7 @@ import { LineQueue } from "../message/queue.ts";
 import type { Clock } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
-import type { Network } from "../whatsapp/connection.ts";
+import type { Network } from "../whatsapp/network.ts";
 
 /** Waiting retries are counted up to here: more is trouble enough, and each costs a row. */
 const MOST_RETRIES_COUNTED = 10_000;

@@ -21,7 +21,7 @@ import type { Runtime } from "../runtime.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
 import type { Recorder } from "../message/record.ts";
-import type { Network } from "../whatsapp/connection.ts";
+import type { Network } from "../whatsapp/network.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

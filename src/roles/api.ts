@@ -29,7 +29,7 @@ import { makeReschedule } from "../message/reschedule.ts";
 import { addPanel, type Panel } from "../panel/panel.ts";
 import type { WebhookKeeper } from "../webhook/ownership.ts";
 import { makeWebhooks } from "../webhook/webhooks.ts";
-import type { Network } from "../whatsapp/connection.ts";
+import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 
 interface ApiOptions {

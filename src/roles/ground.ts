@@ -20,7 +20,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
-import type { Network } from "../whatsapp/connection.ts";
+import type { Network } from "../whatsapp/network.ts";
 import { relayedEvents, relayedLookups } from "./relays.ts";
 
 /** The files, and what keeps them tidy. */

@@ -24,7 +24,7 @@ import { removePanelRows, sweepPanel } from "../panel/sweep.ts";
 import type { Kv } from "../store/kv.ts";
 import { type Dispatcher, makeDispatcher } from "../webhook/dispatcher.ts";
 import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/ownership.ts";
-import type { Network } from "../whatsapp/connection.ts";
+import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 
 const SWEEP_PANEL_MS = 60 * 60_000;

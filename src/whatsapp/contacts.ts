@@ -3,6 +3,12 @@
  * the network's code where it gave one, or NetworkTimeout.
  */
 
+export interface NumberCheck {
+  exists: boolean;
+  /** `<number>@s.whatsapp.net`; the canonical one where the network corrected it. */
+  jid: string;
+}
+
 /** What the network tells of a number. Privacy settings may hide any of it: it is null then. */
 interface ContactCard {
   exists: boolean;

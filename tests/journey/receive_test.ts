@@ -1,7 +1,7 @@
 /** What a client hears of its line: what became of what it sent, and every type of message that comes in. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { INCOMING_TYPES } from "../../src/whatsapp/connection.ts";
+import { INCOMING_TYPES } from "../../src/whatsapp/incoming.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 import { type Delivered, subscribe, type Subscriber } from "../support/subscriber.ts";
 

@@ -1,5 +1,5 @@
 /**
- * The contract of `src/whatsapp/connection.ts`, for any engine: each test runs on a simulated network of its own, with
+ * The contract of the port in `src/whatsapp/`, for any engine: each test runs on a simulated network of its own, with
  * phones as witnesses. A factory opens the engine; the suite's clock moves only when told.
  */
 import { Change, type Kv } from "../../src/store/kv.ts";
@@ -10,15 +10,10 @@ import pino from "pino";
 import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import type { InboxItem, Phone } from "../../src/sandbox/world/device.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import {
-  type Connection,
-  type FileBody,
-  type Network,
-  NetworkRefusal,
-  type Outgoing,
-  type OutgoingBody,
-  type SendOutcome,
-} from "../../src/whatsapp/connection.ts";
+import type { Connection } from "../../src/whatsapp/connection.ts";
+import type { Network } from "../../src/whatsapp/network.ts";
+import { NetworkRefusal } from "../../src/whatsapp/network_error.ts";
+import type { FileBody, Outgoing, OutgoingBody, SendOutcome } from "../../src/whatsapp/outgoing.ts";
 import { LineEvents } from "./line_events.ts";
 import { ManualClock } from "./runtime.ts";
 

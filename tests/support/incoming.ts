@@ -1,5 +1,5 @@
 /** An incoming message as the port gives it: a plain text, where a test does not say otherwise. */
-import type { Incoming } from "../../src/whatsapp/connection.ts";
+import type { Incoming } from "../../src/whatsapp/incoming.ts";
 
 const PLAIN: Incoming = {
   networkId: "3A",

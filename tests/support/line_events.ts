@@ -1,14 +1,8 @@
 /** What a connection reported, in order, with promises in place of polling. */
 import type { Notice } from "../../src/whatsapp/notices.ts";
-import type {
-  CloseReason,
-  ConnectionEvents,
-  Incoming,
-  OwnIdentity,
-  PasskeyRequest,
-  Receipt,
-  Restriction,
-} from "../../src/whatsapp/connection.ts";
+import type { CloseReason, ConnectionEvents, OwnIdentity, Restriction } from "../../src/whatsapp/connection.ts";
+import type { Incoming, Receipt } from "../../src/whatsapp/incoming.ts";
+import type { PasskeyRequest } from "../../src/whatsapp/passkey.ts";
 
 export type Reported =
   | { event: "qr"; text: string }

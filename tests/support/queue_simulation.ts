@@ -14,7 +14,7 @@ import { recordStatus } from "../../src/message/history/history.ts";
 import { chatOf, type Message, type Priority } from "../../src/message/message.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { Change } from "../../src/store/kv.ts";
-import type { SendOutcome } from "../../src/whatsapp/connection.ts";
+import type { SendOutcome } from "../../src/whatsapp/outgoing.ts";
 import { testBell } from "./bell.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { MemoryKv } from "./memory_kv.ts";

@@ -12,7 +12,7 @@ import { type Clock, makeIds, type Runtime, systemRandom } from "../../src/runti
 import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
 import { Change } from "../../src/store/kv.ts";
 import { webhookKeys } from "../../src/webhook/rows.ts";
-import type { Network } from "../../src/whatsapp/connection.ts";
+import type { Network } from "../../src/whatsapp/network.ts";
 import { FakeNetwork } from "../support/fake_network.ts";
 import { testRuntime } from "../support/runtime.ts";
 

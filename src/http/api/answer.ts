@@ -3,7 +3,8 @@ import { Buffer } from "node:buffer";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { CATALOGUE, Problem } from "../../errors.ts";
 import { StoreError } from "../../store/kv.ts";
-import { NetworkRefusal, NetworkTimeout, PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/connection.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/network_error.ts";
+import { PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/passkey.ts";
 import type { ApiContext } from "./context.ts";
 
 /** Seconds after which it makes sense to try again when the storage is in trouble. */

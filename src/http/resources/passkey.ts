@@ -1,7 +1,7 @@
 /** The passkey of an account that is being linked: what is to be signed, and the signature. */
 import { z } from "@hono/zod-openapi";
 import type { Lines } from "../../line/lines.ts";
-import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/connection.ts";
+import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/passkey.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import { Session, sessionOf } from "./sessions.ts";

@@ -1,6 +1,6 @@
 /** Files: image, video, audio and document, which differ by their name alone until they are encoded. */
 import { safeFilename } from "../../media/filename.ts";
-import type { FileKind } from "../../whatsapp/connection.ts";
+import type { FileKind } from "../../whatsapp/outgoing.ts";
 import { fileKind } from "./file_kind.ts";
 import type { Attachment, Kind, RemoteFile, StoredFile } from "./kind.ts";
 

@@ -1,5 +1,5 @@
 /** In which kind a file arrives, chosen from its extension (spec, "Sending messages"). */
-import type { FileKind } from "../../whatsapp/connection.ts";
+import type { FileKind } from "../../whatsapp/outgoing.ts";
 
 /** The specification's table. Whatever is not in it is a document. */
 const KINDS: Readonly<Record<string, [FileKind, string]>> = {

@@ -1,5 +1,5 @@
 /** A message that is sent on: the network's own copy of it goes, so that a file need not be uploaded again. */
-import type { ForwardableKind } from "../../whatsapp/connection.ts";
+import type { ForwardableKind } from "../../whatsapp/outgoing.ts";
 import type { Kind, Preview } from "./kind.ts";
 
 export interface ForwardContent {

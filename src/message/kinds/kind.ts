@@ -1,6 +1,6 @@
 /** What a kind of message is. Each is described by one file of this folder and one row of the table in `content.ts`. */
 import type { z } from "zod";
-import type { OutgoingBody } from "../../whatsapp/connection.ts";
+import type { OutgoingBody } from "../../whatsapp/outgoing.ts";
 
 /** A file that lies in the media store until the message ends. */
 export interface StoredFile {

@@ -1,6 +1,6 @@
 /** A reaction to a message of the same chat. */
 import { z } from "zod";
-import type { MessageKey } from "../../whatsapp/connection.ts";
+import type { MessageKey } from "../../whatsapp/outgoing.ts";
 import type { Kind } from "./kind.ts";
 
 export interface ReactionContent {

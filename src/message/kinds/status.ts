@@ -1,5 +1,5 @@
 /** A status post: a text or a file that an audience sees for a day, outside of any chat. */
-import type { PostedBody } from "../../whatsapp/connection.ts";
+import type { PostedBody } from "../../whatsapp/outgoing.ts";
 import { file, type FileContent } from "./file.ts";
 import type { Kind } from "./kind.ts";
 import { text, type TextContent } from "./text.ts";

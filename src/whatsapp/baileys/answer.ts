@@ -1,7 +1,7 @@
 /** What the network answers to a question, or the port's word for why there is no answer. */
 import type { Clock } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
-import { NetworkRefusal, NetworkTimeout } from "../connection.ts";
+import { NetworkRefusal, NetworkTimeout } from "../network_error.ts";
 import { queryError, statusOf, TIMED_OUT } from "./library_error.ts";
 
 /** Longer than any answer takes; below the library's own limit. */

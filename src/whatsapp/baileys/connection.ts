@@ -20,17 +20,11 @@ import type { Kv } from "../../store/kv.ts";
 import { EgressError } from "../../egress/egress_error.ts";
 import type { Proxy } from "../../egress/proxy.ts";
 import { type Seal, SealError } from "../../store/seal.ts";
-import {
-  type CloseReason,
-  type Connection,
-  type ConnectionEvents,
-  NetworkRefusal,
-  type OpenOptions,
-  type Outgoing,
-  type OwnIdentity,
-  PasskeyNotRequested,
-  type Prepared,
-} from "../connection.ts";
+import type { CloseReason, Connection, ConnectionEvents, OwnIdentity } from "../connection.ts";
+import type { OpenOptions } from "../network.ts";
+import { NetworkRefusal } from "../network_error.ts";
+import type { Outgoing, Prepared } from "../outgoing.ts";
+import { PasskeyNotRequested } from "../passkey.ts";
 import { type AuthState, isLinked, openAuthState } from "./auth_state.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { closeReason, codeRefused, distrustOf, reasonOf, VERSION_REFUSED } from "./close_reason.ts";

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
-import type { LinkCopy } from "../connection.ts";
+import type { LinkCopy } from "../network.ts";
 import { networkKeys } from "./rows.ts";
 
 /** Sealed pre-keys are small, sessions some KB: well below what a commit takes. */

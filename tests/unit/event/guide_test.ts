@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { EVENT_NAMES } from "../../../src/event/event.ts";
 import { EVENT_SCHEMAS } from "../../../src/event/schema.ts";
-import { INCOMING_TYPES } from "../../../src/whatsapp/connection.ts";
+import { INCOMING_TYPES } from "../../../src/whatsapp/incoming.ts";
 import type { z } from "zod";
 
 const GUIDE = Deno.readTextFileSync(new URL("../../../docs/events.md", import.meta.url));

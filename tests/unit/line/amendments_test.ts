@@ -5,7 +5,7 @@ import type { Referred } from "../../../src/line/references.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
-import type { OutgoingBody } from "../../../src/whatsapp/connection.ts";
+import type { OutgoingBody } from "../../../src/whatsapp/outgoing.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 
 const MINUTE_MS = 60_000;

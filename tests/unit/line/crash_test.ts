@@ -1,6 +1,6 @@
 /** The process dies between any two commits: nothing accepted is lost, ids and order stay (promises 1 to 4). */
 import assert from "node:assert/strict";
-import type { SendOutcome } from "../../../src/whatsapp/connection.ts";
+import type { SendOutcome } from "../../../src/whatsapp/outgoing.ts";
 import type { Delays } from "../../../src/line/pacing.ts";
 import { World } from "../../support/line_world.ts";
 

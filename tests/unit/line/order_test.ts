@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { positionAt } from "../../../src/message/enqueue.ts";
 import type { Message, Priority } from "../../../src/message/message.ts";
-import type { Incoming } from "../../../src/whatsapp/connection.ts";
+import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 
 const PAUSE_MS = 10_000;

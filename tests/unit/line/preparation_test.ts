@@ -1,7 +1,7 @@
 /** Messages get ready while the pause before them runs: their departures keep the plan's bounds (promise 2). */
 import assert from "node:assert/strict";
 import type { FileContent } from "../../../src/message/kinds/file.ts";
-import type { Unsent } from "../../../src/whatsapp/connection.ts";
+import type { Unsent } from "../../../src/whatsapp/outgoing.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 
 const DELAYS = { minMs: 5_000, maxMs: 15_000 };

@@ -5,7 +5,7 @@ import type { EventName } from "../../../src/event/event.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
-import type { Incoming } from "../../../src/whatsapp/connection.ts";
+import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";

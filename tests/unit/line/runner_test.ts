@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import type { FileContent } from "../../../src/message/kinds/file.ts";
-import type { SendOutcome } from "../../../src/whatsapp/connection.ts";
+import type { SendOutcome } from "../../../src/whatsapp/outgoing.ts";
 import { connectedWorld, until, World } from "../../support/line_world.ts";
 
 Deno.test("an idle line sends at once, and `sent` comes with its event", async () => {

@@ -16,7 +16,7 @@ import { keepFile } from "../../../src/media/store.ts";
 import { DiskShares } from "../../../src/media/shares.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
-import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/connection.ts";
+import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/incoming.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { answering, Receiver } from "../../support/receiver.ts";
 import { testRuntime } from "../../support/runtime.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { MessageStatusData } from "../../../src/event/event.ts";
-import type { Receipt } from "../../../src/whatsapp/connection.ts";
+import type { Receipt } from "../../../src/whatsapp/incoming.ts";
 import { connectedWorld, type World } from "../../support/line_world.ts";
 
 async function hears(world: World, networkId: string, fields: Partial<Receipt> = {}): Promise<void> {

@@ -4,7 +4,7 @@ import { safeFilename } from "../../../media/filename.ts";
 import { fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import type { StatusContent } from "../../../message/kinds/status.ts";
 import { Caption, Text } from "../../../message/kinds/text.ts";
-import { STATUS_CHAT } from "../../../whatsapp/connection.ts";
+import { STATUS_CHAT } from "../../../whatsapp/outgoing.ts";
 import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";

@@ -10,7 +10,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGroup } from "../../groups.ts";
-import { NetworkRefusal } from "../../connection.ts";
+import { NetworkRefusal } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 import type { OwnJids } from "../incoming/receipts.ts";

@@ -5,7 +5,7 @@
  * the place's name, the contact's name, the poll's question, the label of the button or list row that was chosen.
  */
 import { proto } from "@whiskeysockets/baileys";
-import type { IncomingChange, IncomingType } from "../../connection.ts";
+import type { IncomingChange, IncomingType } from "../../incoming.ts";
 import { type Context, contextOf, fieldsOf, present } from "./context.ts";
 
 type Message = proto.IMessage;

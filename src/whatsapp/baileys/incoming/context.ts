@@ -1,6 +1,6 @@
 /** What a message refers to: the message that it answers, who is mentioned, whence it was forwarded or its chat came. */
 import type { proto } from "@whiskeysockets/baileys";
-import type { Incoming, Quoted } from "../../connection.ts";
+import type { Incoming, Quoted } from "../../incoming.ts";
 
 type Message = proto.IMessage;
 

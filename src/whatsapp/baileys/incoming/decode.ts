@@ -14,7 +14,7 @@ import {
   unpadRandomMax16,
   type WAMessage,
 } from "@whiskeysockets/baileys";
-import type { Incoming, IncomingChange, IncomingMedia } from "../../connection.ts";
+import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts";
 import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";

@@ -9,7 +9,8 @@ import { detached, errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { sleep } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
-import type { ConnectionEvents, Incoming, Settle } from "../../connection.ts";
+import type { ConnectionEvents, Settle } from "../../connection.ts";
+import type { Incoming } from "../../incoming.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
 

@@ -28,7 +28,7 @@ import type { Runtime } from "../../../runtime.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv, StoreError } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
-import type { Incoming } from "../../connection.ts";
+import type { Incoming } from "../../incoming.ts";
 import type { AuthState, KeyData } from "../auth_state.ts";
 import { expireAfter } from "../expiry.ts";
 import { keepOriginal } from "./originals.ts";

@@ -2,7 +2,7 @@
 import { statusOf } from "../library_error.ts";
 import type { WAMessage, WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import { type IncomingMedia, MediaTrouble, MediaUnavailable } from "../../connection.ts";
+import { type IncomingMedia, MediaTrouble, MediaUnavailable } from "../../incoming.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
 import { within } from "../../../base/within.ts";
 import { downloadMedia, MediaGone } from "./media_download.ts";

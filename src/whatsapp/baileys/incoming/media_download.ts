@@ -4,7 +4,7 @@
  */
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
-import { MediaTrouble, MediaUnavailable } from "../../connection.ts";
+import { MediaTrouble, MediaUnavailable } from "../../incoming.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
 import type { MediaAnswer, MediaHost } from "../media_host.ts";
 

@@ -4,7 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
-import type { ForwardableKind, Incoming, IncomingType, Recalled } from "../../connection.ts";
+import type { Incoming, IncomingType, Recalled } from "../../incoming.ts";
+import type { ForwardableKind } from "../../outgoing.ts";
 import type { Change, Kv } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
 import { expireAfter } from "../expiry.ts";

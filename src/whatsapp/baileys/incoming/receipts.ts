@@ -7,7 +7,7 @@ import {
   isJidGroup,
   jidNormalizedUser,
 } from "@whiskeysockets/baileys";
-import type { Receipt } from "../../connection.ts";
+import type { Receipt } from "../../incoming.ts";
 
 /** What a receipt's type says of a message that the line sent; types that are not here say nothing of that. */
 const STATUS: Readonly<Record<string, Receipt["status"]>> = {

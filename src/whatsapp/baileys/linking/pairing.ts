@@ -26,7 +26,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { ping } from "../vitals.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { PasskeyRequest } from "../../connection.ts";
+import type { PasskeyRequest } from "../../passkey.ts";
 import { withhold } from "../repairs/withhold.ts";
 import { askForCode } from "./code.ts";
 import { makePasskey, type Passkey } from "./passkey.ts";

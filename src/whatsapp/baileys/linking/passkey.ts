@@ -27,13 +27,8 @@ import {
   S_WHATSAPP_NET,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import {
-  NetworkTimeout,
-  type PasskeyAssertion,
-  PasskeyNotRequested,
-  PasskeyRefused,
-  type PasskeyRequest,
-} from "../../connection.ts";
+import { NetworkTimeout } from "../../network_error.ts";
+import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type PasskeyRequest } from "../../passkey.ts";
 
 const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
 const PAIRING_KEY_INFO = "Pairing Information Encryption Key";

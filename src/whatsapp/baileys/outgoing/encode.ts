@@ -3,7 +3,7 @@
  * files by address, fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder.
  */
 import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
-import type { MessageKey, Outgoing, OutgoingBody } from "../../connection.ts";
+import type { MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
 import { encodeFile, type FileTools } from "./encode_file.ts";
 import { forwarded, OriginalGone } from "./forward.ts";
 import { inManner, type MannerTools } from "./manner.ts";

@@ -1,7 +1,7 @@
 /** A file as the network's messages name it: where it lies encrypted, by which key, and what is shown of it. */
 import type { Inspect } from "../../../inspect/inspector.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { FileBody } from "../../connection.ts";
+import type { FileBody } from "../../outgoing.ts";
 import { encryptFile } from "./media_encrypt.ts";
 import type { Upload } from "./media_upload.ts";
 

@@ -1,6 +1,6 @@
 /** What goes with a message beside its content: what it answers, whom it mentions, a link's preview, "view once". */
 import type { proto } from "@whiskeysockets/baileys";
-import type { LinkPreview, Manner } from "../../connection.ts";
+import type { LinkPreview, Manner } from "../../outgoing.ts";
 import { bodyOf } from "./forward.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 

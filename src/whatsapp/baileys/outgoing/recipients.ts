@@ -4,7 +4,8 @@ import type { Runtime } from "../../../runtime.ts";
 import { digitsOf } from "../incoming/decode.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
-import { NetworkTimeout, type NumberCheck } from "../../connection.ts";
+import type { NumberCheck } from "../../contacts.ts";
+import { NetworkTimeout } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
 
 /** People seldom change or leave; a number that has no account is asked for every time. */

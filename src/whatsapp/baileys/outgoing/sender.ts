@@ -18,15 +18,8 @@ import {
 import type { Runtime } from "../../../runtime.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 import { StoreError } from "../../../store/kv.ts";
-import {
-  NetworkRefusal,
-  NetworkTimeout,
-  type Outgoing,
-  type Prepared,
-  type SendOutcome,
-  STATUS_CHAT,
-  type Unsent,
-} from "../../connection.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
+import { type Outgoing, type Prepared, type SendOutcome, STATUS_CHAT, type Unsent } from "../../outgoing.ts";
 import { within } from "../../../base/within.ts";
 import { encode, type EncodeTools } from "./encode.ts";
 import { OriginalGone } from "./forward.ts";

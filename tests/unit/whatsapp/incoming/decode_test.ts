@@ -1,7 +1,7 @@
 /** Who sent a message, in which chat, and which number is behind a `@lid`. */
 import assert from "node:assert/strict";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
-import type { Incoming, IncomingMedia } from "../../../../src/whatsapp/connection.ts";
+import type { Incoming, IncomingMedia } from "../../../../src/whatsapp/incoming.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "../../../../src/whatsapp/baileys/incoming/decode.ts";
 
 const ME = { id: "5511900000001:3@s.whatsapp.net", lid: "900@lid" };

@@ -1,7 +1,7 @@
 /** Handing messages over: in order within a chat, never lost, and never held up by one that is bad. */
 import assert from "node:assert/strict";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
-import type { Incoming } from "../../../../src/whatsapp/connection.ts";
+import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { makeInbox } from "../../../../src/whatsapp/baileys/incoming/inbox.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";

@@ -7,7 +7,7 @@ import { openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import type { JournalEntry } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
 import { handOver, leftoversOf } from "../../../../src/whatsapp/baileys/incoming/leftovers.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
-import type { Incoming } from "../../../../src/whatsapp/connection.ts";
+import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { MemoryKv } from "../../../support/memory_kv.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
 

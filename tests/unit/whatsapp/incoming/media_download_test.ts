@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { downloadMedia } from "../../../../src/whatsapp/baileys/incoming/media_download.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
-import { MediaTrouble } from "../../../../src/whatsapp/connection.ts";
+import { MediaTrouble } from "../../../../src/whatsapp/incoming.ts";
 import { ManualClock } from "../../../support/runtime.ts";
 import { fallsSilent, mediaServer, uploaded, whole } from "../../../support/media_server.ts";
 

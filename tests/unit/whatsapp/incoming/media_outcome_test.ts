@@ -6,7 +6,7 @@ import { assertMediaContent, type proto } from "@whiskeysockets/baileys";
 import { contentOf } from "../../../../src/whatsapp/baileys/incoming/content.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
-import { MediaTrouble, MediaUnavailable } from "../../../../src/whatsapp/connection.ts";
+import { MediaTrouble, MediaUnavailable } from "../../../../src/whatsapp/incoming.ts";
 import {
   cutBetweenChunks,
   cutShort,

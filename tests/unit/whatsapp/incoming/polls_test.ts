@@ -7,7 +7,7 @@ import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { Change } from "../../../../src/store/kv.ts";
 import { keepOriginal } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
 import { makeFindPoll, readVote } from "../../../../src/whatsapp/baileys/incoming/polls.ts";
-import type { Incoming } from "../../../../src/whatsapp/connection.ts";
+import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { MemoryKv } from "../../../support/memory_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 

@@ -6,7 +6,7 @@ import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
 import { fileFacts, pictureFacts } from "../../../../src/inspect/file_facts.ts";
 import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
 import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
-import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/connection.ts";
+import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 /** Encodes, with an upload that keeps what it was given. */
