@@ -13,6 +13,7 @@ import type { Bell } from "../../src/store/bell.ts";
 import { denoKvBell, openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { Change, key, type Kv, StoreError } from "../../src/store/kv.ts";
+import { onSmallDisk } from "../../tests/support/small_disk.ts";
 
 const RING_EVERY_MS = 500;
 const MOST_LATE_MS = 1_000;
@@ -22,11 +23,6 @@ const valueOf = (flag: string) => Deno.args.includes(flag) ? Deno.args[Deno.args
 const seconds = Number(valueOf("--seconds") ?? 75);
 const runtime = systemRuntime(makeLog("silent"));
 const { clock } = runtime;
-
-async function command(name: string, ...args: string[]): Promise<boolean> {
-  const { success } = await new Deno.Command(name, { args, stdout: "null", stderr: "null" }).output();
-  return success;
-}
 
 /** How many commits of 60 KiB it took. Throws what is not a full disk. */
 async function fill(kv: Kv): Promise<number> {
@@ -91,25 +87,19 @@ async function check(folder: string): Promise<boolean> {
 }
 
 /** Runs this script again on a small file system, so that one is left to tell should the process end. */
-async function checkOnTmpfs(): Promise<number> {
-  const folder = await Deno.makeTempDir({ prefix: "paloma-full-" });
-  try {
-    if (!await command("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder)) {
-      console.log("skipped: no tmpfs could be mounted here");
-      return 3;
-    }
-    try {
-      const args = ["run", "-A", "--quiet", import.meta.filename!, ...Deno.args, "--in", folder];
-      const { code, signal } = await new Deno.Command(Deno.execPath(), { args }).spawn().status;
-      if (code > 1) console.log(`the process ended: ${signal ?? `exit ${code}`}`);
-      return code === 0 ? 0 : 1;
-    } finally {
-      await command("umount", folder);
-    }
-  } finally {
-    await Deno.remove(folder);
+async function checkOnSmallDisk(): Promise<number> {
+  const ended = await onSmallDisk(8, async (folder) => {
+    const args = ["run", "-A", "--quiet", import.meta.filename!, ...Deno.args, "--in", folder];
+    return await new Deno.Command(Deno.execPath(), { args }).spawn().status;
+  });
+  if (ended === null) {
+    console.log("skipped: no tmpfs could be mounted here");
+    return 3;
   }
+  const { code, signal } = ended;
+  if (code > 1) console.log(`the process ended: ${signal ?? `exit ${code}`}`);
+  return code === 0 ? 0 : 1;
 }
 
 const inside = valueOf("--in");
-Deno.exit(inside ? await check(inside) ? 0 : 1 : await checkOnTmpfs());
+Deno.exit(inside ? await check(inside) ? 0 : 1 : await checkOnSmallDisk());
