@@ -139,10 +139,10 @@ async function checkGateway(config: Config): Promise<Found> {
 /** What the running gateway announces, by its own metrics. */
 async function checkWebVersion(config: Config): Promise<Found> {
   const metrics = await (await ask(`${localUrl(config)}/metrics`))?.text() ?? "";
-  const [, version, source] = /^paloma_whatsapp_web_version\{version="([\d.]+) \(([^()"\n]+)\)"\} 1$/m.exec(metrics) ??
-    [];
+  const metric = (name: string) => metrics.split("\n").find((line) => line.startsWith(name)) ?? "";
+  const [, version, source] = /"([\d.]+) \(([^()"]+)\)"/.exec(metric("paloma_whatsapp_web_version{")) ?? [];
   if (version === undefined) return well("none is announced yet: no line of a running gateway has connected");
-  const age = Number(/^paloma_whatsapp_web_version_age_seconds (\S+)$/m.exec(metrics)?.[1] ?? 0);
+  const age = Number(metric("paloma_whatsapp_web_version_age_seconds ").split(" ")[1] ?? 0);
   const text = `${version}, ${source === "web.whatsapp.com" ? "from" : "by"} ${source}, for ${
     (age / HOUR_S).toFixed(1)
   } h`;

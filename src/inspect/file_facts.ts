@@ -58,8 +58,8 @@ async function lengthOf({ path }: UntrustedFile): Promise<FileFacts> {
   return seconds && Number.isFinite(seconds) ? { seconds: Math.max(1, Math.round(seconds)) } : {};
 }
 
-/** What matters of a PDF's objects, in the order of the file. */
-const PDF_TOKEN = /endobj|obj|\/Type\s*\/Pages|\/Count\s+\d{1,9}/g;
+/** What matters of a PDF's objects, in the order of the file; `obj` is the end of `endobj` too. */
+const PDF_TOKEN = /obj|\/Type\s*\/Pages|\/Count\s+\d{1,9}/g;
 
 /** The root of the page tree says how many pages there are, where it does not lie in a compressed stream. */
 export function pageFacts(pdf: string): FileFacts {
