@@ -22,7 +22,7 @@ interface Vitals {
   undecryptable: number;
 }
 
-interface VitalSigns {
+export interface VitalSigns {
   readonly vitals: Readonly<Vitals>;
   frame(stanza: BinaryNode | Uint8Array): void;
   sent(): void;

@@ -13,10 +13,10 @@ import type { BusinessCard, Contacts } from "../../contacts.ts";
 import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
-import type { OwnJids } from "../incoming/receipts.ts";
+import type { OwnJids } from "../jids.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
 import { pictureQuery } from "./groups.ts";
-import { numberIn } from "./members.ts";
+import { numberIn } from "../jids.ts";
 
 const NAMES_KEPT = 5_000;
 /** How the network says that there is nothing, or nothing for the line to see. */

@@ -13,9 +13,10 @@ import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGrou
 import { NetworkRefusal } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
-import type { OwnJids } from "../incoming/receipts.ts";
+import type { OwnJids } from "../jids.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
-import { isAddress, memberOf, type Named, numberIn, resultsOf } from "./members.ts";
+import { memberOf, type Named, resultsOf } from "./members.ts";
+import { isAddress, numberIn } from "../jids.ts";
 
 const INVITE_BASE = "https://chat.whatsapp.com/";
 /** A group of a thousand takes the network some seconds to make or to list. */

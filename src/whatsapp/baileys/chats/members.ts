@@ -1,7 +1,7 @@
 /** Participants of groups as the network names them, and what became of each. */
-import { type BinaryNode, isLidUser, isPnUser, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { type BinaryNode, jidNormalizedUser } from "@whiskeysockets/baileys";
 import type { GroupMember, MemberResult } from "../../groups.ts";
-import { digitsOf } from "../incoming/decode.ts";
+import { numberIn } from "../jids.ts";
 
 /** What the network means by the code beside a participant. */
 const ERRORS: Readonly<Record<string, { code: string; message: string }>> = {
@@ -47,15 +47,4 @@ function addressesOf({ attrs: { jid, phone_number, lid } }: BinaryNode): string[
 export function memberOf({ attrs }: BinaryNode): Omit<GroupMember, "isAdmin"> {
   const { jid = "", phone_number: phone } = attrs;
   return { id: jidNormalizedUser(jid), number: numberIn(jid, phone) };
-}
-
-/** The digits of whichever address is a phone number; null when none is. */
-export function numberIn(...jids: (string | null | undefined)[]): string | null {
-  const phone = jids.find((jid) => jid && isPnUser(jid));
-  return phone ? digitsOf(phone) : null;
-}
-
-/** Whether a participant was given as an address and not as a number. */
-export function isAddress(given: string): boolean {
-  return isPnUser(given) === true || isLidUser(given) === true;
 }

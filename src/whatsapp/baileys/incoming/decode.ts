@@ -7,7 +7,6 @@ import {
   isJidGroup,
   isLidUser,
   isPnUser,
-  jidDecode,
   jidNormalizedUser,
   normalizeMessageContent,
   proto,
@@ -19,7 +18,7 @@ import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { type FindPoll, readVote } from "./polls.ts";
-import type { OwnJids } from "./receipts.ts";
+import { digitsOf, type OwnJids } from "../jids.ts";
 
 export interface DecodeContext {
   me: OwnJids;
@@ -151,11 +150,6 @@ async function numberOf(
   const known = [sender, other].find((jid) => jid && isPnUser(jid));
   const phone = known ?? (isLidUser(sender) ? await context.phoneOf(sender, chat) : null);
   return phone ? digitsOf(phone) : null;
-}
-
-/** The digits of a phone-number JID. */
-export function digitsOf(jid: string): string {
-  return jidDecode(jid)?.user ?? "";
 }
 
 /** Messages that the owner's phone sends once more because this device could not read them. */

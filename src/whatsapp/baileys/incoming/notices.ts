@@ -17,7 +17,8 @@ import {
 import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { GroupNow, MembersChange, Notice, PresenceState } from "../../notices.ts";
-import { memberOf, numberIn } from "../chats/members.ts";
+import { memberOf } from "../chats/members.ts";
+import { numberIn } from "../jids.ts";
 import { withhold } from "../repairs/withhold.ts";
 import type { PhoneOf } from "./numbers.ts";
 

@@ -1,13 +1,19 @@
 /** Delivery and read receipts, read from the stanza itself: the library's events may wait in a buffer and get lost. */
 import {
   areJidsSameUser,
+  type AuthenticationCreds,
   type BinaryNode,
   getBinaryNodeChildren,
   isJidBroadcast,
   isJidGroup,
   jidNormalizedUser,
+  type WASocket,
 } from "@whiskeysockets/baileys";
+import { detached } from "../../../base/detached.ts";
+import { within } from "../../../base/within.ts";
+import type { Runtime } from "../../../runtime.ts";
 import type { Receipt } from "../../incoming.ts";
+import { type OwnJids, ownJids } from "../jids.ts";
 
 /** What a receipt's type says of a message that the line sent; types that are not here say nothing of that. */
 const STATUS: Readonly<Record<string, Receipt["status"]>> = {
@@ -18,10 +24,30 @@ const STATUS: Readonly<Record<string, Receipt["status"]>> = {
   played: "read",
 };
 
-/** The line's own addresses. */
-export interface OwnJids {
-  id: string;
-  lid?: string;
+/** A receipt's commit may hold up the receipts after it for no longer than this. */
+const KEPT_MS = 10_000;
+
+interface ReceiptsOptions {
+  socket: Pick<WASocket, "ws" | "receiptMutex">;
+  creds: AuthenticationCreds;
+  receive: (receipt: Receipt) => Promise<void>;
+  isOver: () => boolean;
+  runtime: Pick<Runtime, "clock" | "log">;
+}
+
+/** Taking the lock of receipts before the library does makes it wait with its ack for our commit (promise 4). */
+export function takeReceipts({ socket, creds, receive, isOver, runtime: { clock, log } }: ReceiptsOptions): void {
+  socket.ws.prependListener("CB:receipt", (stanza: BinaryNode) => {
+    const receipts = creds.me ? receiptsOf(stanza, ownJids(creds), clock.now()) : [];
+    if (receipts.length === 0 || isOver()) return;
+    // Not in the lock: receipts that come together are to be kept together.
+    const kept = Promise.all(receipts.map((receipt) => receive(receipt)));
+    kept.catch(() => {}); // it is the lock's turn that hears of it
+    const turn = socket.receiptMutex.mutex(async () => {
+      if (await within(clock, KEPT_MS, kept) === "late") log.warn("a receipt was not kept in time");
+    });
+    void detached(turn, (failure) => log.warn(failure, "a receipt could not be kept"));
+  });
 }
 
 /** What a receipt stanza says of messages that the line sent. Empty when it is about anything else. */

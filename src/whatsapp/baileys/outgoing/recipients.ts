@@ -1,7 +1,7 @@
 /** Which JID a number has on the network, asked once and kept for a while. */
 import type { WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import { digitsOf } from "../incoming/decode.ts";
+import { digitsOf } from "../jids.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
 import type { NumberCheck } from "../../contacts.ts";
