@@ -22,7 +22,7 @@ export interface Gaps {
   maxMs: number;
 }
 
-/** A message that is due when it is accepted, or when the lines are back, leaves within this time. */
+/** A message that is due leaves within this time: after its pause, when it is accepted, or when the lines are back. */
 const AT_ONCE_MS = 2_000;
 
 /** Every text at the phone exactly once, delivered once by the network, and in the order in which its line accepted it. */
@@ -68,7 +68,7 @@ export function checkDepartures(wire: Json[], { accepted, arrived, outages, boun
       const outage = outages.findLast(({ from, to }) => from <= time && before <= to);
       (outage ? across : between).push(gap);
       const waitedFor = Math.max(acceptedAt.get(id) ?? 0, outage?.to ?? 0);
-      const latest = Math.max(before + bounds.delayMaxMs, waitedFor + AT_ONCE_MS);
+      const latest = Math.max(before + bounds.delayMaxMs, waitedFor) + AT_ONCE_MS;
       if (gap < bounds.delayMinMs || time > latest) {
         broken.push(`line ${line}: a gap of ${gap} ms${outage ? " across a kill" : ""}`);
       }
