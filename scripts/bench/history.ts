@@ -34,7 +34,8 @@ const FILTERS: [string, Partial<typeof ANY_MESSAGE>][] = [
 /** Pages, and gets, of one round at one depth; the first are not counted. */
 const SAMPLES = 1_000;
 const WARM = 50;
-const MESSAGES_A_COMMIT = 800;
+const MESSAGES_A_COMMIT = 200;
+const COUNTERS_A_COMMIT = 800;
 const DAYS = 60;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -129,7 +130,10 @@ function statusOf(number: number, messages: number): MessageStatus {
   return Math.random() < 2 / 3 ? "sent" : "failed";
 }
 
-/** Writes a history of 60 days, or its continuation, by the row builders of the product; counters are added up and written last. */
+/**
+ * Writes a history of 60 days, or its continuation, with the network ids and receipts of what was sent, by the row
+ * builders of the product; counters are added up and written last.
+ */
 export async function fill(kv: Kv, count: number, runtime: Runtime): Promise<void> {
   const counters = new Map<string, { key: Key; amount: bigint }>();
   let ledger: Ledger = (await kv.get(messageKeys.ledger(ACCOUNT))).value ?? EMPTY_LEDGER;
@@ -143,7 +147,7 @@ export async function fill(kv: Kv, count: number, runtime: Runtime): Promise<voi
       const number = before + first + i;
       return message({ number, status: statusOf(first + i, count), createdAt, networkId: runtime.ids.network() });
     });
-    for (const each of batch) change.set(messageKeys.message(each.id), each);
+    for (const each of batch) addMessage(change, each);
     const day = utcDay(createdAt);
     ledger = extendLedger(change, { accountId: ACCOUNT, ledger }, {
       messages: batch,
@@ -157,11 +161,19 @@ export async function fill(kv: Kv, count: number, runtime: Runtime): Promise<voi
   const end = new Change().set(messageKeys.ledger(ACCOUNT), ledger);
   await kv.commit(end);
   const sums = [...counters.values()];
-  for (let i = 0; i < sums.length; i += MESSAGES_A_COMMIT) {
+  for (let i = 0; i < sums.length; i += COUNTERS_A_COMMIT) {
     const change = new Change();
-    for (const { key, amount } of sums.slice(i, i + MESSAGES_A_COMMIT)) change.add(key, amount);
+    for (const { key, amount } of sums.slice(i, i + COUNTERS_A_COMMIT)) change.add(key, amount);
     await kv.commit(change);
   }
+}
+
+function addMessage(change: Change, message: Message): void {
+  const { id, sessionId, networkId, status, deliveredAt, readAt } = message;
+  change.set(messageKeys.message(id), message);
+  if (status !== "queued") change.set(messageKeys.messageOfNetworkId(sessionId, networkId), id);
+  if (deliveredAt !== null) change.set(messageKeys.receipt(id, "delivered", ""), deliveredAt);
+  if (readAt !== null) change.set(messageKeys.receipt(id, "read", ""), readAt);
 }
 
 function addCounters(counters: Map<string, { key: Key; amount: bigint }>, message: Message): void {
@@ -204,7 +216,7 @@ function message(
     createdAt,
     expiresAt: createdAt + DAY_MS,
     sentAt: status === "sent" ? createdAt : null,
-    deliveredAt: null,
-    readAt: null,
+    deliveredAt: status === "sent" ? createdAt : null,
+    readAt: status === "sent" && number % 2 === 0 ? createdAt : null,
   };
 }

@@ -13,17 +13,17 @@ import type { Metrics } from "./metrics.ts";
 export function measuredStore(kv: ChunkedKv, metrics: Metrics, clock: Clock): ChunkedKv {
   return {
     ...kv,
-    async commit(change) {
+    async commit(change, options) {
       const begun = clock.now();
       try {
-        const version = await kv.commit(change);
+        const version = await kv.commit(change, options);
         metrics.commits.inc({ outcome: version === null ? "conflict" : "committed" });
         return version;
       } catch (error) {
         metrics.commits.inc({ outcome: error instanceof StoreError ? error.code : "mistake" });
         throw error;
       } finally {
-        metrics.commitSeconds.observe((clock.now() - begun) / 1000);
+        if (!options?.patience) metrics.commitSeconds.observe((clock.now() - begun) / 1000);
       }
     },
   };

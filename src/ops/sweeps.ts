@@ -67,7 +67,7 @@ export function sweeps(context: SweepContext): Sweep[] {
     { name: "history filters", everyMs: MINUTE_MS, run: (signal) => indexHistories(kv, signal) },
     {
       name: "history",
-      everyMs: 10 * MINUTE_MS,
+      everyMs: MINUTE_MS,
       run: (signal) => sweepHistory({ kv, runtime }, { keepMs: historyDays * DAY_MS, signal }),
     },
     { name: "bulks that were never accepted", everyMs: 10 * MINUTE_MS, run: sweepStaged },

@@ -28,12 +28,12 @@ export function withFence(kv: Kv, token: FencingToken, lost: () => void): Kv {
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, options) => kv.list(range, options),
-    async commit(change) {
+    async commit(change, options) {
       const fenced = new Change();
       fenced.checks.push({ ...token }, ...change.checks);
       fenced.mutations.push(...change.mutations);
       fenced.orderedBuilds.push(...change.orderedBuilds);
-      const version = await kv.commit(fenced);
+      const version = await kv.commit(fenced, options);
       if (version !== null || (await kv.get(token.key)).version === token.version) return version;
       lost();
       throw new Fenced();

@@ -63,13 +63,18 @@ export interface ListOptions {
   reverse?: boolean;
 }
 
+export interface CommitOptions {
+  /** For what nobody waits for: until this resolves the commit may be held back, for another's flush to share. */
+  patience?: Promise<unknown>;
+}
+
 export interface Kv {
   get<T>(key: KeyOf<T>): Promise<Slot<T>>;
   /** Any number of keys; the engine splits the call as it must. Slots in the order of the keys. */
   getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]>;
   list<T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>>;
   /** The version of what was written, or null when a check failed. Throws StoreError. */
-  commit(change: Change): Promise<string | null>;
+  commit(change: Change, options?: CommitOptions): Promise<string | null>;
   close(): void;
 }
 

@@ -154,6 +154,22 @@ export function kvContract(engine: Engine): void {
     assert.ok(await b.commit(new Change().check(await b.get(["k"])).checkAbsent(["other"]).set(["other"], 3)));
   });
 
+  test("a commit with patience is one as any other, with others and alone, refused or not", async ({ a, b }) => {
+    const patience = Promise.resolve();
+    const key = ["k", "patient"];
+    const large = "x".repeat(100_000);
+    const alone = await a.commit(new Change().checkAbsent(key).set(key, large), { patience });
+    const slot = await b.get(key);
+    assert.deepEqual([slot.version, slot.value], [alone, large]);
+    assert.equal(await a.commit(new Change().checkAbsent(key).set(key, 2), { patience }), null);
+    const [version] = await Promise.all([
+      a.commit(new Change().check(slot).delete(key), { patience: new Promise(() => {}) }),
+      a.commit(new Change().set(["k", "another"], 1)),
+    ]);
+    assert.notEqual(version, null);
+    assert.equal((await b.get(key)).version, null);
+  });
+
   test("of two commits that each need the other's key absent, one is refused", async ({ a, b }) => {
     let both = 0;
     for (let i = 0; i < 30; i++) {

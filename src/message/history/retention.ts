@@ -1,7 +1,7 @@
 /**
- * How long messages are kept: those of an account go oldest first, each with all that hangs on it, in commits so small that
- * no send waits for one. The account's floor, up to which history numbers are gone, moves in the same commits: pages and
- * totals are right at any moment, and a crash leaves nothing behind.
+ * How long messages are kept: those of an account go oldest first, each with all that hangs on it, a few with each flush
+ * that others' commits cause anyway, so that no send waits for one. The account's floor, up to which history numbers are
+ * gone, moves in the same commits: pages and totals are right at any moment, and a crash leaves nothing behind.
  *
  * Of the status index only what no answer asks any more goes: counts below the floor cancel out, as every answer is a
  * difference of two ranks above it.
@@ -15,15 +15,15 @@ import { BLOCK_SIZE, EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
 import { containerOf } from "./number_set.ts";
 import { forgettable } from "./status_index.ts";
 
-/** Messages that one commit removes. */
-const REMOVED_AT_ONCE = BLOCK_SIZE;
-/** The disk is left to others for so many times as long as a commit took. */
-const PAUSE_FACTOR = 3;
+/** Messages that go with another's commit; each makes that flush some 0.1 ms longer. */
+const REMOVED_BESIDE = 5;
+/** A commit waits so long for one to go with. Where there was none, a whole block goes next. */
+const PATIENCE_MS = 25;
 /** Messages after which the indexes are tidied. */
-const TIDIED_EVERY = 200 * REMOVED_AT_ONCE;
+const TIDIED_EVERY = 200 * BLOCK_SIZE;
 
 /** Messages of one account that a run removes: other sweeps wait behind it. */
-export const REMOVED_A_RUN = 10_000;
+export const REMOVED_A_RUN = 5_000;
 
 interface RetentionDeps {
   kv: Kv;
@@ -45,7 +45,7 @@ export async function sweepHistory(
 
 /**
  * Removes the account's messages that were accepted before a time (Unix ms) and have ended, up to the first that has not;
- * resolves to how many. Takes at most a quarter of the disk's time.
+ * resolves to how many.
  */
 export async function removeHistory(
   { kv, runtime: { clock } }: RetentionDeps,
@@ -53,26 +53,32 @@ export async function removeHistory(
   { before, most, signal }: { before: number; most: number; signal?: AbortSignal | undefined },
 ): Promise<number> {
   let removed = 0;
+  let atOnce = REMOVED_BESIDE;
   while (!signal?.aborted && removed < most) {
-    const begun = clock.now();
-    const now = await removeSome(kv, accountId, before);
+    let wasAlone = false;
+    const patience = () => sleep(clock, PATIENCE_MS, signal).then(() => wasAlone = true);
+    const now = await removeSome(kv, accountId, { before, atOnce, patience });
     removed += now;
     if (now === 0 || removed % TIDIED_EVERY < now) await tidy(kv, accountId, signal);
     if (now === 0) break;
-    await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
+    atOnce = wasAlone ? BLOCK_SIZE : REMOVED_BESIDE;
   }
   return removed;
 }
 
-async function removeSome(kv: Kv, accountId: string, before: number): Promise<number> {
+async function removeSome(
+  kv: Kv,
+  accountId: string,
+  { before, atOnce, patience }: { before: number; atOnce: number; patience: () => Promise<unknown> },
+): Promise<number> {
   const [floor, { value }] = await Promise.all([
     kv.get(messageKeys.historyFloor(accountId)),
     kv.get(messageKeys.ledger(accountId)),
   ]);
   const ledger = value ?? EMPTY_LEDGER;
   const from = floor.value ?? 0;
-  // To the end of a block, so that its row goes with its messages.
-  const to = Math.min(ledger.messages, (Math.floor(from / BLOCK_SIZE) + REMOVED_AT_ONCE / BLOCK_SIZE) * BLOCK_SIZE);
+  // No further than to the end of a block, so that their ids are in one row.
+  const to = Math.min(ledger.messages, from + atOnce, (Math.floor(from / BLOCK_SIZE) + 1) * BLOCK_SIZE);
   const ids = await messageIds(kv, { accountId, ledger }, Array.from({ length: to - from }, (_, i) => from + 1 + i));
   const messages = await neighbours(kv, ids);
   const kept = messages.find((message) => message.createdAt >= before || !hasEnded(message));
@@ -84,7 +90,7 @@ async function removeSome(kv: Kv, accountId: string, before: number): Promise<nu
     change.delete(messageKeys.historyBlock(accountId, block));
   }
   // Another process that was faster has done this piece.
-  return await kv.commit(change) === null ? 0 : through - from;
+  return await kv.commit(change, { patience: patience() }) === null ? 0 : through - from;
 }
 
 async function removeMessage(kv: Kv, change: Change, message: Message): Promise<void> {

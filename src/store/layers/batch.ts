@@ -4,7 +4,7 @@
  * flushes in flight: one that waits for the disk holds up none that leaves its keys alone.
  */
 import { nameOfKey } from "../key_name.ts";
-import { Change, type Key, type Kv, StoreError } from "../kv.ts";
+import { Change, type CommitOptions, type Key, type Kv, StoreError } from "../kv.ts";
 import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 
 /** What became of one item of a flush; one item's failure leaves its neighbours alone. */
@@ -34,6 +34,8 @@ export class Batcher<In, Out> {
   readonly #turn: () => Promise<void>;
   readonly #flights: number;
   #waiting: Waiting<In, Out>[] = [];
+  /** These start no flush; the next one takes them last. */
+  #patient: Waiting<In, Out>[] = [];
   #flying = 0;
   #isTurning = false;
 
@@ -52,11 +54,24 @@ export class Batcher<In, Out> {
   }
 
   /** Resolves or rejects with what the flush says of this item. */
-  add(item: In): Promise<Out> {
+  add(item: In, { patience }: CommitOptions = {}): Promise<Out> {
     const settle = Promise.withResolvers<Out>();
-    this.#waiting.push({ item, settle });
-    void this.#depart();
+    const entry = { item, settle };
+    if (patience) {
+      this.#patient.push(entry);
+      void patience.then(() => this.#hurry(entry));
+    } else {
+      this.#waiting.push(entry);
+      void this.#depart();
+    }
     return settle.promise;
+  }
+
+  #hurry(entry: Waiting<In, Out>): void {
+    const place = this.#patient.indexOf(entry);
+    if (place < 0) return;
+    this.#waiting.push(...this.#patient.splice(place, 1));
+    void this.#depart();
   }
 
   async #depart(): Promise<void> {
@@ -64,9 +79,11 @@ export class Batcher<In, Out> {
     this.#isTurning = true;
     while (this.#waiting.length > 0 && this.#flying < this.#flights) {
       await this.#turn();
-      const taken = this.#take(this.#waiting.map((entry) => entry.item));
+      const taken = this.#take([...this.#waiting, ...this.#patient].map((entry) => entry.item));
       if (taken < 1 && this.#flying > 0) break;
-      void this.#fly(this.#waiting.splice(0, Math.max(1, taken)));
+      const batch = this.#waiting.splice(0, Math.max(1, taken));
+      batch.push(...this.#patient.splice(0, taken - batch.length));
+      void this.#fly(batch);
     }
     this.#isTurning = false;
   }
@@ -124,7 +141,7 @@ export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv), fligh
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, options) => kv.list(range, options),
-    commit: (change) => batcher.add(new Waiter(change)),
+    commit: (change, options) => batcher.add(new Waiter(change), options),
     close: () => kv.close(),
   };
 }

@@ -10,7 +10,17 @@ import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
 import { assertFits, COMMIT_LIMITS } from "../limits.ts";
 import { type BlobRow, isOwnRow, storeKeys } from "./rows.ts";
-import { Change, isRow, type Key, type Kv, type Mutation, type Row, type Slot, StoreError } from "../kv.ts";
+import {
+  Change,
+  type CommitOptions,
+  isRow,
+  type Key,
+  type Kv,
+  type Mutation,
+  type Row,
+  type Slot,
+  StoreError,
+} from "../kv.ts";
 import { instanceNumber } from "./instance.ts";
 import { decodeRow, encodeValue, type Head, headRow, joinChunks, splitChunks } from "./row_format.ts";
 import { sizeBound } from "./size.ts";
@@ -34,7 +44,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
   const { clock } = options.runtime;
   const nextStageId = stageIds(kv);
 
-  async function commit(change: Change): Promise<string | null> {
+  async function commit(change: Change, options?: CommitOptions): Promise<string | null> {
     assertFits(change);
     const small = new Change();
     small.checks.push(...change.checks);
@@ -47,7 +57,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
         else large.push({ key: mutation.key, bytes: encoded.bytes });
       }
     }
-    if (large.length === 0 && change.orderedBuilds.length === 0) return await kv.commit(small);
+    if (large.length === 0 && change.orderedBuilds.length === 0) return await kv.commit(small, options);
 
     const stageId = await nextStageId();
     const blobs = large.map(({ key, bytes }, index) => makeBlob({ stageId, index, parts: 0 }, key, bytes));
@@ -67,7 +77,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
     const rows = blobs.flatMap((blob) => blob.rows);
     if (rows.length === 0 || fitsTogether(small.mutations, rows)) {
       small.mutations.push(...rows);
-      return await kv.commit(small);
+      return await kv.commit(small, options);
     }
     return await commitStaged(stageId, rows, small);
   }

@@ -62,16 +62,16 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
     async *list(range, options) {
       for await (const row of kv.list(range, options)) yield opened(row);
     },
-    async commit(change) {
+    async commit(change, options) {
       const chosen = await chosenIn(change);
-      if (chosen.size === 0) return await kv.commit(change);
+      if (chosen.size === 0) return await kv.commit(change, options);
       const written = new Change();
       written.checks.push(...change.checks);
       written.mutations.push(...change.mutations.map((mutation) => sealed(mutation, chosen)));
       for (const { sequence, build } of change.orderedBuilds) {
         written.ordered(sequence, (order) => build(order).map((mutation) => sealed(mutation, chosen)));
       }
-      return await kv.commit(written);
+      return await kv.commit(written, options);
     },
     close: () => kv.close(),
     async *rows() {

@@ -183,9 +183,9 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
   const grouped = withGroupCommit(bare, { limits: LIMITS, together, flights: FLIGHTS });
   return {
     ...grouped,
-    async commit(change) {
+    async commit(change, options) {
       assertFits(change);
-      return await grouped.commit(change);
+      return await grouped.commit(change, options);
     },
     rows,
     // A large value lies in its row, whole.

@@ -124,6 +124,31 @@ Deno.test("wherever it is cut off, pages are whole and the next run removes the 
     assert.equal((await keysUnder(kv, ["receipt"])).length, 0);
   }));
 
+Deno.test("beside other commits a few messages go with each of them, alone a whole block", () =>
+  withSendWorld(async (world) => {
+    const { runtime } = world;
+    await world.accept(aBulk(300));
+    await end(world, await messages(world), () => "sent");
+    await runtime.clock.advance(10 * DAY_MS);
+    const removals: number[] = [];
+    const kv: SendWorld["kv"] = {
+      ...world.kv,
+      commit(change, options) {
+        if (options?.patience) removals.push(change.mutations.filter(({ key }) => key[0] === "message").length);
+        return world.kv.commit(change, options);
+      },
+    };
+    const abort = new AbortController();
+    const sweep = sweepHistory({ kv, runtime }, { keepMs: 5 * DAY_MS, signal: abort.signal });
+    while (removals.length < 4) await world.accept(aSend());
+    assert.deepEqual(removals.slice(0, 3), [5, 5, 5]);
+    abort.abort();
+    await sweep;
+    const before = removals.length;
+    assert(await swept({ ...world, kv }, 5 * DAY_MS) > 200);
+    assert(removals.slice(before + 2, -1).every((count) => count === 30), String(removals));
+  }));
+
 Deno.test("a poll in a big group goes with more receipts and votes than one commit holds", () =>
   withSendWorld(async (world) => {
     const { kv, runtime } = world;

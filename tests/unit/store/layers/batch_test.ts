@@ -78,6 +78,36 @@ Deno.test("concurrent commits become one, with amounts for one counter added up"
   ]);
 });
 
+Deno.test("a patient change starts no commit: it goes last with the next one, or alone once its patience is over", async () => {
+  const { kv, commits, flow } = notedKv();
+  const keys = (change: Change) => change.mutations.map(({ key }) => key.join("/"));
+  const never = new Promise<void>(() => {});
+  const patient = kv.commit(new Change().delete(["old", 1]), { patience: never });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(commits.length, 0);
+  await flow(Promise.all([kv.commit(new Change().set(["new", 1], 1)), patient]));
+  assert.deepEqual(commits.map(keys), [["new/1", "old/1"]]);
+
+  const over = Promise.withResolvers<void>();
+  const alone = kv.commit(new Change().delete(["old", 2]), { patience: over.promise });
+  over.resolve();
+  assert.equal(await flow(alone), "v1");
+  assert.deepEqual(commits.map(keys).slice(1), [["old/2"]]);
+});
+
+Deno.test("a patient change that meets those of a commit waits for the one after", async () => {
+  const { kv, commits, flow } = notedKv();
+  const patience = Promise.withResolvers<void>();
+  const patient = kv.commit(new Change().set(["k"], 2), { patience: patience.promise });
+  await flow(kv.commit(new Change().set(["k"], 1)));
+  assert.equal(commits.length, 1);
+  patience.resolve();
+  await flow(patient);
+  assert.deepEqual(commits.map(({ mutations }) => mutations.map((each) => each.kind === "set" && each.value)), [[1], [
+    2,
+  ]]);
+});
+
 Deno.test("changes that meet at a key are never in one commit", async () => {
   const meeting: [string, Change, Change][] = [
     ["set, set", new Change().set(["k"], 1), new Change().set(["k"], 2)],
