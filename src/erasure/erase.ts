@@ -23,7 +23,7 @@ import { type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import { releaseEvents } from "../webhook/sweep.ts";
 import type { Network } from "../whatsapp/network.ts";
-import { Traces } from "../whatsapp/person.ts";
+import { Traces, withoutDevice } from "../whatsapp/person.ts";
 import { recordOf } from "./erasures.ts";
 import { erasureKeys, type ErasureRow, type Place } from "./rows.ts";
 
@@ -213,7 +213,7 @@ function fileOf(data: LoggedEvent["data"]): string | null {
 function lidOf({ data }: LoggedEvent, number: string | null): string | null {
   if (number === null || !("number" in data) || data.number !== number || !("chat" in data)) return null;
   const jid = ("participant" in data ? data.participant : null) ?? data.chat;
-  return jid.endsWith("@lid") ? jid.replace(/:\d+@/, "@") : null;
+  return jid.endsWith("@lid") ? withoutDevice(jid) : null;
 }
 
 /** Line by line, in the order of their ids: first the chats of all, then what they keep for the network. */

@@ -7,6 +7,11 @@ export interface Person {
   lids: readonly string[];
 }
 
+/** The JID of the person whose device, or of the chat, it names. */
+export function withoutDevice(jid: string): string {
+  return jid.replace(/:\d+@/, "@");
+}
+
 /** What stands in place of a name that was erased. */
 const ERASED = "[erased]";
 /** People write a number in groups of digits. */
@@ -36,7 +41,7 @@ export class Traces {
 
   /** Whether the number, chat or JID is the person's own, on whatever device. */
   isOf(jid: string): boolean {
-    return this.chats.includes(jid.replace(/:\d+@/, "@"));
+    return this.chats.includes(withoutDevice(jid));
   }
 
   /** Whether a text in the value, however deep, names the person. */

@@ -11,6 +11,7 @@ import { sleep } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ConnectionEvents, Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
+import { withoutDevice } from "../../person.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
 
@@ -143,5 +144,5 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
 }
 
 function chatOf({ attrs }: { attrs: Record<string, string> }): string {
-  return (attrs.recipient ?? attrs.from ?? "").replace(/:\d+@/, "@");
+  return withoutDevice(attrs.recipient ?? attrs.from ?? "");
 }

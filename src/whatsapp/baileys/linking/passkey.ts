@@ -11,32 +11,21 @@
  * ```
  *
  * The handoff proof shows that the link which asks is the one that the phone began; with it nobody has to compare
- * codes. It is good for five minutes. Sources: whatsmeow `pair-passkey.go`, WhatsApp Web `WAWebShortcakeLinking…`.
+ * codes. It is good for five minutes. What the two devices agree on meanwhile is in `companion.ts`.
+ *
+ * Sources: whatsmeow `pair-passkey.go`, WhatsApp Web `WAWebShortcakeLinking…`.
  */
-import { errorName } from "../../../base/detached.ts";
-import { queryError } from "../library_error.ts";
 import { Buffer } from "node:buffer";
-import { createCipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
-import {
-  type AuthenticationCreds,
-  type BinaryNode,
-  bytesToCrockford,
-  Curve,
-  getBinaryNodeChild,
-  proto,
-  S_WHATSAPP_NET,
-} from "@whiskeysockets/baileys";
+import { type AuthenticationCreds, type BinaryNode, getBinaryNodeChild, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { NetworkTimeout } from "../../network_error.ts";
 import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type PasskeyRequest } from "../../passkey.ts";
+import { queryError } from "../library_error.ts";
+import { type Companion, handoffKey, handoffProof, makeCompanion, pairingRequest } from "./companion.ts";
 
-const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
-const PAIRING_KEY_INFO = "Pairing Information Encryption Key";
 const HANDOFF_MS = 5 * 60_000;
-const KEY_BYTES = 32;
-const NONCE_BYTES = 32;
-const IV_BYTES = 12;
-const CODE_BYTES = 5;
+const ADV_SECRET_BYTES = 32;
 /** Of a challenge that does not say how long it is good. */
 const CHALLENGE_MS = 5 * 60_000;
 /** A link is given up after so long without a signature; each challenge that runs out meanwhile is replaced. */
@@ -47,8 +36,6 @@ const ASKED_AGAIN_MS = 3_000;
 const CONFIRM_MS = 5 * 60_000;
 /** For the phone to answer the signature, and to complete the link. */
 const PHONE_MS = 60_000;
-/** As the registration announces this client; the numbers go into the key of the link. */
-const DEVICE_TYPE = proto.DeviceProps.PlatformType.CHROME;
 
 interface PasskeyEvents {
   /** What a person has to do now; null while nothing is asked of anybody. */
@@ -80,19 +67,11 @@ export interface Passkey {
 
 type Options = Record<string, unknown>;
 
-/** What this side has said of itself in the prologue. */
-interface Companion {
-  keys: ReturnType<typeof Curve.generateKeyPair>;
-  nonce: Uint8Array;
-  ref: string;
-  /** The network was shown the handoff proof: nobody compares codes. */
-  isProven: boolean;
-}
-
 type Stage =
   | { name: "idle" | "busy" | "completing" }
   | { name: "required"; options: Options }
-  | { name: "signed"; companion: Companion }
+  /** `isProven`: the network was shown the handoff proof, so nobody compares codes. */
+  | { name: "signed"; companion: Companion; isProven: boolean }
   | { name: "confirm"; key: Uint8Array };
 
 export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Passkey {
@@ -148,8 +127,8 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
   /** The proof that the present ADV secret was known; a fresh one takes its place. */
   async function rotateSecret(): Promise<void> {
     const secret = Buffer.from(creds.advSecretKey, "base64");
-    handoff ??= { key: derive(secret, { info: HANDOFF_INFO }), until: clock.now() + HANDOFF_MS };
-    creds.advSecretKey = Buffer.from(random.bytes(KEY_BYTES)).toString("base64");
+    handoff ??= { key: handoffKey(secret), until: clock.now() + HANDOFF_MS };
+    creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
     await saveCreds();
   }
 
@@ -164,52 +143,35 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
     }
   }
 
-  async function sendPrologue(assertion: PasskeyAssertion): Promise<Companion> {
+  async function sendPrologue(assertion: PasskeyAssertion): Promise<{ companion: Companion; isProven: boolean }> {
     const answer = await query(iq("get", { tag: "ref", attrs: {} })).catch((cause) => {
       throw new NetworkTimeout("The messaging network did not answer to the passkey.", { cause });
     });
-    const ref = Buffer.from(bytesIn(answer, "ref")).toString("utf8");
-    const keys = Curve.generateKeyPair();
-    const nonce = random.bytes(NONCE_BYTES);
-    const payload = prologueOf({ publicKey: keys.public, ref, nonce });
-    const proof = handoff !== null && clock.now() < handoff.until
-      ? createHmac("sha256", handoff.key).update(payload).digest()
-      : null;
+    const companion = makeCompanion(Buffer.from(bytesIn(answer, "ref")).toString("utf8"), random);
+    const { prologue } = companion;
+    const proof = handoff !== null && clock.now() < handoff.until ? handoffProof(handoff.key, prologue) : null;
     await tell({
       tag: "passkey_prologue",
       attrs: {},
       content: [
         { tag: "credential_id", attrs: {}, content: Buffer.from(assertion.rawId, "base64url") },
         { tag: "webauthn_assertion", attrs: {}, content: Buffer.from(JSON.stringify(assertion)) },
-        { tag: "prologue_payload", attrs: {}, content: payload },
+        { tag: "prologue_payload", attrs: {}, content: prologue },
         ...(proof ? [{ tag: "pairing_handoff_proof", attrs: {}, content: proof }] : []),
       ],
     });
-    return { keys, nonce, ref, isProven: proof !== null };
+    return { companion, isProven: proof !== null };
   }
 
   async function complete(key: Uint8Array): Promise<void> {
     enter({ name: "completing" }, { afterMs: PHONE_MS, run: () => fail("The phone did not complete the link.") });
     events.asked(null);
     try {
-      await tell({ tag: "encrypted_pairing_request", attrs: {}, content: pairingRequest(key) });
+      await tell({ tag: "encrypted_pairing_request", attrs: {}, content: pairingRequest(creds, key, random) });
     } catch (error) {
       fail(error instanceof Error ? error.message : "The link could not be completed.");
       throw error;
     }
-  }
-
-  /** The keys of this link, for the phone's eyes alone. */
-  function pairingRequest(key: Uint8Array): Uint8Array {
-    const request = proto.PairingRequest.encode({
-      companionPublicKey: creds.noiseKey.public,
-      companionIdentityKey: creds.signedIdentityKey.public,
-      advSecret: Buffer.from(creds.advSecretKey, "base64"),
-    }).finish();
-    const iv = random.bytes(IV_BYTES);
-    const cipher = createCipheriv("aes-256-gcm", key, iv);
-    const encryptedPayload = Buffer.concat([cipher.update(request), cipher.final(), cipher.getAuthTag()]);
-    return proto.EncryptedPairingRequest.encode({ encryptedPayload, iv }).finish();
   }
 
   return {
@@ -229,16 +191,11 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
 
     async continued(notification) {
       if (stage.name !== "signed") return log.warn("a passkey was continued that nobody signed with");
-      const { companion } = stage;
+      const { companion, isProven } = stage;
       enter({ name: "busy" });
-      const { publicKey, nonce } = primaryIn(notification);
+      const { key, code } = companion.meet(bytesIn(notification, "primary_ephemeral_identity"));
       await tell({ tag: "companion_nonce", attrs: {}, content: companion.nonce });
-      const key = derive(Curve.sharedKey(companion.keys.private, publicKey), {
-        salt: `Companion Pairing ${DEVICE_TYPE} with ref ${companion.ref}`,
-        info: PAIRING_KEY_INFO,
-      });
-      if (companion.isProven) return await complete(key);
-      const code = codeOf(companion.nonce, { publicKey, nonce });
+      if (isProven) return await complete(key);
       enter({ name: "confirm", key }, {
         afterMs: CONFIRM_MS,
         run: () => fail("Nobody confirmed the passkey's code in time."),
@@ -257,8 +214,8 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
       }
       enter({ name: "busy" });
       try {
-        const companion = await sendPrologue(assertion);
-        enter({ name: "signed", companion }, { afterMs: PHONE_MS, run: () => fail("The phone did not answer.") });
+        const signed = await sendPrologue(assertion);
+        enter({ name: "signed", ...signed }, { afterMs: PHONE_MS, run: () => fail("The phone did not answer.") });
         refusal = null;
         events.asked(null);
       } catch (error) {
@@ -295,31 +252,6 @@ function optionsIn(node: BinaryNode): Options {
   const options: Options | null = JSON.parse(Buffer.from(bytesIn(node, "passkey_request_options")).toString("utf8"));
   if (typeof options?.challenge !== "string") throw new Error("the network sent no challenge");
   return options;
-}
-
-function primaryIn(node: BinaryNode): { publicKey: Uint8Array; nonce: Uint8Array } {
-  const { publicKey, nonce } = proto.PrimaryEphemeralIdentity.decode(bytesIn(node, "primary_ephemeral_identity"));
-  if (publicKey?.length !== KEY_BYTES || nonce?.length !== NONCE_BYTES) throw new Error("the phone's key is not one");
-  return { publicKey, nonce };
-}
-
-/** Who asks for the link, and a commitment to the nonce that is shown later. */
-function prologueOf({ publicKey, ref, nonce }: { publicKey: Uint8Array; ref: string; nonce: Uint8Array }): Uint8Array {
-  const companionEphemeralIdentity = proto.CompanionEphemeralIdentity
-    .encode({ publicKey, deviceType: DEVICE_TYPE, ref }).finish();
-  const hash = createHash("sha256").update(companionEphemeralIdentity).update(nonce).digest();
-  return proto.ProloguePayload.encode({ companionEphemeralIdentity, commitment: { hash } }).finish();
-}
-
-/** Both sides show it: the same code means that nobody stands between them. */
-function codeOf(companionNonce: Uint8Array, primary: { publicKey: Uint8Array; nonce: Uint8Array }): string {
-  const digest = createHash("sha256").update(companionNonce).update(primary.publicKey).digest();
-  const code = bytesToCrockford(Buffer.from(primary.nonce.subarray(0, CODE_BYTES).map((byte, i) => byte ^ digest[i]!)));
-  return `${code.slice(0, 4)}-${code.slice(4)}`;
-}
-
-function derive(secret: Uint8Array, { salt = "", info }: { salt?: string; info: string }): Uint8Array {
-  return new Uint8Array(hkdfSync("sha256", secret, salt, info, KEY_BYTES));
 }
 
 /** The challenge that the browser signed, base64url; null where the client data make no sense. */

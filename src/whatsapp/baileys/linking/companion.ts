@@ -1,0 +1,81 @@
+/**
+ * What a new device (the companion) and the phone (the primary) agree on while a passkey is asked for: a key that nobody
+ * between them has. The companion commits itself to its nonce before it knows the phone's; who stands between the two
+ * would have to guess, and the codes that both show would differ. Sources: as of `passkey.ts`.
+ */
+import { Buffer } from "node:buffer";
+import { createCipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
+import { type AuthenticationCreds, bytesToCrockford, Curve, proto } from "@whiskeysockets/baileys";
+import type { Random } from "../../../runtime.ts";
+
+const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
+const PAIRING_KEY_INFO = "Pairing Information Encryption Key";
+const KEY_BYTES = 32;
+const NONCE_BYTES = 32;
+const IV_BYTES = 12;
+const CODE_BYTES = 5;
+/** As the registration announces this client; its number goes into the key. */
+const DEVICE_TYPE = proto.DeviceProps.PlatformType.CHROME;
+
+export interface Companion {
+  /** Who asks for the link, and a commitment to the nonce, which is shown later. */
+  readonly prologue: Uint8Array;
+  readonly nonce: Uint8Array;
+  /**
+   * The key that the phone has too, and the code that both show. Takes an encoded `PrimaryEphemeralIdentity`; throws when
+   * it is none.
+   */
+  meet(primary: Uint8Array): { key: Uint8Array; code: string };
+}
+
+export function makeCompanion(ref: string, random: Random): Companion {
+  const keys = Curve.generateKeyPair();
+  const nonce = random.bytes(NONCE_BYTES);
+  const identity = proto.CompanionEphemeralIdentity
+    .encode({ publicKey: keys.public, deviceType: DEVICE_TYPE, ref }).finish();
+  const hash = createHash("sha256").update(identity).update(nonce).digest();
+  return {
+    prologue: proto.ProloguePayload.encode({ companionEphemeralIdentity: identity, commitment: { hash } }).finish(),
+    nonce,
+    meet(encoded) {
+      const primary = proto.PrimaryEphemeralIdentity.decode(encoded);
+      if (primary.publicKey?.length !== KEY_BYTES || primary.nonce?.length !== NONCE_BYTES) {
+        throw new Error("the phone's key is not one");
+      }
+      const key = derive(Curve.sharedKey(keys.private, primary.publicKey), {
+        salt: `Companion Pairing ${DEVICE_TYPE} with ref ${ref}`,
+        info: PAIRING_KEY_INFO,
+      });
+      const digest = createHash("sha256").update(nonce).update(primary.publicKey).digest();
+      const shown = primary.nonce.subarray(0, CODE_BYTES).map((byte, i) => byte ^ digest[i]!);
+      const code = bytesToCrockford(Buffer.from(shown));
+      return { key, code: `${code.slice(0, 4)}-${code.slice(4)}` };
+    },
+  };
+}
+
+/** What is left of an ADV secret that the phone has scanned, or agreed on by the code. */
+export function handoffKey(advSecret: Uint8Array): Uint8Array {
+  return derive(advSecret, { info: HANDOFF_INFO });
+}
+
+export function handoffProof(key: Uint8Array, prologue: Uint8Array): Uint8Array {
+  return createHmac("sha256", key).update(prologue).digest();
+}
+
+/** The keys of the link, for the phone's eyes alone: an encoded `EncryptedPairingRequest`. */
+export function pairingRequest(creds: AuthenticationCreds, key: Uint8Array, random: Random): Uint8Array {
+  const request = proto.PairingRequest.encode({
+    companionPublicKey: creds.noiseKey.public,
+    companionIdentityKey: creds.signedIdentityKey.public,
+    advSecret: Buffer.from(creds.advSecretKey, "base64"),
+  }).finish();
+  const iv = random.bytes(IV_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, iv);
+  const encryptedPayload = Buffer.concat([cipher.update(request), cipher.final(), cipher.getAuthTag()]);
+  return proto.EncryptedPairingRequest.encode({ encryptedPayload, iv }).finish();
+}
+
+function derive(secret: Uint8Array, { salt = "", info }: { salt?: string; info: string }): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", secret, salt, info, KEY_BYTES));
+}
