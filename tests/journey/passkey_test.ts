@@ -12,6 +12,10 @@ const ANA = "4917000000001";
 
 async function createLine(stage: Stage<RunningGateway>, pairingPhone?: string): Promise<LinkedLine> {
   await stage.control.call("POST", "/phones", { number: LINE, passkey: true });
+  return await createSession(stage, pairingPhone);
+}
+
+async function createSession(stage: Stage<RunningGateway>, pairingPhone?: string): Promise<LinkedLine> {
   const { data } = await stage.api.call("POST", "/sessions", { name: "With a passkey", pairingPhone });
   return { sessionId: data._id, number: LINE };
 }
@@ -34,8 +38,9 @@ async function typeCode(stage: Stage<RunningGateway>, line: LinkedLine): Promise
     const shown = await linking(stage, line);
     return shown.pairingCode ? shown : null;
   }, { what: "a pairing code" });
-  const { status } = await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
-  assert.equal(status, "passkey");
+  const type = (code: string) => stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
+  await assert.rejects(type(code === "ABCDEFGH" ? "HGFEDCBA" : "ABCDEFGH"), /answered 400/);
+  assert.equal((await type(code)).status, "passkey");
 }
 
 /** What is asked for, once it is another than `last`. */
@@ -113,12 +118,14 @@ onStage(
 
     const other = await sign(stage, { ...first.options, challenge: "b3RoZXI" });
     const refused = await expect(await give(stage, line, other), 422, "passkey_refused");
+    assert.match(refused.detail, /another challenge/);
     assert.equal((await stage.session(line)).reason, refused.detail);
 
     const good = await sign(stage, first.options);
     const { signature } = good.response;
     const forged = { ...good, response: { ...good.response, signature: signature.slice(0, -8) + "AAAAAAAA" } };
     const refusedByNetwork = await expect(await give(stage, line, forged), 422, "passkey_refused");
+    assert.match(refusedByNetwork.detail, /401/);
     assert.equal((await stage.session(line)).reason, refusedByNetwork.detail);
 
     const next = await asked(stage, line, "required", first);
@@ -128,28 +135,51 @@ onStage(
   },
 );
 
-Deno.test("without the handoff proof the owner compares a code with the phone's and confirms it", async () => {
+Deno.test("without the handoff proof the owner compares codes; meanwhile a second device is refused, and links later", async () => {
   const clock = new LeapClock();
   const open = () =>
     openStageWith((env) => startGatewayHere(env, { clock }), { network: { passkeyLifetimeMs: 30 * 60_000 } });
   await withStage(open, async (stage) => {
-    const line = await createLine(stage);
-    await scan(stage, line);
-    const { options } = await asked(stage, line, "required");
-    const assertion = await sign(stage, options);
-    // The key of the proof is good for five minutes; this challenge for longer.
-    clock.leap(5 * 60_000);
-    assert.equal((await give(stage, line, assertion)).status, 200);
-    const { code, options: none } = await asked(stage, line, "confirm");
-    assert.equal(none, null);
-    assert.match(code, /^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
-    assert.equal((await stage.session(line)).passkey.stage, "confirm");
-    assert.deepEqual((await stage.control.call("GET", `/phones/${LINE}`)).passkey, { stage: "confirm", code });
-    await stage.api.call("POST", `/sessions/${line.sessionId}/passkey/confirm`);
-    assert.notEqual((await stage.session(line)).status, "connected", "the phone's owner has not confirmed yet");
+    /** The key of the proof is good for five minutes; these challenges for longer. */
+    const outlastProof = () => clock.leap(5 * 60_000);
+    const phone = async () => (await stage.control.call("GET", `/phones/${LINE}`)).passkey;
+    const first = await createLine(stage);
+    await scan(stage, first);
+    const assertion = await sign(stage, (await asked(stage, first, "required")).options);
+    outlastProof();
+    assert.equal((await give(stage, first, assertion)).status, 200);
+    const shown = await asked(stage, first, "confirm");
+    assert.match(shown.code, /^[0-9A-Z]{4}-[0-9A-Z]{4}$/);
+    assert.deepEqual([shown.options, await phone()], [null, { stage: "confirm", code: shown.code }]);
+    assert.equal((await stage.session(first)).passkey.stage, "confirm");
+
+    const second = await createSession(stage);
+    await scan(stage, second);
+    const demand = await asked(stage, second, "required");
+    const refused = await expect(
+      await give(stage, second, await sign(stage, demand.options)),
+      422,
+      "passkey_refused",
+    );
+    assert.match(refused.detail, /409/);
+    assert.equal((await stage.session(second)).reason, refused.detail);
+    const { options } = await asked(stage, second, "required", demand);
+
+    // The first device's code was another, say: nobody confirms it.
+    outlastProof();
+    const { reason } = await until(systemClock, async () => {
+      const session = await stage.session(first);
+      return session.passkey ? null : session;
+    }, { what: "the end of the first device's exchange" });
+    assert.match(reason, /confirmed/);
+    assert.equal((await give(stage, second, await sign(stage, options))).status, 200);
+    const { code } = await asked(stage, second, "confirm");
+    assert.deepEqual(await phone(), { stage: "confirm", code });
+    await stage.api.call("POST", `/sessions/${second.sessionId}/passkey/confirm`);
+    assert.notEqual((await stage.session(second)).status, "connected", "the phone's owner has not confirmed yet");
     await stage.control.call("POST", `/phones/${LINE}/passkey/confirm`);
-    await stage.sessionStatus(line, "connected");
-    await sends(stage, line);
+    await stage.sessionStatus(second, "connected");
+    await sends(stage, second);
   });
 });
 
