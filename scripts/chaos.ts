@@ -1,6 +1,6 @@
 /**
  * `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke.
- * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--blows 200] [--store denokv]`: many machines on one
+ * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--kills 200] [--store denokv]`: many machines on one
  * PostgreSQL, or on one `denokv`.
  */
 import { describeEventFlood, eventFlood } from "./chaos/event_flood.ts";
@@ -52,7 +52,7 @@ if (which === "machines") {
     lines: number("--lines", 60),
     outgoing: number("--out", 20_000),
     incoming: number("--in", 5_000),
-    blows: number("--blows", 200),
+    kills: kills ?? 200,
     report,
   };
   console.log(`Two APIs and three workers on one store: ${JSON.stringify(options)}`);

@@ -110,19 +110,23 @@ export class Member implements Service {
     this.#cancel();
     this.#isAsked = false;
     if (this.#isDone) return;
+    const { clock, log } = this.#options.runtime;
+    const begunAt = clock.now();
     try {
       await this.#renew();
       if (this.#self) {
         const view = await this.#look(this.#self);
-        const isSettled = this.#options.runtime.clock.now() - this.#joinedAt >= SETTLE_MS;
+        const isSettled = clock.now() - this.#joinedAt >= SETTLE_MS;
         if (!this.#leaving && isSettled) await this.#balance(view);
         await this.#tidy(view);
       }
     } catch (error) {
-      this.#options.runtime.log.warn({ error: String(error) }, "the other processes could not be looked at");
+      log.warn({ error: String(error) }, "the other processes could not be looked at");
     }
     if (this.#isDone || this.#isAsked) return;
-    this.#cancel = this.#options.runtime.clock.after(RENEW_EVERY_MS, () => void this.#tick());
+    // A turn that took long delays the next one little: how soon a silence is noticed rests on it.
+    const restMs = Math.max(LOOK_SOON_MS, RENEW_EVERY_MS - (clock.now() - begunAt));
+    this.#cancel = clock.after(restMs, () => void this.#tick());
   }
 
   async #balance(view: View): Promise<void> {
@@ -158,6 +162,7 @@ export class Member implements Service {
     // What the one before had is nobody's to divide.
     this.#joinedAt = await this.#succeed() ? -Infinity : runtime.clock.now();
     await this.#write({ key: clusterKeys.member(this.#id), value: null, version: null });
+    runtime.log.info({ member: this.#id }, "this process is one of those that share the store");
     callMembers(this.#options.bell);
   }
 
