@@ -295,6 +295,7 @@ function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
     services: [
       // Before the lines, whose media links carry the port.
       requests,
+      ...(isShared ? [engineOfLines] : []),
       worker.service,
       // And to the end before the lines, which bring about what requests ask for.
       { start: () => Promise.resolve(), stop: requests.stop },
@@ -336,7 +337,7 @@ function workerRole(options: GatewayOptions, opened: Opened): RunningRole {
   return {
     url: port.url,
     firstRunLink: () => Promise.resolve(null),
-    services: [port.listening(app), worker.service],
+    services: [port.listening(app), engineOfLines, worker.service],
   };
 }
 
@@ -354,6 +355,14 @@ function networkOf({ openNetwork = openBaileys }: GatewayOptions, ground: Ground
     });
 }
 
+const loadBaileys = () => import("./whatsapp/baileys/network.ts");
+
 function openBaileys(options: NetworkOptions): Network {
-  return networkOnDemand(async () => (await import("./whatsapp/baileys/network.ts")).baileysNetwork(options));
+  return networkOnDemand(async () => (await loadBaileys()).baileysNetwork(options));
 }
+
+/** A process joins others when it can connect what it takes over: loading stands still for seconds on a busy machine. */
+const engineOfLines: Service = {
+  start: async () => void await loadBaileys(),
+  stop: () => Promise.resolve(),
+};

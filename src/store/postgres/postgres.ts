@@ -77,7 +77,7 @@ export async function openPostgres(url: string, { runtime }: { runtime: Runtime 
     application_name: "paloma",
   });
   // An idle connection that breaks is replaced by the next query.
-  pool.on("error", (error) => runtime.log.warn({ err: error }, "a connection to PostgreSQL broke"));
+  pool.on("error", (error) => runtime.log.warn({ error: String(error) }, "a connection to PostgreSQL broke"));
   try {
     await guarded(async () => {
       const client = await pool.connect();

@@ -29,6 +29,7 @@ import { repairCurve } from "./repairs/curve.ts";
 import { repairLibsignal } from "./repairs/libsignal.ts";
 import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
+import { repairSignalQueue } from "./repairs/signal_queue.ts";
 import { containStrayRejections } from "./repairs/stray_rejections.ts";
 import { makeWebVersions } from "./web_version.ts";
 
@@ -66,6 +67,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { storeOf = () => kv } = options;
   silenceLibsignal();
   repairLibsignal();
+  repairSignalQueue();
   repairCurve();
   repairLogins();
   repairNoise(runtime.clock);
