@@ -1,7 +1,7 @@
 /**
  * `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke.
- * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--kills 200] [--store denokv]`: many machines on one
- * PostgreSQL, or on one `denokv`.
+ * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--kills 160] [--minutes 30] [--store denokv]`: many
+ * machines on one PostgreSQL, or on one `denokv`.
  */
 import { describeEventFlood, eventFlood } from "./chaos/event_flood.ts";
 import { describePacedRun, pacedRun, type PacedRunOptions } from "./chaos/paced_run.ts";
@@ -52,7 +52,8 @@ if (which === "machines") {
     lines: number("--lines", 60),
     outgoing: number("--out", 20_000),
     incoming: number("--in", 5_000),
-    kills: kills ?? 200,
+    kills: kills ?? 160,
+    minutes: number("--minutes", 30),
     report,
   };
   console.log(`Two APIs and three workers on one store: ${JSON.stringify(options)}`);

@@ -1,4 +1,5 @@
 /** What strikes processes that share a store: kills, frozen workers, cut connections, a restarted server. */
+import { retry } from "../../src/base/retry.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import type { Process, RolesStage } from "../../tests/support/roles_stage.ts";
 
@@ -25,21 +26,35 @@ const FROZEN_MS = 20_000;
 /** What a worker that wakes up still tries to write, it tries within this time. */
 const WAKE_UP_MS = 3_000;
 
+/** So many of a role are up when one of them is struck: what was killed is started anew meanwhile. */
+const STRUCK_AMONG: Readonly<Record<Role, number>> = { api: 2, worker: 2 };
+const LOOK_EVERY_MS = 50;
+const START_AGAIN_MS = Array.from({ length: 20 }, () => 500);
+
 interface StrikeOptions {
   kills: number;
+  /** No more blows after this time. */
+  minutes: number;
   /** Called after each blow with the kills so far. */
   struck(blow: Blow, kills: number): void;
   /** A worker that was frozen has had its time to write what it had. */
   woken(worker: Process): Promise<void>;
 }
 
-/** Strikes until so many processes were killed; resolves when the last frozen worker is awake again. */
-export async function strike(stage: RolesStage, fleet: Fleet, { kills, struck, woken }: StrikeOptions): Promise<void> {
-  const frozen: Promise<void>[] = [];
-  for (let i = 0, killed = 0; killed < kills; i++) {
+/** Strikes until so many processes were killed, or the time is over; resolves when all are up and awake again. */
+export async function strike(
+  stage: RolesStage,
+  fleet: Fleet,
+  { kills, minutes, struck, woken }: StrikeOptions,
+): Promise<void> {
+  const over = systemClock.now() + minutes * 60_000;
+  const coming: Promise<void>[] = [];
+  for (let i = 0, killed = 0; killed < kills && systemClock.now() < over; i++) {
     await sleep(systemClock, systemRandom.between(...BETWEEN_BLOWS_MS));
     const kind = CYCLE[i % CYCLE.length]!;
-    let process: Process | null = null;
+    const role: Role | null = kind === "api" ? "api" : kind === "worker" || kind === "freeze" ? "worker" : null;
+    while (role && fleet[role].length < STRUCK_AMONG[role]) await sleep(systemClock, LOOK_EVERY_MS);
+    const process = role && takeOne(fleet[role]);
     let at = systemClock.now();
     if (kind === "cut") {
       await stage.store.cut();
@@ -47,17 +62,20 @@ export async function strike(stage: RolesStage, fleet: Fleet, { kills, struck, w
       await stage.store.restart();
       at = systemClock.now();
     } else if (kind === "freeze") {
-      process = takeOne(fleet.worker);
-      frozen.push(freeze(process, fleet, woken));
+      coming.push(freeze(process!, fleet, woken));
     } else {
-      process = takeOne(fleet[kind]);
-      await stage.end(process, "SIGKILL");
-      fleet[kind].push(await stage.start(kind));
+      await stage.end(process!, "SIGKILL");
+      coming.push(replace(kind, { stage, fleet }));
       killed++;
     }
     struck({ kind, at, process }, killed);
   }
-  await Promise.all(frozen);
+  await Promise.all(coming);
+}
+
+/** As whatever supervises processes does: one that finds no store ends, and is started again. */
+async function replace(role: Role, { stage, fleet }: { stage: RolesStage; fleet: Fleet }): Promise<void> {
+  fleet[role].push(await retry(() => stage.start(role), { clock: systemClock, pauseMs: START_AGAIN_MS }));
 }
 
 function takeOne(processes: Process[]): Process {

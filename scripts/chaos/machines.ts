@@ -18,6 +18,8 @@ interface MachinesOptions {
   incoming: number;
   /** `kill -9` of APIs and workers; for every sixteen of them there are two cuts, a freeze and a restart of the store. */
   kills: number;
+  /** The blows end after this time at the latest. */
+  minutes: number;
   report(line: string): void;
 }
 
@@ -43,7 +45,7 @@ const PATIENCE_MS = 180_000;
 const PACE_MS = 100;
 
 export async function machines(options: MachinesOptions): Promise<MachinesResult> {
-  const { lines: count, outgoing, incoming, kills, report } = options;
+  const { lines: count, outgoing, incoming, kills, minutes, report } = options;
   const begun = systemClock.now();
   const seconds = () => Math.round((systemClock.now() - begun) / 1000);
   await using stack = new AsyncDisposableStack();
@@ -103,11 +105,13 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
   })();
   const blows: Blow[] = [];
   const refused = new Map<Process, number>();
+  const struckAt = systemClock.now();
   const striking = strike(stage, fleet, {
     kills,
+    minutes,
     struck(blow, killed) {
       blows.push(blow);
-      done = killed / kills;
+      done = Math.max(killed / kills, (systemClock.now() - struckAt) / (minutes * 60_000));
       if (blows.length % 10 === 0) report(`${blows.length} blows, ${killed} kills after ${seconds()} s`);
     },
     woken: async (worker) => {
