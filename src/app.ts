@@ -129,7 +129,7 @@ export const dataFolder = {
       : restore(file, pathsOf(config.dataDir), engine),
 };
 
-export interface NetworkOptions {
+interface NetworkOptions {
   runtime: Runtime;
   kv: Kv;
   /** The store as the line's owner writes it. */
@@ -195,7 +195,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 /** Answers a request; `address` is where it comes from. */
-export type Handler = (request: Request, address: string) => Response | Promise<Response>;
+type Handler = (request: Request, address: string) => Response | Promise<Response>;
 
 /**
  * The API on a shared store without a port of its own, for hosts that listen themselves. Nothing has to be stopped:

@@ -11,7 +11,7 @@ import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../store/kv.
 import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 
-export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
+const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
 /** Removals that the sweep has in flight at once. */
 const SWEEP_BATCH = 200;

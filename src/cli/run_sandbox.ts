@@ -14,7 +14,7 @@ import { untilAsked } from "./signals.ts";
 const LINE = "4915550100001";
 const CUSTOMER = "4915550100002";
 
-export interface SandboxOptions {
+interface SandboxOptions {
   demo?: boolean;
   json?: boolean;
   dataDir?: string;

@@ -17,7 +17,7 @@ import { makeProxy, type Proxy, type ProxyAddress } from "./proxy.ts";
 import { IdleConnections, ReusableConnection } from "./idle_connections.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
 
-export type Scheme = "http:" | "https:";
+type Scheme = "http:" | "https:";
 
 export interface SafeRequest {
   url: string;

@@ -19,7 +19,7 @@ export interface EventQuery {
   limit: number;
 }
 
-export interface EventPage {
+interface EventPage {
   events: LoggedEvent[];
   /**
    * What to give as `after` next; null when nothing lies after the cursor (keep the one you have). With a filter a page

@@ -15,12 +15,12 @@ import { makeLines } from "./lines.ts";
 import { lineKeys } from "./rows.ts";
 
 /** What it cannot do; the message says why and what to do. */
-export class TransferError extends OperatorError {
+class TransferError extends OperatorError {
   readonly code = "transfer_failed";
   override name = "TransferError";
 }
 
-export interface TransferDeps {
+interface TransferDeps {
   kv: Kv;
   seal: Seal;
   runtime: Runtime;
@@ -30,7 +30,7 @@ export interface TransferDeps {
   offer(change: Change, lineId: string): void;
 }
 
-export interface TransferOptions {
+interface TransferOptions {
   passphrase: string;
   /** Whether a gateway runs on this folder: it must let go of the line first. */
   gatewayRuns: boolean;

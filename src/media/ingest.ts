@@ -25,11 +25,11 @@ export interface MediaIngest {
 }
 
 /** The limit of an upload by the API. */
-export const RECEIVED_MAX_BYTES = 100 * 1024 ** 2;
+const RECEIVED_MAX_BYTES = 100 * 1024 ** 2;
 /** Links are valid for 24 h (spec, Limits). */
 const MEDIA_LINK_MS = 24 * 3_600_000;
 /** For all tries together: a message must not wait for its file for ever. */
-export const DOWNLOAD_TIMEOUT_MS = 120_000;
+const DOWNLOAD_TIMEOUT_MS = 120_000;
 /** Pauses between tries, where the network is the problem and not the file. */
 const RETRY_PAUSES_MS = [1_000, 4_000];
 

@@ -54,7 +54,7 @@ function redactValue(value: unknown, depth: number): unknown {
   return redactFields(value, depth + 1);
 }
 
-export interface LogOptions {
+interface LogOptions {
   /** Stderr unless given. */
   destination?: pino.DestinationStream;
 }

@@ -84,7 +84,7 @@ export type Mutation =
   | { kind: "add"; key: Key; amount: bigint };
 
 /** Builds mutations that depend on the commit's place in a sequence; `order` sorts after all that were given before. */
-export type OrderedBuild = (order: string) => readonly Mutation[];
+type OrderedBuild = (order: string) => readonly Mutation[];
 
 /**
  * A change as a value: parts of the product each add what is theirs, then one commit writes it all or nothing.

@@ -30,7 +30,7 @@ export interface BusinessCard {
   websites: string[];
 }
 
-export interface OwnProfile {
+interface OwnProfile {
   name: string | null;
   about: string | null;
   pictureUrl: string | null;

@@ -1,6 +1,6 @@
 /** Groups, contacts and chats at the port: a network on which there is one group, and everybody is unknown. */
 import { NetworkRefusal } from "../../src/whatsapp/network_error.ts";
-import type { Chats, Contacts, OwnProfile } from "../../src/whatsapp/contacts.ts";
+import type { Chats, Contacts } from "../../src/whatsapp/contacts.ts";
 import type { Groups, WholeGroup } from "../../src/whatsapp/groups.ts";
 
 type IsOpen = () => boolean;
@@ -53,7 +53,7 @@ export function fakeGroups(isOpen: IsOpen): Groups {
 
 export function fakeContacts(isOpen: IsOpen): Contacts {
   const blocked = new Set<string>();
-  const profile: OwnProfile = { name: "Shop", about: null, pictureUrl: null };
+  const profile: Awaited<ReturnType<Contacts["profile"]>> = { name: "Shop", about: null, pictureUrl: null };
   const nothing = { lid: null, name: null, about: null, pictureUrl: null, business: null };
   return {
     card: (number) => whileOpen(isOpen, () => ({ exists: false, jid: `${number}@s.whatsapp.net`, ...nothing })),

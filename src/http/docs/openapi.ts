@@ -7,7 +7,7 @@ import { WEBHOOK_BODIES } from "../resources/event_schemas.ts";
 import { type Route, TAGS } from "../api/route.ts";
 import { ROUTES } from "../resources/resources.ts";
 
-export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
+type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
 const CODES = keysOf(CATALOGUE);
 

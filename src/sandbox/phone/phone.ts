@@ -5,6 +5,7 @@
 import { jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../../errors.ts";
+import { KeyedQueue } from "../../base/keyed_queue.ts";
 import type { Runtime } from "../../runtime.ts";
 import type {
   AssertionJson,
@@ -76,8 +77,8 @@ class SimulatedPhone implements Phone {
   #inbox: Inbox;
   #outbox: Outbox;
   /** Work is done one piece after another: what came, and apart from it what is sent. */
-  #receiving: Promise<void> = Promise.resolve();
-  #sending: Promise<unknown> = Promise.resolve();
+  /** One stanza after another is read, one message after another leaves. */
+  readonly #turns = new KeyedQueue();
   #retryReceipts = new Map<string, number>();
   /** Secrets of QRs that the network wants shown anew; each is good for one answer. */
   #spentSecrets = new Set<string>();
@@ -238,11 +239,8 @@ class SimulatedPhone implements Phone {
     });
   }
 
-  /** One message after another leaves. */
   #inTurn(send: () => Promise<string>): Promise<{ id: string }> {
-    const sending = this.#sending.then(async () => ({ id: await send() }));
-    this.#sending = sending.catch(() => {});
-    return sending;
+    return this.#turns.add("sending", async () => ({ id: await send() }));
   }
 
   setTyping(to: string, state: "typing" | "recording" | "paused"): void {
@@ -271,11 +269,11 @@ class SimulatedPhone implements Phone {
   }
 
   async idle(): Promise<void> {
-    await Promise.all([this.#receiving, this.#sending]);
+    await this.#turns.onIdle();
   }
 
   deliver(stanza: BinaryNode): void {
-    this.#receiving = this.#receiving.then(() => this.#handle(stanza)).catch((error) => {
+    this.#turns.add("receiving", () => this.#handle(stanza)).catch((error) => {
       this.#context.runtime.log.warn({ err: error, phone: this.number, tag: stanza.tag }, "a phone choked on a stanza");
     });
   }

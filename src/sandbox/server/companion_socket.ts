@@ -1,6 +1,7 @@
 /** One client's connection: frames, handshake, then stanzas in order. Knows nothing of who the client is. */
 import { Buffer } from "node:buffer";
 import { decodeBinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
+import PQueue from "p-queue";
 // @ts-types="@types/ws"
 import type { WebSocket } from "ws";
 import { frame, FrameReader } from "./frames.ts";
@@ -46,7 +47,7 @@ export function serveSocket(
   /** This side is done with the connection; what the client sent before closing it itself still counts. */
   let ended = false;
   // Decoding is asynchronous (stanzas may be deflated); one chain keeps their order.
-  let decoding = Promise.resolve();
+  const decoding = new PQueue({ concurrency: 1 });
   const cancelTimeout = runtime.clock.after(HANDSHAKE_TIMEOUT_MS, () => stage !== "open" && ws.terminate());
 
   const socket: CompanionSocket = {
@@ -78,7 +79,7 @@ export function serveSocket(
       owner = events.onHandshake(finish, socket);
     } else {
       const plain = Buffer.from(noise.decrypt(data));
-      decoding = decoding.then(async () => {
+      decoding.add(async () => {
         const stanza = await decodeBinaryNode(plain);
         if (!ended) owner?.onStanza(stanza);
       }).catch(fail);
@@ -101,6 +102,6 @@ export function serveSocket(
   ws.on("error", (error: Error) => runtime.log.debug({ err: error }, "a client's connection failed"));
   ws.on("close", () => {
     cancelTimeout();
-    decoding.finally(() => owner?.onClose());
+    void decoding.onIdle().then(() => owner?.onClose());
   });
 }

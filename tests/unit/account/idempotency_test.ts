@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { IDEMPOTENCY_MS, type Keep, sweepAnswers } from "../../../src/account/idempotency.ts";
+import { type Keep, sweepAnswers } from "../../../src/account/idempotency.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 const REQUEST = { accountId: "acc_1", key: "order-7", fingerprint: "aaaa" };
 
@@ -26,7 +28,7 @@ Deno.test("a key belongs to its account", () =>
 Deno.test("a key is free again after 24 hours, and not a millisecond earlier", () =>
   withSendWorld(async ({ idempotency, runtime }) => {
     await idempotency.once(REQUEST, () => Promise.resolve("first"));
-    await runtime.clock.advance(IDEMPOTENCY_MS - 1);
+    await runtime.clock.advance(DAY_MS - 1);
     assert.equal(await idempotency.find(REQUEST), "first");
     await runtime.clock.advance(1);
     assert.equal(await idempotency.find(REQUEST), null);
@@ -86,7 +88,7 @@ Deno.test("work that keeps its answer itself is not written when another process
 Deno.test("the answer of work that keeps it itself takes the place of one that is over", () =>
   withSendWorld(async ({ idempotency, kv, runtime }) => {
     await idempotency.once(REQUEST, () => Promise.resolve("old"));
-    await runtime.clock.advance(IDEMPOTENCY_MS);
+    await runtime.clock.advance(DAY_MS);
     const work = async (keep: Keep<string>) => {
       const change = new Change();
       keep(change, "new");
@@ -104,7 +106,7 @@ Deno.test("the sweep removes answers that are over, and only those", () =>
       idempotency.keep(change, { ...REQUEST, key: `old-${i}` }, i);
       await kv.commit(change);
     }
-    await runtime.clock.advance(IDEMPOTENCY_MS - 1);
+    await runtime.clock.advance(DAY_MS - 1);
     await idempotency.once({ ...REQUEST, key: "young" }, () => Promise.resolve("young"));
     await runtime.clock.advance(1);
     assert.equal(await sweepAnswers(kv, runtime.clock.now()), 600);

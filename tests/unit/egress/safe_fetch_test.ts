@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { isPublicAddress, readAllowList } from "../../../src/egress/address.ts";
 import { EgressError } from "../../../src/egress/egress_error.ts";
-import { makeSafeFetch, type SafeFetchOptions, type Scheme } from "../../../src/egress/safe_fetch.ts";
+import { makeSafeFetch, type SafeFetchOptions } from "../../../src/egress/safe_fetch.ts";
 import { answering, eventually, Receiver } from "../../support/receiver.ts";
 import { ManualClock } from "../../support/runtime.ts";
 
-const BOTH: Scheme[] = ["https:", "http:"];
+const BOTH = ["https:", "http:"] as const;
 
 /** Addresses that no user may reach. */
 // deno-fmt-ignore

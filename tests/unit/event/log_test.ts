@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Problem } from "../../../src/errors.ts";
 import type { EventName, NewEvent } from "../../../src/event/event.ts";
 import { EVENT_NAMES } from "../../../src/event/event.ts";
-import { eventId, type EventPage, type EventQuery, makeEventLog } from "../../../src/event/log.ts";
+import { eventId, type EventQuery, makeEventLog } from "../../../src/event/log.ts";
 import { plain } from "../../../src/event/plain.ts";
 import { envelopeSchema, EVENT_SCHEMAS } from "../../../src/event/schema.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
@@ -313,7 +313,7 @@ Deno.test("a page of long events is cut by its bytes, and goes on where it was c
   const seen: string[] = [];
   let pages = 0;
   for (let after: string | null = null;; pages++) {
-    const page: EventPage = await s.events.read("acc_1", query({ after, limit: 1000 }));
+    const page = await s.events.read("acc_1", query({ after, limit: 1000 }));
     if (page.next === null) break;
     assert.ok(JSON.stringify(page.events).length < 32 * 1024 ** 2);
     seen.push(...page.events.map(({ id }) => id));

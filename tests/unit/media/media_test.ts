@@ -8,7 +8,7 @@ import { Problem } from "../../../src/errors.ts";
 import { openDiskMediaStore } from "../../../src/media/disk.ts";
 import { makeFetchFile } from "../../../src/media/fetch_file.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "../../../src/media/filename.ts";
-import { DOWNLOAD_TIMEOUT_MS, makeMediaIngest, RECEIVED_MAX_BYTES } from "../../../src/media/ingest.ts";
+import { makeMediaIngest } from "../../../src/media/ingest.ts";
 import { makeMediaLinks } from "../../../src/media/link.ts";
 import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
@@ -329,7 +329,7 @@ Deno.test("a file that cannot be had gives a null address, a reason, and nothing
       /no longer has/,
       0,
     ],
-    [{ size: RECEIVED_MAX_BYTES + 1 }, /larger than 100 MiB/, 0],
+    [{ size: 100 * 1024 ** 2 + 1 }, /larger than 100 MiB/, 0],
     [
       {
         size: 5,
@@ -342,11 +342,11 @@ Deno.test("a file that cannot be had gives a null address, a reason, and nothing
       0,
     ],
     [{ download: () => Promise.reject(new Error("ECONNRESET")) }, /could not be downloaded/, 5_000],
-    [{ download: () => new Promise(() => {}) }, /longer than 120 s/, DOWNLOAD_TIMEOUT_MS],
+    [{ download: () => new Promise(() => {}) }, /longer than 120 s/, 120_000],
     [
       { download: () => Promise.resolve(new ReadableStream({ pull: () => new Promise(() => {}) })) },
       /longer than 120 s/,
-      DOWNLOAD_TIMEOUT_MS,
+      120_000,
     ],
   ];
   for (const [media, reason, waitMs] of rows) {

@@ -7,7 +7,6 @@ import type { MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
 import { encodeFile, type FileTools } from "./encode_file.ts";
 import { forwarded, OriginalGone } from "./forward.ts";
 import { inManner, type MannerTools } from "./manner.ts";
-import { vcardOf } from "./vcard.ts";
 
 /**
  * Receivers derive what goes with a message (a report, a reaction, a vote) from its secret, as all clients of today send
@@ -107,4 +106,24 @@ function keyIn(remoteJid: string, { networkId: id, participant, fromMe }: Messag
 
 function captionOf({ caption }: { caption: string | null }): { caption?: string } {
   return caption ? { caption } : {};
+}
+
+/** A contact as a vCard 3.0 (RFC 2426), with the parameter by which phones find the account behind the number. */
+function vcardOf(
+  { name, phone, organization }: { name: string; phone: string; organization: string | null },
+): string {
+  return [
+    "BEGIN:VCARD",
+    "VERSION:3.0",
+    `FN:${escaped(name)}`,
+    `N:${escaped(name)};;;;`,
+    ...(organization ? [`ORG:${escaped(organization)}`] : []),
+    `TEL;type=CELL;type=VOICE;waid=${phone}:+${phone}`,
+    "END:VCARD",
+  ].join("\n");
+}
+
+/** Line breaks and separators would begin another field (RFC 2426, section 4). */
+function escaped(text: string): string {
+  return text.replaceAll(/[\\;,]/g, "\\$&").replaceAll(/\r\n|\r|\n/g, "\\n");
 }
