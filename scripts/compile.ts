@@ -23,10 +23,10 @@ const PERMISSIONS = [
   isForLinux ? "--allow-run=/proc/self/exe" : "--allow-run",
   "--no-prompt",
 ];
-/** What packages carry for those who develop with them, and a second build of a decoder that is never loaded. */
+/** Files that packages carry for developers only, and a second build of a decoder that is never loaded. */
 const LEFT_OUT = /\.([cm]?ts|map|md|markdown|flow|opus-ml\.min\.js)$|^(__tests__|tests?|benchmarks?|examples?|docs)$/i;
 
-/** What is in the folder; nothing where there is none. */
+/** The folder's entries; none when it does not exist. */
 function entriesOf(folder: string): Deno.DirEntry[] {
   try {
     return [...Deno.readDirSync(folder)];
@@ -36,7 +36,7 @@ function entriesOf(folder: string): Deno.DirEntry[] {
   }
 }
 
-/** Files and folders below the folder that nobody loads. */
+/** Files and folders below the folder that are never loaded. */
 function* leftOutOf(folder: string): Generator<string> {
   for (const { name, isDirectory } of entriesOf(folder)) {
     const path = join(folder, name);

@@ -1,7 +1,7 @@
 /**
  * Throws mutated stanzas and receipts at a line, and mutated protobufs at what reads messages:
  *   deno run -A scripts/fuzz_stanzas.ts [COUNT] [SEED]     10,000 and 1 if left out
- * On loopback, against a gateway of its own. Fails when one is not acknowledged, when a connection ends, when another line
+ * On loopback, against a gateway of its own. Fails when one is not acknowledged, a connection ends, another line
  * notices, or when reading a message takes longer than it may. The same seed throws the same.
  */
 import { Buffer } from "node:buffer";
@@ -17,7 +17,7 @@ const LINE = "4915100000001";
 const OTHER = "4915100000002";
 const ANA = "4917000000001";
 const BATCH = 100;
-/** For one message, however it was spoilt. */
+/** For one message, however it was mutated. */
 const MOST_MS = 250;
 
 const KEY = { remoteJid: `${ANA}@s.whatsapp.net`, id: "3EB0A0", fromMe: false };
@@ -79,7 +79,7 @@ async function throwStanzas(stage: Stage): Promise<void> {
   const { jid: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [LINE, ANA] });
   const account = stage.network.switchboard.directory.account(LINE)!;
   const [companion] = account.companions.values();
-  /** But for the one new connection that a line gets when nothing that comes can be decrypted. */
+  /** Apart from the one reconnection of a line that can decrypt nothing. */
   const isEnd = ({ msg, reason }: Json) => msg === "a line's connection ended" && !/can't be decrypted/.test(reason);
   const ends = () => lines.map((one) => stage.logOf(one).filter(isEnd).map(({ reason }) => reason));
   const before = ends();
@@ -104,7 +104,7 @@ async function throwStanzas(stage: Stage): Promise<void> {
   for (const line of lines) await stage.status(await stage.sendText(line, ANA, `still there: ${line.number}`), "sent");
 }
 
-/** What cannot be read may be refused, by an Error and soon. */
+/** Unreadable messages may be refused, by an Error and soon. */
 async function readProtobufs(): Promise<void> {
   for (let i = 0; i < count; i++) {
     const plaintext = spoilt(encodeWAMessage(SAMPLES[i % SAMPLES.length]!), random);

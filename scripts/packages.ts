@@ -10,7 +10,7 @@ export const COMPILER_ENV = {
   RUST_MIN_STACK: String(64 * 1024 * 1024),
 };
 
-/** What Baileys tries to load and does without, and what betters the sound of decoded speech: nobody listens to it here. */
+/** Optional packages of Baileys, and one that improves decoded speech, which nobody hears here. */
 const NEVER_LOADED = /^(sharp|@wasm-audio-decoders\/opus-ml)@/;
 
 export interface Package {
@@ -22,7 +22,7 @@ export interface Package {
   folder: string;
 }
 
-/** What `deno info --json` tells of an entry. */
+/** What `deno info --json` says about an entry. */
 interface Graph {
   modules: { npmPackage?: string }[];
   npmPackages: Record<string, { name: string; version: string; dependencies: string[]; registryUrl: string }>;
@@ -46,7 +46,7 @@ export async function packagesOf(deno: string): Promise<{ needed: Package[]; oth
     folder: join(npmCache, new URL(registryUrl).host, name, version),
   }));
   const needed = packages.filter(({ id }) => ids.has(id));
-  // One folder may stand for several ids, which differ in their peers.
+  // One folder may serve several ids, which differ in their peers.
   const folders = new Set(needed.map(({ folder }) => folder));
   return { needed, others: packages.filter(({ folder }) => !folders.has(folder)) };
 }

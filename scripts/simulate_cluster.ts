@@ -1,6 +1,6 @@
 /**
  * Ten thousand lines on twenty workers, by the product's own ownership on a store in memory, a network that takes 200 ms
- * to connect a line (each worker begins one every 15 ms) and a clock that is told: how evenly lines are spread, and how
+ * to connect a line (each worker begins one every 15 ms) and a simulated clock: how evenly lines are spread, and how
  * long it takes until all are held after a start, after a worker died, after one came and after a rolling restart.
  *
  *     deno run -A scripts/simulate_cluster.ts [LINES] [WORKERS]

@@ -14,7 +14,7 @@ import type { NetworkReady } from "./network.ts";
 const CONNECTIONS = 64;
 const WARM_MS = 3_000;
 const MEASURE_MS = 2_000;
-/** Of the measurement with several accounts: each has a lane of its own to the store. */
+/** Of the measurement with several accounts: each writes commits of its own. */
 const ACCOUNTS = 8;
 const BULK = 10_000;
 const TO = "4915559999999";

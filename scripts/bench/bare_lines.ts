@@ -23,7 +23,7 @@ export interface BareLine {
   keys: Record<string, unknown>;
 }
 
-/** Where the parent leaves the credentials of a line. */
+/** Where the parent writes the credentials of a line. */
 export function bareLinePath(folder: string, index: number): string {
   return join(folder, `bare-${index}.json`);
 }
@@ -32,10 +32,10 @@ export function bareLinePath(folder: string, index: number): string {
 const STAGGER_MS = 15;
 const PING_MS = 20_000;
 
-/** The first lines that the parent has left in a folder. */
+/** The first lines that the parent wrote to a folder. */
 export async function readBareLines(folder: string, lines: number): Promise<BareLine[]> {
   const read: BareLine[] = [];
-  // A file a line: the garbage of reading one large one would be room for lines that then seem to cost nothing.
+  // One file per line: garbage from reading a large one would make room for lines, which would then seem to cost nothing.
   for (let i = 0; i < lines; i++) {
     read.push(JSON.parse(await Deno.readTextFile(bareLinePath(folder, i)), BufferJSON.reviver));
   }
@@ -57,7 +57,7 @@ export async function connectBareLines(network: NetworkReady, lines: readonly Ba
       markOnlineOnConnect: false,
       syncFullHistory: false,
       shouldSyncHistoryMessage: () => false,
-      // As the gateway, which has to notice a half-open socket sooner: what is compared is not how often they ping.
+      // As often as the gateway, which has to notice a half-open socket sooner: pings are not what is compared.
       keepAliveIntervalMs: PING_MS,
     });
     socket.ev.on("creds.update", (update) => Object.assign(creds, update));

@@ -1,4 +1,4 @@
-/** The baseline of a message's way: bare Baileys, its keys in memory, writing texts and hearing their acks. */
+/** The baseline of a message's way: bare Baileys, its keys in memory, writing texts and awaiting their acks. */
 import process from "node:process";
 import type { WASocket } from "@whiskeysockets/baileys";
 import { connectBareLines, readBareLines } from "./bare_lines.ts";

@@ -1,5 +1,5 @@
 /**
- * Processes of a bench: what is measured, its load and its surroundings each have their own, so that none of them pays
+ * Processes of a bench: what is measured, its load and its surroundings each have one, so that none of them pays
  * for another. Parent and child speak JSON, one line a message, over the child's stdin and stdout.
  */
 import { fileURLToPath } from "node:url";
@@ -50,7 +50,7 @@ export async function startChild<Ready>(module: string, argument: unknown): Prom
 }
 
 export interface ChildRole<Question> {
-  /** What the parent is told first. */
+  /** The first message to the parent. */
   ready: unknown;
   answer?: (question: Question) => Promise<unknown>;
   stop?: () => Promise<void>;
@@ -81,7 +81,7 @@ async function* linesOf(bytes: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGe
   }
 }
 
-/** Memory of this process that is in use after everything unused was collected, bytes. */
+/** Memory of this process after garbage collection, bytes. */
 export async function restingMemory(): Promise<number> {
   const { gc } = globalThis as { gc?: () => void };
   for (let i = 0; i < 5; i++) {

@@ -1,12 +1,12 @@
-/** A server as a process of its own, from its start to its first 200, and what it keeps then. Linux: it reads `/proc`. */
+/** A server as a process of its own: its start until the first 200, and its memory then. Linux only: it reads `/proc`. */
 import { sleep, systemClock } from "../../src/runtime.ts";
 
 export interface FirstAnswer {
   /** From the start of the process to its first 200. */
   tookMs: number;
-  /** Processor time of the process until then: other work on the machine does not count. */
+  /** Processor time of the process until then, which other work on the machine does not change. */
   cpuMs: number;
-  /** Resident when it has rested, bytes. */
+  /** Resident memory after a rest, bytes. */
   bytes: number;
 }
 
@@ -18,7 +18,7 @@ interface ServerStart {
 }
 
 const GIVE_UP_MS = 30_000;
-/** What `/proc` counts processor time in. */
+/** The unit of processor time in `/proc`. */
 const TICK_MS = 10;
 
 /** Starts the server, which answers `/healthz` at PALOMA_PORT, on a new PALOMA_DATA_DIR, and ends it. */

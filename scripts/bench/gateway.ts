@@ -12,9 +12,9 @@ export interface GatewayReady {
   url: string;
 }
 
-/** What the process tells of itself whenever it is asked: since it was last asked. */
+/** What the process reports when asked, for the time since it was last asked. */
 export interface GatewayLoad extends StoreCalls {
-  /** The longest that its event loop was held by work: processor time that the process used within one turn. */
+  /** The longest that work held its event loop: processor time that the process used within one turn. */
   heldMs: number;
   /** The longest turn by the clock: on a shared machine most of it may be waiting for a processor. */
   turnMs: number;
@@ -34,7 +34,7 @@ if (import.meta.main) {
     const gateway = await startGateway({ config, runtime: systemRuntime(makeLog(config.logLevel)) });
     const ready: GatewayReady = { url: new URL(gateway.baseUrl).origin };
     let load: (() => Promise<GatewayLoad>) | null = null;
-    // Looking costs processor time: it begins with the first question.
+    // Sampling costs processor time: it begins with the first question.
     return { ready, answer: () => (load ??= watchLoad(storeCalls))(), stop: () => gateway.stop() };
   });
 }

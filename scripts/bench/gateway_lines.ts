@@ -15,7 +15,7 @@ if (import.meta.main) {
     const cpu = process.cpuUsage();
     const connected = Promise.withResolvers<void>();
     let left = lines;
-    // Its log is the cheapest witness: asking the API again and again would be measured too.
+    // The log is the cheapest source: polling the API would be measured too.
     const destination = {
       write(line: string) {
         if (line.includes('"status":"connected"') && --left === 0) connected.resolve();

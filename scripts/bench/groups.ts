@@ -1,7 +1,7 @@
 /**
  * Big groups: what a group of 1,000 takes against one of 10, by the API of a whole gateway on the simulated network. The
  * gateway runs in this process, the network and all its phones in one other: while those decrypt a message, the next one
- * waits for its ack, so beside the time stands the processor time of the gateway, which is its own work.
+ * waits for its ack. So the gateway's processor time, which is its own work, is printed beside the time.
  */
 import process from "node:process";
 import { type Client, httpClient, until } from "../../src/cli/client.ts";
@@ -64,7 +64,7 @@ export const groups: Bench = {
   },
 };
 
-/** Milliseconds; the processor's are those of the gateway, and of the little that asks it. */
+/** Milliseconds; processor time is the gateway's and that of the few requests to it. */
 type Taken = Record<"time" | "processor time", number>;
 
 async function newPhones(control: Client, count: number): Promise<string[]> {
@@ -76,7 +76,7 @@ async function newPhones(control: Client, count: number): Promise<string[]> {
   return numbers;
 }
 
-/** What each step takes, on a line that has asked nobody for anything yet but for the smaller group. */
+/** What each step takes, on a line that has so far asked for the smaller group only. */
 async function measure(
   api: Client,
   { sessionId, people, size }: { sessionId: string; people: readonly string[]; size: number },

@@ -1,6 +1,6 @@
 /**
  * Pages of a long history, near and deep, with and without filters, against one raw `get` of a message in the
- * same store. Page and `get` take turns, so that both meet the same weather. Depths vary a little from page to page, or
+ * same store. Page and `get` take turns, so that both meet the same conditions. Depths vary a little from page to page, or
  * one page would be asked for again and again from a warm cache.
  */
 import { join } from "node:path";
@@ -17,11 +17,11 @@ import { Change, type Key, type Kv } from "../../src/store/kv.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
 
 export const ACCOUNT = "acc_01kf0m3e4v8s2q6w9x1y5z7abc";
-/** As the API has it when nothing is asked for. */
+/** The API's default. */
 const LIMIT = 20;
 const DEPTHS = [1, 100, 10_000];
 const SESSIONS = ["ses_01kf0m3e4v8s2q6w9x1y5z7abc", "ses_01kf0m3e4v8s2q6w9x1y5z7abd"] as const;
-/** Numbers that are written to in turn. */
+/** Recipients, used in turn. */
 const RECIPIENTS = 1_000;
 const FILTERS: [string, Partial<typeof ANY_MESSAGE>][] = [
   ["any message", {}],
@@ -31,7 +31,7 @@ const FILTERS: [string, Partial<typeof ANY_MESSAGE>][] = [
   ["failed of one of two sessions", { sessionId: SESSIONS[0], status: "failed" }],
   ["to one of 1,000 recipients", { recipient: recipientOf(7) }],
 ];
-/** Pages, and gets, of one round at one depth; the first are not counted. */
+/** Pages and gets per round and depth; the first ones are not counted. */
 const SAMPLES = 1_000;
 const WARM = 50;
 const MESSAGES_A_COMMIT = 200;
@@ -115,7 +115,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - began;
 }
 
-/** Ids in the shape of the gateway's, found again by number. */
+/** Ids in the gateway's form that can be computed from a number. */
 function messageId(number: number): string {
   return `msg_01kf0m3e4v8s2q6w9x${String(number).padStart(8, "0")}`;
 }
@@ -124,7 +124,7 @@ function recipientOf(number: number): string {
   return String(4915550000000 + number % RECIPIENTS);
 }
 
-/** Two of three were sent, the rest failed, in no order; the newest wait. */
+/** Two in three were sent and the rest failed, scattered; the newest wait. */
 function statusOf(number: number, messages: number): MessageStatus {
   if (number > messages * 0.999) return "queued";
   return Math.random() < 2 / 3 ? "sent" : "failed";

@@ -10,7 +10,7 @@ import type { Connected } from "./lines.ts";
 import { type Bench, median } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 
-/** Until what follows a start is over: the collector's work, and the first run of every sweep. */
+/** Until the after-effects of a start are over: garbage collection, and the first run of every sweep. */
 const SETTLE_MS = 30_000;
 /** Three pings of each line, and every sweep that runs each minute. */
 const IDLE_MS = 60_000;
@@ -62,7 +62,7 @@ async function resting(module: string, argument: unknown): Promise<Idle> {
   }
 }
 
-/** The child's side: what this process does in so many milliseconds. */
+/** The child's side: what this process does within the given milliseconds. */
 export async function rest(ms: number): Promise<Idle> {
   const counted = countStore();
   const before = process.cpuUsage();
@@ -71,7 +71,7 @@ export async function rest(ms: number): Promise<Idle> {
   return { cpuMs: (user + system) / 1000, ...counted };
 }
 
-/** Counts from now on what is asked of every Deno KV of this process. */
+/** Counts the operations on every Deno KV of this process from now on. */
 function countStore(): { reads: number; commits: number } {
   const counted = { reads: 0, commits: 0 };
   const { get, getMany, list } = Deno.Kv.prototype;

@@ -16,13 +16,13 @@ import type { NetworkReady } from "./network.ts";
 /** Lines of the small process: enough for every code path to have run. */
 const FEW = 10;
 
-/** What a process with connected lines tells. */
+/** What a process with connected lines reports. */
 export interface Connected {
   /** From the beginning until the last line was connected. */
   tookMs: number;
   /** Processor time of the process until then. */
   cpuMs: number;
-  /** Resident when idle and collected, bytes. */
+  /** Resident memory when idle, after garbage collection, bytes. */
   bytes: number;
 }
 
@@ -90,7 +90,7 @@ function shown({ tookMs, cpuMs, bytes }: Connected): string {
   return `${(bytes / 2 ** 20).toFixed(2)} MiB, ${tookMs.toFixed(1)} ms (${cpuMs.toFixed(1)} ms of processor)`;
 }
 
-/** A copy of the folder in which only the first lines are left. */
+/** A copy of the folder with the first lines only. */
 async function folderWith(folder: LinkedFolder, count: number, root: string): Promise<string> {
   const dataDir = await copyFolder(folder, root);
   const { kv, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));

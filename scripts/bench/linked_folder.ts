@@ -13,7 +13,7 @@ import type { NetworkReady } from "./network.ts";
 
 export interface LinkedFolder {
   readonly dataDir: string;
-  /** What a gateway on this folder needs beside it. */
+  /** The settings that a gateway on this folder needs. */
   readonly settings: SettingValues;
   readonly accounts: readonly LinkedAccount[];
 }
@@ -27,7 +27,7 @@ export interface LinkedFolderOptions {
   accounts: number;
   /** Of each account. */
   lines: number;
-  /** Of the gateway, beside those of its place. */
+  /** Of the gateway, besides those of its environment. */
   settings?: SettingValues;
   /** Called for each account while the gateway runs and its lines are connected. */
   prepare?: (api: Client, account: LinkedAccount) => Promise<void>;
@@ -92,12 +92,12 @@ export async function exportLines(folder: LinkedFolder, root: string): Promise<v
   close();
 }
 
-/** Lines that are linked side by side. */
+/** How many lines are linked at once. */
 const AT_ONCE = 6;
 
 let phones = 0;
 
-/** The number of a phone that was not there before. */
+/** The number of a new phone. */
 async function newPhone(control: Client): Promise<string> {
   const number = String(4915550000000 + ++phones);
   await control.call("POST", "/phones", { number });

@@ -10,7 +10,7 @@ import type { GatewayReady } from "./gateway.ts";
 export interface Machine {
   role: RoleName;
   settings: SettingValues;
-  /** The network of lines that are linked, connect and have nothing to say. */
+  /** A network whose lines are linked, connect, and stay silent. */
   isNetworkFake?: boolean;
 }
 

@@ -22,7 +22,7 @@ import type { NetworkReady } from "./network.ts";
 const CONNECTIONS = 64;
 const WARM_MS = 3_000;
 const MEASURE_MS = 3_000;
-/** Until lines are held and connected, and for how long their queries are counted then. */
+/** How long lines have to be held and connected, and for how long their queries are then counted. */
 const SETTLE_MS = 20_000;
 const IDLE_MS = 10_000;
 const FEW = 5;
@@ -86,7 +86,7 @@ export const machines: Bench = {
       return results.reduce((sum, { perSecond }) => sum + perSecond, 0);
     }
 
-    /** From the answer at an API to the server of the network, of a line that has nothing else to do, ms. */
+    /** From the answer at an API to the network's server, on an idle line, ms. */
     async function departures(): Promise<number[]> {
       const { settings, accounts: [account] } = await linked(false);
       const worker = await start({ role: "worker", settings });
@@ -108,7 +108,7 @@ export const machines: Bench = {
       const wire = (await wireOf(control)).slice(before);
       await one.stop();
       await worker.stop();
-      // The first one looks the recipient up.
+      // The first one looks up the recipient.
       return wire.map(({ time }, i) => Math.max(0, time - answeredAt[i]!)).slice(5);
     }
 

@@ -20,7 +20,7 @@ export interface Bench {
   run(options: BenchOptions): Promise<Result[]>;
 }
 
-/** Sizes; small enough by default that a bench takes about a minute. */
+/** Sizes; by default small enough for a bench to take about a minute. */
 export interface BenchOptions {
   rounds: number;
   /** Lines that are measured. */
@@ -31,7 +31,7 @@ export interface BenchOptions {
   backlog: number;
   /** Webhook deliveries of one round. */
   deliveries: number;
-  /** Part of the names of those kinds of noise that are made. */
+  /** Selects the kinds of noise whose names contain it. */
   noise: string;
   report: (line: string) => void;
 }
@@ -40,7 +40,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 50);
 }
 
-/** The value that `percent` of the values are not above. */
+/** The percentile: `percent` of the values are not above it. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(sorted.length * percent / 100) - 1))] ?? NaN;

@@ -1,6 +1,6 @@
 /**
  * A quiet account beside ten kinds of noise that another account makes on the same gateway: how long its messages take to
- * be accepted, to be sent and to reach its webhook, to the same without the noise, measured just before.
+ * be accepted, to be sent and to reach its webhook, against the same without the noise, measured just before.
  */
 import { dataFolder } from "../../src/app.ts";
 import { httpClient } from "../../src/cli/client.ts";
@@ -18,7 +18,7 @@ const SENDS = 24;
 const QUIET = "4917560000001";
 const PEOPLE = Array.from({ length: 20 }, (_, i) => String(4917570000000 + i));
 const BACKLOG = 20_000;
-/** For the noise to be in full swing, and for its end. */
+/** How long the noise takes to be in full swing, and to end. */
 const PAUSE_MS = 1_000;
 const MEASURES = ["acceptMs", "sentMs", "webhookMs"] as const;
 const NAMES: Record<keyof QuietTimes, string> = {

@@ -7,7 +7,7 @@ export interface NoiseSetting {
   baseUrl: string;
   controlUrl: string;
   apiKey: string;
-  /** Of an account that may ask little. */
+  /** The key of an account with a low rate limit. */
   limitedKey: string;
   /** Line that sends, one that is paused, and one that flaps; with the number of each. */
   busy: Line;
@@ -25,7 +25,7 @@ interface Line {
 /** Begins the noise, or ends what was begun. */
 export type NoiseQuestion = { begin: NoiseName } | { end: true };
 
-/** How often each answer came, to those who made the noise. */
+/** How often the noise got each answer. */
 export type NoiseAnswer = Record<string, number>;
 
 export const NOISES = [
@@ -82,7 +82,7 @@ interface Context {
   count: (what: string) => void;
 }
 
-/** Each prepares its noise, and then makes it until the signal aborts. */
+/** Each prepares its noise and makes it until the signal aborts. */
 type Maker = () => Promise<() => Promise<unknown>>;
 
 function makers({ setting, signal, count }: Context): Record<NoiseName, Maker> {
@@ -95,14 +95,14 @@ function makers({ setting, signal, count }: Context): Record<NoiseName, Maker> {
       const answer = await fetch(baseUrl + path, { ...init, headers: { "x-api-key": key, ...init.headers }, signal });
       await answer.body?.cancel();
       count(String(answer.status));
-      // As a client that heeds Retry-After, though not for long.
+      // Like a client that heeds Retry-After, up to a limit.
       if (answer.status === 429 && key === apiKey) await new Promise((resolve) => setTimeout(resolve, 100));
     } catch (error) {
       if (!signal.aborted) count(String(error));
     }
   }
 
-  /** As many at a time, again and again. */
+  /** Keeps this many going at a time. */
   const flood = (atOnce: number, one: () => Promise<unknown>) => () =>
     Promise.all(Array.from({ length: atOnce }, async () => {
       while (!signal.aborted) await one();
@@ -162,7 +162,7 @@ function makers({ setting, signal, count }: Context): Record<NoiseName, Maker> {
     })),
   };
 
-  /** Of events that never come, from the oldest on. */
+  /** Streams of events that never come, read from the oldest on. */
   async function stream(): Promise<void> {
     try {
       const answer = await fetch(`${baseUrl}/events/stream?types=session.restricted`, {
@@ -188,7 +188,7 @@ async function failingWebhooks(api: Client): Promise<string[]> {
   return made;
 }
 
-/** Sends so many texts and waits until they have left: each is an event when it is sent, and one when it is delivered. */
+/** Sends this many texts and waits until they have left: each causes an event when sent, and one when delivered. */
 async function makeEvents(
   api: Client,
   { busy, count, bulkOf }: { busy: Line; count: number; bulkOf: (length: number, sessionId: string) => string },

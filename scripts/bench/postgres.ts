@@ -1,6 +1,6 @@
 /**
  * Accepting messages on PostgreSQL, against a bare server that makes one raw INSERT commit a request on the same server;
- * and what a message grows it by. Needs Debian's postgresql.
+ * and by how much a message makes it grow. Needs Debian's postgresql.
  */
 import { join } from "node:path";
 import { messageKeys } from "../../src/message/rows.ts";

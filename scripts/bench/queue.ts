@@ -1,7 +1,7 @@
 /**
  * The queue with 100,000 messages scheduled and as many waiting, against an empty one: how long a send takes to be
- * accepted; and against one with a hundredth of them: how long the head takes to be found. Both stores are open at once and take turns, so that they meet the same weather.
- * Then 200 lines, each with messages for later: how late they leave, on the real bell.
+ * accepted; and against one with a hundredth of them: how long the head takes to be found. Both stores are open at once
+ * and take turns, so that they meet the same conditions. Then 200 lines, each with messages for later: how late they leave, on the real bell.
  */
 import { join } from "node:path";
 import { LINE_TOPIC, Runner } from "../../src/line/runner.ts";
@@ -50,7 +50,7 @@ async function compare(
   runtime: Runtime,
   { rounds, backlog, report }: BenchOptions,
 ): Promise<Result[]> {
-  // The world of the unit tests asks for no more of its runtime than the system's has.
+  // The world of the unit tests needs no more of its runtime than the system's offers.
   const world = (kv: Kv) => sendWorld(kv, runtime as SendWorld["runtime"]);
   const [empty, few, full] = [world(stores.empty), world(stores.few), world(stores.full)];
   const fewer = Math.ceil(backlog / FEWER);

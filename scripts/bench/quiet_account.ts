@@ -1,4 +1,4 @@
-/** A quiet account as a process of a bench: sends a text now and then, hears of it by its webhook, and tells how long each took. */
+/** A quiet account as a process of a bench: sends a text now and then, awaits its webhook, and reports the times. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { runAsChild } from "./child.ts";
@@ -28,10 +28,10 @@ export interface QuietTimes {
 }
 
 const EVERY_MS = 250;
-/** What has not come by then counts as if it had taken so long. */
+/** What has not come by then counts with this time. */
 const PATIENCE_MS = 20_000;
 
-/** Asks for so many sends, one each `EVERY_MS`. */
+/** Asks for this many sends, one every `EVERY_MS`. */
 export interface QuietQuestion extends QuietAccount {
   sends: number;
 }

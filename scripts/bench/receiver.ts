@@ -1,4 +1,4 @@
-/** A receiver of webhooks as a process: answers at once, and tells when each event came for the first time. */
+/** A receiver of webhooks as a process: answers at once, and reports when each event first came. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { runAsChild } from "./child.ts";
@@ -15,7 +15,7 @@ export interface Arrivals {
   repeated: number;
 }
 
-/** Asks to wait until so many different events came, and to forget them. */
+/** Asks to wait until this many different events have come, and to forget them. */
 export interface ArrivalsWanted {
   count: number;
 }

@@ -17,7 +17,7 @@ const RATE = 200;
 const QUIET_MS = 5_000;
 const SWEPT_MS = 15_000;
 const DAY_MS = 24 * 3_600_000;
-/** Six days of the sixty that the history goes back, however many messages that are. */
+/** Six of the history's sixty days, however many messages they hold. */
 const KEPT = { keepMs: 6 * DAY_MS, most: Infinity };
 
 export const retention: Bench = {

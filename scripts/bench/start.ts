@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { type FirstAnswer, firstAnswer } from "./first_answer.ts";
 import { type Bench, median, medians, type Result } from "./measure.ts";
 
-/** Until the collector has gone over what the start left. */
+/** Until the garbage of the start has been collected. */
 const REST_MS = 3_000;
 const EXECUTABLE = pathOf("../../dist/paloma");
 

@@ -5,13 +5,13 @@ export interface StoreCalls {
   flushes: number;
 }
 
-/** Counts from now on, in whatever is opened later; the answer is what there was so far. */
+/** Counts from now on, in every store opened later; the function returns the counts so far. */
 export function countStoreCalls(): () => StoreCalls {
   const calls: StoreCalls = { reads: 0, flushes: 0 };
   const { openKv } = Deno;
   const open = async (path?: string): Promise<Deno.Kv> => {
     const kv = await openKv(path);
-    // Of no disk: the bell's.
+    // Not on disk: the bell's queue.
     if (path === ":memory:") return kv;
     const { get, getMany, list, atomic } = kv;
     const counted =

@@ -1,8 +1,8 @@
 /**
  * The way of a message, from its request to the webhook that says `sent`: processor time and pace of one line without
- * pauses, against bare Baileys with its keys in memory that writes the same texts and hears their acks. It keeps
- * nothing, and answers nobody; the second baseline writes one raw commit a message first. Beside it what the gateway asks
- * of its store for a message, over one line and over several.
+ * pauses, against bare Baileys with its keys in memory that writes the same texts and awaits their acks. It stores
+ * nothing and answers nobody; the second baseline first writes one raw commit per message. Also what the gateway asks
+ * of its store per message, over one line and over several.
  */
 import { join } from "node:path";
 import { httpClient, until } from "../../src/cli/client.ts";
@@ -18,13 +18,13 @@ import type { StoreCalls } from "./store_calls.ts";
 const COUNT = 1_000;
 const AT_ONCE = 16;
 const RECIPIENTS = 10;
-/** Not counted: the first of each recipient make a Signal session, and the code gets warm. */
+/** Not counted: the first to each recipient start a Signal session, and code warms up. */
 const WARM = 200;
 const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
 
 /** What a process is asked to send. */
 export interface Sends {
-  /** Numbers, taken in turn. */
+  /** Recipients, used in turn. */
   to: readonly string[];
   count: number;
   atOnce: number;
@@ -38,7 +38,7 @@ export interface Sent {
   tookMs: number;
 }
 
-/** What the gateway does for so many messages besides. */
+/** What else the gateway does for these messages. */
 type Way = Sent & StoreCalls;
 
 export const way: Bench = {
@@ -152,7 +152,7 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
       while (next < count) {
         const i = next++;
         const sessionId = sessionIds[i % over];
-        // Each line has written to each of them once after so many.
+        // After this many each line has written to each of them.
         const number = to[Math.floor(i / over) % to.length];
         await api.call("POST", "/messages/send/text", { sessionId, to: number, text: TEXT });
       }
@@ -172,7 +172,7 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
 
 let phones = 0;
 
-/** Nobody whom a line has written to before: both sides have to make their Signal sessions. */
+/** Recipients to whom no line has written before: both sides have to start Signal sessions. */
 async function newPhones(network: Child<NetworkReady>): Promise<string[]> {
   const control = httpClient(network.ready.controlUrl);
   const numbers = Array.from({ length: RECIPIENTS }, () => String(4917000000000 + ++phones));

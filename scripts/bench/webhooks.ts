@@ -23,7 +23,7 @@ import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 
 const ACCOUNT = "acc_01kf0m3e4v8s2q6w9x1y5z7abc";
 const SESSION = { id: "ses_01kf0m3e4v8s2q6w9x1y5z7abc", name: "Front desk" };
-/** First attempts at a time; what one webhook's worker allows itself. */
+/** First attempts at a time: the limit of one webhook's worker. */
 const AT_ONCE = 24;
 const EVENTS_A_SECOND = 200;
 const FLOW_MS = 5_000;
@@ -159,7 +159,7 @@ async function openDurable(stage: Stage) {
     async close() {
       await dispatcher.stop();
       await bell.close();
-      // The next measurement on this folder has a webhook of its own.
+      // The next measurement on this folder makes a webhook of its own.
       await hooks.remove(ACCOUNT, webhook.id);
       close();
     },
@@ -187,7 +187,7 @@ async function durableDelays(stage: Stage): Promise<number[]> {
   return delays;
 }
 
-/** Begins events at a steady rate; resolves to when each was committed. */
+/** Emits events at a steady rate; resolves to when each was committed. */
 async function flow(
   begin: (number: number) => Promise<{ id: string; at: number }>,
 ): Promise<{ id: string; at: number }[]> {
@@ -210,7 +210,7 @@ function wallClock(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** An incoming text, each of another chat: as many lanes as there are events. */
+/** An incoming text, each from another chat, so that there are as many lanes as events. */
 function textEvent(number: number): NewEvent {
   return {
     event: "message.received",

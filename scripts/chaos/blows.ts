@@ -23,7 +23,7 @@ const CYCLE: readonly Blow["kind"][] = [
 ];
 const BETWEEN_BLOWS_MS = [500, 4_000] as const;
 const FROZEN_MS = 20_000;
-/** What a worker that wakes up still tries to write, it tries within this time. */
+/** How long a worker that wakes up may go on trying to write. */
 const WAKE_UP_MS = 3_000;
 
 /** So many of a role are up when one of them is struck: what was killed is started anew meanwhile. */

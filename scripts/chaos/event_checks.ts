@@ -1,4 +1,4 @@
-/** What a flood of events must have left behind: in the feed, at the webhook, and at the phones. */
+/** Checks what a flood of events left behind: in the feed, at the webhook, and at the phones. */
 import type { Json } from "../../src/cli/client.ts";
 
 /** A message that a phone wrote. */
@@ -23,8 +23,8 @@ export interface Posted {
 }
 
 /**
- * Each event once; what went out in the order of its chat and delivered once; what came in in the order of its chat.
- * Over chats there is no order to check: a message to a chat that has written passes a cold one.
+ * Each event once; outgoing messages in the order of their chat, delivered once; incoming ones in the order of theirs.
+ * Across chats there is no order to check: a reply overtakes a cold message.
  */
 export function* checkFeed(
   feed: Json[],
@@ -58,7 +58,7 @@ export function* checkFeed(
   if (received.length !== written.length) yield `${received.length} events for ${written.length} messages that came in`;
 }
 
-/** Each event at least once, copies with the same bytes, as the feed shows it; first copies in the order of the chat. */
+/** Each event at least once, as the feed shows it; copies have the same bytes, first copies the order of the chat. */
 export function* checkWebhook(events: Json[], posted: Posted[]): Iterable<string> {
   const known = new Map(events.map((event) => [event.id, event]));
   const bodies = new Map<string, string>();
@@ -87,7 +87,7 @@ export function* checkPhones(inboxes: Map<string, Json[]>, accepted: Accepted[])
   }
 }
 
-/** Says what is missing, what is too much, and the first that stands in another place. */
+/** Says what is missing, what is superfluous, and the first that is out of place. */
 function* compare(what: string, got: string[], wanted: string[]): Iterable<string> {
   const missing = wanted.filter((one) => !got.includes(one));
   const extra = got.filter((one, i) => !wanted.includes(one) || got.indexOf(one) < i);

@@ -11,10 +11,10 @@ import { type LinkedLine, openStage, type Stage } from "../../tests/support/stag
 import { type Accepted, checkFeed, checkPhones, checkWebhook, type Posted, type Written } from "./event_checks.ts";
 
 export interface EventFloodOptions {
-  /** That many incoming and that many outgoing, spread over the kills. */
+  /** How many incoming, and as many outgoing, spread over the kills. */
   messages: number;
   kills: number;
-  /** Bounds of the random time between a start and the next kill. */
+  /** Limits of the random time between a start and the next kill. */
   killAfterMs: [number, number];
   report: (line: string) => void;
 }
@@ -26,7 +26,7 @@ export interface EventFloodResult {
   /** Events in the feed, and how many of them the webhook wanted. */
   events: number;
   watched: number;
-  /** Requests at the webhook beyond one an event. */
+  /** Requests at the webhook beyond one per event. */
   copies: number;
   tookMs: number;
   /** Sentences; empty when every promise held. */
@@ -36,7 +36,7 @@ export interface EventFloodResult {
 const LINE = "4915000000010";
 const CUSTOMERS = ["4917000000001", "4917000000002", "4917000000003", "4917000000004"];
 const WATCHED = ["message.sent", "message.status", "message.received"];
-/** So long may take what is left when the last kill is over. */
+/** How long the rest may take after the last kill. */
 const CATCH_UP_MS = 240_000;
 
 export async function eventFlood(options: EventFloodOptions): Promise<EventFloodResult> {
@@ -102,7 +102,7 @@ export function describeEventFlood(result: EventFloodResult): string[] {
   ].slice(0, broken.length === 0 ? undefined : 1).concat(broken.length === 0 ? [] : `${broken.length} PROMISES BROKEN`);
 }
 
-/** Waits until so many kills are done that the `i`th message is due: some flow between any two kills. */
+/** Waits until enough kills are done for the `i`th message to be due: some flow between any two kills. */
 function pace({ messages, kills }: EventFloodOptions, progress: { kills: number }) {
   return async (i: number) => {
     while (progress.kills < kills && i >= messages * (progress.kills + 1) / kills) await sleep(systemClock, 20);
@@ -121,7 +121,7 @@ async function killAgainAndAgain(
   },
 ): Promise<void> {
   while (progress.kills < kills) {
-    // Every other kill meets a line that is up, however slow the machine is; the others also meet it on its way there.
+    // Every other kill hits a line that is up, however slow the machine is; the others may also hit it while connecting.
     if (progress.kills % 2 === 0) await stage.sessionStatus(line, "connected");
     await sleep(systemClock, systemRandom.between(...killAfterMs));
     await stage.gateway.kill();
@@ -191,7 +191,7 @@ async function settledFeed(
     if (data.length > 0) continue;
     const done = count(({ event }) => event === "message.received") >= written.length &&
       count(({ data }) => data.status === "delivered") >= accepted.length;
-    // What is missing then is said by the checks.
+    // The checks report what is missing then.
     if (done || systemClock.now() > end) return events;
     await sleep(systemClock, 200);
   }

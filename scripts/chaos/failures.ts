@@ -1,7 +1,7 @@
 /**
  * Promise 1 while the machine fails around the gateway: a full disk, a database that another process holds locked,
  * SIGTERM under load. Careful clients send all the while, a phone writes to the line. Nothing that got a 202 is missing
- * or doubled, nothing that came in either, the process never ends by itself, and it is back soon after the failure's end.
+ * or doubled, nor is anything that came in; the process never ends by itself, and recovers soon after the failure.
  */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -31,9 +31,9 @@ export interface FailureResult {
 }
 
 const CUSTOMER = "4917000000001";
-/** A line of its own with nothing waiting: it tells when the gateway works again. */
+/** A line of its own with nothing waiting: it shows when the gateway works again. */
 const PROBE = "4915000000009";
-/** Where the lines' numbers begin. */
+/** The first of the lines' phone numbers. */
 const FIRST_LINE = 4915000000010;
 const DRAINS_WITHIN_MS = 10_000;
 const PAUSE_MS: [number, number] = [20, 120];
@@ -43,7 +43,7 @@ const WRITES_EVERY_MS = 400;
 /** Load before, between and after failures. */
 const CALM_MS = 1_000;
 
-/** Fills the disk to the last byte for so long. `folder` is a small file system and holds the data. */
+/** Fills the disk to the last byte for this time. `folder` is a small file system and holds the data. */
 export function fullDisk(options: FailureOptions & { folder: string; seconds: number }): Promise<FailureResult> {
   const { folder, seconds, report } = options;
   const env = { PALOMA_DATA_DIR: join(folder, "data"), PALOMA_MIN_FREE_DISK: "2MB" };
@@ -51,7 +51,7 @@ export function fullDisk(options: FailureOptions & { folder: string; seconds: nu
     const ballast = join(folder, "ballast");
     const end = systemClock.now() + seconds * 1000;
     let bytes = 0;
-    // What the gateway gives back meanwhile is taken too.
+    // Space that the gateway frees meanwhile is taken too.
     for (; systemClock.now() < end; await sleep(systemClock, 50)) bytes += await fill(ballast);
     report(`the disk was full for ${seconds} s (${bytes} bytes of ballast)`);
     await Deno.remove(ballast);
@@ -59,7 +59,7 @@ export function fullDisk(options: FailureOptions & { folder: string; seconds: nu
   });
 }
 
-/** Holds the database's write lock for so long, as another process would. */
+/** Holds the database's write lock for this time, as another process would. */
 export function heldLock(options: FailureOptions & { seconds: number }): Promise<FailureResult> {
   return underLoad(options, async ({ dataDir }, back) => {
     const database = new DatabaseSync(join(dataDir, "paloma.db"));
@@ -75,7 +75,7 @@ export function heldLock(options: FailureOptions & { seconds: number }): Promise
   });
 }
 
-/** Ends the gateway by SIGTERM and starts it again, so many times. */
+/** Ends the gateway by SIGTERM and starts it again, this many times. */
 export function terminated(options: FailureOptions & { times: number }): Promise<FailureResult> {
   return underLoad(options, async ({ gateway }, back, broken) => {
     for (let time = 1; time <= options.times; time++) {
@@ -104,7 +104,7 @@ export function describeFailure({ accepted, received, refused, backAfterMs, took
 
 type Fail = (stage: Stage, back: () => Promise<void>, broken: string[]) => Promise<void>;
 
-/** Has `fail` do its worst under load; it calls `back` at the end of each failure. */
+/** Runs `fail` under load; it calls `back` at the end of each failure. */
 async function underLoad(options: FailureOptions & { stage?: StageOptions }, fail: Fail): Promise<FailureResult> {
   const started = systemClock.now();
   const stage = await openStage(options.stage);
@@ -138,7 +138,7 @@ async function underLoad(options: FailureOptions & { stage?: StageOptions }, fai
       return all.length >= accepted.length ? all : null;
     }, { what: "the last message at the phone", timeoutMs: 120_000 });
     broken.push(...checkArrivals(accepted, inbox), ...checkReceived(written, await received(stage, written.length)));
-    // Ends with another code when the process had ended before.
+    // Fails when the process had ended before.
     await stage.end().catch((error) => broken.push(error.message));
     const tookMs = systemClock.now() - started;
     return { accepted: accepted.length, received: written.length, refused, backAfterMs, tookMs, broken };
@@ -161,7 +161,7 @@ class Load {
     this.#stage = stage;
   }
 
-  /** Until `end`; what was begun by then is accepted when it resolves. */
+  /** Runs until `end`; sends begun by then are accepted when it resolves. */
   async run(lines: LinkedLine[], writtenTo: LinkedLine): Promise<void> {
     const clients = lines.map(async (line) => {
       for (let i = 0; this.#goesOn; i++) {

@@ -1,4 +1,4 @@
-/** What a paced run must have left behind, asked of the phone's inbox and of the network's wire log. */
+/** Checks what a paced run left behind, in the phone's inbox and the network's wire log. */
 import type { Json } from "../../src/cli/client.ts";
 
 export interface AcceptedText {
@@ -6,7 +6,7 @@ export interface AcceptedText {
   line: string;
   messageId: string;
   text: string;
-  /** When its 202 was there, Unix ms. */
+  /** When its 202 came, Unix ms. */
   at: number;
 }
 

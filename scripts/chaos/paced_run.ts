@@ -14,7 +14,7 @@ export interface PacedRunOptions {
   kills: number;
   delayMinMs: number;
   delayMaxMs: number;
-  /** Bounds of the random time between a start and the next kill. */
+  /** Limits of the random time between a start and the next kill. */
   killAfterMs: [number, number];
   report: (line: string) => void;
 }
@@ -24,7 +24,7 @@ export interface PacedRunResult {
   kills: number;
   /** Sends that got no answer and were repeated under their idempotency key. */
   repeatedSends: number;
-  /** Stanzas beyond one a message: sent again under the same id, because the gateway died before the ack. */
+  /** Stanzas beyond one per message: sent again under the same id, because the gateway died before the ack. */
   resends: number;
   /** Between departures of one line that no kill came between. */
   gaps: Gaps;
@@ -38,7 +38,7 @@ export interface PacedRunResult {
 const CUSTOMER = "4917000000001";
 /** Accepted at once, so that a line always has something to send and its longest pause can be judged. */
 const HEAD_START = 10;
-/** Before every second kill the network holds its acks, so that messages are on their way when the gateway dies. */
+/** Before every second kill the network holds back its acks, so that messages are in flight when the gateway dies. */
 const HOLD_ACKS_MS = 900;
 
 export async function pacedRun(options: PacedRunOptions): Promise<PacedRunResult> {
@@ -60,7 +60,7 @@ export async function pacedRun(options: PacedRunOptions): Promise<PacedRunResult
       return inbox.length >= accepted.length ? inbox : null;
     }, { what: "the last message at the phone", timeoutMs: 120_000 });
 
-    // What answers a phone's retry receipt is no departure of the queue.
+    // An answer to a phone's retry receipt is not a departure of the queue.
     const wire: Json[] = (await stage.control.call("GET", "/wire")).filter(({ retry }: Json) => !retry);
     const departures = checkDepartures(wire, { accepted, arrived, outages, bounds: { delayMinMs, delayMaxMs } });
     const broken = [...checkArrivals(accepted, arrived), ...departures.broken];
@@ -156,7 +156,7 @@ async function sendAll(
   return { accepted: results.flat(), repeatedSends };
 }
 
-/** Null when there was no answer, or none that says that it was accepted. */
+/** Null when there was no answer, or it did not say that the send was accepted. */
 async function send(stage: Stage, { line, text, key }: { line: LinkedLine; text: string; key: string }): Promise<Json> {
   try {
     const response = await stage.request("POST", "/messages/send/text", {

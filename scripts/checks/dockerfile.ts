@@ -1,5 +1,5 @@
 /**
- * Takes the Dockerfile's steps where there is no container engine: each stage in a folder of its own that is the root of
+ * Carries out the Dockerfile's steps without a container engine: each stage in a folder of its own that is the root of
  * what runs in it. It builds on this machine's own system in place of the image of the first stage, and on the shared
  * libraries that the executable names in place of the last one's. Then the ENTRYPOINT runs as compose.yaml has it run:
  * as nobody's user, on a root that cannot be written, without capabilities; HEALTHCHECK and the command of the compose
@@ -11,10 +11,10 @@ import { dirname, join } from "node:path";
 
 const HERE = new URL("../../", import.meta.url).pathname;
 const USER = 65532;
-/** As long as the Dockerfile's start period. */
+/** The Dockerfile's start period. */
 const HEALTHY_WITHIN_MS = 20_000;
 const ASK_EVERY_MS = 250;
-/** The system of this machine, as a root of a build stage sees it. */
+/** This machine's system, as the root of a build stage sees it. */
 const SYSTEM = ["usr", "bin", "sbin", "lib", "lib64", "etc"];
 const TOOLS = "opt/build";
 
@@ -104,7 +104,7 @@ async function libraries(executable: string, root: string): Promise<void> {
   }
 }
 
-/** What `.dockerignore` lets through: everything is left out but the lines that begin with `!`. */
+/** What `.dockerignore` lets through: only the lines that begin with `!`. */
 async function contextOf(): Promise<string[]> {
   const lines = (await Deno.readTextFile(join(HERE, ".dockerignore"))).trim().split("\n");
   if (lines[0] !== "*" || lines.slice(1).some((line) => !line.startsWith("!"))) {
@@ -174,12 +174,12 @@ function inContainer({ root, env }: Stage, command: string[]): Deno.Command {
   return new Deno.Command("setpriv", { args: confined, clearEnv: true, env, stdin: "null" });
 }
 
-/** Runs what was built as compose.yaml says; throws unless it gets healthy, is used, and ends with 0. */
+/** Runs the result as compose.yaml says; throws unless it becomes healthy, answers, and ends with 0. */
 async function serveReadOnly(stage: Stage): Promise<void> {
   const { root } = stage;
   await libraries(join(root, stage.entrypoint[0]!), root);
   await devices(root);
-  // A new volume has what the image has there.
+  // A new volume holds what the image has there.
   const volume = `${root}-volume`;
   await run("cp", "-a", join(root, "data"), volume);
   await run("mount", "--rbind", root, root);

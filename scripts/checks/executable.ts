@@ -1,5 +1,5 @@
 /**
- * Prints what the executable weighs: its size, the time until a new gateway answers its first request with 200, and
+ * Prints the executable's size, the time until a new gateway answers its first request with 200, and
  * what it keeps resident after ten seconds at rest. Of five starts the best counts: other work on the machine only adds.
  */
 import { firstAnswer } from "../bench/first_answer.ts";

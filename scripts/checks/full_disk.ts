@@ -24,7 +24,7 @@ const seconds = Number(valueOf("--seconds") ?? 75);
 const runtime = systemRuntime(makeLog("silent"));
 const { clock } = runtime;
 
-/** How many commits of 60 KiB it took. Throws what is not a full disk. */
+/** How many commits of 60 KiB it took. Throws errors other than a full disk. */
 async function fill(kv: Kv): Promise<number> {
   for (let commits = 0;; commits++) {
     try {
@@ -36,7 +36,7 @@ async function fill(kv: Kv): Promise<number> {
   }
 }
 
-/** Resolves when the ring has come. */
+/** Resolves when the bell has rung. */
 function ringOf(bell: Bell, topic: string, at: number): Promise<void> {
   return new Promise((resolve) => {
     const stop = bell.hear(topic, () => {
@@ -47,7 +47,7 @@ function ringOf(bell: Bell, topic: string, at: number): Promise<void> {
   });
 }
 
-/** Sets one ring after the other, each when the one before has come. */
+/** Sets one ring after another, each when the one before has come. */
 async function ringOn(bell: Bell, kv: Kv): Promise<{ rings: number; worstMs: number; refused: number }> {
   let worstMs = 0, rings = 0, refused = 0;
   for (const end = clock.now() + seconds * 1000; clock.now() < end; rings++) {
@@ -67,10 +67,10 @@ async function check(folder: string): Promise<boolean> {
   const bell = onDisk
     ? denoKvBell(await Deno.openKv(join(folder, "queue.sqlite3")), { runtime })
     : await openDenoKvBell({ runtime });
-  // Due while the disk is full: taking it from a queue writes.
+  // Due while the disk is full: taking it from a queue on disk would write.
   const early = ringOf(bell, "check/early", clock.now() + 1_500);
   const commits = await fill(kv);
-  // What the file system still has in small pieces goes too.
+  // The file system's small remainders go too.
   await Deno.writeFile(join(folder, "last"), new Uint8Array(1024 ** 2)).catch(() => {});
   await early;
   const { rings, worstMs, refused } = await ringOn(bell, kv);
@@ -86,7 +86,7 @@ async function check(folder: string): Promise<boolean> {
   return rings > 0 && worstMs < MOST_LATE_MS && refused > 0 && again !== null;
 }
 
-/** Runs this script again on a small file system, so that one is left to tell should the process end. */
+/** Runs this script again on a small file system, so that one process is left to report if the other ends. */
 async function checkOnSmallDisk(): Promise<number> {
   const ended = await onSmallDisk(8, async (folder) => {
     const args = ["run", "-A", "--quiet", import.meta.filename!, ...Deno.args, "--in", folder];

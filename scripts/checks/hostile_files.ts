@@ -22,7 +22,7 @@ const MOST_GROWN_BYTES = 150 * 1024 ** 2;
 /** Lines that work side by side. */
 const LINES = 3;
 const CUSTOMER = "4917560000001";
-/** A sound file before the first hostile one: the idle process is one that has run its code. */
+/** A sound file before the first hostile one: the memory of the idle process includes the loaded code. */
 const WARM_UP: HostileFile = { name: "warm-up.png", mimetype: "image/png", bytes: sampleFile("png") };
 
 const valueOf = (flag: string, otherwise: number) =>

@@ -1,5 +1,5 @@
 /**
- * What people looking on cost: tabs of the panel open on an account with many lines, beside a customer who sends at
+ * What onlookers cost: tabs of the panel open on an account with many lines, beside a customer who sends at
  * the rate of their plan. No request of the customer may be refused, and an idle tab costs next to nothing.
  *
  *     deno run -A scripts/checks/open_tabs.ts [--lines 50] [--unlinked 12] [--minutes 10] [--idle 60]
@@ -20,7 +20,7 @@ const idleSeconds = valueOf("--idle", 60);
 
 const CUSTOMER = "4917000000001";
 const RATE = 600;
-/** A window of the limit begins with a request, whenever that comes: this many fit into any, a late one included. */
+/** A window of the limit begins with a request, whenever that comes: this many fit into any window. */
 const SENT_A_MINUTE = 590;
 /** Of a clock tick in /proc, the same on every Linux. */
 const TICK_MS = 10;
@@ -33,7 +33,7 @@ let refused = 0;
 const waiting: string[] = [];
 
 const idle = async (name: string, without?: number): Promise<number> => {
-  // A round of QRs that nobody scans is over after some minutes.
+  // A round of QRs that nobody scans ends after some minutes.
   for (const id of waiting) await stage.api.call("POST", `/sessions/${id}/reconnect`);
   await wait(5);
   const before = await cpuMs();

@@ -83,7 +83,7 @@ async function link(stage: Stage): Promise<Companion[]> {
   return numbers.map((number) => [...directory.account(number)!.companions.values()][0]!);
 }
 
-/** When each companion came to be so, ms from now. */
+/** When each companion got there, ms from now. */
 async function timed(companions: readonly Companion[], isSo: (companion: Companion) => boolean): Promise<number[]> {
   const begun = systemClock.now();
   const left = new Set(companions);
@@ -99,7 +99,7 @@ async function timed(companions: readonly Companion[], isSo: (companion: Compani
   return [...times, ...Array.from(left, () => Infinity)];
 }
 
-/** The most of these times that lie within a second. */
+/** The most of these times within one second. */
 function most(times: readonly number[]): number {
   return Math.max(0, ...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
 }

@@ -45,7 +45,7 @@ const open: Deno.TcpConn[] = [];
 const encoder = new TextEncoder();
 const kinds = ["silent", "slow", "half-closed", "slow body"] as const;
 
-/** Connects, and behaves badly until the gateway hangs up. */
+/** Connects, and misbehaves until the gateway hangs up. */
 async function misbehave(kind: typeof kinds[number]): Promise<void> {
   try {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port });
@@ -64,7 +64,7 @@ async function misbehave(kind: typeof kinds[number]): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
   } catch {
-    // The gateway hung up, or takes no more at this moment.
+    // The gateway hung up, or accepts no more at the moment.
   }
 }
 

@@ -25,7 +25,7 @@ interface Form {
   path: string;
   size: number;
   contentType: string;
-  /** What stands around the file in the body. */
+  /** The body around the file. */
   around(filename: string): [before: string, after: string];
   encode(chunk: Buffer): Buffer;
   encodedSize(size: number): number;
@@ -60,7 +60,7 @@ const stage = await openStage();
 await stage.addPhone(CUSTOMER);
 await stage.linkLine(LINE);
 let failed = false;
-// The first upload loads code and fills pools: the idle process is one that has sent a file.
+// The first upload loads code and fills pools, so the idle process is measured after one.
 await upload(stage, FORMS[1]!, { filename: "warm-up.bin", size: CHUNK_BYTES });
 
 for (const form of FORMS) {
@@ -149,7 +149,7 @@ async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> 
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
 }
 
-/** From now on VmHWM is the peak since now. */
+/** Resets VmHWM, the peak. */
 async function resetPeak(pid: number): Promise<void> {
   await Deno.writeTextFile(`/proc/${pid}/clear_refs`, "5");
 }

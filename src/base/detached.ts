@@ -1,4 +1,4 @@
-/** Work that nobody waits for: it fails into the log, and nowhere else. */
+/** Fire-and-forget work: its failure goes to the log, and nowhere else. */
 
 /** Resolves when the work has ended; `failed` logs the failure. */
 export async function detached(work: Promise<unknown>, failed: (fields: { error: string }) => void): Promise<void> {
@@ -9,7 +9,7 @@ export async function detached(work: Promise<unknown>, failed: (fields: { error:
   }
 }
 
-/** The name of the error alone: messages of libraries may hold what no log may (promise 6). */
+/** Only the error's name: a library's message may hold what must not be logged (promise 6). */
 export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }

@@ -1,10 +1,10 @@
 /** Lists of addresses and CIDRs, v4 and v6: what operators and owners allow and trust. */
 import ipaddr from "ipaddr.js";
 
-/** A network by its address and the bits that count; a lone address is a network of its own. */
+/** A network: its address and prefix length; a single address is a network of its own. */
 export type IpNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Whether the text is an address, v4 or v6, in full. */
+/** Whether the text is a complete address, v4 or v6. */
 export function isAddress(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text);
 }
@@ -14,7 +14,7 @@ export function isNetwork(text: string): boolean {
   return ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
 }
 
-/** `10.0.0.0/8:443`, `[fd00::7]:443`, `n8n.local:5678`: the place, and the port where one is named. */
+/** `10.0.0.0/8:443`, `[fd00::7]:443`, `n8n.local:5678`: the host or network, and the port if there is one. */
 export function splitPort(text: string): { place: string; port: number | null } {
   const named = isNetwork(text) ? null : /^([^:]+|\[.+\]|.+\/\d+):(\d{1,5})$/.exec(text);
   const place = (named ? named[1]! : text).replace(/^\[(.*)\]$/, "$1");
@@ -29,7 +29,7 @@ export function parseNetwork(text: string): IpNetwork {
 }
 
 /**
- * Whether the address lies in one of the networks; false for what is no address. An IPv4 address mapped into IPv6 counts
+ * Whether the address lies in one of the networks; false for anything else. An IPv4 address mapped into IPv6 counts
  * as IPv4: the system connects to the same place.
  */
 export function isInNetworks(networks: readonly IpNetwork[], address: string): boolean {

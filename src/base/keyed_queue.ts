@@ -1,8 +1,8 @@
-/** Work on one thing, one piece after another: a chat's messages, an account's creations. Without keys: `p-queue` itself. */
+/** Runs work on the same thing one piece at a time: a chat's messages, an account's creations. Without keys: `p-queue`. */
 import PQueue from "p-queue";
 
 export class KeyedQueue {
-  /** Only of keys with work to do. */
+  /** Only keys that have work. */
   readonly #queues = new Map<string, PQueue>();
 
   /** Runs `work` after all that was added under the same key; settles as `work` does. Other keys do not wait. */

@@ -1,6 +1,6 @@
 /** Files that may be gone. */
 
-/** What was asked of a file or folder; null when it does not exist. */
+/** The result of a file operation, or null when the file or folder does not exist. */
 export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;

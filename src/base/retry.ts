@@ -1,19 +1,19 @@
-/** Trying again what failed for a reason that passes. For work on the store: `store/retry.ts`. */
+/** Retries work that failed for a passing reason. For work on the store: `store/retry.ts`. */
 import { type Clock, sleep } from "../runtime.ts";
 
 export interface RetryOptions {
   clock: Clock;
-  /** Milliseconds between tries: one number for as long as it takes, or one number for each further try. */
+  /** Milliseconds between tries: a number to retry for ever, a list with one pause for each retry. */
   pauseMs: number | readonly number[];
-  /** Ends the trying, a pause too. The work itself has to mind it as it can. */
+  /** Ends the retries, a pause too. The work must heed it by itself. */
   signal?: AbortSignal;
-  /** Whether another try may help; every failure may when this is left out. */
+  /** Whether a retry may help; unless given, every failure is retried. */
   isTransient?: (error: unknown) => boolean;
-  /** Hears of each failure that another try follows. */
+  /** Called with each failure that is retried. */
   onRetry?: (error: unknown) => void;
 }
 
-/** What `work` gives at last. Rejects with its last failure: none may help, no try is left, or the signal aborted. */
+/** Resolves as `work` does; rejects with its last failure when no retry may help or is left, or the signal aborts. */
 export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, pauseMs, signal, isTransient = () => true, onRetry } = options;
   for (let failures = 0;; failures++) {

@@ -1,6 +1,6 @@
-/** Work that many may ask for, of which one run is under way at a time. */
+/** Work that many ask for and that never runs twice at once. */
 
-/** A function that runs `work`; asked while it runs, `work` runs once more afterwards. `work` must not reject. */
+/** Returns a function that runs `work`; all calls during a run lead to one more run after it. `work` must not reject. */
 export function singleFlight(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;
   let again = false;

@@ -1,6 +1,6 @@
 /**
- * The way of a message as an OpenTelemetry trace, by the runtime's own support (docs/operate.md). The trace id is the
- * message's id, so nothing is kept for it, and whichever process takes the next step finds the trace.
+ * Traces a message's way with the runtime's own OpenTelemetry support (docs/operate.md). The trace id is the
+ * message's id, so nothing is stored for it, and any process can add the next step.
  */
 
 /** Where the API looks for a tracer; the runtime puts its own there when it was started with `OTEL_DENO=true`. */
@@ -21,11 +21,11 @@ interface Step {
   attributes?: Readonly<Record<string, string | number>>;
 }
 
-/** Reports a step of a message that has ended; nothing where tracing is off, and for an id that is not a message's. */
+/** Reports a finished step of a message. Does nothing when tracing is off or the id is not a message's. */
 export function traceStep(messageId: unknown, { name, from, to, error, attributes }: Step): void {
   if (!api || !tracer || typeof messageId !== "string" || !messageId.startsWith("msg_")) return;
   const traceId = traceIdOf(messageId);
-  // All steps are children of the message itself, which nobody reports.
+  // All steps are children of a span for the message, which itself is never reported.
   const message = { traceId, spanId: traceId.slice(16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
   const span = tracer.startSpan(
     name,

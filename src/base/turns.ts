@@ -1,35 +1,35 @@
 /**
- * Places that parties share: whoever waits is served party by party, and none has more than its share at a time, so that a
+ * A number of places, shared fairly: parties are served in turn, and none holds more than its share, so that a
  * flood waits behind itself.
  */
 import type { Clock } from "../runtime.ts";
 
 interface TurnsOptions {
-  /** Pieces of work at the same time, of all parties. */
+  /** How many pieces of work may run at once, over all parties. */
   inAll: number;
-  /** Of one party. */
+  /** And of one party. */
   each: number;
-  /** By which a place rests after its work for as long as that took, so that no party has all of the processor. */
+  /** If given, a place rests after its work for as long as the work took, so that nobody takes the whole processor. */
   restBy?: Clock;
 }
 
 interface Party {
   running: number;
-  /** What waits, by lane; the lane whose turn it is stands first. */
+  /** Waiting work by lane, first the lane whose turn it is. */
   lanes: Map<string, (() => void)[]>;
 }
 
-/** Whose work it is; within a party its lanes take turns too, such as the webhooks of an account. */
+/** Whose work it is. Within a party lanes take turns too, such as the webhooks of an account. */
 interface Turn {
   party: string;
   lane?: string;
-  /** Nobody waits for the work any more once it is aborted. */
+  /** Aborts when nobody waits for the work any more. */
   signal?: AbortSignal;
 }
 
 export class Turns {
   readonly #options: TurnsOptions;
-  /** Parties with work, running or waiting; the one whose turn it is stands first. */
+  /** Parties with work, running or waiting, first the one whose turn it is. */
   readonly #parties = new Map<string, Party>();
   #running = 0;
   #waiting = 0;
@@ -82,7 +82,7 @@ export class Turns {
     return promise;
   }
 
-  /** Takes what waits out of its lane. */
+  /** Removes waiting work from its lane. */
   #drop(name: string, { lane, begin }: { lane: string; begin: () => void }): void {
     const party = this.#parties.get(name)!;
     const waiting = party.lanes.get(lane)!.filter((other) => other !== begin);
@@ -114,7 +114,7 @@ export class Turns {
       party.running++;
       this.#running++;
       this.#waiting--;
-      // Whoever was served goes to the end, lane and party.
+      // The lane and the party that were served go to the end.
       party.lanes.delete(lane);
       if (waiting.length > 0) party.lanes.set(lane, waiting);
       this.#parties.delete(name);

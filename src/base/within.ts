@@ -2,8 +2,8 @@
 import type { Clock } from "../runtime.ts";
 
 /**
- * What the promise gives, or "late" after `limitMs` or when the signal aborts. Rejects as the promise does; a rejection
- * that comes too late is nobody's concern.
+ * The promise's value, or "late" after `limitMs` or when the signal aborts. Rejects as the promise does; a rejection
+ * that comes later is ignored.
  */
 export function within<T>(
   clock: Clock,
@@ -49,7 +49,7 @@ export function timeLimit(clock: Clock, limitMs: number, signal?: AbortSignal): 
   };
 }
 
-/** Rejects with the signal's reason when it aborts, whether or not the promise minds the signal itself. */
+/** Rejects with the signal's reason when it aborts, whether or not the promise heeds the signal. */
 export function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -1,8 +1,8 @@
-/** The process that reads one untrusted file (`inspector.ts`): prints what the file tells as JSON, and ends. */
+/** The process that reads one untrusted file (`inspector.ts`): prints what it finds as JSON, and ends. */
 import { Buffer } from "node:buffer";
 import { fileFacts, pictureFacts } from "./file_facts.ts";
 
-/** Without a path the file is an image, and comes by the standard input. Throws when the file can't be read. */
+/** Without a path the file is an image, and comes on standard input. Throws when the file can't be read. */
 export async function inspectFile(request: string): Promise<void> {
   const file = JSON.parse(request);
   const facts = file.path === undefined

@@ -6,12 +6,12 @@ import type { FileFacts, UntrustedFile } from "./inspector.ts";
 import { thumbnail } from "./thumbnail.ts";
 import { voiceFacts } from "./voice_facts.ts";
 
-/** Images up to this size are read whole, for a preview; of others only the beginning. */
+/** Images up to this size are read whole, for a preview; of larger ones only the beginning. */
 const WHOLE_IMAGE_BYTES = 4 * 1024 * 1024;
 const IMAGE_HEAD_BYTES = 256 * 1024;
 
 /**
- * Reads the file, in the process of the caller: for a file of somebody else ask an inspector. Throws only when the file
+ * Reads the file in the caller's process; for an untrusted file ask an inspector. Throws only when the file
  * can't be read.
  */
 export async function fileFacts(file: UntrustedFile): Promise<FileFacts> {
@@ -34,7 +34,7 @@ async function imageFacts({ path, size }: UntrustedFile): Promise<FileFacts> {
   return pictureFacts(await readHead(path, size <= WHOLE_IMAGE_BYTES ? size : IMAGE_HEAD_BYTES));
 }
 
-/** Size and preview of the image that these bytes are, or begin. */
+/** Size and preview of an image, given whole or as its first bytes. */
 export function pictureFacts(bytes: Uint8Array): FileFacts {
   const dimensions = imageSize(bytes);
   const jpegThumbnail = dimensions && thumbnail(bytes, dimensions);
@@ -58,10 +58,10 @@ async function lengthOf({ path }: UntrustedFile): Promise<FileFacts> {
   return seconds && Number.isFinite(seconds) ? { seconds: Math.max(1, Math.round(seconds)) } : {};
 }
 
-/** What matters of a PDF's objects, in the order of the file; `obj` is the end of `endobj` too. */
+/** The parts of a PDF's objects that matter, in the order of the file; `obj` is the end of `endobj` too. */
 const PDF_TOKEN = /obj|\/Type\s*\/Pages|\/Count\s+\d{1,9}/g;
 
-/** The root of the page tree says how many pages there are, where it does not lie in a compressed stream. */
+/** The root of the page tree states how many pages there are, unless it lies in a compressed stream. */
 export function pageFacts(pdf: string): FileFacts {
   let pageCount = 0;
   let object = { isTree: false, count: 0 };

@@ -6,7 +6,7 @@ export interface ImageSize {
   height: number;
 }
 
-/** The size that the image's header gives, or null when it is none of these or breaks off before it. */
+/** The size that the image's header gives, or null for another format, or a header that is cut short. */
 export function imageSize(bytes: Uint8Array): ImageSize | null {
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
@@ -44,7 +44,7 @@ function webp(data: Buffer): ImageSize | null {
   }
 }
 
-/** Start-of-frame markers carry the size; 0xC4, 0xC8 and 0xCC look like them and are none. */
+/** Start-of-frame markers carry the size; 0xC4, 0xC8 and 0xCC look like them but are not. */
 function jpeg(data: Buffer): ImageSize | null {
   if (data.readUInt16BE(0) !== 0xffd8) return null;
   for (const { marker, start } of jpegSegments(data)) {

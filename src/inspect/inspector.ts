@@ -1,6 +1,6 @@
 /**
  * Reads untrusted files in a process of their own, one a file, and ends it when it takes too long or too much memory:
- * the file then goes without what it would have told. A process and not a worker thread, because nothing stops a thread
+ * the file then goes without these facts. A process and not a worker thread, because nothing stops a thread
  * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0015).
  */
 import { fileURLToPath } from "node:url";
@@ -14,11 +14,11 @@ export interface UntrustedFile {
   path: string;
   size: number;
   mimetype: string;
-  /** As which it is sent. */
+  /** What it is sent as. */
   kind: "image" | "video" | "audio" | "document" | "sticker" | "voice";
 }
 
-/** Each member only as far as the file gives it. */
+/** Members that the file does not give are left out. */
 export interface FileFacts {
   width?: number;
   height?: number;
@@ -30,21 +30,21 @@ export interface FileFacts {
   pageCount?: number;
 }
 
-/** The word on the command line under which `main.ts` runs `child.ts`. */
+/** The command-line argument by which `main.ts` runs `child.ts`. */
 export const INSPECT = "inspect-file";
 
 /** Larger PDFs go without a page count. */
 const PDF_BYTES = 8 * 1024 * 1024;
-/** For one file, the start of the process included; what is honest takes tenths of a second. */
+/** For one file, the start of the process included; an honest file takes tenths of a second. */
 const RUN_MS = 3_000;
-/** For the turn as well: behind a flood of files that take their time, a message leaves without its preview. */
+/** The wait for a turn included: behind a flood of slow files a message leaves without its preview. */
 const PATIENCE_MS = 8_000;
 const AT_ONCE = 2;
-/** All of the process; some 60 MB of it is the runtime. Watched where the system tells (Linux), the heap everywhere. */
+/** Of the whole process; the runtime takes some 60 MB of it. Watched on Linux; the heap is limited everywhere. */
 const MEMORY_BYTES = 160 * 1024 ** 2;
 const HEAP_MB = 80;
 const WATCH_EVERY_MS = 20;
-/** What a process of ours needs to find its code; no setting and no secret of the gateway's. */
+/** What our process needs to find its code; none of the gateway's settings and secrets. */
 const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
 interface InspectOptions {
@@ -53,7 +53,7 @@ interface InspectOptions {
 }
 
 /**
- * What the file tells, or the image that is at hand in bytes; nothing when it cannot be read within the bounds. Never
+ * The facts of a file, or of an image given as bytes; none when it cannot be read within the bounds. Never
  * rejects.
  */
 export type Inspect = (file: UntrustedFile | Uint8Array, options: InspectOptions) => Promise<FileFacts>;
@@ -121,7 +121,7 @@ function tellsAnything({ kind, mimetype, size }: UntrustedFile): boolean {
   return kind !== "document" || (mimetype === "application/pdf" && size <= PDF_BYTES);
 }
 
-/** Of bytes only that they follow. */
+/** Bytes follow on standard input. */
 function requestFor(file: UntrustedFile | Uint8Array): string {
   if (file instanceof Uint8Array) return "{}";
   const { path, size, mimetype, kind } = file;
@@ -139,7 +139,7 @@ async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Uint8Arr
   }
 }
 
-/** What the executable may start: on Linux itself alone, by this name (`scripts/compile.ts`). */
+/** What the executable may start: on Linux only itself, by this name (`scripts/compile.ts`). */
 const ITSELF = Deno.build.standalone && Deno.build.os === "linux" ? "/proc/self/exe" : Deno.execPath();
 
 /** This program again, in another role: the executable where there is one, else the source with Deno. */
@@ -165,7 +165,7 @@ function fromSource(): string[] {
   return ["run", "--quiet", "--no-prompt", "--no-check", "--cached-only", "--allow-read", "--allow-env", main];
 }
 
-/** What the process printed (`child.ts`). Throws when it is no such thing. */
+/** What the process printed (`child.ts`). Throws when it is anything else. */
 function readFacts(text: string): FileFacts {
   const { jpegThumbnail, waveform, ...facts } = JSON.parse(text);
   return {

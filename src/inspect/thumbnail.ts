@@ -15,11 +15,11 @@ const MAX_JPEG_MEMORY_MB = 64;
 /** The longer side of the preview: what WhatsApp's own clients send. */
 const SIDE = 100;
 const QUALITY = 50;
-/** Along each side of what a preview's pixel stands for. */
+/** Samples along each side of the area that a preview's pixel covers. */
 const SAMPLES = 4;
-/** A preview travels inside the encrypted message; a bigger one than this is no preview. */
+/** A preview travels inside the encrypted message; a larger one is not used. */
 const MAX_PREVIEW_BYTES = 16 * 1024;
-/** Place of a byte in a PNG's header. */
+/** Offset of the byte in a PNG's header. */
 const INTERLACE_METHOD = 28;
 const START_OF_SCAN = Buffer.from([0xff, 0xda]);
 const EXIF_JPEG_OFFSET = 0x0201;
@@ -70,7 +70,7 @@ function scaled(data: Buffer, { width, height }: ImageSize): Uint8Array | null {
   return preview.length <= MAX_PREVIEW_BYTES ? preview : null;
 }
 
-/** Interlaced ones are left out: what they unpack to has no bound in `pngjs`, whatever their size. */
+/** Interlaced ones are left out: `pngjs` unpacks them without a bound, whatever their size. */
 function pngPixels(data: Buffer): Uint8Array | null {
   if (data.toString("latin1", 1, 4) !== "PNG" || data[INTERLACE_METHOD] !== 0) return null;
   return PNG.sync.read(data).data;
@@ -81,7 +81,7 @@ function jpegPixels(data: Buffer): Uint8Array | null {
   return jpeg.decode(data, { useTArray: true, maxMemoryUsageInMB: MAX_JPEG_MEMORY_MB }).data;
 }
 
-/** How many scans the image can have at most: the marker may also stand in a segment that is none. */
+/** At most so many scans: the marker may also occur in a segment that is none. */
 function scansOf(data: Buffer): number {
   let scans = 0;
   for (let at = data.indexOf(START_OF_SCAN); at >= 0; at = data.indexOf(START_OF_SCAN, at + 2)) scans++;

@@ -1,9 +1,9 @@
 /** Length and waveform of a voice note, by decoding its Opus (WASM): what phones draw before they have the file. */
 import { OggOpusDecoder } from "ogg-opus-decoder";
 
-/** What apps draw: so many bars, each from 0 to 100. */
+/** The bars that apps draw, each from 0 to 100. */
 const BARS = 64;
-/** Some two minutes; longer ones go without a waveform, for decoding takes its time. */
+/** About two minutes; longer notes go without a waveform, since decoding takes time. */
 const DECODED_BYTES = 256 * 1024;
 const OPUS_RATE = 48_000;
 
@@ -14,7 +14,7 @@ export async function voiceFacts(bytes: Uint8Array): Promise<{ seconds?: number;
   return { ...(seconds ? { seconds } : {}), ...(waveform ? { waveform } : {}) };
 }
 
-/** By the position that the last page states (RFC 7845, section 4). */
+/** From the position that the last page states (RFC 7845, section 4). */
 function secondsOf(bytes: Uint8Array): number | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = bytes.length - 27; at >= 0; at--) {

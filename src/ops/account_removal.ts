@@ -1,5 +1,5 @@
 /**
- * Accounts that are being deleted: their lines are unlinked first, by whoever owns them, then all goes that hangs on the
+ * Accounts that are being deleted: their lines are unlinked first, by whoever owns them, then goes all that belongs to the
  * account, its own row last. Each step can begin again, so a crash leaves nothing behind.
  */
 import { accountKeys } from "../account/rows.ts";
@@ -25,7 +25,7 @@ interface RemovalDeps {
   removeAbove(accountId: string): Promise<void>;
 }
 
-/** Goes on with every account that is being deleted; resolves to how many are gone now. */
+/** Continues with each account that is being deleted; resolves to how many are gone now. */
 export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): Promise<number> {
   const { kv, runtime } = deps;
   let removed = 0;
@@ -43,7 +43,7 @@ export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): P
   return removed;
 }
 
-/** Those that were received; each row before its file, as the sweep does it. */
+/** Received files; each row before its file, as the sweep does. */
 async function removeFiles({ kv, media }: RemovalDeps, accountId: string): Promise<void> {
   for await (const { key, value } of kv.list({ prefix: mediaKeys.files() })) {
     if (value.accountId !== accountId) continue;

@@ -7,14 +7,14 @@ import type { Accept } from "../message/accept.ts";
 import type { Clock, Log } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 
-/** The system is asked this often at most: sends come by the thousand a second. */
+/** How often the system is asked at most: thousands of sends may come in a second. */
 const LOOK_EVERY_MS = 1_000;
 
 interface DiskReserveOptions {
   folder: string;
   minFreeBytes: number;
   runtime: { clock: Clock; log: Log };
-  /** The system's own word unless given. */
+  /** Asks the system unless given. */
   freeBytes?: (folder: string) => number;
 }
 

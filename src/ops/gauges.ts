@@ -1,4 +1,4 @@
-/** What `/metrics` reads when it is asked: how much there is now. None of it reads more the longer the history is. */
+/** Gauges, which `/metrics` reads when it is asked. None of them reads more as the history grows. */
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
@@ -9,7 +9,7 @@ import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
 
-/** Waiting retries are counted up to here: more is trouble enough, and each costs a row. */
+/** Waiting retries are counted up to here: each costs the read of a row. */
 const MOST_RETRIES_COUNTED = 10_000;
 
 interface GaugeSources {
@@ -22,7 +22,7 @@ interface GaugeSources {
   webhookAttemptsWaiting(): number;
 }
 
-/** Of what workers do. What lies in the store is the same from each of them: take the highest. */
+/** Gauges of a worker. Those of the store are the same from every worker: take the highest. */
 export function addGauges(
   metrics: Metrics,
   { kv, clock, network, lines, queuedCount, webhookAttemptsWaiting }: GaugeSources,
@@ -68,7 +68,7 @@ export function addGauges(
   );
 }
 
-/** Of every process. `connections`: the open ones of clients. */
+/** Gauges of every process. `connections`: the open ones of clients. */
 export function addProcessGauges(metrics: Metrics, { connections }: { connections(): number }): void {
   metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
   metrics.gauge("process_resident_memory_bytes", "Memory of the process", () => Deno.memoryUsage().rss);

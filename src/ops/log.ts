@@ -1,6 +1,6 @@
 /**
  * The log: pino to stderr, readable on a terminal, JSON otherwise. Nobody hands it secrets (promise 6); the redaction
- * below is the second belt, and `quietConsole` keeps out what libraries print past it.
+ * below is the second line of defence, and `quietConsole` keeps out what libraries print past it.
  */
 import process from "node:process";
 import pino from "pino";
@@ -32,7 +32,7 @@ const SECRET_FIELDS = new Set([
 /** Deeper than this nothing is logged. */
 const DEEPEST = 5;
 
-/** The same fields with secrets blotted out. By hand: pino's own wildcard paths cost 50 µs a line. */
+/** The same fields with secrets redacted. By hand, because pino's own wildcard paths cost 50 µs a line. */
 function redact(fields: Record<string, unknown>): Record<string, unknown> {
   return redactFields(fields, 1);
 }
@@ -47,7 +47,7 @@ function redactFields(fields: object, depth: number): Record<string, unknown> {
 
 function redactValue(value: unknown, depth: number): unknown {
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
-  // Libraries hang what they were working on to their errors.
+  // Libraries attach what they were working on to their errors.
   if (value instanceof Error) return redactFields({ ...pino.stdSerializers.err(value) }, depth + 1);
   if (depth > DEEPEST || ArrayBuffer.isView(value)) return "[left out]";
   if (Array.isArray(value)) return value.map((item) => redactValue(item, depth + 1));
@@ -64,9 +64,9 @@ export async function openLog(level: LogLevel): Promise<Log> {
   return makeLog(level, Deno.stderr.isTerminal() ? { destination: await terminal() } : {});
 }
 
-/** The log as JSON at the given level. Written at once, so that the last words before a crash are there. */
+/** The log as JSON at the given level. Written synchronously, so that the last lines before a crash are there. */
 export function makeLog(level: LogLevel, { destination = pino.destination(STDERR) }: LogOptions = {}): Log {
-  // Errors come out of `redact` serialised already.
+  // `redact` has serialised them already.
   const serializers = { err: (error: unknown) => error };
   return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);
 }

@@ -1,4 +1,4 @@
-/** Sweeps: what removes rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
+/** Sweeps: they remove rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import type { Runtime } from "../runtime.ts";
@@ -6,11 +6,11 @@ import type { Runtime } from "../runtime.ts";
 export interface Sweep {
   name: string;
   everyMs: number;
-  /** One bounded slice of work; answers how many things it removed. Stops early when the signal aborts. */
+  /** One bounded slice of work; resolves to how many things it removed. Stops early when the signal aborts. */
   run(signal: AbortSignal): Promise<number>;
 }
 
-/** The first run of each sweep comes this long after the start, so that a boot has the store for itself. */
+/** The first run of each sweep comes this long after the start, so that the start has the store to itself. */
 const FIRST_RUN_MS = 10_000;
 
 /** Runs each sweep at its own pace, one at a time. A sweep that fails is logged and comes again. */

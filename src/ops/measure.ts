@@ -1,4 +1,4 @@
-/** What counts beside the work: each wraps a part of the gateway that knows nothing of metrics. */
+/** Measures parts of the gateway that know nothing of metrics, by wrapping them. */
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { EventLog } from "../event/log.ts";
@@ -31,7 +31,7 @@ export function measuredStore(kv: ChunkedKv, metrics: Metrics, clock: Clock): Ch
 
 /** How messages end, and how long the network takes to acknowledge them. */
 export function measuredRecorder(recorder: Recorder, metrics: Metrics, clock: Clock): Recorder {
-  /** When each message that is on its way left; at most one a line. */
+  /** When each message on its way departed; at most one a line. */
   const departures = new Map<string, number>();
 
   async function ended(moved: Promise<Message | null>): Promise<Message | null> {
@@ -48,7 +48,7 @@ export function measuredRecorder(recorder: Recorder, metrics: Metrics, clock: Cl
     return row;
   }
 
-  /** Observes how long the network took over a message that is `sent` now. */
+  /** Observes how long the network took to acknowledge a message. */
   function acknowledged({ row, at }: Acknowledged): void {
     const leftAt = departures.get(row.value.id);
     if (leftAt !== undefined) metrics.ackSeconds.observe(Math.max(0, at - leftAt) / 1000);
@@ -96,7 +96,7 @@ export function measuredWebhooks(safeFetch: SafeFetch, metrics: Metrics): SafeFe
   };
 }
 
-/** Messages that are reported though they could not be read. */
+/** Messages that are reported although they could not be read. */
 export function measuredEvents(events: EventLog, metrics: Metrics): EventLog {
   return {
     ...events,

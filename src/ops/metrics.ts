@@ -8,7 +8,7 @@ import gauge from "prom-client/lib/gauge.js";
 import histogram from "prom-client/lib/histogram.js";
 import registry from "prom-client/lib/registry.js";
 
-/** The package's own entry loads OpenTelemetry too, for metrics of the process that are not used here. */
+/** The package's own entry loads OpenTelemetry too, for process metrics that are not used here. */
 const prom: Pick<typeof import("prom-client"), "Counter" | "Gauge" | "Histogram" | "Registry"> = {
   Counter: counter,
   Gauge: gauge,
@@ -20,9 +20,9 @@ export interface Metrics {
   requests: Counter<"method" | "route" | "status">;
   requestSeconds: Histogram;
   accepted: Counter<"kind">;
-  /** Messages that came to their end: `sent`, or the code of the error. */
+  /** Messages that ended: `sent`, or the code of the error. */
   ended: Counter<"outcome">;
-  /** From the moment that a message left the queue until the server's word was there. */
+  /** From a message's departure to the server's answer. */
   ackSeconds: Histogram;
   /** `committed`, `conflict`, or the code of the StoreError. */
   commits: Counter<"outcome">;
@@ -30,11 +30,11 @@ export interface Metrics {
   /** `2xx` to `5xx`, or the code of the EgressError. */
   webhookAttempts: Counter<"outcome">;
   undecryptable: Counter;
-  /** Labels as many as the adapter tells apart. */
+  /** As many labels as the adapter distinguishes. */
   strays: Counter<"tag" | "type">;
-  /** Commits of a process that was the owner once and is it no more. */
+  /** Commits of a process that is not the owner any more. */
   refusedWrites: Counter;
-  /** A value that is read when somebody asks; one that cannot be read then is left out. */
+  /** A value that is read at each scrape, and left out when it cannot be read. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The same with a value for each value of a label. */
   gaugeBy(label: string, gauge: { name: string; help: string; read: () => Readonly<Record<string, number>> }): void;

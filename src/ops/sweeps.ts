@@ -1,4 +1,4 @@
-/** Every sweep of the product: what is removed, and how often it is looked for. */
+/** All sweeps: what each removes, and how often it runs. */
 import { sweepAnswers } from "../account/idempotency.ts";
 import { sweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";

@@ -9,7 +9,7 @@ export interface Audit {
   page(query: { accountId: string | null; before: string | null; limit: number }): Promise<AuditEntry[]>;
 }
 
-/** Rows that one read looks at. */
+/** How many rows one read looks at. */
 const SCAN_LIMIT = 5_000;
 
 export function makeAudit({ kv, runtime }: { kv: Kv; runtime: Runtime }): Audit {

@@ -1,6 +1,6 @@
 /**
  * The web panel: `/panel` serves the pages, `/panel/api` what they ask. The pages of an account use the public API in
- * the name of whoever is signed in (`api/act.ts`).
+ * the name of the person who is signed in (`api/act.ts`).
  */
 import type { Hono } from "@hono/hono";
 import type { Plans } from "../account/plan.ts";
@@ -42,9 +42,9 @@ interface PanelDeps extends Services, Pick<LiveDeps, "watchLine" | "watchAllLine
 }
 
 export interface Panel {
-  /** Removes what is over; answers how many rows. */
+  /** Removes what has expired; resolves to how many rows. */
   sweep(signal: AbortSignal): Promise<number>;
-  /** A new one-time link that makes the operator's login; null when there is an operator. */
+  /** A new one-time link that creates the operator's login; null when there is an operator. */
   firstRunLink(): Promise<string | null>;
 }
 
@@ -71,7 +71,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): Panel {
   addLive({ ...deps, guard });
   addOperatorPages({ ...deps, guard, people, links, audit, clock });
   addPages(app);
-  // Relative, so that it holds below a proxy's path too.
+  // Relative, so that it also works below a proxy's path.
   app.get("/", (c) => c.req.header("accept")?.includes("text/html") ? c.redirect("panel") : c.notFound());
 
   return {

@@ -1,4 +1,4 @@
-/** What the panel answers when it will not: as the API's problems, with codes of its own, which are no part of the API. */
+/** The panel's refusals: like the API's problems, with codes of the panel's own, which are not part of the API. */
 
 const CODES = {
   sign_in_required: 401,

@@ -36,7 +36,7 @@ export interface SignIn {
   seenAt: number;
 }
 
-/** What a link is good for. */
+/** What a link is for. */
 export type Purpose =
   | { kind: "operator" }
   | { kind: "member"; accountId: string }
@@ -66,9 +66,9 @@ export interface DayCounts {
 export const panelKeys = {
   person: (personId: string) => key<Person>("panel_person", personId),
   people: () => prefix<Person>("panel_person"),
-  /** Whose login this is (lower case): the person's id. */
+  /** The id of the person with this login (lower case). */
   login: (login: string) => key<string>("panel_login", login),
-  /** Whose passkey this is: the person's id. */
+  /** The id of the person with this passkey. */
   passkey: (credentialId: string) => key<string>("panel_passkey", credentialId),
   /** A browser that is signed in, by the SHA-256 (hex) of its token. */
   signIn: (personId: string, tokenHash: string) => key<SignIn>("panel_sign_in", personId, tokenHash),

@@ -1,4 +1,4 @@
-/** What of the panel is over: sign-ins, links nobody used, old lines of the audit log. */
+/** Removes the panel's expired rows: sign-ins, unused links, old lines of the audit log. */
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Key, Kv } from "../store/kv.ts";
 import { isOver } from "./logins/sign_ins.ts";
@@ -6,7 +6,7 @@ import { panelKeys } from "./rows.ts";
 
 const AUDIT_MS = 365 * 24 * 60 * 60_000;
 
-/** Answers how many rows went. */
+/** Resolves to how many rows were removed. */
 export function sweepPanel(kv: Kv, now: number, signal: AbortSignal): Promise<number> {
   return deleteKeys(kv, oldRows(kv, now), { signal });
 }

@@ -1,6 +1,6 @@
 /**
- * What was sent, failed and received by day: folded out of the event log by a cursor when somebody looks, so that
- * sending costs nothing for it. Days stay after their events have been removed.
+ * What was sent, failed and received by day: counted from the event log by a cursor when somebody looks, so that
+ * sending pays nothing for it. Days stay after their events have been removed.
  */
 import type { EventLog } from "../event/log.ts";
 import { Change, type Kv } from "../store/kv.ts";
@@ -12,7 +12,7 @@ const COUNTED: Readonly<Record<string, keyof DayCounts>> = {
   "message.received": "received",
 };
 const PAGE = 1_000;
-/** One look reads no more; the next goes on. */
+/** The most that one look reads; the next one continues. */
 const MOST_PAGES = 20;
 
 export interface Usage {
@@ -46,7 +46,7 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
         received: received + counts.received,
       });
     });
-    // A check that fails means that another look has counted them.
+    // A failed precondition means that another look has counted them.
     await kv.commit(change);
     return true;
   }

@@ -13,7 +13,7 @@ import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../http/api
 const FOLDER = join(import.meta.dirname!, "web");
 const ASSETS = "/panel/assets";
 
-/** Of npm's packages, their modules as they are; a browser finds no module by a bare name. */
+/** The modules of npm packages, by path: a browser cannot resolve bare names. */
 const LIBRARIES: Readonly<Record<string, string>> = {
   "preact.js": preact,
   "hooks.js": hooks.replaceAll(/from\s*"preact"/g, 'from"./preact.js"'),
@@ -26,7 +26,7 @@ export function addPages(app: Hono<ApiEnv>): void {
     const known = files.get(name);
     if (known) return known;
     const text = await read();
-    // What is not there is not remembered: there is no end of names.
+    // Missing files are not remembered: there is no end of names.
     if (text === null) return null;
     const file = staticFile(name, text);
     files.set(name, file);
@@ -42,7 +42,7 @@ export function addPages(app: Hono<ApiEnv>): void {
 
   const page = async (c: ApiContext) => {
     c.set("route", "/panel");
-    // How far below `/panel` the browser believes to be.
+    // How deep below `/panel` the browser believes itself to be.
     const depth = c.req.path.split("/").length - 2;
     const root = depth === 0 ? "panel/" : "../".repeat(depth - 1) || "./";
     const found = await kept(
@@ -53,7 +53,7 @@ export function addPages(app: Hono<ApiEnv>): void {
   };
   app.get("/panel", page);
   app.get("/panel/*", async (c, next) => {
-    // No page below the API, and none that asks for a file.
+    // No page for a path below the API, or for one that names a file.
     if (/^\/panel\/(api|assets)(\/|$)/.test(c.req.path) || c.req.path.split("/").length > 8) return await next();
     return await page(c);
   });

@@ -1,5 +1,5 @@
 /**
- * The simulated WhatsApp network, put together: a server that speaks the protocol to any client of it, over a real
+ * The simulated WhatsApp network, assembled: a server that speaks the protocol to any client, over a real
  * WebSocket and TLS, with phones in this process. Its state lives in memory and outlives a gateway that is killed.
  */
 import { Buffer } from "node:buffer";
@@ -17,9 +17,9 @@ import { createUplink } from "./server/uplink.ts";
 import { invalid } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 
-/** As on the real network: the code that a companion shows is good for three minutes. */
+/** As on the real network: a pairing code is valid for three minutes. */
 const CODE_LIFETIME_MS = 180_000;
-/** As long as a browser gives its user by default, and somewhat more. */
+/** A little more than browsers give their user by default. */
 const PASSKEY_LIFETIME_MS = 300_000;
 
 export interface NetworkOptions {
@@ -30,9 +30,9 @@ export interface NetworkOptions {
   controlPort?: number;
   /** The refresh stage of linking (`companion_reg_refresh`); on unless false. */
   refresh?: boolean;
-  /** How long a pairing code is good before the companion is told `refresh_code`. */
+  /** How long a pairing code is valid; then the companion gets `refresh_code`. */
   codeLifetimeMs?: number;
-  /** How long the owner has for signing with a passkey. */
+  /** How long the owner has to sign with a passkey. */
   passkeyLifetimeMs?: number;
 }
 
@@ -100,7 +100,7 @@ function openControl(network: ControlledNetwork, port: number): { url: string; c
   return {
     url: `http://127.0.0.1:${server.addr.port}`,
     close: async () => {
-      // Not gracefully: a client that hangs would keep it open.
+      // Not gracefully: a hanging client would keep it open.
       stop.abort();
       await server.finished;
     },

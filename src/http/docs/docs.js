@@ -1,4 +1,4 @@
-/** The API reference: made in the browser from `/openapi.json`, with nothing from anywhere else. */
+/** The API reference, rendered in the browser from `/openapi.json` alone. */
 import { codeBox, el, menu, prose } from "./dom.js";
 import { exampleOf, resolve, rowsOf, typeOf } from "./schema.js";
 import { addSection, followScroll } from "./side.js";
@@ -40,7 +40,7 @@ function show(api) {
   addEventListener("hashchange", showTarget);
 }
 
-/** Goes to what the address names, and marks it: a row near the end of the page cannot come to the top. */
+/** Scrolls to what the address names, and marks it: a row near the end of the page cannot scroll to the top. */
 function showTarget() {
   document.querySelector(".target")?.classList.remove("target");
   const target = location.hash && document.getElementById(location.hash.slice(1));
@@ -49,7 +49,7 @@ function showTarget() {
   target.scrollIntoView();
 }
 
-/** `quiet`: rows that the search finds, and the side does not list. */
+/** `quiet`: rows that the search finds but the sidebar does not list. */
 function section(name, description, parts, quiet = []) {
   const id = name.toLowerCase().replaceAll(" ", "-");
   main.append(el("h2", { id }, name), ...prose(description), ...parts);
@@ -134,7 +134,7 @@ function answer(api, status, { description, content = {} }) {
     {},
     el("summary", {}, `${status} `, el("span", { class: "soft" }, description.replaceAll("`", ""))),
   );
-  // Some hundred of them: each is made when it is opened.
+  // There are about a hundred; each is rendered when it is opened.
   details.addEventListener("toggle", () => {
     const rows = type === "application/json" ? [fieldTable(rowsOf(api, body.schema))] : [];
     details.append(...rows, ...Object.values(example).map(({ value }) => codeBox(JSON.stringify(value, null, 2))));
@@ -167,7 +167,7 @@ function event(api, name, { summary, requestBody }) {
   );
 }
 
-/** A row for every code that some operation may answer, with its status and its meaning. */
+/** A row for each error code that an operation may answer, with its status and meaning. */
 function errors(operations) {
   const known = new Map();
   for (const { responses } of operations) {

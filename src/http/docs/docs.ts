@@ -1,4 +1,4 @@
-/** `/openapi.json`, and `/docs`: the reference, made from it in the browser, and guides; all of it from here alone. */
+/** `/openapi.json` and `/docs`: the reference, rendered from it in the browser, and the guides. All of it from here. */
 import { join } from "node:path";
 import type { Hono } from "@hono/hono";
 import type { ApiContext, ApiEnv } from "../api/context.ts";
@@ -29,7 +29,7 @@ export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
     });
     paths.add("GET", path);
   }
-  /** Relative, so that it holds below a proxy's path too. */
+  /** Relative, so that it also works below a proxy's path. */
   function redirect(from: string, to: string): void {
     app.get(from, (c: ApiContext) => {
       c.set("route", "/docs");
@@ -53,7 +53,7 @@ export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
     if (image === null) return c.notFound();
     return c.body(image, 200, { ...PAGE_HEADERS, "content-type": "image/png", "cache-control": "max-age=3600" });
   });
-  // Many type a slash behind it.
+  // Many people type a trailing slash.
   redirect("/docs/", "../docs");
   redirect("/docs/guides", "../docs");
   redirect("/docs/guides/", "../../docs");

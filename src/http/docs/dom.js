@@ -1,4 +1,4 @@
-/** Makes elements. Text is only ever set as text: nothing of the document is read as markup. */
+/** Builds elements. Text is only ever set as text, so nothing in the document is read as markup. */
 
 /** `el("td", { class: "soft" }, "text", child, …)`; children that are null are left out. */
 export function el(tag, attributes = {}, ...children) {
@@ -24,7 +24,7 @@ export function prose(text) {
 
 const COPIED_MS = 2_000;
 
-/** A button that copies `text()`; without a clipboard, as over plain http, it marks `source` to be copied by hand. */
+/** A button that copies `text()`; without a clipboard, as over plain http, it selects `source` to be copied by hand. */
 export function copyButton(text, source) {
   return el("button", {
     type: "button",
@@ -47,7 +47,7 @@ export function codeBox(text) {
   return el("div", { class: "code" }, pre, copyButton(() => pre.textContent, pre));
 }
 
-/** On a phone the side is behind a button. */
+/** On a phone a button opens the sidebar. */
 export function menu() {
   const button = document.querySelector("#menu");
   const side = document.querySelector("#side");

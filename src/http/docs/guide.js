@@ -1,4 +1,4 @@
-/** A guide: its menu on a phone, and buttons that copy what stands in boxes. */
+/** A guide: its menu on a phone, and the copy buttons of its code boxes. */
 import { copyButton, el, menu } from "./dom.js";
 
 menu();

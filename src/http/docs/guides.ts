@@ -1,4 +1,4 @@
-/** The guides: `docs/*.md` as pages. They are ours, so what they say is trusted. */
+/** The guides: `docs/*.md` as pages. They are our own, so their content is trusted. */
 import { join } from "node:path";
 
 const DOCS = join(import.meta.dirname!, "..", "..", "..", "docs");
@@ -6,7 +6,7 @@ const DOCS = join(import.meta.dirname!, "..", "..", "..", "docs");
 const ORDER = ["linking", "messages", "groups", "webhooks", "events", "queue", "panel", "operate", "proxy", "migrate"];
 
 interface Guide {
-  /** Of the file, without its ending. */
+  /** Of the file, without its extension. */
   name: string;
   title: string;
   markdown: string;
@@ -34,7 +34,7 @@ function names(): string[] {
   }
 }
 
-/** Links to all guides, as the side shows them; `here` is the one that is shown. */
+/** Links to all guides, for the sidebar; `here` is the one that is open. */
 export function guideLinks(base: string, here: Guide | null): string {
   return guides().map((guide) => {
     // What the search finds it by.
@@ -44,7 +44,7 @@ export function guideLinks(base: string, here: Guide | null): string {
   }).join("\n");
 }
 
-/** The page of a guide. The renderer is read in when somebody comes for one. */
+/** The page of a guide. The renderer is loaded on first use. */
 export async function guidePage(guide: Guide): Promise<string> {
   const { Marked } = await import("marked");
   const marked = new Marked({
@@ -72,7 +72,7 @@ export async function guidePage(guide: Guide): Promise<string> {
     .replace("{body}", () => body);
 }
 
-/** The bytes of a picture of the guides; null when there is none of this name. */
+/** The bytes of an image of the guides; null when there is none of this name. */
 export async function guideImage(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
   try {
     return await Deno.readFile(join(DOCS, "images", name));
@@ -81,14 +81,14 @@ export async function guideImage(name: string): Promise<Uint8Array<ArrayBuffer> 
   }
 }
 
-/** Where a link of a guide leads here; null for files that come with the source alone. */
+/** Where a guide's link leads on this site; null for files that come with the source alone. */
 function addressOf(href: string): string | null {
   if (/^(https?:|#)/.test(href)) return href;
   const other = /^([a-z]+)\.md(#.*)?$/.exec(href);
   return other && guides().some(({ name }) => name === other[1]) ? `${other[1]}${other[2] ?? ""}` : null;
 }
 
-/** As GitHub makes the anchors of headings, so that links hold at both places. */
+/** As GitHub makes the anchors of headings, so that links work in both places. */
 function slug(text: string): string {
   return text.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
 }

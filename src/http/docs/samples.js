@@ -1,6 +1,6 @@
-/** The same request in several languages, ready to be pasted. */
+/** The same request in several languages, ready to paste. */
 
-/** What stands where the key belongs. */
+/** The placeholder for the key. */
 export const KEY = "YOUR_API_KEY";
 
 /**

@@ -2,7 +2,7 @@
 
 const BY_FORMAT = { "date-time": "2026-01-15T12:00:00.000Z", date: "2026-01-15", uri: "https://example.com/" };
 
-/** What stands for a member of this name where the document has no example of its own. */
+/** Examples by member name, for members that have none in the document. */
 const BY_NAME = {
   sessionId: "ses_01kf0m3e4v8s2q6w9x1y5z7abc",
   sessionName: "Support line",
@@ -27,7 +27,7 @@ export function resolve(document, schema) {
   return schema.$ref.slice(2).split("/").reduce((part, name) => part[name], document);
 }
 
-/** `[{ name, type, required, description }]`, members of members as `data.name`. */
+/** `[{ name, type, required, description }]`, nested members as `data.name`. */
 export function rowsOf(document, schema, prefix = "") {
   const { properties = {}, required = [] } = resolve(document, schema);
   return Object.entries(properties).flatMap(([name, member]) => {
@@ -66,7 +66,7 @@ export function typeOf(document, schema) {
 /** What an id looks like: one in an example is nobody's. */
 const ID = /^[a-z]{3}_[0-9a-z]{26}$/;
 
-/** A value that fits the schema; members that are optional and have no example, or but an id, are left out. */
+/** A value that fits the schema; optional members without an example, or with only an id, are left out. */
 export function exampleOf(document, schema, name = "") {
   const resolved = resolve(document, schema);
   if (schema.example !== undefined) return schema.example;

@@ -1,17 +1,17 @@
-/** The side: one link for each part of the page, a search over them, and a mark at what is on the screen. */
+/** The sidebar: a link for each part of the page, a search over them, and a mark at the part on screen. */
 import { el } from "./dom.js";
 
 const side = document.querySelector("#side");
 const field = document.querySelector("#search");
 const hits = document.querySelector("#hits");
-/** `{ link, words }`: what a link is found by, in small letters. */
+/** `{ link, words }`: what a link is found by, in lower case. */
 const entries = [...side.querySelectorAll("section a")].map((link) => ({
   link,
   words: `${link.textContent} ${link.dataset.words}`.toLowerCase(),
 }));
 const links = new Map();
 
-/** Adds a section; `parts` are `{ id, title, words, quiet }`, of which a quiet one shows when it is searched for. */
+/** Adds a section; `parts` are `{ id, title, words, quiet }`, a quiet one appears in search results only. */
 export function addSection(id, name, parts) {
   const own = parts.map(({ id, title, words, quiet }) => {
     const link = el("a", { href: `#${id}`, ...(quiet && { hidden: "", class: "quiet" }) }, title);

@@ -19,7 +19,7 @@ keyField.addEventListener("input", () => {
   drawAll();
 });
 
-/** `{ samples, form }`: what the form says is in the samples, with the reader's key. */
+/** `{ samples, form }`: the samples show what the form says, with the reader's key. */
 export function tryIt(api, operation) {
   const fields = formOf(api, operation);
   const pre = el("pre", { tabindex: "0" });
@@ -36,7 +36,7 @@ export function tryIt(api, operation) {
   const draw = () => {
     for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === language));
     const request = requestOf(api, operation, new FormData(fields));
-    // While its JSON is being typed the last whole request stays.
+    // While JSON is being typed, the last complete request stays.
     if (request) pre.textContent = SAMPLES[language](request);
   };
   panes.add(draw);
@@ -53,7 +53,7 @@ export function tryIt(api, operation) {
   };
 }
 
-/** The request that the form describes, completed by the examples of the document; null when its JSON is none. */
+/** The request that the form describes, completed with the document's examples; null when its JSON is invalid. */
 function requestOf(api, { method, path, parameters = [], requestBody, security }, values) {
   const given = (place, name) => values.get(`${place}:${name}`);
   const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => {
@@ -137,7 +137,7 @@ function send({ method, path }, values) {
   const headers = keyField.value ? { "x-api-key": keyField.value } : {};
   const query = new URLSearchParams();
   const upload = new FormData();
-  // Relative to the page, so that it holds below a proxy's path too.
+  // Relative to the page, so that it also works below a proxy's path.
   let target = path.slice(1);
   let body;
   for (const [field, value] of values) {

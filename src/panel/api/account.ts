@@ -1,4 +1,4 @@
-/** What a person does for an account beside the API: its key, its people, its charts, searching, chats. */
+/** What a person does for an account besides what the API offers: its key, its people, its charts, searching, chats. */
 import { z } from "zod";
 import type { Accounts } from "../../account/account.ts";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
@@ -44,7 +44,7 @@ export function addAccountPages(deps: AccountDeps): void {
   });
 
   guard.account({ method: "POST", path: `${ACCOUNT}/key/regenerate` }, async ({ account, did }) => {
-    // Of several at once one is answered a key, and it is the one that counts.
+    // Of several at once only one gets a key in its answer, and that key is the valid one.
     const apiKey = await accounts.replaceKey(await accounts.apiKey(account.id));
     await did("key_regenerated");
     return { data: { apiKey } };
@@ -54,7 +54,7 @@ export function addAccountPages(deps: AccountDeps): void {
   const Places = z.strictObject({
     allowedIps: entries,
     allowedDomains: entries,
-    /** The person has read that their own address is not among them. */
+    /** Confirms that the person's own address may be missing from the list. */
     elsewhere: z.boolean().default(false),
   });
   guard.account({ method: "PUT", path: `${ACCOUNT}/key/places`, body: Places }, async (asked) => {

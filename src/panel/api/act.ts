@@ -1,6 +1,6 @@
 /**
- * `/panel/api/accounts/{id}/v1/…`: the public API, for whoever is signed in. Every page of an account uses it, so what
- * a person may do is what a key may do, and whose data it is, is asked in one place. It costs the customer's rate
+ * `/panel/api/accounts/{id}/v1/…`: the public API, for whoever is signed in. All pages of an account use it, so what
+ * a person may do is what a key may do, and access to data is checked in one place. It costs the customer's rate
  * limit nothing.
  */
 import type { Hono } from "@hono/hono";
@@ -11,11 +11,11 @@ import type { Clock } from "../../runtime.ts";
 import { API, type AskedOfAccount, type Guard } from "./guard.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-/** What a browser adds, and what would speak for somebody else. */
+/** Headers that the browser adds, and those that would speak for somebody else. */
 const DROPPED = ["cookie", "authorization", "x-api-key", "origin", "referer"];
 
 export interface Act {
-  /** Asks the API in the person's name. */
+  /** Calls the API on the person's behalf. */
   fetch(asked: Pick<AskedOfAccount, "c" | "account">, path: string, init?: RequestInit): Promise<Response>;
 }
 
@@ -27,7 +27,7 @@ interface ActDeps {
 }
 
 export function addAct({ app, guard, accounts, clock }: ActDeps): Act {
-  /** Who calls, as long as the person is signed in and the account may do it. */
+  /** The caller, while the person is signed in and the account may act. */
   async function callerOf(c: ApiContext, accountId: string, method: string): Promise<Caller> {
     const visitor = await guard.visitorOf(c);
     if (visitor) await guard.accountOf(visitor, accountId);
@@ -65,7 +65,7 @@ export function addAct({ app, guard, accounts, clock }: ActDeps): Act {
   return act;
 }
 
-/** The path without people's numbers: the log outlives what was kept of them. */
+/** The path without phone numbers: the audit log outlives what is kept of people. */
 function withoutNumbers(path: string): string {
   return path.split("/").map((part) => /^\d+((@|%40)[a-z.]+)?$/i.test(part) ? "…" : part).join("/");
 }

@@ -1,4 +1,4 @@
-/** The chats of a line, and one of them: what was sent and received, in the order of time, from what is kept of both. */
+/** The chats of a line, and one of them: what was sent and received, in chronological order, from what is kept of both. */
 import type { LoggedEvent, MessageReceivedData } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Act } from "./act.ts";
@@ -17,13 +17,13 @@ interface Turn {
   chat: string;
   at: string;
   mine: boolean;
-  /** Of a received message, who wrote. */
+  /** For a received message, its author. */
   name: string | null;
   type: string;
   text: string | null;
   filename: string | null;
   url: string | null;
-  /** Of a sent one. */
+  /** For a sent one. */
   status: string | null;
   error: { code: string; message: string } | null;
 }
@@ -77,14 +77,14 @@ export function addChats({ guard, act, events }: { guard: Guard; act: Act; event
 
 const waits = ({ status }: Turn) => status === "queued" || status === "processing";
 
-/** By time, what waits last; of one millisecond, in which a bulk is accepted, by when the ids were made. */
+/** By time, waiting messages last; within a millisecond, as in a bulk, in the order of their ids. */
 function inOrder(a: Turn, b: Turn): number {
   if (waits(a) !== waits(b)) return waits(a) ? 1 : -1;
   const [left, right] = a.at === b.at ? [a.id.slice(4), b.id.slice(4)] : [a.at, b.at];
   return left < right ? -1 : Number(left > right);
 }
 
-/** A person by their number where it is known; a group, and who hides the number, by the JID. */
+/** A person by their number if it is known; a group, and a person who hides it, by the JID. */
 function chatOf(jid: string, number: string | null = null): string {
   if (jid.endsWith("@g.us")) return jid;
   return number ?? jid.replace(/@s\.whatsapp\.net$/, "");
@@ -92,7 +92,7 @@ function chatOf(jid: string, number: string | null = null): string {
 
 function turnOfEvent({ id, event, data, createdAt }: LoggedEvent): Turn {
   const { from, number, pushName, timestamp, type, text, media } = data as MessageReceivedData;
-  // The network counts seconds: what came just now, in the order in which it came.
+  // The network counts in seconds: those of the same second stay in the order of their arrival.
   const at = createdAt - timestamp * 1000 < JUST_NOW_MS ? createdAt : timestamp * 1000;
   const mine = event === "message.echo";
   return {

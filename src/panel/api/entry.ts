@@ -1,4 +1,4 @@
-/** Coming in: the first operator, invitations, signing in by password, one-time code or passkey, and out again. */
+/** Sign-in: the first operator, invitations, password, one-time code or passkey; and sign-out. */
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
 import { EVENT_NAMES } from "../../event/event.ts";
@@ -26,7 +26,7 @@ const Token = z.string().min(1).max(200);
 
 interface EntryDeps {
   guard: Guard;
-  /** What the API can do, as `GET /v1/sessions/:id`: pages show nothing else. */
+  /** The API's operations, as `GET /v1/sessions/:id`: pages offer nothing else. */
   operations(): string[];
   kv: Kv;
   people: People;
@@ -58,7 +58,7 @@ export function addEntry(deps: EntryDeps): void {
     throw new Refusal("sign_in_failed", "The login or the password is wrong.");
   }
 
-  /** Takes the code, so that nobody who saw it can use it again. */
+  /** Uses up the code, so that nobody who saw it can use it again. */
   async function takeCode(person: Person, code: string): Promise<boolean> {
     const secret = people.seal.open(person.totp!.secret);
     const taken = { step: null as number | null };
@@ -99,7 +99,7 @@ export function addEntry(deps: EntryDeps): void {
     const { token, login, password } = asked.body;
     await invitation(token);
     const passwordHash = await passwords.hash(password);
-    // Again, for the hash took its time; the commit checks that nobody used the link meanwhile.
+    // Read again, as hashing took a while; the commit checks that nobody used the link meanwhile.
     const link = await invitation(token);
     const accountId = link.value.kind === "member" ? link.value.accountId : null;
     const change = new Change().check(link).delete(link.key);

@@ -1,5 +1,5 @@
 /**
- * The door of `/panel/api`: who may come in, from where, and that it is our own page that asks. Handlers behind it are
+ * The guard of `/panel/api`: who may use it, from where, and that the request comes from our own page. Handlers are
  * given everything checked.
  *
  * Against forged requests: the cookie is `SameSite=Strict`; a change needs a header that no form can send, and where
@@ -23,7 +23,7 @@ import type { SignIns, Visitor } from "../logins/sign_ins.ts";
 import { Refusal } from "../refusal.ts";
 
 export const API = "/panel/api";
-/** No form of another site can send it. */
+/** No form on another site can send it. */
 const OWN_HEADER = "x-paloma-panel";
 const MAX_BODY = MIB;
 const LOOPBACK = ["127.0.0.0/8", "::1"].map(parseNetwork);
@@ -36,13 +36,13 @@ export interface Asked<Body = unknown> {
   /** Of the path. */
   param(name: string): string;
   query(name: string): string | null;
-  /** The browser's, proxies looked through. */
+  /** The browser's address, behind trusted proxies. */
   address: string;
 }
 
 interface AskedByPerson<Body = unknown> extends Asked<Body> {
   visitor: Visitor;
-  /** Tells the audit log that the person has done this. */
+  /** Records in the audit log that the person has done this. */
   did(action: string, accountId?: string | null): Promise<void>;
 }
 
@@ -60,19 +60,19 @@ interface PanelRoute<Body> {
   body?: z.ZodType<Body>;
 }
 
-/** What a handler gives back is the JSON of the answer; a Response is passed on. */
+/** A handler returns the JSON of the answer, or a Response, which is passed on. */
 export interface Guard {
   open<Body = undefined>(route: PanelRoute<Body>, handle: Handle<Asked<Body>>): void;
   /** For whoever is signed in. */
   person<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
   operator<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
-  /** For members of the account `:accountId`, and operators; for anybody else there is no such account. */
+  /** For members of the account `:accountId` and operators; to anybody else there is no such account. */
   account<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedOfAccount<Body>>): void;
-  /** Who asks; null when nobody is signed in. */
+  /** The person who asks; null when nobody is signed in. */
   visitorOf(c: ApiContext): Promise<Visitor | null>;
-  /** The account, for whoever may act for it. Throws Problem not_found. */
+  /** The account, if the person may act for it. Throws Problem not_found. */
   accountOf(visitor: Visitor, accountId: string): Promise<Account>;
-  /** Gives the browser its cookie; null takes it away. */
+  /** Sets the browser's cookie; null removes it. */
   setToken(c: ApiContext, token: string | null): void;
   /** Where the browser sees the gateway: scheme and host. */
   origin(c: ApiContext): URL;
@@ -133,7 +133,7 @@ export function makeGuard(deps: GuardDeps): Guard {
     }
   }
 
-  /** `admit` says who may come in, and hands the handler what it found out. */
+  /** `admit` decides who may call, and gives the handler what it found out. */
   function register<Body, Found extends object>(
     { method, path, body: schema }: PanelRoute<Body>,
     admit: (c: ApiContext) => Promise<Found>,

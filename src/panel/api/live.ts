@@ -1,6 +1,6 @@
 /**
- * One stream a tab: an account's events as they happen, and a word when one of its lines has changed, upon which the
- * page asks again; to an operator, a word when any line has. It costs nothing while nothing happens, and no rate limit.
+ * One stream per tab: an account's events as they happen, and a notice when one of its lines has changed, on which the
+ * page asks again; for an operator, a notice when any line has. It costs nothing while idle, and counts on no rate limit.
  */
 import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
@@ -11,7 +11,7 @@ import type { ApiContext } from "../../http/api/context.ts";
 import type { Guard } from "./guard.ts";
 
 const HEARTBEAT_MS = 20_000;
-/** A page redraws no faster; what happens within it comes together. */
+/** Pages redraw no faster; what happens within this time is sent together. */
 const PAUSE_MS = 200;
 const PAGE = 50;
 const HEADERS = {
@@ -27,7 +27,7 @@ export interface LiveDeps {
   lines: Pick<Lines, "list">;
   /** Calls back after each change of the line; returns the function that ends it. */
   watchLine(lineId: string, look: () => void): () => void;
-  /** As `watchLine`, of every line. */
+  /** As `watchLine`, for every line. */
   watchAllLines(look: () => void): () => void;
   runtime: Runtime;
   stopping: AbortSignal;
@@ -43,13 +43,13 @@ export function addLive(deps: LiveDeps): void {
   });
 }
 
-/** What a stream speaks of. It wakes the stream when there may be something to say. */
+/** The source of a stream. It wakes the stream when there may be something to send. */
 interface Source {
-  /** Whether there may be something to say now. */
+  /** Whether there may be something to send now. */
   isAwake(): boolean;
   /** What is new, as frames; "" when nothing is. */
   take(): Promise<string>;
-  /** Looks again at what wakes nobody. */
+  /** Looks again at what wakes no stream. */
   look(): Promise<void>;
   end(): void;
 }
@@ -82,7 +82,7 @@ async function ofAccount(
   let eventsCame = false;
   let after = await events.newest(accountId);
 
-  /** New lines are watched too, and lines that are gone no more. */
+  /** Watches new lines too, and no longer those that are gone. */
   async function watchLines(): Promise<void> {
     const ids = new Set((await lines.list(accountId)).map(({ id }) => id));
     for (const [id, unwatch] of watched) if (!ids.has(id) && watched.delete(id)) unwatch();
@@ -126,7 +126,7 @@ async function ofAccount(
       linesChanged = false;
       return text;
     },
-    // A line that waits for its code has no event yet.
+    // A line that waits for its code has caused no event yet.
     look: watchLines,
     end() {
       isOver = true;
@@ -137,7 +137,7 @@ async function ofAccount(
   };
 }
 
-/** As the feed shows it, without the picture of a QR: whoever shows it asks for it. */
+/** As the feed shows it, without the image of a QR: a page that shows it asks for it. */
 function shown(event: LoggedEvent) {
   const fed = feedEventOf(event);
   return event.event === "session.qr" ? { ...fed, data: {} } : fed;
@@ -154,7 +154,7 @@ async function liveStream(
   let wake = () => {};
   const source = await open(() => wake());
 
-  /** Until the source wakes it; false when a heartbeat is due first. */
+  /** Resolves when the source wakes it; to false when a heartbeat is due first. */
   async function untilAwake(): Promise<boolean> {
     if (source.isAwake()) return true;
     const woken = new AbortController();
@@ -171,7 +171,7 @@ async function liveStream(
       if (ended.aborted) return null;
       const text = isAwake ? await source.take() : ": still here\n\n";
       if (text === "") continue;
-      // Whoever was signed out meanwhile hears no more.
+      // A person who was signed out meanwhile gets nothing more.
       if (await guard.visitorOf(c) === null) return null;
       if (!isAwake) await source.look();
       return text;

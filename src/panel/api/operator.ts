@@ -29,7 +29,7 @@ interface OperatorDeps {
   links: Links;
   audit: Audit;
   clock: Clock;
-  /** Where the store and the files lie. */
+  /** The folder of the store and the files. */
   dataDir: string;
   /** The version of WhatsApp Web that is announced; null: the latest. */
   webVersion: string | null;
@@ -190,7 +190,7 @@ function planView(plan: Plan) {
   return { ...plan, hours: plan.hours && printHours(plan.hours) };
 }
 
-/** Of the store's own files, and of media beside it. */
+/** Bytes of the store's own files, and of the media. */
 async function bytesIn(folder: string): Promise<{ storeBytes: number }> {
   let storeBytes = 0;
   for await (const { name, isFile } of Deno.readDir(folder)) {

@@ -1,4 +1,4 @@
-/** A person's own further ways to prove who they are: one-time codes, and passkeys. */
+/** A person's second factors: one-time codes and passkeys. */
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
@@ -19,7 +19,7 @@ interface SecondFactorDeps {
 }
 
 export function addSecondFactors({ guard, people, passwords, passkeys, runtime }: SecondFactorDeps): void {
-  /** Whoever sits at an open browser must not change how its owner signs in. */
+  /** Somebody at an unattended browser must not change how its owner signs in. */
   async function checkPassword(person: Person, password: string): Promise<void> {
     if (person.passwordHash !== null && !await passwords.verify(password, person.passwordHash)) {
       throw invalid("password", "This is not your password.");

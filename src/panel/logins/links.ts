@@ -1,4 +1,4 @@
-/** One-time links: to make an operator's login, to join an account, to link one line. Dead once used, or over. */
+/** One-time links: to create an operator's login, to join an account, to link one line. Invalid once used or expired. */
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv, type Row } from "../../store/kv.ts";
 import { Refusal } from "../refusal.ts";
@@ -14,11 +14,11 @@ const LASTS_MS: Readonly<Record<Purpose["kind"], number>> = {
 };
 
 export interface Links {
-  /** The token, which goes behind the `#` of the link: no server and no log sees it there. */
+  /** The token, which goes behind the `#` of the link, where no server and no log sees it. */
   make(purpose: Purpose): Promise<{ token: string; expiresAt: number }>;
   /** Throws Refusal link_dead, also for a link of another kind. */
   find<K extends Purpose["kind"]>(token: string, ...kinds: K[]): Promise<Row<Invitation & { kind: K }>>;
-  /** The link is used. */
+  /** Marks the link as used. */
   use(token: string): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
   };
 }
 
-/** The address to give out. */
+/** The URL to hand out. */
 export function linkUrl(panelUrl: string, { kind }: Pick<Purpose, "kind">, token: string): string {
   return `${panelUrl}/${kind === "line" ? "link-line" : "welcome"}#${token}`;
 }

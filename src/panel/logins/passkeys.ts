@@ -1,4 +1,4 @@
-/** Passkeys of the panel's own. What a browser is asked to sign is remembered here for some minutes, once. */
+/** The panel's own passkeys. A challenge is remembered for some minutes, and may be answered once. */
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -9,7 +9,7 @@ const CHALLENGE_MS = 5 * 60_000;
 const MAX_CHALLENGES = 1_000;
 const MOST_PASSKEYS = 20;
 
-/** Loaded when somebody comes with a passkey: certificates and their formats are a large tree of code. */
+/** Loaded at the first passkey: code for certificates and their formats is large. */
 const webauthn = () => import("@simplewebauthn/server");
 
 export interface Passkeys {
@@ -17,7 +17,7 @@ export interface Passkeys {
   /** Throws Problem validation_failed for a response that does not fit what was asked. */
   register(origin: URL, person: Person, options: { name: string; response: unknown }): Promise<Person>;
   signInOptions(origin: URL): Promise<unknown>;
-  /** Who has signed; null when it is nobody, or not right. */
+  /** The person who has signed; null when there is none, or the signature is wrong. */
   signIn(origin: URL, response: { id: string }): Promise<Person | null>;
 }
 
@@ -34,7 +34,7 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
     return bytes;
   }
 
-  /** Whether we asked for this, and nobody has answered it. */
+  /** Whether this challenge was ours, and is not answered yet. */
   function take(challenge: string): boolean {
     const until = challenges.get(challenge) ?? 0;
     challenges.delete(challenge);

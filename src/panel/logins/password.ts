@@ -1,6 +1,6 @@
 /**
  * Passwords, kept as scrypt hashes by the runtime's own implementation (OpenSSL's parameters, off the event loop):
- * 32 MiB and three passes, OWASP's equal of 128 MiB and one, which small machines can spare.
+ * 32 MiB and three passes, which OWASP rates as equal to 128 MiB and one, and small machines can spare.
  */
 import { Buffer } from "node:buffer";
 import { scrypt, timingSafeEqual } from "node:crypto";
@@ -17,12 +17,12 @@ const MOST_CHARACTERS = 200;
 export interface Passwords {
   /** `scrypt$N$r$p$salt$hash`. Throws Problem validation_failed for a password that is too short or too long. */
   hash(password: string): Promise<string>;
-  /** Takes as long without a hash, so that the time tells nobody who has a login. */
+  /** Takes as long without a hash, so that timing does not reveal who has a login. */
   verify(password: string, hash: string | null): Promise<boolean>;
 }
 
 export function makePasswords(random: Random): Passwords {
-  // One after another: a flood of tries costs time, and the memory of one.
+  // One at a time: a flood of attempts costs time, but the memory of one.
   const turns = new PQueue({ concurrency: 1 });
   const nobody = encode(random.bytes(SALT_BYTES), random.bytes(HASH_BYTES));
 
@@ -50,7 +50,7 @@ function encode(salt: Uint8Array, hash: Uint8Array): string {
   return ["scrypt", COST.N, COST.r, COST.p, text(salt), text(hash)].join("$");
 }
 
-/** Signs that look alike count as the same, however a keyboard composes them (NFKC). */
+/** Characters that look alike count as the same, however a keyboard composes them (NFKC). */
 function derive(password: string, salt: Uint8Array, cost: typeof COST): Promise<Buffer> {
   const text = password.slice(0, 4 * MOST_CHARACTERS).normalize("NFKC");
   return new Promise((resolve, reject) => {

@@ -17,7 +17,7 @@ export interface People {
   create(change: Change, options: NewPerson): Promise<Person>;
   /** Throws Problem not_found. */
   update(personId: string, edit: (person: Person) => Person): Promise<Person>;
-  /** Takes the person away with every sign-in. Throws Problem not_found. */
+  /** Removes the person with all sign-ins. Throws Problem not_found. */
   remove(personId: string): Promise<void>;
   seal: Seal;
 }
@@ -25,7 +25,7 @@ export interface People {
 type NewPerson = Pick<Person, "login" | "accountId" | "passwordHash">;
 
 export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime: Runtime }): People {
-  /** Once there is an operator there is always one: the last is not removed. */
+  /** The last operator is never removed. */
   let operatorSeen = false;
 
   async function get(personId: string): Promise<Person | null> {

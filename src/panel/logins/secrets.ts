@@ -8,7 +8,7 @@ export function makeToken(random: Random): string {
   return Buffer.from(random.bytes(32)).toString("base64url");
 }
 
-/** What a token is kept and found by. Plain SHA-256 is enough: random bits cannot be guessed back from it. */
+/** The hash that a token is stored and found by. Plain SHA-256 is enough: random bits cannot be guessed from it. */
 export function hashToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }

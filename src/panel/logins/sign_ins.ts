@@ -1,4 +1,4 @@
-/** Where people are signed in: one row a browser, found by the hash of the token that its cookie carries. */
+/** Where people are signed in: one row per browser, found by the hash of the token in its cookie. */
 import { notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
@@ -8,25 +8,25 @@ import { hashToken, makeToken } from "./secrets.ts";
 
 const LONGEST_MS = 30 * 24 * 60 * 60_000;
 const IDLE_MS = 24 * 60 * 60_000;
-/** A row is written once in this time, not at each request. */
+/** A row is written at most once in this time, not at each request. */
 const SEEN_EVERY_MS = 5 * 60_000;
 
 /** Somebody who is signed in, in one browser. */
 export interface Visitor {
   person: Person;
-  /** Hash of the browser's token: names the sign-in. */
+  /** Hash of the browser's token: the sign-in's id. */
   signInId: string;
 }
 
 export interface SignIns {
   /** The token for the browser's cookie. */
   begin(person: Person, from: Pick<SignIn, "address" | "userAgent">): Promise<string>;
-  /** Who the token belongs to; null when it is none, or over. */
+  /** The person to whom the token belongs; null when it is unknown or expired. */
   visitor(token: string): Promise<Visitor | null>;
   list(personId: string): Promise<(SignIn & { id: string })[]>;
   /** Throws Problem not_found. */
   end(personId: string, signInId: string): Promise<void>;
-  /** Ends all but the one that is kept. */
+  /** Ends all sign-ins but the one to keep. */
   endOthers(personId: string, keep: string | null): Promise<void>;
 }
 

@@ -3,9 +3,9 @@ import type { Clock } from "../../runtime.ts";
 import { Refusal } from "../refusal.ts";
 
 const WINDOW_MS = 15 * 60_000;
-/** One person's typing errors. */
+/** Allows for one person's typing errors. */
 const MOST_OF_PAIR = 5;
-/** Many logins from one address, or one login from many: a search. */
+/** Many logins from one address, or one login from many: somebody is guessing. */
 const MOST_OF_ONE = 50;
 const MAX_COUNTS = 10_000;
 
@@ -13,7 +13,7 @@ interface Throttle {
   /** Throws Refusal too_many_attempts, with the seconds to wait, before anything costly is done. */
   check(address: string, login: string): void;
   failed(address: string, login: string): void;
-  /** Somebody came in: their own errors are forgotten. */
+  /** After a success a person's own errors are forgotten. */
   succeeded(address: string, login: string): void;
 }
 

@@ -4,7 +4,7 @@ import type { Random } from "../../runtime.ts";
 
 const STEP_MS = 30_000;
 const DIGITS = 6;
-/** Steps to either side that count, for clocks that differ. */
+/** Steps to either side that are accepted, for clocks that differ. */
 const DRIFT = 1;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const SECRET_BYTES = 20;
@@ -43,7 +43,7 @@ export function base32(bytes: Uint8Array): string {
   return (bits.match(/.{1,5}/g) ?? []).map((five) => ALPHABET[parseInt(five.padEnd(5, "0"), 2)]).join("");
 }
 
-/** What the app reads from a QR. */
+/** The URI that the app reads from a QR. */
 export function totpUri(secret: Uint8Array, login: string): string {
   return `otpauth://totp/Paloma:${encodeURIComponent(login)}?secret=${base32(secret)}&issuer=Paloma`;
 }

@@ -1,4 +1,4 @@
-// What stands around every page: where one can go, and whether the gateway answers.
+// The frame of every page: navigation, and whether the gateway answers.
 import { call, can, offline, session } from "./api.js";
 import { html, useEffect, useState } from "./html.js";
 import { t } from "./i18n.js";

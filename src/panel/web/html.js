@@ -1,4 +1,4 @@
-// Preact with tagged templates: what every component is written with.
+// Preact with tagged templates, in which all components are written.
 import { h } from "./lib/preact.js";
 import htm from "./lib/htm.js";
 

@@ -1,9 +1,9 @@
-// Words in the reader's language. The English sentence is the key; a language is one file that maps it.
+// Texts in the reader's language. The English sentence is the key; each language is one file that maps it.
 import { makeStore } from "./store.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
 const KEY = "paloma.language";
-/** Its change draws everything anew. */
+/** A change redraws everything. */
 export const language = makeStore("en");
 let words = {};
 
@@ -22,7 +22,7 @@ export async function setLanguage(code, remember = false) {
   language.set(code);
 }
 
-/** The one that was chosen, else the browser's first that there is. */
+/** The chosen one, else the first of the browser's that is available. */
 export function startLanguage() {
   const wanted = [saved(), ...navigator.languages.map((tag) => tag.slice(0, 2))];
   return setLanguage(wanted.find((code) => code in LANGUAGES) ?? "en");
@@ -33,7 +33,7 @@ export function t(sentence, values = {}) {
   return (words[sentence] ?? sentence).replaceAll(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** One of two sentences by the number, which is `{n}`. */
+/** The singular or the plural sentence, with the number as `{n}`. */
 export function tn(one, many, n) {
   return t(n === 1 ? one : many, { n: number(n) });
 }
@@ -42,7 +42,7 @@ export function number(n) {
   return new Intl.NumberFormat(language.get()).format(n);
 }
 
-/** Day and time as people write it here; a time of today without its day. */
+/** Day and time in the reader's format; of today, the time alone. */
 export function when(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();

@@ -20,7 +20,7 @@ export function Linking({ status, qr, pairingCode, reason = null }) {
     `;
   }
   if (!qr && status === "disconnected") {
-    // Why it ended, if there is a reason, stands above.
+    // The reason, if there is one, is shown above.
     return reason ? null : html`<p class="soft" role="status">${t("Nobody scanned it in time.")}</p>`;
   }
   return html`<div class="linking">

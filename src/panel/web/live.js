@@ -1,17 +1,17 @@
-// One stream a tab, of the account on screen, or for an operator of all lines. It is closed while nobody looks at the
-// tab, and everything is asked anew when somebody does: what a stream says is only that there is something to ask.
+// One stream per tab, of the account on screen, or for an operator of all lines. It is closed while nobody looks at the
+// tab, and everything is loaded anew when somebody does: a stream only says that there is something to load.
 import { apiUrl, call, offline } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 const AGAIN_MS = 2_000;
-/** Questions that the same burst of events would ask are asked once, and no page asks the same more often than this. */
+/** Requests that a burst of events would cause are made once, and no page repeats one more often than this. */
 const GATHER_MS = 200;
 const MOST_OFTEN_MS = 1_500;
 
 const OPERATOR = "/operator";
 
 const listeners = new Map();
-/** What the stream is of, below `/panel/api`; null for none. */
+/** The stream's path below `/panel/api`; null for none. */
 let followed = null;
 let source = null;
 let retry = 0;
@@ -44,7 +44,7 @@ function open() {
   source.addEventListener("error", () => {
     close();
     retry = setTimeout(async () => {
-      // Says whether it is the gateway that is gone, or the sign-in.
+      // Finds out whether the gateway is gone or the sign-in has ended.
       await call("GET", followed === OPERATOR ? `${OPERATOR}/overview` : followed).then(
         open,
         (error) => error.code === "offline" && again(),
@@ -73,7 +73,7 @@ export function listen(topic, heard) {
   return () => heardBy.delete(heard);
 }
 
-/** Loads, and again when one of the topics says so: `{ data, error, loading, reload }`. What was there stays meanwhile. */
+/** Loads, and reloads when one of the topics changes: `{ data, error, loading, reload }`. The old data stays meanwhile. */
 export function useLoad(load, deps, topics = []) {
   const [state, setState] = useState({ data: null, error: null, loading: true });
   const turn = useRef(0);
@@ -99,7 +99,7 @@ export function useLoad(load, deps, topics = []) {
       }, Math.max(GATHER_MS, asked + MOST_OFTEN_MS - Date.now()));
     };
     const ends = topics.map((topic) => listen(topic, soon));
-    // Whatever was missed while the gateway was gone.
+    // Catches up on what was missed while the gateway was gone.
     ends.push(offline.subscribe((gone) => gone || soon()));
     return () => {
       turn.current++;
@@ -110,7 +110,7 @@ export function useLoad(load, deps, topics = []) {
   return { ...state, reload };
 }
 
-/** Calls `work` every so often while the tab is seen. */
+/** Calls `work` at intervals while the tab is visible. */
 export function useEvery(ms, work, on = true) {
   const latest = useRef(work);
   latest.current = work;

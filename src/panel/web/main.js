@@ -1,4 +1,4 @@
-// The start: language, who is signed in, then the page that the address names.
+// The entry point: language, who is signed in, then the page for the address.
 import { loadSession, offline, session } from "./api.js";
 import { Frame } from "./frame.js";
 import { html, render, useEffect, useState } from "./html.js";
@@ -52,7 +52,7 @@ function find(routes, pathname) {
   return null;
 }
 
-/** The component of a page, once its module is there. */
+/** The component of a page, once its module is loaded. */
 function usePage(route) {
   const [page, setPage] = useState(null);
   const key = route && `${route.module}.${route.name}`;
@@ -119,7 +119,7 @@ function App() {
 }
 
 const icon = new URL("icon.svg", import.meta.url).href;
-// Relative, it would mean another file once the address has changed.
+// A relative URL would mean another file once the address has changed.
 document.querySelector('link[rel="icon"]').href = icon;
 
 startTheme();

@@ -1,4 +1,4 @@
-// Passkeys, in the browser's own words. No browser takes one for an address of numbers.
+// Passkeys, by the browser's own API. No browser accepts one for an IP address.
 import { call, CallError } from "./api.js";
 import { t } from "./i18n.js";
 

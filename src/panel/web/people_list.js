@@ -1,4 +1,4 @@
-// Who may come in, with a link for one more: operators, and the people of an account.
+// Who has a login, with invitation links: operators, and the people of an account.
 import { call } from "./api.js";
 import { html, useState } from "./html.js";
 import { t } from "./i18n.js";

@@ -25,7 +25,7 @@ export function setQuery(changes) {
 
 addEventListener("popstate", () => place.set(path()));
 
-/** Links of ours change the page; with a key held, or to elsewhere, the browser does as it does. */
+/** Our own links change the page; with a modifier key, or to another site, the browser follows them as usual. */
 addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;

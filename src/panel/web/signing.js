@@ -6,7 +6,7 @@ import { t, when } from "./i18n.js";
 import { Field, Form, useWork, Work } from "./ui.js";
 
 const SITE = "https://web.whatsapp.com/";
-/** Between the tab that comes back with a signature and the page that waits for it. */
+/** Connects the tab that returns with a signature to the page that waits for it. */
 const CHANNEL = "paloma.passkey";
 
 export function Signing({ passkey, give, confirm }) {
@@ -75,7 +75,7 @@ const snippet = (options) =>
     JSON.stringify(options)
   }) })).toJSON()))`;
 
-/** What is no JSON is refused by the gateway, in its words. */
+/** Invalid JSON is refused by the gateway, which says why. */
 function pasted(text) {
   try {
     return JSON.parse(text);
@@ -92,7 +92,7 @@ function challengeOf({ response }) {
   }
 }
 
-/** Hands what came back from web.whatsapp.com to the page that waits for it; resolves to whether one did. */
+/** Passes what came back from web.whatsapp.com to the page that waits for it; resolves to whether there was one. */
 export function bringBack(signed, mostMs) {
   return new Promise((resolve) => {
     const channel = new BroadcastChannel(CHANNEL);

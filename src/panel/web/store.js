@@ -1,4 +1,4 @@
-// A value that components follow.
+// A value that components subscribe to.
 import { useEffect, useState } from "./html.js";
 
 export function makeStore(value) {

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it.
+// Light, dark, or the system's choice.
 const KEY = "paloma.theme";
 export const THEMES = ["auto", "light", "dark"];
 

@@ -1,4 +1,4 @@
-// The pieces that pages are made of.
+// The components that pages are made of.
 import { CallError } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
@@ -9,7 +9,7 @@ const TOAST_MS = 6_000;
 const toasts = makeStore([]);
 let lastToast = 0;
 
-/** Says something in a corner, for some seconds. */
+/** Shows a message in a corner for some seconds. */
 export function toast(text, kind = "") {
   const id = ++lastToast;
   toasts.set([...toasts.get(), { id, text, kind }]);
@@ -24,7 +24,7 @@ export function Toasts() {
   `;
 }
 
-/** Runs work of a button or a form, once at a time: `[run, busy, error]`. Without a form, errors become toasts. */
+/** Runs the work of a button or a form, one run at a time: `[run, busy, error]`. Without a form, errors become toasts. */
 export function useWork({ quiet = false } = {}) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
@@ -121,7 +121,7 @@ export function Dialog({ title, close, children }) {
   `;
 }
 
-/** A button that first says what is lost. */
+/** A button that first says what would be lost. */
 export function Ask({ title, text, button, run, kind = "danger", children, disabled }) {
   const [open, setOpen] = useState(false);
   const [work, busy, error] = useWork({ quiet: true });
@@ -167,7 +167,7 @@ export function Head({ title, text, back, children }) {
   `;
 }
 
-/** Says what there is to do where there is nothing to see. */
+/** An empty state: says what can be done. */
 export function Empty({ title, children }) {
   return html`<div class="empty"><strong>${title}</strong>${children}</div>`;
 }
@@ -203,7 +203,7 @@ export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
   `;
 }
 
-/** Whatever was loaded, or why not. */
+/** What was loaded, or why it was not. */
 export function Loaded({ state, children }) {
   if (state.data !== null) return children(state.data);
   if (state.error) {
@@ -225,7 +225,7 @@ export function Copy({ text, label }) {
       setDone(true);
       setTimeout(() => setDone(false), 2_000);
     } catch {
-      // Over plain http browsers offer no clipboard: it is marked, to be copied by hand.
+      // Over plain http browsers offer no clipboard: the text is selected to be copied by hand.
       const code = target.parentElement.querySelector("code, pre");
       if (code) getSelection().selectAllChildren(code);
     }
@@ -238,7 +238,7 @@ export function Secret({ text }) {
   return html`<div class="secret"><code>${text}</code><${Copy} text=${text} /></div>`;
 }
 
-/** What opens somebody's way in, once. The address is that of this page, as the person here sees the gateway. */
+/** A one-time link. Its origin is that of this page, as the person here reaches the gateway. */
 export function OneTimeLink({ token, page, until }) {
   const url = `${location.origin}${href(page)}#${token}`;
   return html`

@@ -1,4 +1,4 @@
-// The words and colours of states, the same on every page.
+// The labels and colours of states, the same on every page.
 import { t, when } from "./i18n.js";
 
 export const lineWord = (status) =>
@@ -19,7 +19,7 @@ export const lineKind = (status) =>
     logged_out: "bad",
   })[status] ?? "";
 
-/** Whether it is connected and hears nothing; its reason says what the gateway noticed. */
+/** Whether it is connected but hears nothing; its reason says what the gateway noticed. */
 export const isDegraded = ({ status, reason }) => status === "connected" && Boolean(reason);
 export const complaintWord = (reason) =>
   ({
@@ -42,7 +42,7 @@ export const messageWord = (status) =>
 export const messageKind = (status) =>
   ({ sent: "good", delivered: "good", read: "good", failed: "bad", processing: "info" })[status] ?? "";
 
-/** What a message may be; the words of its kinds. */
+/** The labels of the kinds of messages. */
 export const KINDS = [
   "text",
   "image",
@@ -76,7 +76,7 @@ export const kindWord = (kind) =>
 export const priorityWord = (priority) =>
   ({ high: t("high"), normal: t("normal"), low: t("low") })[priority] ?? priority ?? "–";
 
-/** What a message waits for beside its turn. */
+/** What a message waits for besides its turn. */
 export function waitWord(waitsFor) {
   if (!waitsFor) return t("its turn");
   const words = { schedule: t("its time"), paused: t("the queue is held") };
@@ -84,7 +84,7 @@ export function waitWord(waitsFor) {
   return waitsFor.until && waitsFor.kind !== "schedule" ? `${word} (${when(waitsFor.until)})` : word;
 }
 
-/** What became of a message as far as is known: read and delivered lie behind `sent`. */
+/** What became of a message: delivered and read come after `sent`. */
 export const farthest = ({ status, deliveredAt, readAt }) => readAt ? "read" : deliveredAt ? "delivered" : status;
 
 export const deliveryWord = (status) =>
@@ -96,5 +96,5 @@ export const deliveryWord = (status) =>
   })[status] ?? status;
 export const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
 
-/** A number as people read it; a JID as it is. */
+/** A number in readable form; a JID as it is. */
 export const phone = (to) => /^\d+$/.test(to) ? `+${to}` : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");

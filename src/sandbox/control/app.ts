@@ -1,5 +1,5 @@
 /**
- * The sandbox's control API: HTTP on loopback by which a person or a test works the simulated phones, makes
+ * The sandbox's control API: HTTP on loopback with which a person or a test operates the simulated phones, makes
  * groups, causes faults and reads what passed over the wire. It stands for the world outside the gateway.
  */
 import { Hono } from "@hono/hono";

@@ -8,7 +8,7 @@ import type { Switchboard } from "../world/switchboard.ts";
 import { number } from "./request.ts";
 
 const DEFAULT_SECONDS = 30;
-/** What a nack says when no code is asked for: the server could not handle the stanza. */
+/** The default code of a nack: the server could not handle the stanza. */
 const DEFAULT_NACK = 500;
 const DEFAULT_CODE_REFUSAL = 400;
 /** The version of the web client is refused. */
@@ -29,17 +29,17 @@ export const fault = z.discriminatedUnion("kind", [
   z.object({ ...line, kind: z.literal("refuse_code"), count, error: error.default(DEFAULT_CODE_REFUSAL) }),
   z.object({ ...line, kind: z.literal("refuse_login"), count, error: error.default(DEFAULT_LOGIN_REFUSAL) }),
   z.object({ ...line, kind: z.literal("no_keys"), device: z.int().min(0) }),
-  /** `until` is Unix ms; one that is past lifts the restriction. */
+  /** `until` is Unix ms; a time in the past lifts the restriction. */
   z.object({ ...line, kind: z.literal("restrict"), until: z.int().min(0), announced: z.boolean().optional() }),
   /** How many new chats the account may start until then. */
   z.object({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
   z.object({ ...line, kind: z.literal("early_success"), count }),
-  /** The salt of the account's tokens is another one, told by the settings that its devices share. */
+  /** Changes the salt of the account's tokens, announced by the settings that its devices share. */
   z.object({ ...line, kind: z.literal("new_salt") }),
   z.object({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
 ]);
 
-/** Throws Problem not_found for a line that is no phone of this network. */
+/** Throws Problem not_found for a line that is not a phone of this network. */
 export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): void {
   const account = network.directory.account(asked.line);
   if (!account) throw notFound("line");

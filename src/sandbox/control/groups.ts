@@ -1,4 +1,4 @@
-/** `/groups`: making groups, looking at them, and what their members do. */
+/** `/groups`: creating and reading groups, and what their members do. */
 import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
@@ -43,7 +43,7 @@ export function groupRoutes(network: Switchboard): Hono {
     return c.json({ id: group.jid, jid: group.jid, subject, participants, size: participants.length }, 201);
   });
   app.get("/:gid", (c) => c.json(describe(groupOf(c.req.param("gid")))));
-  // What members do on their phones: changes by the group's creator, and leaving by oneself.
+  // What members do on their phones: changes by the group's creator, and leaving.
   app.post("/:gid/participants", async (c) => {
     const group = groupOf(c.req.param("gid"));
     const { action, participants } = await body(c, memberChange);

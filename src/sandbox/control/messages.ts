@@ -79,7 +79,7 @@ export function messageRoutes(network: ControlledNetwork): Hono {
   return app;
 }
 
-/** A message is one of three forms; the field that names its form decides what else is wrong with it. */
+/** A message has one of three forms; the field that names its form decides how the rest is validated. */
 async function messageOf(c: Context): Promise<PhoneMessage> {
   const json = await readJson(c);
   const fields = typeof json === "object" && json !== null ? json : {};

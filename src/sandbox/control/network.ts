@@ -1,4 +1,4 @@
-/** The running network as the control API works it. */
+/** The running network as the control API sees it. */
 import { z } from "zod";
 import type { MediaHost } from "../media/host.ts";
 import type { Phone } from "../world/device.ts";
@@ -8,7 +8,7 @@ import { number } from "./request.ts";
 export const newPhone = z.object({
   number,
   name: z.string().min(1).max(100).optional(),
-  /** A business, and what it says of itself. */
+  /** A business, and what it says about itself. */
   business: z.object({
     description: z.string().max(500),
     category: z.string().max(100),
@@ -25,9 +25,9 @@ type NewPhone = Omit<z.infer<typeof newPhone>, "number">;
 export interface ControlledNetwork {
   /** The WebSocket's address. */
   readonly url: string;
-  /** Hex of the Noise root key that a client has to pin. */
+  /** The Noise root key that a client has to pin, in hex. */
   readonly rootKey: string;
-  /** Base address of the media host, and the authority that vouches for its certificate. */
+  /** Base URL of the media host, and the authority that signed its certificate. */
   readonly mediaUrl: string;
   readonly caPem: string;
   readonly switchboard: Switchboard;

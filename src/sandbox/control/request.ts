@@ -1,4 +1,4 @@
-/** Bodies, parameters and problems of the control API: what every route reads and answers in the same way. */
+/** Bodies, parameters and problems of the control API: what all routes read and answer in the same way. */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { notFound, Problem } from "../../errors.ts";

@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 import type { Runtime } from "../../runtime.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A sandbox may stay up for long; the day before covers clocks that differ. */
+/** A sandbox may run for long; the day before covers clocks that differ. */
 const VALID_DAYS = 365;
-/** node-forge's number for an address among alternative names. */
+/** node-forge's number for an IP address among alternative names. */
 const IP_ADDRESS = 7;
 
 interface ServerCertificate {

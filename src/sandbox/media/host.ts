@@ -1,6 +1,6 @@
 /**
  * The media host of the simulated network: HTTPS on loopback. Clients upload encrypted files under their hash and get a
- * path by which others download them, whole or in part.
+ * path from which others download them, whole or in part.
  */
 import { Buffer } from "node:buffer";
 import { type Runtime, sleep } from "../../runtime.ts";
@@ -16,14 +16,14 @@ const PICTURE_PATH = "/v/t61.24694-24/";
 export interface MediaHost extends MediaAccess {
   /** Direct paths of the files that it has, oldest first. */
   paths(): string[];
-  /** Loses a file, as the real host does with old ones; false when there is none. */
+  /** Loses a file, as the real host loses old ones; false when there is none. */
   remove(directPath: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
 interface MediaOptions {
   runtime: Runtime;
-  /** How long the host takes to answer an upload of the line that begins now; unless given, no time. */
+  /** How long the answer to an upload that this line begins now is delayed; not at all unless given. */
   uploadMs?: (line: string) => number;
 }
 
@@ -62,7 +62,7 @@ export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions):
     paths: () => files.paths(),
     remove: (directPath) => files.remove(directPath),
     close: async () => {
-      // Not gracefully: a client that hangs would keep it open.
+      // Not gracefully: a hanging client would keep it open.
       stop.abort();
       await server.finished;
       await Deno.remove(folder, { recursive: true });
@@ -75,7 +75,7 @@ interface HostState {
   auth: string;
   /** Profile pictures by path: as they are, for everybody who knows the address. */
   pictures: Map<string, Uint8Array>;
-  /** Resolves when the host has taken as long over an upload of this line as it is to take. */
+  /** Resolves when the delay of an upload of this line is over. */
   taken(line: string): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ async function answer(request: Request, { files, auth, pictures, taken }: HostSt
   if (request.method !== "GET") return refuse(405, "only GET and POST");
   const picture = pictures.get(pathname);
   if (picture) return new Response(picture as BufferSource, { headers: { "content-type": "image/jpeg" } });
-  // Clients add `&hash=…&mms-type=…` to the direct path, whose own query is the host's business.
+  // Clients add `&hash=…&mms-type=…` to the direct path, which has a query of the host's own.
   const served = await files.serve(pathname, request.headers.get("range"));
   return served ?? refuse(404, "there is no such file, or not any more");
 }

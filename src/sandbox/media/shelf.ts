@@ -1,4 +1,4 @@
-/** The files of the media host, in a folder on disk: kept under the path by which they are downloaded, the oldest go first. */
+/** The files of the media host, in a folder on disk: kept under the path of their download; the oldest go first. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -6,9 +6,9 @@ import type { Runtime } from "../../runtime.ts";
 
 /** Larger than the largest file that a gateway accepts (100 MiB), with room for encryption. */
 const FILE_MAX_BYTES = 110 * 1024 * 1024;
-/** All files together; past it the oldest go, as the real network forgets files after some weeks. */
+/** Of all files together; beyond it the oldest go, as the real network forgets files after some weeks. */
 const TOTAL_MAX_BYTES = 2 * 1024 * 1024 * 1024;
-/** Where downloads lie, as on the real host. */
+/** The path of downloads, as on the real host. */
 const DOWNLOAD_PREFIX = "/v/t62.7118-24/";
 
 interface ShelvedFile {
@@ -83,7 +83,7 @@ export class FileShelf {
     return true;
   }
 
-  /** The file, or the range of it that was asked for; null when there is none, or not any more. */
+  /** The file, or the range of it that was asked for; null when there is none, or none any more. */
   async serve(directPath: string, range: string | null): Promise<Response | null> {
     const stored = this.#files.get(nameIn(directPath));
     if (!stored) return null;
@@ -97,18 +97,18 @@ export class FileShelf {
       "accept-ranges": "bytes",
     });
     if (range !== null) headers.set("content-range", `bytes ${asked.start}-${asked.end}/${stored.size}`);
-    // A whole file goes out as it lies, past this process's heap.
+    // A whole file is streamed from disk, past this process's heap.
     const body = range === null ? file.readable : file.readable.pipeThrough(firstBytes(asked.end - asked.start + 1));
     return new Response(body, { status: range === null ? 200 : 206, headers });
   }
 }
 
-/** What a message refers to a file by: as on the real host with a query, to which clients add. */
+/** How a message refers to a file: as on the real host with a query, to which clients add. */
 function directPath(name: string): string {
   return `${DOWNLOAD_PREFIX}${name}?ccb=11-4&oh=${name.slice(0, 8)}&_nc_sid=5e03e0`;
 }
 
-/** Its query says nothing of which file it is; clients add to it. */
+/** The query does not identify the file; clients add to it. */
 function nameIn(directPath: string): string {
   return directPath.startsWith(DOWNLOAD_PREFIX) ? directPath.slice(DOWNLOAD_PREFIX.length).split("?")[0]! : "";
 }
@@ -117,7 +117,7 @@ async function writeAll(file: Deno.FsFile, chunk: Uint8Array): Promise<void> {
   for (let written = 0; written < chunk.length;) written += await file.write(chunk.subarray(written));
 }
 
-/** One range of the header `Range`; null for one that cannot be served. An end past the file's is the file's. */
+/** One range of the header `Range`; null for one that cannot be served. An end beyond the file means the file's end. */
 function readRange(range: string, size: number): { start: number; end: number } | null {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(range) ?? [];
   if (!first && !last) return null;

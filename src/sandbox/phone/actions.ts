@@ -1,4 +1,4 @@
-/** What a phone does to messages that are there already: voting, reacting, editing, deleting for everyone. */
+/** What a phone does to existing messages: voting, reacting, editing, deleting for everyone. */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import { isGroup, isLid } from "../world/address.ts";
@@ -6,13 +6,13 @@ import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";
 import { encryptVote } from "./poll.ts";
 
-/** A message that changes an earlier one, with what its stanza says of that (`edit`). */
+/** A message that changes an earlier one, with the `edit` attribute of its stanza. */
 export interface ChangeMessage {
   message: proto.IMessage;
   edit: string;
 }
 
-/** Values of a stanza's `edit`. */
+/** Values of a stanza's `edit` attribute. */
 const EDIT = "1";
 const SENDER_REVOKE = "7";
 
@@ -63,7 +63,7 @@ export function composeRevocation(key: proto.IMessageKey): ChangeMessage {
   return { message: { protocolMessage }, edit: SENDER_REVOKE };
 }
 
-/** How the phone names a received message to its chat. */
+/** The key by which the phone refers to a received message in its chat. */
 function keyOf({ item, stanza }: Pick<Received, "item" | "stanza">): proto.IMessageKey {
   const { from, participant } = stanza.attrs;
   const remoteJid = isGroup(from) ? from : item.fromMe ? item.chat : jidNormalizedUser(from);

@@ -13,7 +13,7 @@ const TRANSFER_TIMEOUT_MS = 60_000;
 /** Downloaded files up to this size are kept encrypted, so that the phone can upload them again. */
 const KEPT_FILE_BYTES = 16 * 1024 * 1024;
 
-/** What a phone sends in a file: for people, or for a device that it has just linked. */
+/** The purposes of a file that a phone sends: a message, or data for a device that it has just linked. */
 type SealedKind = PhoneFileKind | "history";
 
 /** The name of each kind in key derivation, and its folder on the media host (protocol constants). */
@@ -36,14 +36,14 @@ export interface Attachment {
   url: string;
 }
 
-/** An encrypted file with what the host knows it by. */
+/** An encrypted file with the names that the host knows it by. */
 interface SealedFile {
   kind: SealedKind;
   body: Uint8Array;
   encSha256: Uint8Array;
 }
 
-/** What a phone found in a file that it received. */
+/** What a phone learned of a file that it received. */
 export interface OpenedFile {
   /** Hex. */
   sha256: string;
@@ -85,7 +85,7 @@ function seal(content: Uint8Array, kind: SealedKind, random: Random): { mediaKey
   return { mediaKey, sealed: { kind, body, encSha256: createHash("sha256").update(body).digest() } };
 }
 
-/** Uploads what is encrypted already: also the answer to a companion that found the file gone. Throws AttachmentError. */
+/** Uploads an encrypted file, also for a companion that found it gone. Throws AttachmentError. */
 export async function upload(
   { kind, body, encSha256 }: SealedFile,
   { runtime, media }: { runtime: Runtime; media: MediaAccess },
@@ -102,7 +102,7 @@ export async function upload(
   });
 }
 
-/** Downloads, verifies both hashes, the MAC and the length, and decrypts, holding at most the kept part. */
+/** Downloads, verifies both hashes, the MAC and the length, and decrypts, with at most the kept part in memory. */
 export async function receiveFile(
   attachment: Omit<Attachment, "url">,
   kind: PhoneFileKind,
@@ -118,14 +118,14 @@ export async function receiveFile(
     let size = 0;
     let tail = Buffer.alloc(0);
     const kept: Uint8Array[] = [];
-    /** From the length that the message names, so that no part of a larger file is kept for a while. */
+    /** By the length that the message states, so that no part of a larger file is ever kept. */
     let keptBytes = attachment.fileLength > KEPT_FILE_BYTES ? attachment.fileLength : 0;
     for await (const chunk of response.body) {
       encHash.update(chunk);
       keptBytes += chunk.length;
       if (keptBytes <= KEPT_FILE_BYTES) kept.push(chunk);
       else kept.length = 0;
-      // The last bytes are the MAC; which ones they are is known at the end only.
+      // The last bytes are the MAC, and only the end of the file shows which ones.
       const ends = Buffer.concat([tail, chunk.subarray(-MAC_BYTES)]);
       tail = ends.subarray(-MAC_BYTES);
       for (const encrypted of [ends.subarray(0, -MAC_BYTES), chunk.subarray(0, -MAC_BYTES)]) {
@@ -186,7 +186,7 @@ async function transfer<T>(
   }
 }
 
-/** Initialisation vector, cipher key and MAC key out of a message's media key. */
+/** Initialisation vector, cipher key and MAC key, derived from a message's media key. */
 function mediaKeys(mediaKey: Uint8Array, kind: SealedKind) {
   const expanded = Buffer.from(hkdfSync("sha256", mediaKey, Buffer.alloc(0), KINDS[kind].info, 112));
   return { iv: expanded.subarray(0, 16), cipherKey: expanded.subarray(16, 48), macKey: expanded.subarray(48, 80) };

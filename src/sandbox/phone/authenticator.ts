@@ -1,5 +1,5 @@
 /**
- * A passkey of the account that the phone's owner holds, and the software authenticator that signs with it: what the
+ * The account's passkey, which the phone's owner holds, and the software authenticator that signs with it: what the
  * browser on `web.whatsapp.com` does after asking the owner (WebAuthn level 3, ES256).
  */
 import { Buffer } from "node:buffer";
@@ -9,7 +9,7 @@ import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 import type { AssertionJson, ExportedPasskey, PasskeyCredential } from "../world/device.ts";
 
-/** Whom the passkey is for, and the page on which a browser may use it. */
+/** The relying party, and the page on which a browser may use the passkey. */
 const RP_ID = "whatsapp.com";
 const ORIGIN = "https://web.whatsapp.com";
 /** The user was there, and was verified (by fingerprint, face or PIN). */
@@ -35,12 +35,12 @@ export class Passkey {
     ({ publicKey: this.#publicKey, privateKey: this.#privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" }));
   }
 
-  /** What the network keeps of it. */
+  /** What the network stores of it. */
   get credential(): PasskeyCredential {
     return { id: this.#id, publicKey: coseKey(this.#publicKey), counter: 0 };
   }
 
-  /** For a virtual authenticator, which signs in a browser in place of this one. */
+  /** For a virtual authenticator that signs in a browser instead of this one. */
   export(): ExportedPasskey {
     const privateKey = this.#privateKey.export({ type: "pkcs8", format: "der" });
     return { credentialId: this.#id, rpId: RP_ID, userHandle: this.#userHandle, privateKey };

@@ -1,4 +1,4 @@
-/** What passes between phones without a message: typing, presence and calls. */
+/** Signals between phones without a message: typing, presence and calls. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { isGroup } from "../world/address.ts";
 import type { ChatState, Device } from "../world/device.ts";
@@ -27,7 +27,7 @@ export function callOffer(
   ]);
 }
 
-/** What a `<chatstate>` or `<presence>` says of somebody else; null for anything else. */
+/** What a `<chatstate>` or `<presence>` says about somebody else; null for other stanzas. */
 export function readChatState(stanza: BinaryNode, phone: PhoneContext): ChatState | null {
   const { from, participant, type } = stanza.attrs;
   const author = jidNormalizedUser(participant ?? from);

@@ -1,4 +1,4 @@
-/** Makes WhatsApp messages out of what the control API asks a phone to send: texts, files, or protobuf as JSON. */
+/** Builds the WhatsApp messages that the control API asks a phone to send: texts, files, or protobuf as JSON. */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
@@ -8,7 +8,7 @@ import { sendFile } from "./attachment.ts";
 
 type FileMessage = Extract<PhoneMessage, { file: string }>;
 
-/** What a file is sent as when the caller names no mimetype. */
+/** The mimetype of a file when the caller names none. */
 const DEFAULT_MIMETYPES: Record<PhoneFileKind, string> = {
   image: "image/jpeg",
   video: "video/mp4",
@@ -71,7 +71,7 @@ function readMessage(json: Record<string, unknown>): proto.IMessage {
   throw invalid("message", "holds no field of WhatsApp's Message schema");
 }
 
-/** The stanza's `type` and the `mediatype` of its ciphertexts, which a network sees though it cannot read the message. */
+/** The stanza's `type` and the `mediatype` of its ciphertexts, which the network sees without the message. */
 export function wireType(message: proto.IMessage): { type: string; mediaType: string | null } {
   const content = message.documentWithCaptionMessage?.message ?? message;
   const mediaType = MEDIA_TYPES.find(([field]) => content[field])?.[1] ?? null;

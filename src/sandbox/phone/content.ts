@@ -1,4 +1,4 @@
-/** Reads what is in a decrypted message: its type, its text, and the file that it refers to. */
+/** Reads the content of a decrypted message: its type, its text, and the file that it refers to. */
 import type { proto } from "@whiskeysockets/baileys";
 import type { MessageContent, PhoneFileKind } from "../world/device.ts";
 import type { Attachment } from "./attachment.ts";
@@ -6,11 +6,11 @@ import { detailsOf } from "./details.ts";
 
 export interface Content extends MessageContent {
   file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> } | null;
-  /** What votes on a poll are encrypted with. */
+  /** The secret with which votes on a poll are encrypted. */
   secret: Uint8Array | null;
 }
 
-/** Fields of a message that are about it, not in it. */
+/** Fields that are about the message rather than its content. */
 const ENVELOPE_FIELDS = new Set(["messageContextInfo", "senderKeyDistributionMessage", "deviceSentMessage"]);
 
 const WRAPPERS = [
@@ -30,7 +30,7 @@ const FILE_FIELDS = [
   ["stickerMessage", "sticker"],
 ] as const;
 
-/** What the message holds; null when it only carries keys. */
+/** The content; null when the message only carries keys. */
 export function readContent(message: proto.IMessage): Content | null {
   const { inner, viewOnce } = unwrap(message);
   const field = Object.entries(inner).find(([field, value]) => value != null && !ENVELOPE_FIELDS.has(field))?.[0];

@@ -1,4 +1,4 @@
-/** Decrypts a message stanza: every ciphertext in it, and the sender keys that came along. */
+/** Decrypts a message stanza: every ciphertext in it, and the sender keys that came with them. */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { type BinaryNode, childrenOf } from "../world/stanza.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
@@ -55,7 +55,7 @@ async function learnSenderKey({ senderKeys }: PhoneContext, message: proto.IMess
   if (groupId && key) await senderKeys.learn({ group: groupId, device: author }, key);
 }
 
-/** What libsignal and the group cipher say of a message whose key was used up. */
+/** How libsignal and the group cipher report a message whose key was used up. */
 function readBefore(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error.name === "MessageCounterError" || error.message.startsWith("Received message with old counter");

@@ -1,4 +1,4 @@
-/** Reads what a message holds beside its text and file: places, cards, polls, and what it refers to. */
+/** Reads what a message holds besides its text and file: places, contact cards, polls, and what it refers to. */
 import { proto } from "@whiskeysockets/baileys";
 import type { MessageDetails } from "../world/device.ts";
 
@@ -64,7 +64,7 @@ export function detailsOf(inner: Message, { viewOnce }: { viewOnce: boolean }): 
   };
 }
 
-/** What one reads of a message first: its text, its caption, a place's name, a poll's question. */
+/** What a reader sees of a message first: its text, its caption, a place's name, a poll's question. */
 function textIn(message: Message): string | null {
   const caption = message.imageMessage?.caption ?? message.videoMessage?.caption ?? message.documentMessage?.caption;
   const poll = message.pollCreationMessage ?? message.pollCreationMessageV3;

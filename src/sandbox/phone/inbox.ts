@@ -1,4 +1,4 @@
-/** What a phone has received and decrypted, oldest first, each message once however often it arrives. */
+/** What a phone has received and decrypted, oldest first; each message once, however often it arrived. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import type { InboxItem } from "../world/device.ts";
@@ -11,7 +11,7 @@ import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 /** Encrypted files are kept for re-uploading until together they exceed this. */
 const KEPT_FILES_BYTES = 64 * 1024 * 1024;
 
-/** A message with what is needed to answer for it later. */
+/** A message with what later requests about it need. */
 export interface Received {
   item: InboxItem;
   stanza: BinaryNode;
@@ -28,7 +28,7 @@ export class Inbox {
     this.#phone = phone;
   }
 
-  /** The message as it came before; null for a new one. */
+  /** The message if it came before; null for a new one. */
   find(stanza: BinaryNode, destination: string | null): Received | null {
     return this.#received.get(this.#keyOf(stanza, destination)) ?? null;
   }
@@ -97,7 +97,7 @@ export class Inbox {
     return found;
   }
 
-  /** Every message with this id, for instance of two senders who chose the same. */
+  /** All messages with this id: two senders may choose the same one. */
   withId(messageId: string): Received[] {
     return [...this.#received.values()].filter(({ item }) => item.id === messageId);
   }

@@ -4,9 +4,9 @@ import { Buffer } from "node:buffer";
 import type { Random } from "../../runtime.ts";
 import type { KeyBundle } from "../world/device.ts";
 
-/** Published at first and after each refill. */
+/** How many are published at first and after each refill. */
 const STOCK = 60;
-/** Below this many the stock is filled up again. */
+/** Below this number the stock is refilled. */
 const LOW_STOCK = 20;
 
 export interface PhoneKeys {
@@ -36,7 +36,7 @@ export function refill(keys: PhoneKeys): KeyBundle["preKeys"] {
   return keys.preKeys.size < LOW_STOCK ? addPreKeys(keys, STOCK - keys.preKeys.size) : [];
 }
 
-/** Makes `count` further one-time keys; returns their public halves. */
+/** Makes `count` more one-time keys; returns their public halves. */
 export function addPreKeys(keys: PhoneKeys, count: number): KeyBundle["preKeys"] {
   return Array.from({ length: count }, () => {
     const id = keys.nextPreKeyId++;

@@ -1,6 +1,6 @@
 /**
  * A phone's part in linking a companion: reading its QR as a camera would, and signing the ADV identity that proves to
- * the companion, which alone knows the secret in the QR, that this phone took it in.
+ * the companion, which alone knows the secret in the QR, that this phone accepted it.
  */
 import { Curve, proto } from "@whiskeysockets/baileys";
 import jsqr from "jsqr";
@@ -12,11 +12,11 @@ import type { QrText } from "../world/device.ts";
 import type { PhoneKeys } from "./keys.ts";
 
 const PNG_DATA_URL = "data:image/png;base64,";
-/** Far more than any QR needs; a bound for what is decoded. */
+/** Far more than any QR needs; a limit for what is decoded. */
 const QR_MAX_CHARACTERS = 4 * 1024 * 1024;
 /** The address that QRs begin with today, so that any camera app opens the right page. */
 const QR_LINK = "https://wa.me/settings/linked_devices#";
-/** What an account signature is made over, before details and companion identity (protocol constant). */
+/** The prefix of what an account signature covers, before details and companion identity (protocol constant). */
 const ACCOUNT_SIGNATURE_PREFIX = Buffer.from([6, 0]);
 
 // The library is CommonJS with a default export of its own.
@@ -48,7 +48,7 @@ function readPng(base64: string): string {
   return code.data;
 }
 
-/** The companion that asks to be linked: its identity and the secret that it shared with this phone alone. */
+/** The companion that asks to be linked: its identity, and the secret that only this phone learned. */
 export interface Companion {
   identityPublic: Uint8Array;
   advSecret: Uint8Array;

@@ -1,4 +1,4 @@
-/** Encrypts a phone's messages for every device that is to read them, and again for a device that could not. */
+/** Encrypts a phone's messages for every device that shall read them, and again for one that could not. */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
@@ -10,7 +10,7 @@ import { keysOf } from "./stanzas.ts";
 
 /** Messages kept so that a device can ask for one again. */
 const MESSAGES_KEPT = 5_000;
-/** A device that asks more often for one message is not helped by another copy. */
+/** A device that asks for one message more often than this is not helped by another copy. */
 const RESENDS = 5;
 
 interface Sent {
@@ -18,7 +18,7 @@ interface Sent {
   /** Own jid, or lid when the number was hidden. */
   from: string;
   message: proto.IMessage;
-  /** What kind of change to an earlier message it is, as the stanza says. */
+  /** The kind of change to an earlier message, as the stanza states it. */
   edit?: string;
 }
 
@@ -48,7 +48,7 @@ export class Outbox {
     return id;
   }
 
-  /** Sends to one of the own companions what is for it alone, and for nobody to read. */
+  /** Sends a message that is for one of the phone's own companions, and for no person to read. */
   async tell(companion: string, message: proto.IMessage): Promise<void> {
     const { runtime, uplink, self } = this.#phone;
     const id = Buffer.from(runtime.random.bytes(16)).toString("hex").toUpperCase();
@@ -118,7 +118,7 @@ export class Outbox {
     const holdersKey = `${sender.group} ${sender.device}`;
     let holders = this.#keyHolders.get(holdersKey) ?? new Set();
     if ([...holders].some((holder) => !devices.includes(holder))) {
-      // Somebody left who could still read: from here on with a new key.
+      // Somebody who left could still read: a new key from here on.
       senderKeys.forget(sender);
       holders = new Set();
     }

@@ -29,10 +29,10 @@ export function readCode(typed: string): string {
   return code;
 }
 
-/** What is sent in primary_hello, and how the companion's answer is read. */
+/** What primary_hello carries, and how the companion's answer is read. */
 interface CodeExchange {
   hello: PrimaryHello;
-  /** The companion as it may now be signed; null when the answer does not fit, as after a mistyped code. */
+  /** The companion, whose identity may now be signed; null when the answer does not fit, as after a mistyped code. */
   finish(answer: CompanionFinish): Companion | null;
 }
 

@@ -1,6 +1,6 @@
 /**
  * A phone's half of linking with a passkey. Companion and phone agree on a key, commit to it by nonces so that both can show
- * the same code, and the companion hands its secrets over under that key. The network carries it all and can read none of it.
+ * the same code, and the companion hands its secrets over under that key. The network relays all this unread.
  */
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
@@ -21,7 +21,7 @@ const ENCRYPTION_INFO = "Pairing Information Encryption Key";
 const CODE_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTVWXYZ";
 
 interface PasskeyExchangeOptions {
-  /** What the phone read from the QR, or agreed on by the code: the secret that the handoff proof is made with. */
+  /** The secret of the handoff proof, which the phone read from the QR or agreed on by the code. */
   companion: Companion;
   random: Random;
   /** Signs the identity of the companion, once its owner has confirmed it. */
@@ -78,7 +78,7 @@ export class PasskeyExchange implements PasskeyPrimary {
     if (companionNonce.length !== NONCE_BYTES || !committed.equals(commitment)) return false;
     const digest = createHash("sha256").update(companionNonce).update(this.#ephemeral.public).digest();
     const code = base32(this.#nonce.subarray(0, CODE_BYTES).map((byte, index) => byte ^ digest[index]!));
-    // Who proves that it knows the secret in the QR need not be compared by eye.
+    // A companion that proves that it knows the secret in the QR need not be compared by eye.
     this.#state = { stage: this.#trusted ? "confirmed" : "confirm", code: `${code.slice(0, 4)}-${code.slice(4)}` };
     if (this.#trusted) this.#confirmed.resolve(true);
     return true;
@@ -102,7 +102,7 @@ export class PasskeyExchange implements PasskeyPrimary {
     this.#confirmed.resolve(false);
   }
 
-  /** The companion's secrets; null for what is no request of the companion that was scanned. */
+  /** The companion's secrets; null for what is not a request of the scanned companion. */
   #decrypt(encryptedRequest: Uint8Array): Companion | null {
     const { encryptedPayload, iv } = proto.EncryptedPairingRequest.decode(encryptedRequest);
     const sealed = encryptedPayload ?? new Uint8Array(0);

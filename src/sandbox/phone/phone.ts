@@ -42,10 +42,10 @@ import { saltPatch } from "./settings.ts";
 import { type AppStateKey, composeWelcome } from "./welcome.ts";
 import { ack, deliveryReceipt, readReceipt, retryReceipt } from "./stanzas.ts";
 
-/** A message that could not be decrypted after so many copies is given up. */
+/** How many copies of a message may fail to decrypt before it is given up. */
 const RETRY_RECEIPTS = 5;
 
-/** What it saw others do in chats, for whoever looks. */
+/** What it saw others do in chats, kept for the control API. */
 const STATES_KEPT = 1_000;
 
 interface PhoneOptions {
@@ -60,7 +60,7 @@ interface PhoneOptions {
   passkey?: boolean;
 }
 
-/** Makes a phone and publishes its keys, by which the network comes to know it. */
+/** Makes a phone and publishes its keys, which registers it with the network. */
 export function createPhone(options: PhoneOptions): Phone {
   const phone = new SimulatedPhone(options);
   phone.publishKeys();
@@ -80,10 +80,10 @@ class SimulatedPhone implements Phone {
   /** One stanza after another is read, one message after another leaves. */
   readonly #turns = new KeyedQueue();
   #retryReceipts = new Map<string, number>();
-  /** Secrets of QRs that the network wants shown anew; each is good for one answer. */
+  /** Secrets of QRs that the network wants to be shown anew; each is valid once. */
   #spentSecrets = new Set<string>();
   #companions = 0;
-  /** Of the key that the settings of chats are encrypted with, the same for all companions. */
+  /** The key that chat settings are encrypted with, the same for all companions. */
   #appStateKey: AppStateKey;
   #states: ChatState[] = [];
   #passkey: Passkey | null;
@@ -305,7 +305,7 @@ class SimulatedPhone implements Phone {
       const amendment = amendmentOf(unwrap(decrypted.message).inner);
       const content = amendment ? null : readContent(decrypted.message);
       if (amendment) this.#inbox.amend(stanza, amendment);
-      // A peer message is talk between a companion and its own phone.
+      // Peer messages pass between a companion and its own phone.
       if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
     }
     const own = isOwn(this.#context, stanza.attrs.participant ?? stanza.attrs.from ?? "");

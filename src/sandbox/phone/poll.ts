@@ -1,4 +1,4 @@
-/** Votes on polls: encrypted under the secret that the poll brought, so that only who saw the poll can read them. */
+/** Votes on polls: encrypted under the poll's secret, so that only those who saw the poll can read them. */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
@@ -8,7 +8,7 @@ interface Ballot {
   pollId: string;
   /** 32 bytes. */
   secret: Uint8Array;
-  /** Jids without device, in the form in which the poll's chat names them. */
+  /** Jids without device, in the form that the poll's chat uses. */
   creator: string;
   voter: string;
   /** Names of the options chosen. */

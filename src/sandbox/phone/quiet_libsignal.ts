@@ -1,6 +1,6 @@
 /**
  * libsignal without its printing. Its records and ciphers write whole sessions, private keys included, to the console.
- * The methods that do so are overridden here, at the source, so that no log needs a filter (promise 6).
+ * The methods that do so are overridden here, so that no log needs a filter (promise 6).
  */
 import { SessionCipher as LibraryCipher, SessionRecord as LibraryRecord, type SignalStorage } from "libsignal";
 import type { ProtocolAddress } from "libsignal";

@@ -1,6 +1,6 @@
 /**
- * A phone's answer to a companion whose download failed: it uploads the file again and tells, encrypted with a key out
- * of the file's own, where it lies now.
+ * A phone's answer to a companion whose download failed: it uploads the file again and says, encrypted with a key derived
+ * from the file's own, where it is now.
  */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";

@@ -1,5 +1,5 @@
 /**
- * Group sender keys of a phone, by the group ciphers of the Baileys library: one key a group and sender, sent to each
+ * A phone's group sender keys, with the group ciphers of the Baileys library: one key per group and sender, sent to each
  * device in a pairwise message (the distribution), then one ciphertext for all.
  */
 import {
@@ -12,7 +12,7 @@ import {
 import { Buffer } from "node:buffer";
 import { signalAddress } from "./signal.ts";
 
-/** A sender inside a group: messages from a number and from its lid are two senders to whoever receives them. */
+/** A sender inside a group: to a receiver, messages from a number and from its LID have two senders. */
 interface GroupSender {
   group: string;
   /** Jid of the sending device, in the form in which the network names it. */
@@ -35,7 +35,7 @@ export class SenderKeys {
     return (await new GroupSessionBuilder(this.#store).create(nameOf(sender))).serialize();
   }
 
-  /** Takes in a sender's distribution. Throws on a malformed one. */
+  /** Processes a sender's distribution. Throws on a malformed one. */
   async learn(sender: GroupSender, distribution: Uint8Array): Promise<void> {
     const message = new SenderKeyDistributionMessage(null, null, null, null, Buffer.from(distribution));
     await new GroupSessionBuilder(this.#store).process(nameOf(sender), message);

@@ -11,10 +11,10 @@ import type { AppStateKey } from "./welcome.ts";
 const KEY_BYTES = 32;
 const MAC_BYTES = 32;
 const IV_BYTES = 16;
-/** Version of the setting's form. */
+/** Version of the setting's format. */
 const FORM = 1;
 
-/** The salt of tokens for chats whose other side gave none, as a change of the collection `regular_high`. */
+/** The salt of the tokens for chats whose other side gave none, as a change of the collection `regular_high`. */
 export function saltPatch(key: AppStateKey, salt: Uint8Array, random: Random): Uint8Array {
   const derived = hkdfSync("sha256", key.data, new Uint8Array(0), "WhatsApp Mutation Keys", 5 * KEY_BYTES);
   const [indexKey, valueKey, macKey] = [0, 1, 2].map((at) => new Uint8Array(derived, at * KEY_BYTES, KEY_BYTES));

@@ -10,7 +10,7 @@ import { IncomingRecord, OutgoingRecord, QuietCipher } from "./quiet_libsignal.t
 type SessionCiphertext = { type: "pkmsg" | "msg"; body: Uint8Array };
 
 export class SignalSessions {
-  /** Serialised records by address: the library changes a record before it knows that a message is good. */
+  /** Serialised records by address: the library changes a record before it has verified the message. */
   #records = new Map<string, unknown>();
   #keys: PhoneKeys;
 
@@ -96,7 +96,7 @@ export function signalAddress(jid: string): ProtocolAddress {
   return new ProtocolAddress(user, decoded.device ?? 0);
 }
 
-/** Random padding of 1 to 16 bytes whose value is its length, as every client puts around a message. */
+/** Random padding of 1 to 16 bytes, each holding the length, as every client appends to a message. */
 export function pad(message: Uint8Array, length: number): Buffer {
   return Buffer.concat([message, Buffer.alloc(length, length)]);
 }

@@ -1,6 +1,6 @@
 /**
- * What a phone tells a companion that it has just linked: the key of the settings of its chats, and the history in files.
- * Of its chats it names those alone whose other side gave a token; messages of before are not in it.
+ * What a phone sends to a companion that it has just linked: the key of its chat settings, and the history in files.
+ * The history lists only chats whose other side gave a token, without earlier messages.
  */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";

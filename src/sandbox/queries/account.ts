@@ -11,13 +11,13 @@ const MEDIA_TTL_SECONDS = "3600";
 /** The network's own limit for one file. */
 const MAX_MEDIA_BYTES = String(2 * 1024 ** 3);
 
-/** GraphQL queries (`w:mex`) by the id that the apps have for each. */
+/** GraphQL queries (`w:mex`) by the ids that the apps use. */
 const MEX_QUERIES: Record<string, (standing: Standing) => Record<string, unknown>> = {
   "23983697327930364": (standing) => ({ xwa2_fetch_account_reachout_timelock: timelockJson(standing) }),
   "24503548349331633": (standing) => ({ xwa2_message_capping_info: cappingJson(standing) }),
 };
 
-/** The profiles of those who were asked for and are businesses. */
+/** The profiles of the businesses among those asked for. */
 function answerBusiness(query: BinaryNode, { directory }: Switchboard): BinaryNode | null {
   const asked = child(query, "business_profile");
   if (!asked) return null;

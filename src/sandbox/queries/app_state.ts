@@ -1,6 +1,6 @@
 /**
  * Queries of `w:sync:app:state`: settings that an account's devices share, in collections that grow by patches. The phone
- * writes into one of them; a companion's own patch is taken in by counting its version.
+ * writes into one of them; of a companion's own patch only the version is counted.
  */
 import { type BinaryNode, child, childrenOf, element, result } from "../world/stanza.ts";
 import { type Account, PHONE_SETTINGS } from "../world/directory.ts";

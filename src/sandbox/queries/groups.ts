@@ -1,4 +1,4 @@
-/** Queries of `w:g2`: reading groups, making them, changing them, and coming in by an invite. */
+/** Queries of `w:g2`: reading, creating and changing groups, and joining by an invite. */
 import type { Account } from "../world/directory.ts";
 import { FORBIDDEN, type MemberAction, type MemberResult } from "../world/group_changes.ts";
 import { addressIn, type Group, groupNode, participantNode } from "../world/groups.ts";
@@ -37,7 +37,7 @@ function refuse(query: BinaryNode, code: string): BinaryNode {
   return refusal(query, { code: Number(code), text: TEXTS[code] ?? "error" });
 }
 
-/** Questions about no group in particular: one's own, and one behind an invite. */
+/** Queries about no group in particular: one's own groups, and the one behind an invite. */
 function readAny(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   if (child(query, "participating")) {
     return result(query, [element("groups", {}, network.groups.of(companion.account).map(groupNode))]);
@@ -168,7 +168,7 @@ function accountsOf(node: BinaryNode, directory: QueryContext["network"]["direct
   return [...new Set(accounts)].filter((account) => account !== null);
 }
 
-/** A result each; who is not on the network at all is a 404 under the address that was asked for. */
+/** One result each; a 404 under the requested address for those who are not on the network. */
 function resultNodes(group: Group, asked: BinaryNode, results: readonly MemberResult[]): BinaryNode[] {
   const known = results.map(({ account, error }) => participantNode(group, account, { error }));
   const named = new Set(results.flatMap(({ account }) => [account.jid, account.lid]));

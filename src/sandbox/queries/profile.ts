@@ -1,11 +1,11 @@
-/** Queries about profiles: pictures, of accounts and of groups, and what an owner says of themselves. */
+/** Queries about profiles: pictures of accounts and groups, and what owners say about themselves. */
 import { isGroup } from "../world/address.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, textOf } from "../world/stanza.ts";
 import type { QueryContext } from "./query.ts";
 
 const NOT_FOUND = { code: 404, text: "item-not-found" };
 
-/** `w:profile:picture`: without a target the asker's own. */
+/** `w:profile:picture`: without a target, one's own. */
 export function answerPicture(query: BinaryNode, { companion, network }: QueryContext): BinaryNode {
   const { target, type } = query.attrs;
   const group = isGroup(target) ? network.groups.get(target!) : null;

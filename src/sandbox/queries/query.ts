@@ -1,4 +1,4 @@
-/** What a family of queries is: an answer to each `<iq>` of its namespaces. */
+/** A family of queries: it answers each `<iq>` of its namespaces. */
 import type { Companion } from "../world/directory.ts";
 import type { BinaryNode } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
@@ -9,5 +9,5 @@ export interface QueryContext {
   network: Switchboard;
 }
 
-/** Answers one query; null when the namespace knows no such question. */
+/** Answers one query; null when the namespace has no such query. */
 export type QueryHandler = (query: BinaryNode, context: QueryContext) => BinaryNode | null;

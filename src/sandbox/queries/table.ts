@@ -32,7 +32,7 @@ const HANDLERS: Readonly<Record<string, QueryHandler>> = {
   "w:sync:app:state": answerAppState,
 };
 
-/** The answer to a query, a refusal with 501 where the network does not know the question. */
+/** The answer to a query, or a refusal with 501 when the network does not know it. */
 export function answerQuery(query: BinaryNode, context: QueryContext): BinaryNode {
   const handler = HANDLERS[query.attrs.xmlns ?? ""];
   const answer = handler?.(query, context);

@@ -48,7 +48,7 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
         return [];
     }
   });
-  // Who asks by LID for the LID learns which number is behind it.
+  // A query by LID for the LID returns the number behind it.
   const number = byLid && protocols.includes("lid") ? account.jid : undefined;
   return element("user", { jid, pn_jid: number }, answers);
 }

@@ -9,10 +9,10 @@ import { type ClientFinish, createNoiseResponder, type NoiseIdentity } from "./n
 import { type BinaryNode, element } from "../world/stanza.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** A client that does not finish its handshake in this time is hung up on. */
+/** A client that does not finish its handshake in this time is disconnected. */
 const HANDSHAKE_TIMEOUT_MS = 20_000;
 
-/** How long a client has for reading the last stanza before the network hangs up. */
+/** How long a client has to read the last stanza before the network closes the connection. */
 const LAST_WORD_MS = 1_000;
 
 /** What a connection tells its owner. */
@@ -46,7 +46,7 @@ export function serveSocket(
   let owner: SocketOwner | null = null;
   /** This side is done with the connection; what the client sent before closing it itself still counts. */
   let ended = false;
-  // Decoding is asynchronous (stanzas may be deflated); one chain keeps their order.
+  // Decoding is asynchronous (stanzas may be deflated); a queue keeps their order.
   const decoding = new PQueue({ concurrency: 1 });
   const cancelTimeout = runtime.clock.after(HANDSHAKE_TIMEOUT_MS, () => stage !== "open" && ws.terminate());
 
@@ -59,7 +59,7 @@ export function serveSocket(
       socket.send(last);
       socket.send(element("xmlstreamend"));
       ended = true;
-      // A client that is cut at once may not have read why; it hangs up itself when it has.
+      // A client that is cut at once may not have read why; once it has, it closes by itself.
       runtime.clock.after(LAST_WORD_MS, () => ws.close());
     },
     cut() {

@@ -1,4 +1,4 @@
-/** Frames on the socket: a 3-byte length before each, and once, at the start, the client's intro. */
+/** Frames on the socket: each has a 3-byte length before it; the first follows the client's intro. */
 import { WA_HEADER } from "./noise.ts";
 
 /** Longer than any stanza that a client sends; media goes elsewhere. */

@@ -1,4 +1,4 @@
-/** The network's door: a WebSocket server on loopback. */
+/** The network's entrance: a WebSocket server on loopback. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 // @ts-types="@types/ws"
@@ -14,7 +14,7 @@ interface Gate {
   close(): Promise<void>;
 }
 
-/** Opens the door; port 0 takes a free one. Rejects when the port is taken. */
+/** Starts listening; port 0 takes a free one. Rejects when the port is taken. */
 export async function openGate(
   { port, identity, options }: { port: number; identity: NoiseIdentity; options: RegistrationOptions },
 ): Promise<Gate> {

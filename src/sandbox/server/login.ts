@@ -33,7 +33,7 @@ export function admit(finish: ClientFinish, socket: CompanionSocket, options: Re
   return meetFault(companion, socket, network) ?? openSession(companion, socket, network);
 }
 
-/** A stream fault that was asked for while the line was away ends its next connection. */
+/** A stream fault that was set while the line was away ends its next connection. */
 function meetFault(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner | null {
   const fault = network.faults.takePending(companion.account.number);
   if (!fault) return null;

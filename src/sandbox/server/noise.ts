@@ -11,10 +11,10 @@ const MODE = new TextEncoder().encode("Noise_XX_25519_AESGCM_SHA256\0\0\0\0");
 export const WA_HEADER: Uint8Array = Uint8Array.of(0x57, 0x41, 6, 3);
 const TAG_LENGTH = 16;
 const DAY_S = 24 * 60 * 60;
-/** A sandbox may stay up for long; the day before covers clocks that differ. */
+/** A sandbox may run for long; the day before covers clocks that differ. */
 const VALID_DAYS = 365;
 
-/** The network's keys: its static Noise key and the certificate chain that the root key vouches with. */
+/** The network's keys: its static Noise key, and the certificate chain that the root key signs. */
 export interface NoiseIdentity {
   /** What a client pins: 32 bytes. */
   readonly rootPublic: Uint8Array;
@@ -50,7 +50,7 @@ export interface ClientFinish {
 }
 
 interface NoiseResponder {
-  /** Takes the client hello, gives the server hello. Throws when the frame is none. */
+  /** Takes the client hello, returns the server hello. Throws when the frame is not one. */
   hello(frame: Uint8Array): Uint8Array;
   /** Takes the client finish and moves to transport. Throws when it does not authenticate. */
   finish(frame: Uint8Array): ClientFinish;

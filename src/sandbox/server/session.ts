@@ -8,10 +8,10 @@ import { answerQuery } from "../queries/table.ts";
 import { type BinaryNode, bytesOf, child, childrenOf, element, elements, seconds, SERVER } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
-/** The real network waits for up to 50 minutes; a sandbox is for the impatient. */
+/** The real network waits for up to 50 minutes; users of a sandbox are less patient. */
 const STATUS_ACK_MS = 3_000;
 
-/** Opens the session of a companion that logged in, in place of an older one; answers with what takes its stanzas. */
+/** Opens the session of a companion that logged in, in place of an older one; returns what takes its stanzas. */
 export function openSession(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner {
   const session = new Session(companion, socket, network);
   companion.session?.end(streamError("replace")!);
@@ -83,7 +83,7 @@ class Session implements CompanionSession, SocketOwner {
     this.#network.presence.leave(this.#companion);
   }
 
-  /** Runs at once, or, while the line is silent, when that is over. */
+  /** Runs at once, or while the line is silenced when that is over. */
   #inOrder(run: () => void): void {
     if (this.#stalled) {
       this.#stalled.push(run);
@@ -127,7 +127,7 @@ class Session implements CompanionSession, SocketOwner {
         this.#network.presence.relayCall(this.#self, stanza);
         return this.#acknowledge(stanza);
       default:
-        // Telemetry (`ib`): taken in; nobody here reads it.
+        // Telemetry (`ib`): accepted and ignored.
         return;
     }
   }
@@ -200,7 +200,7 @@ class Session implements CompanionSession, SocketOwner {
   }
 }
 
-/** The message with a ciphertext that was altered on its way. */
+/** The message with an altered ciphertext. */
 function unreadable(message: BinaryNode): BinaryNode {
   const spoilt = elements(message).map((part) => {
     const bytes = bytesOf(part);

@@ -27,7 +27,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
         case "message": {
           const outcome = relay.submit(sender, stanza, { hideNumber: isLid(stanza.attrs.from) });
           const { id, to } = stanza.attrs;
-          // Who writes to somebody wants an answer.
+          // Whoever writes to somebody trusts them to answer.
           const peer = directory.resolve(to)?.account;
           if (peer && !outcome.error) network.trust.issue(sender.account, peer);
           return from.deliver(
@@ -48,7 +48,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
           return;
         }
         default:
-          // An ack: the network keeps nothing for a phone, which is always there.
+          // An ack: the network queues nothing for a phone, which is always there.
           return;
       }
     },

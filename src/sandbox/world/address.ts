@@ -11,7 +11,7 @@ interface Address {
 /** The chat of all status posts. */
 export const STATUS_CHAT = "status@broadcast";
 
-/** Null for what is no jid. */
+/** Null for what is not a jid. */
 export function parseJid(jid: string | undefined): Address | null {
   const decoded = jid === undefined ? undefined : jidDecode(jid);
   if (!decoded?.server) return null;

@@ -15,7 +15,7 @@ export interface Device {
   deliver(stanza: BinaryNode): void;
   /** A companion of the account (its device jid) is logged in for the first time. */
   welcome(companion: string): void;
-  /** The account's salt is another one: tells its companions by the settings that they share. */
+  /** The account's salt has changed: tells its companions by the settings that they share. */
   shareSalt(): void;
 }
 
@@ -25,11 +25,11 @@ export interface KeyBundle {
   /** 32 bytes, without the type byte. */
   identityKey: Uint8Array;
   signedPreKey: { id: number; publicKey: Uint8Array; signature: Uint8Array };
-  /** One-time keys; the network hands out each once, and none when they are used up. */
+  /** One-time keys; the network hands out each once. */
   preKeys: { id: number; publicKey: Uint8Array }[];
 }
 
-/** What a linking phone needs to know of the companion that shows a QR: the parts of its text. */
+/** What a phone needs to know of the companion that it links: the parts of the QR's text. */
 export interface QrText {
   ref: string;
   noisePublic: Uint8Array;
@@ -54,7 +54,7 @@ export interface PhoneUplink {
   /** Participants (phone-number jids) of a group. */
   participantsOf(groupJid: string): string[];
   /**
-   * Hands in the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits on `ref`:
+   * Submits the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits on `ref`:
    * the first part of a QR, or the ref of a `CodeRequest` whose exchange is done. After `refresh` only a QR with a new
    * `advSecret` counts: the network cannot see that secret, so a phone keeps the ones it offered and does not offer one
    * again for the same companion (it answers `refresh` itself), as the real network tells by the HMAC. Where the account
@@ -67,9 +67,9 @@ export interface PhoneUplink {
   codeRequest(phone: Device): CodeRequest | null;
   /** Carries primary_hello to that companion; its companion_finish, or null when it went away or did not answer. */
   answerCode(phone: Device, ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
-  /** What the account may write to its chats by. */
+  /** The tokens by which the account may write to its chats. */
   chatsOf(phone: Device): ChatTokens;
-  /** Takes an encoded SyncdPatch to the settings that the account's devices share. */
+  /** Applies an encoded SyncdPatch to the settings that the account's devices share. */
   changeSettings(phone: Device, patch: Uint8Array): void;
   /** Where media goes: the network's own TLS host. */
   readonly media: MediaAccess;
@@ -136,7 +136,7 @@ export interface PasskeyCredential {
   readonly id: string;
   /** A COSE key. */
   readonly publicKey: Uint8Array;
-  /** Signatures so far, by which a copied authenticator is found out. */
+  /** Signatures so far, which reveal a copied authenticator. */
   counter: number;
 }
 
@@ -158,20 +158,20 @@ export interface AssertionJson {
   clientExtensionResults: Record<string, never>;
 }
 
-/** The phone's part in linking one companion with a passkey, as the network calls on it. */
+/** The phone's part in linking one companion with a passkey, as the network calls it. */
 export interface PasskeyPrimary {
   /** The owner has been asked to sign, at first or anew. */
   ask(): void;
   /** Takes an encoded ProloguePayload whose assertion was right; answers with an encoded PrimaryEphemeralIdentity. */
   begin(prologue: Uint8Array, handoffProof: Uint8Array | null): Uint8Array;
-  /** Takes the companion's nonce; false when it is not the one that the companion committed to. */
+  /** Takes the companion's nonce; false when the companion had committed to another. */
   reveal(companionNonce: Uint8Array): boolean;
   /**
    * Takes an encoded EncryptedPairingRequest; null when it cannot be read. Resolves with the signed identity
-   * (ADVSignedDeviceIdentityHMAC) when the owner has confirmed, or with null when it comes to nothing.
+   * (ADVSignedDeviceIdentityHMAC) when the owner has confirmed, or with null when the link fails.
    */
   open(encryptedRequest: Uint8Array): Promise<Uint8Array | null> | null;
-  /** It is over, one way or the other. */
+  /** The exchange is over, whatever its outcome. */
   end(): void;
 }
 
@@ -182,16 +182,16 @@ export interface PasskeyState {
   code: string | null;
 }
 
-/** A simulated phone as the control API drives it. Made by `createPhone` in `phone/phone.ts`. Bad input: Problem. */
+/** A simulated phone as the control API drives it; `phone/phone.ts` makes it. Throws Problem for bad input. */
 export interface Phone extends Device {
   /** Digits. */
   readonly number: string;
   readonly name: string;
-  /** Reads a QR, raw text or PNG data URL, and answers for its owner. */
+  /** Reads a QR, raw text or PNG data URL, as its owner would. */
   scan(qr: string): Promise<LinkAnswer>;
   /** Types the code that a companion shows. */
   enterCode(code: string): Promise<CodeAnswer>;
-  /** The link with a passkey that is under way; null when none is. */
+  /** The link with a passkey that is under way, or null. */
   passkeyState(): PasskeyState | null;
   /** Signs WebAuthn request options, as the owner's browser would. Throws Problem not_found without a passkey. */
   signPasskey(options: unknown): AssertionJson;
@@ -199,7 +199,7 @@ export interface Phone extends Device {
   confirmPasskey(): void;
   /** Throws Problem not_found without a passkey. */
   exportPasskey(): ExportedPasskey;
-  /** Encrypts and sends; resolves when the network has it. */
+  /** Encrypts and sends; resolves when the network has accepted it. */
   sendMessage(message: PhoneMessage): Promise<{ id: string }>;
   /** What it decrypted, oldest first. */
   inbox(): InboxItem[];
@@ -215,11 +215,11 @@ export interface Phone extends Device {
   revoke(messageId: string): Promise<{ id: string }>;
   /** Shows that its owner is typing in a chat, or has stopped. */
   setTyping(to: string, state: "typing" | "recording" | "paused"): void;
-  /** Rings; nobody has to answer. */
+  /** Calls; nobody has to answer. */
   call(to: string, options: { video: boolean }): { callId: string };
   /** What it saw others do in chats, oldest first. */
   chatStates(): ChatState[];
-  /** Resolves when everything delivered so far has been worked through. */
+  /** Resolves when everything delivered so far has been processed. */
   idle(): Promise<void>;
   describe(): { number: string; lid: string; name: string };
 }
@@ -241,7 +241,7 @@ export type PhoneMessage =
     | { message: Record<string, unknown> }
   );
 
-/** What a message holds beside its text and file; null, false or empty for what it has not. */
+/** What a message holds besides its text and file; null, false or empty for what it lacks. */
 export interface MessageDetails {
   /** The message that this one answers, and what is shown of it. */
   quoted: { id: string; text: string | null } | null;
@@ -252,10 +252,10 @@ export interface MessageDetails {
   location: { latitude: number; longitude: number; name: string | null; address: string | null } | null;
   contacts: { name: string; vcard: string }[] | null;
   poll: { question: string; options: string[]; multiple: boolean } | null;
-  /** On which message; an empty emoji takes it back. */
+  /** To which message; an empty emoji takes it back. */
   reaction: { id: string; emoji: string } | null;
   linkPreview: { url: string; title: string | null; description: string | null; hasPicture: boolean } | null;
-  /** Of a voice note: its length, and the heights that the app draws. */
+  /** Of a voice note: its length, and the waveform that the app draws. */
   voice: { seconds: number; waveform: number[] } | null;
 }
 
@@ -271,11 +271,11 @@ export interface MessageContent extends MessageDetails {
   voiceNote: boolean;
   /** As the message says, before the image is downloaded; null when it does not. */
   imageSize: { width: number; height: number } | null;
-  /** Whether the message brings a picture to show until the file is downloaded. */
+  /** Whether the message carries a preview to show until the file is downloaded. */
   hasPreview: boolean;
 }
 
-/** What a phone sees somebody do in a chat, without a message. */
+/** What a phone sees somebody do in a chat besides writing. */
 export interface ChatState {
   /** As `InboxItem` names them. */
   from: string;

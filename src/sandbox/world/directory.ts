@@ -10,16 +10,16 @@ import type { BinaryNode } from "./stanza.ts";
 export interface Account {
   readonly number: string;
   name: string;
-  /** What the owner says of themselves. */
+  /** What owners say about themselves. */
   about: string;
   /** Where the profile picture lies on the media host; null without one. */
   picture: string | null;
   readonly blocked: Set<Account>;
   /** Who may see and do what: the value of each setting by its name. */
   readonly privacy: Map<string, string>;
-  /** What the phone changed in the settings of `PHONE_SETTINGS`, encoded SyncdPatches, oldest first. */
+  /** The phone's changes to the settings of `PHONE_SETTINGS`: encoded SyncdPatches, oldest first. */
   readonly settings: Uint8Array[];
-  /** What a business says of itself; null for anybody else. */
+  /** What a business says about itself; null for anybody else. */
   business: BusinessProfile | null;
   /** Without device, by number and by LID. */
   readonly jid: string;
@@ -27,17 +27,17 @@ export interface Account {
   /** Device 0; null until the phone is switched on. */
   phone: Device | null;
   phoneKeys: KeyStore | null;
-  /** What its links demand; null for an account that links without. */
+  /** The passkey that its links demand; null when they demand none. */
   passkey: AccountPasskey | null;
-  /** Devices whose keys the network has lost, as it happens to some. */
+  /** Devices whose keys the network has lost, as happens to some. */
   readonly keyless: Set<number>;
   /** The link with a passkey whose exchange is under way: an account has one at a time. */
   passkeyExchange: object | null;
   /** By device id. */
   readonly companions: Map<number, Companion>;
-  /** Never used twice, so that an unlinked companion's address stays dead. */
+  /** Never used twice, so that the address of an unlinked companion stays unused. */
   nextDeviceId: number;
-  /** Numbers that asked for this account's devices, and so hear when they change. */
+  /** Numbers that asked for this account's devices, and so are notified when they change. */
   readonly watchers: Set<string>;
 }
 
@@ -70,11 +70,11 @@ export interface Companion {
   readonly keys: KeyStore;
   readonly mailbox: Mailbox;
   readonly linkedAt: number;
-  /** Whether others see the account online because of it. Right after it was linked they do, until it says otherwise. */
+  /** Whether it makes the account appear online. Right after linking it does, until it says otherwise. */
   available: boolean;
-  /** How often it has logged in, as it says itself at each login; null where it does not. */
+  /** How often it has logged in, as it states at each login; null where it does not. */
   logins: number | null;
-  /** Whether the phone has told it what a new companion has to know. */
+  /** Whether the phone has sent it what a new companion has to know. */
   welcomed: boolean;
   /** The open session, if any. */
   session: CompanionSession | null;
@@ -176,7 +176,7 @@ export function jidOf({ account, device }: Endpoint, form: "pn" | "lid"): string
   return makeJid(user, server, device);
 }
 
-/** Hands a stanza to a device: a phone takes it at once, a companion's mailbox keeps it until acknowledged. */
+/** Delivers a stanza to a device: a phone takes it at once, a companion's mailbox keeps it until it is acknowledged. */
 export function deliver({ account, device }: Endpoint, stanza: BinaryNode): void {
   if (device === 0) account.phone?.deliver(stanza);
   else account.companions.get(device)?.mailbox.put(stanza);

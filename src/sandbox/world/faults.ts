@@ -10,13 +10,13 @@ export const TIMED_FAULTS = ["silence", "hold_acks"] as const;
 export type StreamFault = (typeof STREAM_FAULTS)[number];
 type TimedFault = (typeof TIMED_FAULTS)[number];
 
-/** Happens to the next few of what it names; each time says how. */
+/** Affects the next few of what it names; each entry says how. */
 interface CountedFaults {
   /** An outgoing message is refused with this code. */
   nack: string;
   /** An incoming message reaches the line twice. */
   duplicate: true;
-  /** A login is told of stanzas that wait, and gets none. */
+  /** A login is told that stanzas wait, and gets none. */
   deaf: true;
   /** A message reaches the line with a ciphertext that nobody can read. */
   garble: true;
@@ -28,7 +28,7 @@ interface CountedFaults {
   refuse_code: string;
   /** A login is refused for this reason. */
   refuse_login: string;
-  /** A companion is told that it is logged in before the phone has taken it in. */
+  /** A companion is told that it is logged in before the phone has accepted it. */
   early_success: true;
 }
 type CountedFault = keyof CountedFaults;
@@ -38,7 +38,7 @@ interface LineFaults {
   pending: StreamFault[];
   /** Unix ms until which a timed fault holds. */
   until: Record<TimedFault, number>;
-  /** In the order in which they were asked for. */
+  /** In the order in which they were set. */
   counted: { [Kind in CountedFault]?: CountedFaults[Kind][] };
 }
 
@@ -55,7 +55,7 @@ export class Faults {
     this.#of(line).pending.push(kind);
   }
 
-  /** The stream fault that the line's new connection meets, once. */
+  /** Takes the stream fault that is meant for the line's new connection. */
   takePending(line: string): StreamFault | null {
     return this.#lines.get(line)?.pending.shift() ?? null;
   }
@@ -71,14 +71,14 @@ export class Faults {
     return Math.max(0, (this.#lines.get(line)?.until[kind] ?? 0) - this.#clock.now());
   }
 
-  /** The fault happens to the line's next `count` of what it names. */
+  /** The fault affects the line's next `count` of what it names. */
   add<Kind extends CountedFault>(line: string, kind: Kind, how: CountedFaults[Kind], count = 1): void {
     const { counted } = this.#of(line);
     const queue: CountedFaults[Kind][] = counted[kind] ??= [];
     queue.push(...Array.from({ length: count }, () => how));
   }
 
-  /** How it happens to the one that comes now, or null when nothing is wrong with it. */
+  /** How it affects the one that comes now; null when it does not. */
   take<Kind extends CountedFault>(line: string, kind: Kind): CountedFaults[Kind] | null {
     return this.#lines.get(line)?.counted[kind]?.shift() ?? null;
   }

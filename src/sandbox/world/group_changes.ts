@@ -33,14 +33,14 @@ export class GroupChanges {
     this.#runtime = runtime;
   }
 
-  /** The first participant makes it and is its admin. */
+  /** The first participant creates it and is its admin. */
   create(details: { subject: string; participants: readonly Account[]; addressing: AddressingMode }): Group {
     const group = this.#groups.create(details, this.#runtime);
     this.#notices.created(group);
     return group;
   }
 
-  /** Null when the actor may not; else a result each. Everybody may add where the group is open; the rest is for admins. */
+  /** Null when the actor may not; else one result each. Anybody may add to an open group; the rest is for admins. */
   change(group: Group, actor: Account, action: MemberAction, accounts: readonly Account[]): MemberResult[] | null {
     if (!group.participants.includes(actor)) return null;
     if (!group.admins.has(actor) && (action !== "add" || group.locked)) return null;
@@ -65,7 +65,7 @@ export class GroupChanges {
     this.#tellMembers(group, { actor: account, action: "remove", accounts: [account], before });
   }
 
-  /** Changes how the group is set, and tells its members by the same node; false when the actor may not. */
+  /** Changes the group's settings and notifies its members with the same node; false when the actor may not. */
   set(group: Group, actor: Account, change: Partial<Settings>, told: BinaryNode): boolean {
     if (!group.participants.includes(actor)) return false;
     const open = !group.locked && Object.keys(change).every((key) => OPEN_SETTINGS.has(key));
@@ -79,14 +79,14 @@ export class GroupChanges {
     return this.set(group, actor, { approval }, approvalNode(approval));
   }
 
-  /** A new invite, which makes the old one worthless; null when the actor is no admin. */
+  /** A new invite, which replaces the old one; null when the actor is not an admin. */
   renewInvite(group: Group, actor: Account): string | null {
     const invite = Buffer.from(this.#runtime.random.bytes(INVITE_BYTES)).toString("base64url");
     const done = group.admins.has(actor) && this.set(group, actor, { invite }, element("invite", { code: invite }));
     return done ? invite : null;
   }
 
-  /** Joins by an invite, or asks to be let in. Answers with the group, or with the code of a refusal. */
+  /** Joins by an invite, or asks to be let in. Returns the group, or the code of a refusal. */
   join(code: string, account: Account): { group: Group; waits: boolean } | { error: string } {
     const group = this.#groups.byInvite(code);
     if (!group) return { error: GONE };
@@ -103,7 +103,7 @@ export class GroupChanges {
     return { group, waits: false };
   }
 
-  /** Lets those in who wait, or turns them away; null when the actor is no admin. */
+  /** Approves or rejects those who wait; null when the actor is not an admin. */
   decide(group: Group, actor: Account, approve: boolean, accounts: readonly Account[]): MemberResult[] | null {
     if (!group.admins.has(actor)) return null;
     return accounts.map((account) => {
@@ -126,7 +126,7 @@ export class GroupChanges {
     if (action === "remove" || action === "demote") group.admins.delete(account);
   }
 
-  /** Members of before and after hear of it: who was removed, too. */
+  /** Old and new members are notified, and so are those who were removed. */
   #tellMembers(
     group: Group,
     { actor, action, accounts, before }: {

@@ -1,4 +1,4 @@
-/** The groups of the network: who is in each, who runs it, and how it is set. */
+/** The groups of the network: their members, admins and settings. */
 import { Buffer } from "node:buffer";
 import type { Account, Endpoint } from "./directory.ts";
 import { jidOf } from "./directory.ts";
@@ -16,7 +16,7 @@ export interface Group {
   readonly addressing: AddressingMode;
   /** Unix ms. */
   readonly createdAt: number;
-  /** The first of those that it was made with. */
+  /** The first of its initial participants. */
   readonly creator: Account;
   participants: readonly Account[];
   readonly admins: Set<Account>;
@@ -24,11 +24,11 @@ export interface Group {
   description: { id: string; text: string } | null;
   /** Only admins may write. */
   announce: boolean;
-  /** Only admins may change what it is. */
+  /** Only admins may change the group's info. */
   locked: boolean;
   /** Seconds after which messages vanish; 0 for never. */
   ephemeral: number;
-  /** Whether an admin has to let in who comes by the invite. */
+  /** Whether an admin has to approve those who come by the invite. */
   approval: boolean;
   /** What follows `https://chat.whatsapp.com/`. */
   invite: string;
@@ -119,7 +119,7 @@ export function approvalNode(on: boolean): BinaryNode {
   return element("membership_approval_mode", {}, [element("group_join", { state: on ? "on" : "off" })]);
 }
 
-/** A member as the others see it, with its other address beside. */
+/** A member as the others see it, with its other address. */
 export function participantNode(group: Group, account: Account, { error }: { error?: string } = {}): BinaryNode {
   const lidMode = group.addressing === "lid";
   const type = account === group.creator ? "superadmin" : "admin";

@@ -32,7 +32,7 @@ export class KeyStore {
     for (const { id, publicKey } of preKeys) this.#preKeys.set(id, publicKey);
   }
 
-  /** Takes over what a device publishes: its identity may have changed, its one-time keys are added. */
+  /** Stores what a device publishes: its identity may have changed, its one-time keys are added. */
   publish(bundle: KeyBundle): void {
     this.registrationId = bundle.registrationId;
     this.identityKey = bundle.identityKey;
@@ -40,7 +40,7 @@ export class KeyStore {
     this.addPreKeys(bundle.preKeys);
   }
 
-  /** A bundle for one new session: at most one one-time key, which is gone then. */
+  /** A bundle for one new session: at most one one-time key, which is then used up. */
   take(): KeyBundle {
     const [first] = this.#preKeys;
     if (first) this.#preKeys.delete(first[0]);
@@ -90,7 +90,7 @@ function signedPreKeyNode({ id, publicKey, signature }: SignedPreKey): BinaryNod
   ]);
 }
 
-/** Reads `<skey>`; null when it is not whole. */
+/** Reads `<skey>`; null when it is incomplete. */
 export function readSignedPreKey(node: BinaryNode | undefined): SignedPreKey | null {
   const publicKey = bytesOf(child(node, "value"));
   const signature = bytesOf(child(node, "signature"));

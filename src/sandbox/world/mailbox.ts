@@ -10,7 +10,7 @@ export class Mailbox {
   #waiting = new Set<BinaryNode>();
   #byKey = new Map<string, BinaryNode[]>();
   #send: ((stanza: BinaryNode) => void) | null = null;
-  /** A status post that the companion could not read and did not let go: everything else waits behind it. */
+  /** A status post that the companion could not read and did not acknowledge: everything else waits behind it. */
   #blockedBy: BinaryNode | null = null;
 
   get size(): number {
@@ -22,7 +22,7 @@ export class Mailbox {
     return this.#blockedBy !== null;
   }
 
-  /** Keeps a stanza, and hands it over at once when the companion is there. */
+  /** Keeps a stanza, and delivers it at once when the companion is online. */
   put(stanza: BinaryNode): void {
     this.#waiting.add(stanza);
     const key = keyOf(stanza.tag, stanza.attrs.id);
@@ -35,7 +35,7 @@ export class Mailbox {
     return this.#byKey.has(keyOf(tag, attrs.id));
   }
 
-  /** The companion is there: it gets what waits, marked `offline`, between a preview and a count, and then all that comes. */
+  /** The companion is online: it gets what waits, marked `offline`, between a preview and a count, then whatever comes. */
   attach(send: (stanza: BinaryNode) => void): void {
     if (this.#waiting.size > 0) this.preview(send);
     this.#send = send;
@@ -43,7 +43,7 @@ export class Mailbox {
     else this.#handOver(send);
   }
 
-  /** Says how much waits, and gives nothing of it. */
+  /** Says how much waits, and delivers none of it. */
   preview(send: (stanza: BinaryNode) => void): void {
     const waiting = [...this.#waiting];
     const count = (tag: string) => String(waiting.filter((stanza) => stanza.tag === tag).length);
@@ -63,7 +63,7 @@ export class Mailbox {
     send(element("ib", { from: SERVER }, [element("offline", { count: String(waiting.length) })]));
   }
 
-  /** The companion is away. */
+  /** The companion is offline. */
   detach(): void {
     this.#send = null;
   }
@@ -71,7 +71,7 @@ export class Mailbox {
   /** Reads an `<ack>` or a receipt of the companion and forgets what it acknowledges. */
   acknowledge(stanza: BinaryNode): void {
     if (stanza.tag === "ack") return this.#forget(stanza.attrs.class ?? "", stanza.attrs.id, stanza);
-    // A retry receipt says "not readable"; the ack (with an error) that follows it ends the stanza's stay.
+    // A retry receipt says "not readable"; the ack (with an error) that follows it removes the stanza.
     if (stanza.attrs.type === "retry" || stanza.attrs.type === "server-error") return;
     const items = elements(stanza).flatMap((list) => childrenOf(list, "item")).map((item) => item.attrs.id);
     for (const id of [stanza.attrs.id, ...items]) this.#forget("message", id, stanza);
@@ -81,7 +81,7 @@ export class Mailbox {
     const key = keyOf(tag, id);
     const candidates = this.#byKey.get(key);
     if (!candidates) return;
-    // Two peers may choose one id: the one that the acknowledgement is addressed to goes first.
+    // Two peers may choose one id: the one that the acknowledgement is addressed to has precedence.
     const peer = parseJid(by.attrs.to)?.user;
     const found = candidates.find((stanza) => parseJid(stanza.attrs.from)?.user === peer) ?? candidates[0]!;
     if (by.tag === "ack" && by.attrs.error && found.attrs.from === STATUS_CHAT) {

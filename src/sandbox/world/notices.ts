@@ -1,4 +1,4 @@
-/** What the network tells companions of its own accord: notifications, each kept until the companion acknowledges it. */
+/** The network's notifications to companions, each kept until the companion acknowledges it. */
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
 import { type Account, type Companion, type Directory, endpointsOf, jidOf, PHONE_SETTINGS } from "./directory.ts";
@@ -21,7 +21,7 @@ export class Notices {
     return Buffer.from(this.#runtime.random.bytes(8)).toString("hex");
   }
 
-  /** Tells every companion of these accounts something that it must acknowledge. */
+  /** Notifies every companion of these accounts, which must acknowledge it. */
   tell(accounts: Iterable<Account>, attributes: Attributes, content: BinaryNode[]): void {
     for (const account of new Set(accounts)) {
       for (const companion of account.companions.values()) this.tellOne(companion, attributes, content);
@@ -40,7 +40,7 @@ export class Notices {
   }
 
   /**
-   * The account's other companions, and everybody who asked for its devices, hear of a change, so that none is left out. The
+   * The account's other companions, and everybody who asked for its devices, learn of a change, so that none is left out. The
    * hashes are of the lists as they are after it.
    */
   devices({ account, id, keyIndex }: Companion, change: "add" | "remove"): void {

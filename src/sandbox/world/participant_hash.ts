@@ -1,4 +1,4 @@
-/** The hash of a list of devices, by which sender and network find out that they do not mean the same ones. */
+/** The hash of a list of devices, by which sender and network notice that theirs differ. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { parseJid } from "./address.ts";

@@ -1,5 +1,5 @@
 /**
- * What passes between accounts without a message: who is online, who is typing, who calls. Presence and typing reach those
+ * Signals between accounts without a message: who is online, types or calls. Presence and typing reach those
  * who are there and asked for them, and are not kept; a call waits until it is acknowledged.
  */
 import type { Runtime } from "../../runtime.ts";
@@ -31,7 +31,7 @@ export class Presence {
     this.#parts = parts;
   }
 
-  /** Takes a `<presence>` of a companion: its own, or the wish to hear of somebody else's. */
+  /** Takes a `<presence>` of a companion: its own, or a subscription to somebody else's. */
   take(companion: Companion, { attrs }: BinaryNode): void {
     if (attrs.type === "subscribe") return this.#subscribe(companion, attrs.to);
     if (attrs.name) companion.account.name = attrs.name;
@@ -69,7 +69,7 @@ export class Presence {
     for (const endpoint of endpointsOf(peer)) deliver(endpoint, element("call", { ...attributes, from }, call.content));
   }
 
-  /** The companion is away: it is not seen online by itself any more, and hears of nobody. */
+  /** The companion is offline: it makes nobody appear online any more, and hears of nobody. */
   leave(companion: Companion): void {
     companion.available = false;
     for (const watchers of this.#watchers.values()) watchers.delete(companion);
@@ -94,7 +94,7 @@ export class Presence {
   }
 }
 
-/** A person who links a gateway is online where a companion says so; one who has no companion always is. */
+/** An account with companions is online when one of them says so; one without companions always is. */
 function presenceOf(account: Account, byLid: boolean): BinaryNode {
   const companions = [...account.companions.values()];
   const online = companions.length === 0 || companions.some(({ available }) => available);

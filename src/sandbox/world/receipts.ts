@@ -6,7 +6,7 @@ import type { Relay } from "./relay.ts";
 import { type Attributes, type BinaryNode, element, seconds } from "./stanza.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** Receipts about one's own devices: what another of them sent, synced or read. */
+/** Receipts among one's own devices: what another of them sent, synced or read. */
 const FOR_OWN_DEVICES = new Set(["sender", "read-self", "played-self"]);
 /** Receipts that concern the phone alone: a peer message or history taken over, a file that it should upload again. */
 const FOR_OWN_PHONE = new Set(["peer_msg", "hist_sync", "server-error"]);
@@ -18,7 +18,7 @@ interface ReceiptRoutes {
   runtime: Runtime;
 }
 
-/** Relays a `<receipt>` from a device. A receipt for somebody unknown goes nowhere. */
+/** Relays a `<receipt>` from a device. A receipt for somebody unknown is dropped. */
 export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: ReceiptRoutes): void {
   const { to, participant, type, id } = receipt.attrs;
   if (!to || !id) return;
@@ -29,7 +29,7 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
       id,
       type,
       t: receipt.attrs.t ?? seconds(routes.runtime.clock),
-      // What was read elsewhere is told with the chat as recipient.
+      // What was read on another device is reported with the chat as recipient.
       recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
       ...addressOf(from, { to, participant }, routes.groups),
     };
@@ -46,12 +46,12 @@ function receiversOf(from: Endpoint, receipt: BinaryNode, directory: Directory):
   return type === "retry" ? [target] : endpointsOf(target.account);
 }
 
-/** A chat in which the author of a message is named apart. */
+/** A chat in which a message's author is named separately. */
 function isShared(chat: string | undefined): boolean {
   return isGroup(chat) || chat === STATUS_CHAT;
 }
 
-/** Whom the receipt is from, as its receiver knows that device: in the form that it was addressed in. */
+/** The sender of the receipt as its receiver knows that device: in the form by which it was addressed. */
 function addressOf(
   from: Endpoint,
   { to, participant }: { to: string; participant?: string },

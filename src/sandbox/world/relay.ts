@@ -21,10 +21,10 @@ import {
 import type { Trust } from "./trust.ts";
 import type { Clock } from "../../runtime.ts";
 
-/** Messages of one sender whose receivers are remembered; more than any gateway resends. */
+/** How many messages of one sender are remembered; more than any gateway resends. */
 const REMEMBERED_PER_SENDER = 20_000;
 
-/** What the network says to a sent message: the content of its `<ack class="message">`. */
+/** The network's answer to a message: the content of its `<ack class="message">`. */
 interface Acknowledgement {
   /** Set when the message was refused. */
   error?: string;
@@ -62,8 +62,8 @@ export class Relay {
   }
 
   /**
-   * Relays a `<message>`. With `hideNumber` the receivers see the sender's LID alone; with `needsToken` a chat has to be
-   * wanted, also where nobody is restricted.
+   * Relays a `<message>`. With `hideNumber` the receivers see only the sender's LID; with `needsToken` a chat must be
+   * wanted even where nobody is restricted.
    */
   submit(
     sender: Endpoint,
@@ -209,7 +209,7 @@ export class Relay {
     };
   }
 
-  /** What another device of the sender sees: from itself, and for which chat. */
+  /** What the sender's other devices see: a message from themselves, and its chat. */
   #ownCopy(sender: Endpoint, chat: string, message: BinaryNode): Attributes {
     const form = isLid(chat) ? "lid" : "pn";
     const from = jidOf(sender, form);
@@ -226,8 +226,8 @@ export class Relay {
   }
 
   /**
-   * A sender learns when it left a device out or named a dead one: from the hash that it states, or in a chat with a
-   * person from the devices that it encrypted for.
+   * A sender learns that it left out a device or named an unlinked one: by the hash that it states, or in a chat with a
+   * person by the devices that it encrypted for.
    */
   #compareHash(
     message: BinaryNode,
@@ -256,7 +256,7 @@ function isSame(a: Endpoint, b: Endpoint): boolean {
   return a.account === b.account && a.device === b.device;
 }
 
-/** Children that every receiver gets beside its ciphertext; privacy and reporting tokens are the server's. */
+/** Children that every receiver gets besides its ciphertext; privacy and reporting tokens are the server's. */
 function extras(message: BinaryNode): BinaryNode[] {
   const own = new Set(["enc", "participants", "tctoken", "cstoken", "reporting"]);
   return elements(message).filter(({ tag }) => !own.has(tag));

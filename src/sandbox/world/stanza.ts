@@ -4,7 +4,7 @@ import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, S_WHATSAPP_
 
 import type { Clock } from "../../runtime.ts";
 
-/** `edit` of a stanza by which an admin deletes what somebody else wrote. */
+/** The `edit` value of a stanza by which an admin deletes somebody else's message. */
 export const ADMIN_REVOKE = "8";
 
 export type { BinaryNode };

@@ -1,4 +1,4 @@
-/** Status posts of others as they reach a line, in the two forms that older clients choke on. */
+/** Other people's status posts as they reach a line, in the two forms that older clients cannot handle. */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";

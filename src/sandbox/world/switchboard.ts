@@ -1,4 +1,4 @@
-/** The network without its doors: who is on it, what is relayed, and what goes wrong. */
+/** The network without its sockets: who is on it, what is relayed, and what goes wrong. */
 import type { KeyBundle, MediaAccess } from "./device.ts";
 import { type Account, type Companion, Directory, type Endpoint, keysOf } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
@@ -14,7 +14,7 @@ import type { Runtime } from "../../runtime.ts";
 /** Below this many one-time keys a companion is asked for more (Baileys uploads below five). */
 const LOW_PRE_KEYS = 5;
 
-/** What the parts of the network share: one instance a network. */
+/** What the parts of a network share. */
 export interface Switchboard {
   readonly runtime: Runtime;
   readonly directory: Directory;
@@ -27,15 +27,15 @@ export interface Switchboard {
   readonly presence: Presence;
   readonly wire: WireLog;
   readonly media: MediaAccess;
-  /** By device jid: whether the companion that a phone took in has proved its side. */
+  /** By device jid: whether the companion that a phone accepted has proved its side. */
   readonly linkings: Map<string, Promise<boolean>>;
   /** A fresh id for a stanza that the network itself sends. */
   stanzaId(): string;
-  /** Keeps a new companion of the account and tells who should know. */
+  /** Adds a companion to the account and notifies those concerned. */
   addCompanion(companion: Companion): void;
-  /** Keys for one new session with a device, and a word to a companion that runs low; null for an unknown device. */
+  /** Keys for one new session with a device; notifies a companion that runs low. Null for an unknown device. */
   takeKeys(endpoint: Endpoint): KeyBundle | null;
-  /** Unlinks a companion: its session ends, its address is dead. */
+  /** Unlinks a companion: its session ends, its address is not used again. */
   removeCompanion(companion: Companion): void;
   /** Ends the account's open sessions as the fault says; with none open, its next one. */
   breakSessions(account: Account, kind: StreamFault): void;

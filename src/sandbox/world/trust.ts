@@ -18,7 +18,7 @@ interface NewChatCap {
   until: number;
 }
 
-/** What an account is told about itself, in answer to a query or in a notification. */
+/** What an account learns about itself, from a query or a notification. */
 export interface Standing {
   /** Unix ms until which it may start no chat; 0 without a restriction. */
   restrictedUntil: number;
@@ -32,11 +32,11 @@ interface AccountTrust {
   cap: NewChatCap | null;
   /** By account whom it wrote to first, since the cap began. */
   started: Set<Account>;
-  /** Who wrote to it, or answered: those chats are not new. */
+  /** Those who wrote to it or answered: their chats are not new. */
   known: Set<Account>;
-  /** By the account that may write to this one, with the token that says so, and when it was given (Unix ms). */
+  /** By the account that may write to this one: the token that says so, and when it was given (Unix ms). */
   issued: Map<Account, { token: Uint8Array; at: number }>;
-  /** What the account makes tokens for chats from that gave it none. */
+  /** The salt from which the account makes tokens for chats that gave it none. */
   salt: Uint8Array;
 }
 
@@ -44,12 +44,12 @@ interface AccountTrust {
 interface ShownTokens {
   tctoken: Uint8Array;
   cstoken: Uint8Array;
-  /** Refused without either, also where the account is under no restriction. */
+  /** Refused without either, even if the account is under no restriction. */
   needsToken: boolean;
 }
 
 interface TrustEvents {
-  /** The account gave the holder a token, which holder's companions have to hear of. */
+  /** The account gave the holder a token; the holder's companions have to be told. */
   onToken(issuer: Account, holder: Account, token: Uint8Array): void;
   onStanding(account: Account): void;
 }
@@ -87,12 +87,12 @@ export class Trust {
     return this.#of(account).salt;
   }
 
-  /** From now on its tokens are made from another salt. */
+  /** Changes the salt of its tokens. */
   renewSalt(account: Account): void {
     this.#of(account).salt = this.#runtime.random.bytes(SALT_BYTES);
   }
 
-  /** `until` is Unix ms; one that is past lifts the restriction. Unless it is announced, the account has to ask. */
+  /** `until` is Unix ms; a time in the past lifts the restriction. Unless it is announced, the account has to ask. */
   restrict(account: Account, until: number, { announced = true } = {}): void {
     this.#of(account).restrictedUntil = until;
     if (announced) this.#events.onStanding(account);

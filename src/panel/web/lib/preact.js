@@ -1,2 +1,2 @@
-// Stands for the library where these files are read as they lie; browsers are served the library itself (`web.ts`).
+// Stands in for the library when these files are read from disk; browsers get the library itself (`web.ts`).
 export * from "preact";

@@ -1,4 +1,4 @@
-// One bulk: how far it is, and ending it.
+// One bulk: its progress, and cancelling it.
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";

@@ -1,4 +1,4 @@
-// The bulks of an account, newest first, each with how far it is.
+// The bulks of an account, newest first, each with its progress.
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
@@ -14,7 +14,7 @@ export function Bulks({ account, query }) {
   const page = Number(query.page ?? 1);
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
   const bulks = useLoad(() => api(account, "GET", `/bulks?page=${page}&limit=${LIMIT}`), [account, page], ["messages"]);
-  // A bulk that is accepted makes no event until its first message leaves.
+  // An accepted bulk causes no event until its first message departs.
   useEvery(LOOK_MS, bulks.reload);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   return html`

@@ -1,4 +1,4 @@
-// Events as they happen. The newest stand on top; nothing is asked for again.
+// Events as they happen. The newest come first; nothing is loaded twice.
 import { eventNames } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";

@@ -7,7 +7,7 @@ import { href } from "../router.js";
 import { Card, Head, Loaded, Time } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
 
-/** Queues, memory and disk change without a word. */
+/** Queues, memory and disk change without an event. */
 const LOOK_MS = 15_000;
 const LITTLE_ROOM = 1024 ** 3;
 

@@ -1,4 +1,4 @@
-// Deliveries that ended as failed, of every account.
+// Failed deliveries of all accounts.
 import { call } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";

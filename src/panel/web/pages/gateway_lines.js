@@ -1,4 +1,4 @@
-// Every line of every account, those in trouble first.
+// The lines of all accounts, those in trouble first.
 import { call } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";

@@ -1,4 +1,4 @@
-// The API key: shown on demand alone, regenerated with a warning, and where it may be used.
+// The API key: shown on demand only, regenerated after a warning, and where it may be used.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";

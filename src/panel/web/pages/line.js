@@ -1,4 +1,4 @@
-// One line: linking it, how it fares, what waits on it, and what can be done to it.
+// One line: linking, health, queue, and what can be done with it.
 import { api, call, can } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t, tn, when } from "../i18n.js";
@@ -50,7 +50,7 @@ export function Line({ account, line: id }) {
     id,
     line.data?.status,
   ], ["lines"]);
-  // What is accepted makes no event until it leaves.
+  // An accepted message causes no event until it departs.
   useEvery(QUEUE_MS, queue.reload, line.data?.phone != null);
   return html`<${Loaded} state=${line}>${(data) => {
     const waits = queue.data?.length ?? 0;
@@ -100,7 +100,7 @@ function LinkNow({ account, line }) {
   const linking = useLoad(async () => await api(account, "GET", `/sessions/${line._id}/qr`), [account, line._id], [
     "lines",
   ]);
-  // A picture rotates without an event when the round begins anew.
+  // The QR rotates without an event when a new round of codes begins.
   useEvery(LOOK_MS, linking.reload, LINKING.includes(line.status));
   const give = async () => setLink((await call("POST", `/accounts/${account}/lines/${line._id}/customer-link`)).data);
   const passkey = line.passkey;
@@ -248,7 +248,7 @@ function Health({ account, line, health: data }) {
   `;
 }
 
-/** Rows that are shown until somebody wants all. */
+/** How many rows are shown until somebody asks for all. */
 const FIRST_ROWS = 20;
 
 function Queue({ account, line, queue, health }) {

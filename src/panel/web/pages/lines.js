@@ -49,7 +49,7 @@ export function Lines({ account }) {
 }
 
 function NewLine({ account, close }) {
-  // However often the button is pressed, it is one line.
+  // However often the button is pressed, it makes one line.
   const once = useRef(newKey());
   const [how, setHow] = useState("qr");
   const create = async ({ name, number }) => {
@@ -59,7 +59,7 @@ function NewLine({ account, close }) {
   };
   const submit = (values) =>
     create(values).catch((error) => {
-      // A refused try was not made; another one is another.
+      // A refused attempt made nothing; the next one is a new request.
       if (error.status) once.current = newKey();
       throw error;
     });

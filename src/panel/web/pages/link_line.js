@@ -1,4 +1,4 @@
-// The customer's page: links one line, and is dead after.
+// The customer's page: links one line, and is invalid afterwards.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";

@@ -1,4 +1,4 @@
-// One's own login: password, one-time codes, passkeys, where one is signed in; language and colours.
+// One's own login: password, one-time codes, passkeys, sign-ins; language and colours.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { language, LANGUAGES, setLanguage, t } from "../i18n.js";

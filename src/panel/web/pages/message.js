@@ -1,4 +1,4 @@
-// One message: its life with times, its error, cancelling it, sending it again.
+// One message: its states with times, its error, cancelling it, sending it again.
 import { api, call, CallError, can, newKey } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
@@ -18,7 +18,7 @@ export function Message({ account, message: id }) {
     const line = lines.data?.find(({ _id }) => _id === data.sessionId);
     const again = async () => {
       const { sessionId, to, text } = data;
-      // What is no text is sent on from what the network keeps of it.
+      // Messages other than texts are forwarded from what the network keeps of them.
       const [path, what] = data.type === "text" ? ["text", { text }] : ["forward", { messageId: id }];
       const body = { sessionId, to, ...what };
       const { messageId } = await api(account, "POST", `/messages/send/${path}`, { body, once: newKey() });
@@ -73,7 +73,7 @@ const NOT_SENT_ON = ["poll", "reaction", "status"];
 const canSendAgain = ({ type, status }) =>
   type === "text" ? ["sent", "failed"].includes(status) : status === "sent" && !NOT_SENT_ON.includes(type);
 
-/** By its id where the API can; else by the search, which looks at the newest. */
+/** By its id if the API can; else by the search, which covers the newest messages. */
 async function find(account, id) {
   if (can("GET /v1/messages/:id")) return (await api(account, "GET", `/messages/${id}`)).data;
   const { data: [first] } = await call("GET", `/accounts/${account}/search?q=${id}`);

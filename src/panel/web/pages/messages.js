@@ -1,4 +1,4 @@
-// The history: filters in the address, a search over texts, a page at a time.
+// The history: filters in the URL, text search, one page at a time.
 import { api, call } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
@@ -29,7 +29,7 @@ export function Messages({ account, query }) {
     [account, JSON.stringify(query)],
     ["messages"],
   );
-  // What is accepted makes no event until it leaves.
+  // An accepted message causes no event until it departs.
   useEvery(LOOK_MS, messages.reload, page === "1" && q === "");
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });

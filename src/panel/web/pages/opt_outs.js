@@ -1,4 +1,4 @@
-// Who does not want to hear from this account, and the words that say so.
+// Recipients who have opted out, and the words by which they do.
 import { api, can } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
@@ -72,7 +72,7 @@ export function OptOuts({ account, query }) {
   `;
 }
 
-/** A number as a path takes it, or a JID. */
+/** A number, or a JID, as it goes into a path. */
 function named(number) {
   return encodeURIComponent(/@/.test(number) ? number.trim() : number.replaceAll(/\D/g, ""));
 }

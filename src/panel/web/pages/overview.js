@@ -1,4 +1,4 @@
-// An account at a glance: what is left to set up, the quota, the last thirty days, the lines.
+// An account at a glance: set-up steps left, the quota, the last thirty days, the lines.
 import { api, call } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
@@ -62,7 +62,7 @@ export function Overview({ account }) {
   `;
 }
 
-/** What comes next for whoever begins; gone when all is done. */
+/** The next steps for a newcomer; hidden when all are done. */
 function Steps({ base, lines, webhooks, sent }) {
   if (!lines || !webhooks) return null;
   const steps = [

@@ -1,4 +1,4 @@
-// A send, tried: a text or a file, followed until it is read.
+// Trying a send: a text or a file, followed until it is read.
 import { api, newKey } from "../api.js";
 import { html, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";

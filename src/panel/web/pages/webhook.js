@@ -1,4 +1,4 @@
-// One webhook: its deliveries with every attempt, sending again, a test, another secret.
+// One webhook: its deliveries with every attempt, redelivery, a test, a new secret.
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, when } from "../i18n.js";

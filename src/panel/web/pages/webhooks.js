@@ -1,4 +1,4 @@
-// Where events are posted: the list, and the dialog for another.
+// The list of webhooks, and the dialog that adds one.
 import { api, eventNames, newKey } from "../api.js";
 import { html, useRef, useState } from "../html.js";
 import { t, tn } from "../i18n.js";

@@ -18,16 +18,16 @@ import {
   textOf,
 } from "../../world/stanza.ts";
 
-/** A companion that got primary_hello and does not answer in this time is given up. */
+/** How long a companion has to answer primary_hello. */
 const FINISH_TIMEOUT_MS = 30_000;
 /** Salt, IV and the encrypted key. */
 const WRAPPED_KEY_BYTES = 80;
-/** How a companion has to name itself: "Chrome (Mac OS)". */
+/** The form of a companion's display name: "Chrome (Mac OS)". */
 const DISPLAY_NAME = /^[A-Za-z]{2,20} \([A-Za-z ]{2,20}\)$/;
 
 interface CodeLinkOptions {
   network: Switchboard;
-  /** How long a companion's code is good before it is asked for another. */
+  /** How long a companion's code is valid before it is asked for another. */
   codeLifetimeMs: number;
   /** A new ref, under which the phone of this number finds the companion. */
   expectCode(number: string): string;
@@ -46,7 +46,7 @@ export class CodeLink {
     this.#options = options;
   }
 
-  /** What the companion said last; null when it asked for no code, or its code has run out. */
+  /** The companion's last companion_hello; null when it asked for no code or its code has expired. */
   get request(): CodeRequest | null {
     return this.#request;
   }
@@ -110,7 +110,7 @@ export class CodeLink {
     ]));
   }
 
-  /** A code is good for a time; then the companion is asked to show another (refresh_code). */
+  /** When a code expires, the companion is asked to show another (refresh_code). */
   #expire(): void {
     const request = this.#request;
     if (!request) return;

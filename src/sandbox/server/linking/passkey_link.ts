@@ -1,6 +1,6 @@
 /**
- * The network's half of linking with a passkey: it has the owner sign a challenge, then carries prologue, nonces and the
- * encrypted request between the companion and the phone. What is refused costs the attempt; the network then asks anew.
+ * The network's half of linking with a passkey: it has the owner sign a challenge, then relays prologue, nonces and the
+ * encrypted request between the companion and the phone. A refusal ends the attempt; the network then asks anew.
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
@@ -16,11 +16,11 @@ import { type Challenge, newChallenge, requestOptions, verifies } from "./relyin
 const ATTEMPTS = 5;
 const BAD_REQUEST = { code: 400, text: "bad-request" };
 const NOT_AUTHORIZED = { code: 401, text: "not-authorized" };
-/** A notification was not acknowledged: the companion is held for one that cannot do this. */
+/** A notification was not acknowledged: the companion is taken for one that cannot do this. */
 const NOT_ACCEPTABLE = { code: 406, text: "not-acceptable" };
 /** Another companion of the account is in the middle of the exchange. */
 const CONFLICT = { code: 409, text: "conflict" };
-/** The challenge has run out. */
+/** The challenge has expired. */
 const GONE = { code: 410, text: "gone" };
 
 type Refusal = { code: number; text: string };
@@ -35,7 +35,7 @@ interface PasskeyLinkOptions {
   onSigned(account: Account, signedIdentity: Uint8Array): void;
 }
 
-/** Where a companion stands; each step leads to the next or back to `asked`. */
+/** The state of a companion; each step leads to the next or back to `asked`. */
 type Step = "asked" | "verifying" | "proven" | "revealed" | "requested";
 
 interface Link {
@@ -61,7 +61,7 @@ export class PasskeyLink {
     this.#options = options;
   }
 
-  /** The phone took the companion in: its owner has to sign. An exchange that is under way goes on. */
+  /** The phone accepted the companion: its owner has to sign. An exchange that is under way continues. */
   demand(account: Account, primary: PasskeyPrimary): void {
     if (this.#link && this.#link.step !== "asked") return;
     this.#end();
@@ -164,7 +164,7 @@ export class PasskeyLink {
     this.#socket.send(result(query));
   }
 
-  /** The request is taken in at once; what follows waits until the owner has compared the codes, where that is asked for. */
+  /** The request is accepted at once; the rest waits until the owner has compared the codes, if that is required. */
   async #takeRequest(link: Link, query: BinaryNode, request: BinaryNode): Promise<void> {
     if (link.step !== "revealed") return this.#refuse(link, query, BAD_REQUEST);
     const opened = link.primary.open(bytesOf(request));
@@ -190,7 +190,7 @@ export class PasskeyLink {
     if (refusals < ATTEMPTS) this.#ask({ ...link, refusals });
   }
 
-  /** A query whose bytes are no protobuf message at all. */
+  /** A query whose bytes are not a protobuf message. */
   #fail(link: Link, error: unknown): void {
     const { log } = this.#options.network.runtime;
     log.warn({ err: error, line: link.account.number }, "a companion broke the protocol of passkeys");

@@ -1,4 +1,4 @@
-/** What a registering companion publishes and proves: its keys, and its signature over the identity that a phone gave it. */
+/** What a registering companion publishes and proves: its keys, and its signature over a phone's identity for it. */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { verifySignature } from "libsignal/src/curve.js";
@@ -23,7 +23,7 @@ export function signedByCompanion(
   return proto.ADVSignedDeviceIdentity.encode({ ...offered, deviceSignature }).finish();
 }
 
-/** Reads the pairing data of a `ClientPayload`; null when it is not whole. */
+/** Reads the pairing data of a `ClientPayload`; null when it is incomplete. */
 export function readPairingData(data: proto.ClientPayload.IDevicePairingRegistrationData): KeyBundle | null {
   const { eRegid, eIdent, eSkeyId, eSkeyVal, eSkeySig } = data;
   if (!eRegid || eIdent?.length !== 32 || !eSkeyId || eSkeyVal?.length !== 32 || !eSkeySig) return null;
@@ -32,8 +32,8 @@ export function readPairingData(data: proto.ClientPayload.IDevicePairingRegistra
 }
 
 /**
- * Whether `signature` (XEdDSA) is the key's over `message`; false for what is no key or no signature. libsignal is asked
- * here, as `Curve.verify` of Baileys 7.0.0-rc14 overlooks its answer and says true to anything.
+ * Whether `signature` (XEdDSA) is the key's over `message`; false for malformed ones. libsignal is asked
+ * here, as `Curve.verify` of Baileys 7.0.0-rc14 ignores its answer and returns true for anything.
  */
 export function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false;

@@ -4,7 +4,7 @@ import type { Random } from "../../../runtime.ts";
 import type { CodeRequest, CompanionFinish, LinkAnswer, PasskeyPrimary, PrimaryHello } from "../../world/device.ts";
 import type { Account } from "../../world/directory.ts";
 
-/** Refs of companions that are linked by now; a phone that reads such a QR once more hears that it is done. */
+/** Refs of companions that are linked by now; a phone that reads such a QR again learns that it is done. */
 const LINKED_REFS_KEPT = 1_000;
 
 /** What a phone has for a companion: the identity that it signed, and its part where the account demands a passkey. */
@@ -13,13 +13,13 @@ export interface LinkOffer {
   primary: PasskeyPrimary;
 }
 
-/** A companion that waits for a phone to take it in. */
+/** A companion that waits for a phone to accept it. */
 export interface WaitingCompanion {
-  /** What it said in companion_hello last; null when it asked for no code, or its code has run out. */
+  /** Its last companion_hello; null when it asked for no code or its code has expired. */
   readonly codeRequest: CodeRequest | null;
-  /** Carries primary_hello to it; resolves with companion_finish, or null when it does not answer. */
+  /** Relays primary_hello to it; resolves with companion_finish, or null when it does not answer. */
   exchangeCode(hello: PrimaryHello): Promise<CompanionFinish | null>;
-  /** A phone took the companion in, by one of its refs. */
+  /** A phone accepted the companion by one of its refs. */
   take(account: Account, ref: string, offer: LinkOffer): LinkAnswer;
 }
 
@@ -69,7 +69,7 @@ export class RefBook {
     return linked?.number === number ? linked.answer : null;
   }
 
-  /** The code of a companion is no longer good. */
+  /** The code of a companion is no longer valid. */
   withdrawCode(companion: WaitingCompanion): void {
     for (const [number, waiting] of this.#codes) if (waiting === companion) this.#codes.delete(number);
   }

@@ -21,7 +21,7 @@ import type { Switchboard } from "../../world/switchboard.ts";
 
 /** A client shows the first ref for 60 s and each other one for 20 s. */
 const REFS = 6;
-/** A companion that does not prove its side in this time is hung up on. */
+/** A companion that does not prove its side in this time is disconnected. */
 const PROOF_TIMEOUT_MS = 20_000;
 /** The two forms in which the network asks for a new QR secret. */
 const REFRESH_FORMS = ["companion_reg_refresh", "pair-device-rotate-qr"] as const;
@@ -38,13 +38,13 @@ export interface RegistrationOptions {
   refs: RefBook;
   /** Whether the first scan is answered by asking the companion for a new QR secret, as the real network does. */
   refresh: boolean;
-  /** How long a companion's code is good before it is asked for another. */
+  /** How long a companion's code is valid before it is asked for another. */
   codeLifetimeMs: number;
-  /** How long the owner has for signing with a passkey, and again for what follows. */
+  /** How long the owner has to sign with a passkey, and again for what follows. */
   passkeyLifetimeMs: number;
 }
 
-/** Where a linking companion stands between the phone's answer and its own proof. */
+/** The state of a companion between the phone's answer and its own proof. */
 interface Pending {
   account: Account;
   signed: proto.IADVSignedDeviceIdentity;
@@ -141,7 +141,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     }
     if (this.codeRequest?.ref !== ref) {
       if (this.#refreshStage === "due") this.#askRefresh();
-      // Without the ack the network holds the companion for one that cannot refresh, and never links it.
+      // Without the ack the network takes the companion for one that cannot refresh, and never links it.
       if (this.#refreshStage === "asked") return { kind: "refresh" };
     }
     return this.#accept(account, signedIdentity);

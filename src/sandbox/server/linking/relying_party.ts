@@ -45,7 +45,7 @@ export async function verifies(
   },
 ): Promise<boolean> {
   if (Buffer.from(credentialId).toString("base64url") !== credential.id) return false;
-  // Loaded when the first passkey is verified: no gateway needs it.
+  // Loaded for the first passkey: most runs need none.
   const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
@@ -63,7 +63,7 @@ export async function verifies(
     if (verified) credential.counter = authenticationInfo.newCounter;
     return verified && authenticationInfo.credentialID === credential.id;
   } catch {
-    // The library throws for everything but a wrong signature.
+    // The library throws for every fault but a wrong signature.
     return false;
   }
 }
