@@ -9,7 +9,7 @@ import { systemRuntime } from "../../src/runtime.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayReady } from "./gateway.ts";
 import { type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
-import { type Bench, median, type Result } from "./measure.ts";
+import { type Bench, median, type Result, rowOf } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 import { type NoiseAnswer, type NoiseName, type NoiseQuestion, NOISES, type NoiseSetting } from "./noise.ts";
 import type { QuietAccount, QuietQuestion, QuietReady, QuietTimes } from "./quiet_account.ts";
@@ -63,8 +63,12 @@ export const neighbours: Bench = {
     try {
       await measure(stage);
       const results: Result[] = [];
-      const names = NOISES.filter((name) => name.includes(wanted));
-      for (const name of names) results.push(...await beside(stage, { name, rounds, report }));
+      const names = NOISES.filter((name) => wanted.split("|").some((part) => name.includes(part)));
+      for (const name of names) {
+        const measured = await beside(stage, { name, rounds, report });
+        for (const result of measured) report(rowOf(result));
+        results.push(...measured);
+      }
       return results;
     } finally {
       await noise.stop();

@@ -90,15 +90,16 @@ function makers({ setting, signal, count }: Context): Record<NoiseName, Maker> {
   const api = httpClient(baseUrl, { "x-api-key": apiKey });
   const control = httpClient(setting.controlUrl);
 
+  /** Waits for the answer, also when the noise is over: what it asked for is not to weigh on what is measured next. */
   async function ask(path: string, init: RequestInit = {}, key = apiKey): Promise<void> {
     try {
-      const answer = await fetch(baseUrl + path, { ...init, headers: { "x-api-key": key, ...init.headers }, signal });
+      const answer = await fetch(baseUrl + path, { ...init, headers: { "x-api-key": key, ...init.headers } });
       await answer.body?.cancel();
       count(String(answer.status));
       // Like a client that heeds Retry-After, up to a limit.
       if (answer.status === 429 && key === apiKey) await new Promise((resolve) => setTimeout(resolve, 100));
     } catch (error) {
-      if (!signal.aborted) count(String(error));
+      count(String(error));
     }
   }
 
