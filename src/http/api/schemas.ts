@@ -39,7 +39,8 @@ const Person = z.string().regex(
 
 /** People of whom each is named once; how many at most is the question's own. */
 export function people({ least, most }: { least: number; most: number }) {
-  return z.array(Person).min(least).max(most).refine((all) => new Set(all).size === all.length, "names somebody twice");
+  return z.array(Person).min(least).max(most).refine((all) => new Set(all).size === all.length, "names somebody twice")
+    .openapi({ uniqueItems: true });
 }
 
 /** The JID of a recipient. */
