@@ -33,6 +33,7 @@ import { openBucket } from "./media/bucket.ts";
 import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { sweepOrphans } from "./media/sweep.ts";
+import { inTurns } from "./media/turns.ts";
 import { indexFileEnds } from "./media/file_ends_migration.ts";
 import { mediaKeys } from "./media/rows.ts";
 import { messageKeys } from "./message/rows.ts";
@@ -217,12 +218,13 @@ export async function openApi(options: GatewayOptions): Promise<Handler> {
 
 /** The files: in the bucket that the settings name, else in the data folder; roles apart have none there. */
 async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv: Kv): Promise<Media> {
+  const { clock } = runtime;
   if (config.media !== null) {
-    return makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime });
+    return inTurns(makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime }), clock);
   }
-  if (role !== "serve") return noMediaStore();
+  if (role !== "serve") return inTurns(noMediaStore(), clock);
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
-  return { ...media, sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
+  return { ...inTurns(media, clock), sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
 }
 
 interface Opened {

@@ -47,17 +47,23 @@ export class Turns {
    * Runs the work when there is a place for it; settles as it does. Rejects with the signal's reason when that aborts
    * before the work has begun.
    */
-  async run<T>({ party, lane = "", signal }: Turn, work: () => Promise<T>): Promise<T> {
+  async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+    using _place = await this.enter(turn);
+    return await work();
+  }
+
+  /** Resolves when there is a place, which is left when it is disposed of. Rejects as `run` does. */
+  async enter({ party, lane = "", signal }: Turn): Promise<Disposable> {
     await this.#place(party, { lane, signal });
     const { restBy } = this.#options;
     const begun = restBy?.now() ?? 0;
-    try {
-      return await work();
-    } finally {
-      const tookMs = restBy ? restBy.now() - begun : 0;
-      if (tookMs > 0) restBy!.after(tookMs, () => this.#leave(party));
-      else this.#leave(party);
-    }
+    return {
+      [Symbol.dispose]: () => {
+        const tookMs = restBy ? restBy.now() - begun : 0;
+        if (tookMs > 0) restBy!.after(tookMs, () => this.#leave(party));
+        else this.#leave(party);
+      },
+    };
   }
 
   #place(name: string, { lane, signal }: { lane: string; signal: AbortSignal | undefined }): Promise<void> {

@@ -3,7 +3,7 @@ import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
 import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
-import type { MediaStore } from "./store.ts";
+import type { SharedMediaStore } from "./turns.ts";
 
 /** The limit of an upload. */
 const FETCH_MAX_BYTES = 100 * 1024 ** 2;
@@ -20,6 +20,8 @@ interface FetchedFile {
 }
 
 interface FetchFileOptions {
+  /** Whose file it is. */
+  accountId: string;
   /** Where the address stood in the request: the path of a validation error. */
   path?: string;
   signal?: AbortSignal;
@@ -30,10 +32,10 @@ interface FetchFileOptions {
  * it. Throws Problem validation_failed when the address may not be called or does not give a file (with the EgressError as
  * its cause, where there is one), payload_too_large.
  */
-type FetchFile = (url: string, options?: FetchFileOptions) => Promise<FetchedFile>;
+type FetchFile = (url: string, options: FetchFileOptions) => Promise<FetchedFile>;
 
-export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; media: MediaStore }): FetchFile {
-  return async (url, { path = "fileUrl", signal } = {}) => {
+export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; media: SharedMediaStore }): FetchFile {
+  return async (url, { accountId, path = "fileUrl", signal }) => {
     try {
       const response = await safeFetch.fetch({
         url,
@@ -51,7 +53,7 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
         throw invalid(path, answered);
       }
       const body = await decoded(response, path);
-      const { id: fileId, size, sha256 } = await media.write(body, FETCH_MAX_BYTES);
+      const { id: fileId, size, sha256 } = await media.write(body, { accountId, maxBytes: FETCH_MAX_BYTES });
       if (size === 0) {
         await media.remove(fileId);
         throw invalid(path, "the file at the address is empty");

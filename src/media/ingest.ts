@@ -9,7 +9,7 @@ import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } fro
 import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaLinks } from "./link.ts";
 import type { FileRecord } from "./rows.ts";
-import type { MediaStore } from "./store.ts";
+import type { SharedMediaStore } from "./turns.ts";
 
 export interface MediaIngest {
   /**
@@ -34,7 +34,7 @@ const DOWNLOAD_TIMEOUT_MS = 120_000;
 const RETRY_PAUSES_MS = [1_000, 4_000];
 
 interface MediaIngestContext {
-  media: MediaStore;
+  media: Pick<SharedMediaStore, "write">;
   links: MediaLinks;
   runtime: Runtime;
 }
@@ -48,7 +48,7 @@ export function makeMediaIngest(context: MediaIngestContext): MediaIngest {
       const mimetype = safeMimetype(media.mimetype);
       const filename = safeFilename(media.filename ?? "") ??
         generatedFilename(message.type.replace(/Message$/, ""), { mimetype, at: message.timestamp * 1000 });
-      const got = await download(context, media, signal);
+      const got = await download(context, { accountId, media }, signal);
       if ("reason" in got) {
         runtime.log.warn(
           { networkId: message.networkId, reason: got.reason },
@@ -71,7 +71,7 @@ type Downloaded = { id: string; size: number; sha256: string } | { reason: strin
 
 async function download(
   { media: store, runtime }: MediaIngestContext,
-  media: IncomingMedia,
+  { accountId, media }: { accountId: string; media: IncomingMedia },
   signal: AbortSignal,
 ): Promise<Downloaded> {
   if (media.size !== null && media.size > RECEIVED_MAX_BYTES) return { reason: tooLarge() };
@@ -80,7 +80,7 @@ async function download(
   const attempt = async () => {
     limit.signal.throwIfAborted();
     const content = await unlessAborted(limit.signal, media.download(limit.signal));
-    return await store.write(stopOnAbort(content, limit.signal), RECEIVED_MAX_BYTES);
+    return await store.write(stopOnAbort(content, limit.signal), { accountId, maxBytes: RECEIVED_MAX_BYTES });
   };
   try {
     const isTransient = (error: unknown) => finalReason(error) === null;

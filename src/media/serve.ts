@@ -44,7 +44,7 @@ const ACTIVE = /html|svg|xml|script|wasm|css/i;
 const CONTENT_POLICY = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
 
 export function makeServeMedia(
-  { kv, media, links, runtime }: { kv: Kv; media: MediaStore; links: MediaLinks; runtime: Runtime },
+  { kv, media, links, runtime }: { kv: Kv; media: Pick<MediaStore, "read">; links: MediaLinks; runtime: Runtime },
 ): ServeMedia {
   return async (request) => {
     const now = runtime.clock.now();

@@ -8,7 +8,7 @@ import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { Problem } from "../errors.ts";
 import { makeFetchFile } from "../media/fetch_file.ts";
-import type { MediaStore } from "../media/store.ts";
+import type { SharedMediaStore } from "../media/turns.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { untilStored } from "../store/retry.ts";
@@ -34,7 +34,7 @@ interface FetchAttachmentDeps {
   kv: Kv;
   runtime: Runtime;
   safeFetch: SafeFetch;
-  files: MediaStore;
+  files: SharedMediaStore;
   recorder: Pick<Recorder, "dropped">;
 }
 
@@ -59,12 +59,15 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
     const remote = remoteFile(message.content);
     if (!remote) return;
     try {
-      const fetched = await retry(() => download(remote.url, { path: "fileUrl", signal }), {
-        clock,
-        pauseMs: RETRY_PAUSES_MS,
-        signal,
-        isTransient: mayPass,
-      });
+      const fetched = await retry(
+        () => download(remote.url, { accountId: message.accountId, path: "fileUrl", signal }),
+        {
+          clock,
+          pauseMs: RETRY_PAUSES_MS,
+          signal,
+          isTransient: mayPass,
+        },
+      );
       const refusal = refusalOf(
         withAttachment(message.content, fetched),
         await files.head(fetched.file.fileId, HEAD_BYTES),

@@ -12,7 +12,7 @@ import { makeRecorder, type Recorder } from "../message/record.ts";
 import { recordStatus } from "../message/history/history.ts";
 import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
 import { DiskShares } from "../media/shares.ts";
-import type { MediaStore } from "../media/store.ts";
+import type { SharedMediaStore } from "../media/turns.ts";
 import type { SweptMedia } from "../ops/sweeps.ts";
 import { measuredEvents, measuredRecorder, measuredStore } from "../ops/measure.ts";
 import { makeMetrics, type Metrics } from "../ops/metrics.ts";
@@ -24,7 +24,7 @@ import type { Network } from "../whatsapp/network.ts";
 import { relayedEvents, relayedLookups } from "./relays.ts";
 
 /** The files, and what keeps them tidy. */
-export type Media = MediaStore & SweptMedia;
+export type Media = SharedMediaStore & SweptMedia;
 
 export interface Ground {
   config: Config;

@@ -34,6 +34,7 @@ import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { DiskShares } from "../../src/media/shares.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
+import { inTurns } from "../../src/media/turns.ts";
 import { makeAccept } from "../../src/message/accept.ts";
 import { makeBulkIds } from "../../src/message/bulk.ts";
 import { makeBulkView } from "../../src/line/bulk_view.ts";
@@ -217,7 +218,7 @@ export class ApiWorld implements ApiStage {
       findWaits: makeFindWaits({ kv, clock: runtime.clock, accounts: this.accounts }),
       lookups,
       unread: makeUnread({ kv, clock: runtime.clock }),
-      media,
+      media: inTurns(media, runtime.clock),
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
       webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions: lines }),

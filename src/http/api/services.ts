@@ -15,7 +15,7 @@ import type { FindWaits } from "../../line/waiting.ts";
 import type { Unread } from "../../line/unread.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { DiskShares } from "../../media/shares.ts";
-import type { MediaStore } from "../../media/store.ts";
+import type { SharedMediaStore } from "../../media/turns.ts";
 import type { Accept } from "../../message/accept.ts";
 import type { OptOuts } from "../../message/opt_outs.ts";
 import type { Replay } from "../../message/replay.ts";
@@ -54,7 +54,7 @@ export interface Services {
   lookups: Lookups;
   unread: Unread;
   quotaView: QuotaView;
-  media: MediaStore;
+  media: SharedMediaStore;
   diskShares: Pick<DiskShares, "assertRoom">;
   serveMedia: ServeMedia;
   events: EventLog;

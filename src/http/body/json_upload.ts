@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import type { z } from "@hono/zod-openapi";
 import { invalid } from "../../errors.ts";
-import type { MediaStore } from "../../media/store.ts";
+import type { SharedMediaStore } from "../../media/turns.ts";
 import type { StoredFile } from "../../message/kinds/kind.ts";
 import { Base64Decoder } from "./base64.ts";
 import { chunksOf, MIB, parseJson, tooLarge } from "./body.ts";
@@ -45,7 +45,9 @@ export interface UploadOptions<Fields> {
   /** Name of the member or part that is the file; the schema sees an empty string in its place. */
   part: string;
   schema: z.ZodType<Fields>;
-  media: MediaStore;
+  media: Pick<SharedMediaStore, "write" | "remove">;
+  /** Whose file it is. */
+  accountId: string;
   /** Of the file itself. */
   maxBytes: number;
 }
@@ -56,14 +58,14 @@ export interface UploadOptions<Fields> {
  */
 export async function readJsonUpload<Fields>(
   request: Request,
-  { part, schema, media, maxBytes }: UploadOptions<Fields>,
+  { part, schema, media, accountId, maxBytes }: UploadOptions<Fields>,
 ): Promise<JsonUpload<Fields>> {
   const scanner = new Scanner(chunksOf(request), part);
   let file: StoredFile | null = null;
   try {
     while (await scanner.findMember()) {
       if (file) throw invalid(part, "is given twice");
-      const { id: fileId, size, sha256 } = await media.write(decoded(scanner, part), maxBytes);
+      const { id: fileId, size, sha256 } = await media.write(decoded(scanner, part), { accountId, maxBytes });
       file = { fileId, size, sha256 };
       if (size === 0) throw invalid(part, "is empty");
     }

@@ -1,9 +1,9 @@
 /** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count on both sides of it. */
 import type { Busboy } from "@fastify/busboy";
+import { Buffer } from "node:buffer";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { invalid, Problem } from "../../errors.ts";
-import type { MediaStore } from "../../media/store.ts";
 import type { StoredFile } from "../../message/kinds/kind.ts";
 import { chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
@@ -24,7 +24,7 @@ interface FormUpload<Fields> extends Upload<Fields> {
  */
 export async function readFormUpload<Fields>(
   request: Request,
-  { part, schema, media, maxBytes }: UploadOptions<Fields>,
+  { part, schema, media, accountId, maxBytes }: UploadOptions<Fields>,
 ): Promise<FormUpload<Fields>> {
   const parser = await makeParser(request);
   const fields = new Map<string, string | undefined>();
@@ -53,12 +53,18 @@ export async function readFormUpload<Fields>(
     if (file.writing) return refuse(invalid(name, "is given twice"));
     filename = unescaped(givenName ?? "");
     file.content = stream;
-    file.writing = write(media, { content: stream, maxBytes });
+    file.writing = write(stream);
     file.writing.catch(refuse);
   });
 
+  async function write(content: Readable): Promise<StoredFile> {
+    const pieces = ReadableStream.from(piecesOf(content));
+    const { id: fileId, size, sha256 } = await media.write(pieces, { accountId, maxBytes });
+    return { fileId, size, sha256 };
+  }
+
   try {
-    await pipeline(Readable.from(chunksOf(request), { objectMode: false }), parser);
+    await pipeline(Readable.from(searchable(chunksOf(request)), { objectMode: false }), parser);
     const written = await file.writing;
     if (!written) throw invalid(part, "is required, as a part with a file name");
     if (written.size === 0) throw invalid(part, "is empty");
@@ -70,6 +76,22 @@ export async function readFormUpload<Fields>(
     if (written) await media.remove(written.fileId);
     if (refusal) throw refusal;
     throw error instanceof Problem ? error : notForm(error);
+  }
+}
+
+/**
+ * The same pieces, in which the parser finds its boundary fast: for a Buffer in another, Deno compares byte by byte in
+ * JavaScript, 400 µs in 64 KB, which was half of what an upload cost; for a string natively, 20 µs.
+ */
+async function* searchable(pieces: AsyncIterable<Uint8Array<ArrayBuffer>>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
+    let text: string | null = null;
+    buffer.indexOf = (sought: string | number | Uint8Array, ...from: []) =>
+      sought instanceof Uint8Array
+        ? (text ??= buffer.toString("latin1")).indexOf(Buffer.from(sought).toString("latin1"), ...from)
+        : Buffer.prototype.indexOf.call(buffer, sought, ...from);
+    yield buffer;
   }
 }
 
@@ -86,14 +108,6 @@ async function makeParser(request: Request): Promise<Busboy> {
 /** Browsers, Node.js and curl escape these three characters, as WHATWG's form encoding says, and nothing else. */
 function unescaped(filename: string): string {
   return filename.replace(/%(22|0D|0A)/gi, decodeURIComponent);
-}
-
-async function write(
-  media: MediaStore,
-  { content, maxBytes }: { content: Readable; maxBytes: number },
-): Promise<StoredFile> {
-  const { id: fileId, size, sha256 } = await media.write(ReadableStream.from(piecesOf(content)), maxBytes);
-  return { fileId, size, sha256 };
 }
 
 /** The parser's errors while a file is read are the client's fault, not the store's. */

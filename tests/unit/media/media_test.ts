@@ -14,6 +14,7 @@ import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import { DiskShares } from "../../../src/media/shares.ts";
+import { inTurns } from "../../../src/media/turns.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/incoming.ts";
@@ -30,6 +31,7 @@ const streamOf = (...chunks: (string | Uint8Array)[]) =>
     Uint8Array
   >;
 const sha256 = (content: string | Uint8Array) => createHash("sha256").update(content).digest("hex");
+const BY = { accountId: "acc_1" };
 const problem = (code: Problem["code"]) => (error: unknown) => error instanceof Problem && error.code === code;
 
 async function stage() {
@@ -47,7 +49,7 @@ async function stage() {
     links,
     serve,
     clock: runtime.clock,
-    ingest: makeMediaIngest({ media, links, runtime }),
+    ingest: makeMediaIngest({ media: inTurns(media, runtime.clock), links, runtime }),
     shares: new DiskShares(),
     /** A file with its row, as after the commit that names it. */
     async kept(content: string, change: Partial<FileRecord> = {}): Promise<FileRecord> {
@@ -531,7 +533,7 @@ Deno.test("names and types of strangers are made safe", () => {
 Deno.test("a file is fetched by its address, with the name that the server or the address gives", async () => {
   await using s = await stage();
   const safeFetch = makeSafeFetch({ clock: s.clock, allow: readAllowList(["127.0.0.1"]) });
-  const fetchFile = makeFetchFile({ safeFetch, media: s.media });
+  const fetchFile = makeFetchFile({ safeFetch, media: inTurns(s.media, s.clock) });
   const receiver = await Receiver.start();
   const at = (path: string) => `http://127.0.0.1:${receiver.port}${path}`;
   const rows: [string, Record<string, string>, string][] = [
@@ -551,7 +553,7 @@ Deno.test("a file is fetched by its address, with the name that the server or th
   ];
   for (const [path, headers, filename] of rows) {
     receiver.answer = answering(200, headers);
-    const fetched = await fetchFile(at(path));
+    const fetched = await fetchFile(at(path), BY);
     assert.equal(fetched.filename, filename);
     assert.equal(fetched.file.sha256, sha256("ok"));
     await s.media.remove(fetched.file.fileId);
@@ -560,7 +562,7 @@ Deno.test("a file is fetched by its address, with the name that the server or th
     response.writeHead(200, { "content-encoding": "gzip" });
     response.end(gzipSync("unpacked"));
   };
-  assert.equal((await fetchFile(at("/x"))).file.sha256, sha256("unpacked"));
+  assert.equal((await fetchFile(at("/x"), BY)).file.sha256, sha256("unpacked"));
   const bad: [() => void, RegExp][] = [
     [() => receiver.answer = answering(404), /answered 404/],
     [() => receiver.answer = (response) => response.end(), /empty/],
@@ -572,7 +574,7 @@ Deno.test("a file is fetched by its address, with the name that the server or th
   for (const [prepare, message] of bad) {
     prepare();
     await assert.rejects(
-      fetchFile(at("/x"), { path: "messages.2.fileUrl" }),
+      fetchFile(at("/x"), { ...BY, path: "messages.2.fileUrl" }),
       (error) =>
         error instanceof Problem && error.code === "validation_failed" &&
           error.extras.errors?.[0]?.path === "messages.2.fileUrl" &&
@@ -583,7 +585,7 @@ Deno.test("a file is fetched by its address, with the name that the server or th
     response.writeHead(200, { "content-encoding": "gzip" });
     response.end(gzipSync(new Uint8Array(101 * 1024 * 1024)));
   };
-  await assert.rejects(fetchFile(at("/bomb")), problem("payload_too_large"));
+  await assert.rejects(fetchFile(at("/bomb"), BY), problem("payload_too_large"));
   assert.equal((await s.onDisk()).length, 1);
   await receiver.close();
 });

@@ -61,9 +61,14 @@ export const sendStatus = route({
 });
 
 export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
-  const options = { part: "file", schema: StatusMessage, media, maxBytes: MAX_DOCUMENT_BYTES };
   api.on(sendStatus, async ({ c, caller }) => {
-    const upload = await readJsonUpload(c.req.raw, options);
+    const upload = await readJsonUpload(c.req.raw, {
+      part: "file",
+      schema: StatusMessage,
+      media,
+      accountId: caller.account.id,
+      maxBytes: MAX_DOCUMENT_BYTES,
+    });
     const { file, fields: { audience, text, fileUrl, file: _, filename: name, caption = null, ...asked } } = upload;
     const { sessionId, ttl, sendAt, priority, ...manner } = asked;
     const filename = name && (safeFilename(name) ?? "file");

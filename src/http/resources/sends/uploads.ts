@@ -1,5 +1,6 @@
 /** Sends whose file comes with the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
+import type { Caller } from "../../../account/account.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import { Caption } from "../../../message/kinds/text.ts";
@@ -203,11 +204,11 @@ const sendPdf = route({
 export const uploadRoutes = [sendFile, sendDocument, sendSticker, sendVoice, sendPdf];
 
 export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
-  const document = { part: "file", media, maxBytes: MAX_DOCUMENT_BYTES };
+  const form = ({ account }: Caller) => ({ part: "file", media, accountId: account.id, maxBytes: MAX_FORM_FILE_BYTES });
+  const document = (caller: Caller) => ({ ...form(caller), maxBytes: MAX_DOCUMENT_BYTES });
 
   api.on(sendFile, async ({ c, caller }) => {
-    const form = { part: "file", schema: FileMessage, media, maxBytes: MAX_FORM_FILE_BYTES };
-    const upload = await readFormUpload(c.req.raw, form);
+    const upload = await readFormUpload(c.req.raw, { ...form(caller), schema: FileMessage });
     const { fields: { sessionId, to, caption, ttl, sendAt, priority, file: _, ...manner }, file } = upload;
     const filename = safeFilename(upload.filename) ?? "file";
     const content = fileContent(file, { filename, caption });
@@ -215,7 +216,7 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
   });
 
   api.on(sendDocument, async ({ c, caller }) => {
-    const upload = await readJsonUpload(c.req.raw, { ...document, schema: DocumentMessage });
+    const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: DocumentMessage });
     const { fields: { caption = null, fileUrl, file: _, filename: name, ...asked }, file } = upload;
     const { sessionId, to, ttl, sendAt, priority, ...manner } = asked;
     const filename = name && (safeFilename(name) ?? "file");
@@ -227,7 +228,7 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
 
   for (const { route, schema, ...own } of FILES_OF_KIND) {
     api.on(route, async ({ c, caller }) => {
-      const upload = await readJsonUpload(c.req.raw, { ...document, schema });
+      const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema });
       const { fields: { sessionId, to, ttl, sendAt, priority, fileUrl, file: _, ...manner } } = upload;
       const content: FileContent = { ...own, file: upload.file ?? { url: fileUrl! }, caption: null };
       return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, sendAt, priority, manner });
@@ -235,7 +236,7 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
   }
 
   api.on(sendPdf, async ({ c, caller }) => {
-    const upload = await readJsonUpload(c.req.raw, { ...document, schema: PdfMessage });
+    const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: PdfMessage });
     const { fields: { number: to, message, filename: name, file: _, ...asked }, file } = upload;
     const { ttl, sendAt, priority, ...manner } = asked;
     const filename = safeFilename(name ?? PDF_NAME) ?? PDF_NAME;

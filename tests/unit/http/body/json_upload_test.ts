@@ -3,6 +3,8 @@ import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../../../src/errors.ts";
 import { readJsonUpload } from "../../../../src/http/body/json_upload.ts";
+import { inTurns } from "../../../../src/media/turns.ts";
+import { systemClock } from "../../../../src/runtime.ts";
 import { fakeMedia } from "../../../support/fake_media.ts";
 
 const schema = z.object({ to: z.string(), file: z.string(), filename: z.string() });
@@ -20,7 +22,13 @@ function requestOf(text: string, chunkSize: number): Request {
 async function read(text: string, chunkSize = 7) {
   const media = fakeMedia();
   try {
-    const upload = await readJsonUpload(requestOf(text, chunkSize), { part: "file", schema, media, maxBytes: MAX });
+    const upload = await readJsonUpload(requestOf(text, chunkSize), {
+      part: "file",
+      schema,
+      media: inTurns(media, systemClock),
+      accountId: "acc_1",
+      maxBytes: MAX,
+    });
     return { ...upload, bytes: media.files.get(upload.file!.fileId)!, left: media.files.size };
   } catch (error) {
     assert.equal(media.files.size, 0, "a file was left behind");

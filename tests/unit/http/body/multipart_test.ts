@@ -4,6 +4,8 @@ import { z } from "@hono/zod-openapi";
 import { Problem } from "../../../../src/errors.ts";
 import { readFormUpload } from "../../../../src/http/body/multipart.ts";
 import { StoreError } from "../../../../src/store/kv.ts";
+import { inTurns } from "../../../../src/media/turns.ts";
+import { systemClock } from "../../../../src/runtime.ts";
 import { type FakeMedia, fakeMedia } from "../../../support/fake_media.ts";
 
 const schema = z.object({ to: z.string(), caption: z.string().optional(), file: z.string() });
@@ -29,7 +31,13 @@ const file = (content: string, filename = 'filename="a.png"') =>
 const END = "--B--\r\n";
 
 function read(text: string, { chunkSize = 50, media = fakeMedia() }: { chunkSize?: number; media?: FakeMedia } = {}) {
-  return readFormUpload(requestOf(text, chunkSize), { part: "file", schema, media, maxBytes: 1000 });
+  return readFormUpload(requestOf(text, chunkSize), {
+    part: "file",
+    schema,
+    media: inTurns(media, systemClock),
+    accountId: "acc_1",
+    maxBytes: 1000,
+  });
 }
 
 Deno.test("a form is read the same wherever it is cut", async () => {

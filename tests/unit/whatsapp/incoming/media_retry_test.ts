@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { WAMessage } from "@whiskeysockets/baileys";
 import { openDiskMediaStore } from "../../../../src/media/disk.ts";
 import { makeMediaIngest } from "../../../../src/media/ingest.ts";
+import { inTurns } from "../../../../src/media/turns.ts";
 import type { Clock } from "../../../../src/runtime.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
@@ -68,7 +69,11 @@ async function take(
     media: incomingMedia(source, message, { kind: "image", file }),
   });
   try {
-    const taken = await makeMediaIngest({ media: store, links, runtime }).take("acc_1", incoming, signal)
+    const taken = await makeMediaIngest({ media: inTurns(store, runtime.clock), links, runtime }).take(
+      "acc_1",
+      incoming,
+      signal,
+    )
       .catch((error: unknown) => ({ error }));
     const onDisk: string[] = [];
     for await (const files of store.folders()) {
