@@ -6,6 +6,7 @@ import { isProved } from "../message/receipts.ts";
 import type { MessageRow } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import { isRow, type Kv } from "../store/kv.ts";
+import type { Clock } from "../runtime.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import { Chats, chatsOf, newAmong, writtenAt } from "./chats.ts";
@@ -32,6 +33,7 @@ interface Rules {
 
 export class NextUp {
   readonly #kv: Kv;
+  readonly #clock: Clock;
   readonly #lineId: string;
   readonly #queue: LineQueue;
   readonly #chats: Chats;
@@ -41,8 +43,9 @@ export class NextUp {
   #ends: Awaited<ReturnType<LineQueue["ends"]>> | null = null;
   #dueAt = Infinity;
 
-  constructor(kv: Kv, lineId: string) {
+  constructor({ kv, clock }: { kv: Kv; clock: Clock }, lineId: string) {
     this.#kv = kv;
+    this.#clock = clock;
     this.#lineId = lineId;
     this.#queue = new LineQueue(kv, lineId);
     this.#chats = new Chats(kv, lineId);
@@ -65,7 +68,7 @@ export class NextUp {
       for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);
       this.#ends = await this.#queue.ends();
     } else {
-      await this.#queue.sortIn(this.#ends, laneOf);
+      await this.#queue.sortIn(this.#ends, { laneOf, clock: this.#clock });
     }
     for (const [chat, at] of [...this.#heard]) {
       this.#chats.heard(chat, at);

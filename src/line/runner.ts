@@ -71,7 +71,7 @@ export class Runner implements Service {
   constructor(deps: RunnerDeps, line: RunnerLine) {
     this.#deps = deps;
     this.#line = line;
-    this.#nextUp = new NextUp(deps.kv, line.lineId);
+    this.#nextUp = new NextUp({ kv: deps.kv, clock: deps.runtime.clock }, line.lineId);
     this.#departures = new Departures(deps, { ...line, signal: this.#stopping.signal });
     this.#preparation = new Preparation(deps, line.lineId, { ready: () => this.#goOn(), again: () => this.wake() });
   }

@@ -4,6 +4,8 @@
  * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
  * not check them; what a race leaves is dropped when it is met. The head costs a few reads whatever waits behind it.
  */
+import { unhurried } from "../base/unhurried.ts";
+import type { Clock } from "../runtime.ts";
 import { Change, isRow, type Key, type Kv, prefix, type PrefixOf, type Row } from "../store/kv.ts";
 import { addTurn, waitingSince } from "./enqueue.ts";
 import { chatOf, hasEnded, type Message, PRIORITIES, type Priority } from "./message.ts";
@@ -156,12 +158,16 @@ export class LineQueue {
   }
 
   /** Moves what was accepted after `ends` for chats that wrote lately to the replies, and moves the ends on. */
-  async sortIn(ends: Map<Priority, Key | null>, laneOf: Choice["laneOf"]): Promise<void> {
+  async sortIn(
+    ends: Map<Priority, Key | null>,
+    { laneOf, clock }: Pick<Choice, "laneOf"> & { clock: Clock },
+  ): Promise<void> {
     for (const [priority, end] of ends) {
       const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
       const range = { prefix, ...(end === null ? {} : { start: after(end) }) };
       const replies: Row<QueueRow>[] = [];
-      for await (const row of this.#kv.list(range)) {
+      // Of a bulk there are thousands.
+      for await (const row of unhurried(this.#kv.list(range), clock)) {
         ends.set(priority, row.key);
         if (await laneOf(row.value.chat) === "reply") replies.push(row);
       }
