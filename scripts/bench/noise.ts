@@ -44,6 +44,9 @@ export type NoiseName = (typeof NOISES)[number];
 
 const FAILING_WEBHOOKS = 100;
 const STREAMS = 150;
+/** Far more than a line with pauses sends, and no flood of its own. */
+const TEXTS_AT_ONCE = 5;
+const TEXTS_EVERY_MS = 500;
 const FLAP_MS = 200;
 /** Nothing listens there. */
 const NOWHERE = "http://127.0.0.1:1025/hook";
@@ -134,7 +137,10 @@ function makers({ setting, signal, count }: Context): Record<NoiseName, Maker> {
       const streaming = Array.from({ length: STREAMS }, async () => {
         while (!signal.aborted) await stream();
       });
-      const feeding = flood(1, () => makeEvents(api, { busy, count: 20, bulkOf }))();
+      const feeding = flood(1, async () => {
+        await makeEvents(api, { busy, count: TEXTS_AT_ONCE, bulkOf });
+        await new Promise((resolve) => setTimeout(resolve, TEXTS_EVERY_MS));
+      })();
       await Promise.all([...streaming, feeding]);
     }),
     "bulks of 10,000": at(flood(4, () => ask("/messages/send/bulk", { method: "POST", headers: json, body: bulk }))),
