@@ -83,7 +83,7 @@ export async function keepReceipts(
   return receipts.map(({ networkId }) => waiting.has(networkId));
 }
 
-/** The message, and the receipts that say something new of it, each with its row: one read. */
+/** The message, and the receipts that say something new of it, each with its row. */
 async function newsOf(
   kv: Kv,
   messageId: string,
@@ -91,10 +91,11 @@ async function newsOf(
 ): Promise<{ slot: Slot<Message>; news: { receipt: Receipt; key: KeyOf<number> }[] }> {
   const keyOf = ({ participant }: Receipt, status: Receipt["status"]) =>
     messageKeys.receipt(messageId, status, participant ?? "");
-  const [slot, ...rows] = await kv.getMany<unknown>([
-    messageKeys.message(messageId),
-    ...receipts.flatMap((receipt) => [keyOf(receipt, "read"), keyOf(receipt, "delivered")]),
-  ]);
+  const slot = await kv.get(messageKeys.message(messageId));
+  // A message of which nothing was said has no rows of it.
+  const rows = !slot.value || !isProved(slot.value) ? [] : await kv.getMany<unknown>(
+    receipts.flatMap((receipt) => [keyOf(receipt, "read"), keyOf(receipt, "delivered")]),
+  );
   const said = new Set(rows.filter(isRow).map(({ key }) => nameOfKey(key)));
   const news = receipts.flatMap((receipt) => {
     const key = keyOf(receipt, receipt.status);
@@ -102,7 +103,7 @@ async function newsOf(
     said.add(nameOfKey(key));
     return [{ receipt, key }];
   });
-  return { slot: slot as Slot<Message>, news };
+  return { slot, news };
 }
 
 /** The receipts that came while the message was not yet `sent`, oldest first. */

@@ -7,10 +7,12 @@ import { type EventLog, makeEventLog } from "../event/log.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
 import { makeOptOuts, type OptOuts } from "../message/opt_outs.ts";
 import { lineIdsOf, makeSessionName } from "../line/line_row.ts";
+import { lineKeys } from "../line/rows.ts";
 import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
 import { makeRecorder, type Recorder } from "../message/record.ts";
 import { recordStatus } from "../message/history/history.ts";
 import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
+import { messageKeys } from "../message/rows.ts";
 import { DiskShares } from "../media/shares.ts";
 import type { SharedMediaStore } from "../media/turns.ts";
 import type { SweptMedia } from "../ops/sweeps.ts";
@@ -20,6 +22,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { withMemory } from "../store/layers/memory.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { relayedEvents, relayedLookups } from "./relays.ts";
 
@@ -46,6 +49,17 @@ export interface Ground {
   optOuts(network: Pick<Network, "lidOf">, queueChanged: (lineId: string) => void): OptOuts;
 }
 
+/** What is read again moments after it was read or written: what a message meets on its way. */
+const REMEMBERED = new Set(
+  [
+    messageKeys.messages(),
+    messageKeys.networkIdsOfLine(""),
+    messageKeys.optedOutChats(""),
+    lineKeys.lines(),
+    lineKeys.queuePaused(""),
+  ].map(([family]) => family!),
+);
+
 interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
   /** `http://HOST:PORT`, once it listens. */
   url(): string;
@@ -53,10 +67,11 @@ interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "be
 
 export function layGround({ config, runtime, data, bell, media, url }: GroundOptions): Ground {
   const metrics = makeMetrics();
-  const kv = measuredStore(data.kv, metrics, runtime.clock);
+  const isShared = config.store !== null;
+  const measured = measuredStore(data.kv, metrics, runtime.clock);
+  const kv = isShared ? measured : withMemory(measured, REMEMBERED);
   const log = measuredEvents(makeEventLog(kv, runtime), metrics);
   const lookups = makeLookups(runtime);
-  const isShared = config.store !== null;
   const events = isShared ? relayedEvents(log, bell) : log;
   const recorderOn = (kv: Kv) =>
     measuredRecorder(

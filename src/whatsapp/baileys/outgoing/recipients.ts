@@ -1,5 +1,7 @@
 /** Which JID a number has on the network, asked once and kept for a while. */
 import type { WASocket } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { digitsOf } from "../jids.ts";
 import { networkKeys } from "../rows.ts";
@@ -11,6 +13,8 @@ import { answerOf } from "../answer.ts";
 /** People seldom change or leave; a number that has no account is asked for every time. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const ANSWER_MS = 15_000;
+/** Of one line, in memory. */
+const MOST_REMEMBERED = 500;
 /** As many as one query names. */
 const ASKED_AT_ONCE = 250;
 
@@ -32,6 +36,8 @@ interface RecipientsOptions {
 
 export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOptions): Recipients {
   const { clock } = runtime;
+  /** Rows as they were last read or written here, and nobody else writes them. */
+  const remembered = new LRUCache<string, { jid: string; at: number }>(atMost(MOST_REMEMBERED));
 
   async function ask(...numbers: string[]) {
     const what = "say whether the number exists";
@@ -41,15 +47,19 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
   }
 
   async function known(number: string): Promise<string | null> {
-    const { value } = await kv.get(networkKeys.waRecipient(lineId, number));
-    return value && clock.now() - value.at < KEPT_MS ? value.jid : null;
+    const value = remembered.get(number) ?? (await kv.get(networkKeys.waRecipient(lineId, number))).value;
+    if (value === null || clock.now() - value.at >= KEPT_MS) return null;
+    remembered.set(number, value);
+    return value.jid;
   }
 
   async function check(number: string): Promise<NumberCheck> {
     const answer = await ask(number);
     const found = answer.find((entry) => entry.exists);
     if (!found) return { exists: false, jid: `${number}@s.whatsapp.net` };
-    await kv.commit(new Change().set(networkKeys.waRecipient(lineId, number), { jid: found.jid, at: clock.now() }));
+    const known = { jid: found.jid, at: clock.now() };
+    await kv.commit(new Change().set(networkKeys.waRecipient(lineId, number), known));
+    remembered.set(number, known);
     return { exists: true, jid: found.jid };
   }
 

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
+import { Change, key, type KeyOf, prefix, StoreError } from "../../../../src/store/kv.ts";
+import type { ChunkedKv } from "../../../../src/store/layers/chunk.ts";
+import { withMemory } from "../../../../src/store/layers/memory.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+const row = (name: string): KeyOf<string> => key("kept", name);
+const other = (name: string): KeyOf<string> => key("other", name);
+
+interface World {
+  /** As the engine has it: what another process writes goes through it too. */
+  raw: ChunkedKv;
+  kv: ChunkedKv;
+  /** Rows that were asked of the engine since the last call. */
+  asked(): number;
+  /** Called before each read of the engine is answered. */
+  beforeAnswer(run: () => Promise<void>): void;
+}
+
+async function withWorld(run: (world: World) => Promise<void>): Promise<void> {
+  const raw = await openDenoKv(":memory:", { runtime: testRuntime() });
+  let count = 0;
+  let before = () => Promise.resolve();
+  const watched: ChunkedKv = {
+    ...raw,
+    async get(key) {
+      count++;
+      const slot = await raw.get(key);
+      await before();
+      return slot as never;
+    },
+    async getMany(keys) {
+      count += keys.length;
+      return await raw.getMany(keys);
+    },
+  };
+  const asked = () => {
+    const now = count;
+    count = 0;
+    return now;
+  };
+  try {
+    const kv = withMemory(watched, new Set(["kept"]));
+    await run({ raw, kv, asked, beforeAnswer: (then) => before = then });
+  } finally {
+    raw.close();
+  }
+}
+
+Deno.test("a row that was written or read is answered from memory, with its version, and so is one that is not there", async () => {
+  await withWorld(async ({ raw, kv, asked }) => {
+    const version = await kv.commit(new Change().set(row("a"), "one").set(other("a"), "else"));
+    assert.deepEqual(await kv.get(row("a")), { key: row("a"), value: "one", version });
+    assert.equal(asked(), 0);
+    assert.equal((await kv.get(row("none"))).version, null);
+    assert.deepEqual(
+      (await kv.getMany([row("none"), other("a"), row("a")])).map(({ value }) => value),
+      [null, "else", "one"],
+    );
+    assert.equal(asked(), 2);
+    await kv.commit(new Change().delete(row("a")));
+    assert.deepEqual(await kv.get(row("a")), { key: row("a"), value: null, version: null });
+    assert.equal(asked(), 0);
+    assert.equal((await raw.get(row("a"))).value, null);
+  });
+});
+
+Deno.test("what another process wrote is seen after a check failed on it, and after a list found it", async () => {
+  await withWorld(async ({ raw, kv }) => {
+    await kv.commit(new Change().set(row("a"), "one").set(row("b"), "one"));
+    await raw.commit(new Change().set(row("a"), "two").set(row("b"), "two"));
+    const stale = await kv.get(row("a"));
+    assert.equal(stale.value, "one");
+    assert.equal(await kv.commit(new Change().check(stale).set(row("c"), "lost")), null);
+    assert.equal((await kv.get(row("a"))).value, "two");
+    assert.equal((await kv.get(row("c"))).value, null);
+    assert.equal((await kv.get(row("b"))).value, "one");
+    await Array.fromAsync(kv.list({ prefix: prefix("kept") }));
+    assert.equal((await kv.get(row("b"))).value, "two");
+  });
+});
+
+Deno.test("a read that a commit overtakes is not remembered", async () => {
+  await withWorld(async ({ kv, beforeAnswer }) => {
+    beforeAnswer(async () => {
+      beforeAnswer(() => Promise.resolve());
+      await kv.commit(new Change().set(row("a"), "new"));
+    });
+    assert.equal((await kv.get(row("a"))).value, null);
+    assert.equal((await kv.get(row("a"))).value, "new");
+  });
+});
+
+Deno.test("after a commit of which nobody knows whether it was written, the engine is asked", async () => {
+  await withWorld(async ({ raw }) => {
+    const doubtful = withMemory({
+      ...raw,
+      async commit(change) {
+        const version = await raw.commit(change);
+        if (change.checks.length > 0) throw new StoreError("unavailable", "the answer was lost");
+        return version;
+      },
+    }, new Set(["kept"]));
+    await doubtful.commit(new Change().set(row("a"), "one"));
+    const slot = await doubtful.get(row("a"));
+    await assert.rejects(doubtful.commit(new Change().check(slot).set(row("a"), "two")), StoreError);
+    assert.equal((await doubtful.get(row("a"))).value, "two");
+  });
+});
