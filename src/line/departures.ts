@@ -139,17 +139,20 @@ export class Departures {
     const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), ...counts, departing: row.value.id };
     const dispatched = await this.#dispatch(departure, onItsWay);
     if (!dispatched) return false;
-    const sending = this.#send(row.value, ready);
+    // What comes in behind the acknowledgement finds it noted, however long `meanwhile` takes.
+    const answered = this.#send(row.value, ready).then((outcome) => {
+      const at = clock.now();
+      const after = { ...afterDeparture(handedOverAt, at, { delays, random }), ...counts };
+      if (outcome.kind === "sent") {
+        this.#acknowledged = { row: dispatched, at, chat: chatOf(row.value.to), pacing: after };
+      }
+      return { outcome, at, after };
+    });
     await meanwhile(onItsWay);
-    const outcome = await sending;
-    const at = clock.now();
+    const { outcome, at, after } = await answered;
     this.#log(dispatched.value, outcome);
     traceDeparture(dispatched.value, outcome, { handedOverAt, answeredAt: at });
-    const after = { ...afterDeparture(handedOverAt, at, { delays, random }), ...counts };
-    if (outcome.kind === "sent") {
-      this.#acknowledged = { row: dispatched, at, chat: chatOf(row.value.to), pacing: after };
-      return true;
-    }
+    if (outcome.kind === "sent") return true;
     if (outcome.kind === "unknown") this.#line.suspect(departure.connection);
     await this.#fall(dispatched, outcome, { before, after });
     return true;

@@ -1,9 +1,12 @@
 /** A line's rows as its session writes them: by the table of states, with the event that a change owes, in one commit. */
 import type { EventLog } from "../event/log.ts";
 import type { NewEvent } from "../event/event.ts";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../base/at_most.ts";
 import { retry } from "../base/retry.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
+import type { SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -13,9 +16,37 @@ import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
 /** In a code most rows repeat the one above: a third of the time of trying every filter, and a smaller picture. */
 const PNG = { filterType: 2, deflateStrategy: 0, deflateLevel: 6 };
 
-/** The present name of a line, for the events of its messages; "" when it is gone. */
-export function makeSessionName(kv: Kv): (lineId: string) => Promise<string> {
-  return async (lineId) => (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
+/** How long a name may be remembered that another process has changed. */
+const NAME_KEPT_MS = 2_000;
+const MOST_NAMES = 10_000;
+
+/** The present names of lines, for their events. */
+export interface SessionNames {
+  /** "" when the line is gone. Throws StoreError. */
+  of: SessionName;
+  /** It was given another one here. Call it after the commit. */
+  changed(lineId: string): void;
+}
+
+export function makeSessionNames(kv: Kv, clock: Clock): SessionNames {
+  const known = new LRUCache<string, { name: string; at: number }>(atMost(MOST_NAMES));
+  let changes = 0;
+  return {
+    async of(lineId) {
+      const now = clock.now();
+      const kept = known.get(lineId);
+      if (kept && Math.abs(now - kept.at) < NAME_KEPT_MS) return kept.name;
+      const before = changes;
+      const { value } = await kv.get(lineKeys.line(lineId));
+      const name = value?.name ?? "";
+      if (changes === before) known.set(lineId, { name, at: now });
+      return name;
+    },
+    changed(lineId) {
+      changes++;
+      known.delete(lineId);
+    },
+  };
 }
 
 /** Ids of an account's lines, in the order of their creation; without those that are being deleted. */

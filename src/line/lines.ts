@@ -14,6 +14,7 @@ import { makeReadLineHealth, type ReadLineHealth } from "./line_health.ts";
 import { type Linking, makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import { isReached, makeUntil } from "./reached.ts";
+import type { SessionNames } from "./line_row.ts";
 import { lineKeys } from "./rows.ts";
 import { makeSendingLine, type SendingLine } from "./sending_line.ts";
 
@@ -53,9 +54,10 @@ interface LinesDeps {
   seal: Pick<Seal, "seal">;
   safeFetch: Pick<SafeFetch, "vet">;
   live: LiveLines;
+  names: Pick<SessionNames, "changed">;
 }
 
-export function makeLines({ kv, runtime, accounts, live, seal, safeFetch }: LinesDeps): Lines {
+export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names }: LinesDeps): Lines {
   const lines = makeAccountLines(kv);
   const { row, used } = lines;
   const sending = makeSendingLine(lines);
@@ -176,6 +178,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch }: Line
         sending.changed(lineId);
         return { change: new Change().check(slot).set(lineKeys.line(lineId), line), result: line };
       });
+      names.changed(lineId);
       live.reconcile(line);
       return await used(await until(line, (now) => isReached(now, line)));
     },

@@ -63,6 +63,7 @@ export class NextUp {
 
   /** Brings the rows of the queue up to date: messages that are due, and those to chats that wrote. */
   async sortIn(now: number): Promise<void> {
+    this.#queue.changed();
     const laneOf = (chat: string) => this.#chats.wroteLately(chat, now) ? "reply" : "cold";
     if (this.#ends === null) {
       for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);

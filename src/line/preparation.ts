@@ -58,6 +58,8 @@ interface Work {
   ready: Ready | null;
   /** Since when "typing" is shown, Unix ms; null when it is not. */
   typingSince: number | null;
+  /** No pause follows: it leaves as soon as it may. */
+  leavesNext: boolean;
 }
 
 export class Preparation {
@@ -82,6 +84,14 @@ export class Preparation {
       this.#begin(message, connection);
     }
     return this.#work!.ready;
+  }
+
+  /** The message that was given to `of` leaves in a moment, without a pause. */
+  leavesNext(): void {
+    const work = this.#work;
+    if (!work) return;
+    work.leavesNext = true;
+    if (work.ready?.kind === "ready") work.ready.leavesNext();
   }
 
   /**
@@ -124,6 +134,7 @@ export class Preparation {
       unwanted: new AbortController(),
       ready: null,
       typingSince: null,
+      leavesNext: false,
     };
     this.#work = work;
     void this.#queue.add(async () => {
@@ -131,6 +142,7 @@ export class Preparation {
       if (this.#work !== work) return;
       if (ready) {
         work.ready = ready;
+        if (work.leavesNext) this.leavesNext();
         this.#listener.ready();
       } else {
         this.#work = null;

@@ -29,7 +29,6 @@ import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Notice } from "../whatsapp/notices.ts";
 import type { Lookups } from "./lookups.ts";
 import { keepNotice } from "./notices.ts";
-import { makeSessionName } from "./line_row.ts";
 import { isNews, MAX_MESSAGE_AGE_MS, seenRow } from "./seen.ts";
 
 export interface ReceiverDeps {
@@ -39,6 +38,7 @@ export interface ReceiverDeps {
   media: MediaIngest;
   lookups: Pick<Lookups, "forget">;
   optOuts: Pick<OptOuts, "heard">;
+  sessionName: SessionName;
 }
 
 /** Files of one line that are fetched at a time. */
@@ -49,7 +49,6 @@ type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
 export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #line: { id: string; accountId: string };
-  readonly #sessionName: SessionName;
   readonly #stopping = new AbortController();
   /** A chat keeps its order. */
   readonly #chats = new KeyedQueue();
@@ -66,7 +65,6 @@ export class Receiver {
       take: receiptsOfOneCommit,
       turn: recorded,
     });
-    this.#sessionName = makeSessionName(deps.kv);
   }
 
   /**
@@ -88,10 +86,8 @@ export class Receiver {
     if (notice.kind === "group" || notice.kind === "members") {
       for (const about of ["groups", `group ${notice.chat}`]) this.#deps.lookups.forget(lineId, about);
     }
-    const { kv, events, runtime: { clock } } = this.#deps;
-    return this.#untilStored(() =>
-      keepNotice({ kv, clock, events, sessionName: this.#sessionName }, this.#line, notice)
-    );
+    const { kv, events, sessionName, runtime: { clock } } = this.#deps;
+    return this.#untilStored(() => keepNotice({ kv, clock, events, sessionName }, this.#line, notice));
   }
 
   /** Gives up what is not kept yet; the network, or the adapter's journal, gives it again. */
@@ -100,8 +96,7 @@ export class Receiver {
   }
 
   async #keepReceipts(receipts: readonly Receipt[]): Promise<Settled<boolean>[]> {
-    const deps = { ...this.#deps, sessionName: this.#sessionName };
-    const waiting = await this.#untilStored(() => keepReceipts(deps, this.#line.id, receipts));
+    const waiting = await this.#untilStored(() => keepReceipts(this.#deps, this.#line.id, receipts));
     return waiting.map((value) => ({ status: "fulfilled", value }));
   }
 
@@ -128,7 +123,7 @@ export class Receiver {
 
   async #hearOptOut(message: Incoming): Promise<void> {
     const { id: sessionId, accountId } = this.#line;
-    const sessionName = await this.#sessionName(sessionId);
+    const sessionName = await this.#deps.sessionName(sessionId);
     await this.#deps.optOuts.heard(message, { accountId, sessionId, sessionName });
   }
 
@@ -144,7 +139,7 @@ export class Receiver {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
     const seen = lineKeys.seen(lineId, message.chat, message.networkId);
-    const sessionName = (await kv.get(lineKeys.line(lineId))).value?.name ?? "";
+    const sessionName = await this.#deps.sessionName(lineId);
     const now = runtime.clock.now();
     const change = new Change().check(before).set(seen, seenRow(message, now)).set(lineKeys.lineUsed(lineId), now);
     if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });

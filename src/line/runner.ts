@@ -241,6 +241,7 @@ export class Runner implements Service {
       if (!next || next.value.status !== "queued" || !isNext()) return;
       this.#turn = next;
       this.#preparation.of(next.value, connection);
+      this.#preparation.leavesNext();
     } catch (error) {
       // The next step meets it too.
       log.debug({ lineId: this.#line.lineId, error: String(error) }, "a line could not look ahead");

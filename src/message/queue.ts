@@ -26,6 +26,8 @@ interface Choice {
 
 /** Messages that are read at a time: with the longest texts some 6 MB. */
 const READ_AT_ONCE = 50;
+/** Rows that are read ahead while a line departs without pauses. */
+const ROWS_AHEAD = 16;
 
 /** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
 export class LineQueue {
@@ -35,6 +37,13 @@ export class LineQueue {
   #complete: string | null = null;
   /** Nothing waits since before this time, Unix ms, as was last found: what comes waits since later. */
   #nothingBefore = 0;
+  /** What follows the message that was given last, in a queue that only departures have changed since it was read. */
+  #ahead: Row<QueueRow>[] = [];
+  /**
+   * Whether reading ahead is worth it: `calm` once nothing but departures has changed the queue since it was last asked,
+   * `mixed` when more than one lane was found in it.
+   */
+  #state: "changed" | "calm" | "mixed" = "changed";
 
   constructor(kv: Kv, lineId: string) {
     this.#kv = kv;
@@ -77,8 +86,16 @@ export class LineQueue {
     return messages;
   }
 
+  /** Something other than a departure has changed the queue, or may have. */
+  changed(): void {
+    this.#ahead = [];
+    this.#state = "changed";
+  }
+
   /** The message that departs next; null when none may. */
   async next(choice: Choice): Promise<Row<Message> | null> {
+    const following = await this.#following(choice);
+    if (following) return following;
     const lanes = new Set(LANES);
     for (;;) {
       const row = await this.#oldest(lanes, choice) ?? await this.#head(lanes, choice);
@@ -90,6 +107,39 @@ export class LineQueue {
       const message = await this.#departing(row, choice);
       if (message) return message;
     }
+  }
+
+  /** The message that departs behind another, from rows that were read ahead; null where they do not tell. */
+  async #following({ behind, laneOf }: Choice): Promise<Row<Message> | null> {
+    if (behind === null) this.changed();
+    if (behind === null || this.#state === "mixed") return null;
+    if (this.#state === "changed") {
+      this.#state = "calm";
+      return null;
+    }
+    if (this.#ahead.length === 0) await this.#readAhead(behind);
+    const row = this.#ahead.shift();
+    if (!row) return null;
+    if (await this.#counts(row) && await laneOf(row.value.chat) === laneAt(row)) {
+      const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
+      if (isRow(slot) && isPlaceOf(row.key, slot.value)) return slot;
+    }
+    this.changed();
+    return null;
+  }
+
+  /**
+   * Reads the first rows, if the whole queue is of one lane: there every chat has its messages in the order of the queue,
+   * and the first has waited longest.
+   */
+  async #readAhead(behind: string): Promise<void> {
+    const prefix = messageKeys.queueOfLine(this.#lineId);
+    const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: ROWS_AHEAD }));
+    const [last] = rows.length < ROWS_AHEAD
+      ? rows.slice(-1)
+      : await Array.fromAsync(this.#kv.list({ prefix }, { limit: 1, reverse: true }));
+    if (last && isSameLane(rows[0]!, last)) this.#ahead = rows.filter(({ value }) => value.messageId !== behind);
+    else this.#state = "mixed";
   }
 
   /** How many wait, those that are scheduled aside. */
@@ -311,6 +361,11 @@ function isPlaceOf(key: Key, message: Message): boolean {
     ? messageKeys.schedule(sessionId, sendAt ?? 0, historyNumber)
     : messageKeys.chatQueue(sessionId, chatOf(to), message);
   return place.every((part, i) => part === key[i]);
+}
+
+/** Of the same priority, too. */
+function isSameLane(one: Row<QueueRow>, other: Row<QueueRow>): boolean {
+  return one.key[2] === other.key[2] && one.key[3] === other.key[3];
 }
 
 function laneAt({ key }: Pick<Row<QueueRow>, "key">): Lane {

@@ -5,7 +5,7 @@ import { erasePeople } from "../erasure/erase.ts";
 import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
 import { sweepHeard } from "../line/chats.ts";
-import { makeSessionName } from "../line/line_row.ts";
+import { makeSessionNames } from "../line/line_row.ts";
 import { makeSweepStaged } from "../message/staged_bulk.ts";
 import { finishBulks } from "../message/bulk.ts";
 import { indexHistories } from "../message/history/filter_index.ts";
@@ -63,7 +63,11 @@ export function sweeps(context: SweepContext): Sweep[] {
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
     { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },
-    { name: "bulks", everyMs: MINUTE_MS, run: () => finishBulks({ kv, events, sessionName: makeSessionName(kv) }) },
+    {
+      name: "bulks",
+      everyMs: MINUTE_MS,
+      run: () => finishBulks({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }),
+    },
     { name: "history filters", everyMs: MINUTE_MS, run: (signal) => indexHistories(kv, signal) },
     {
       name: "history",

@@ -50,7 +50,7 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
   const { accounts, seal } = data;
   const recorder = ground.recorderOn(kv);
   const idempotency = makeIdempotency({ kv, clock, seal });
-  const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch });
+  const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: ground.names });
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
 
   const services: Services = {

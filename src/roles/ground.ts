@@ -6,7 +6,7 @@ import { makeSafeFetch, type SafeFetch } from "../egress/safe_fetch.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
 import { makeOptOuts, type OptOuts } from "../message/opt_outs.ts";
-import { lineIdsOf, makeSessionName } from "../line/line_row.ts";
+import { lineIdsOf, makeSessionNames, type SessionNames } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
 import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
 import { makeRecorder, type Recorder } from "../message/record.ts";
@@ -43,6 +43,7 @@ export interface Ground {
   lookups: Lookups;
   safeFetch: SafeFetch;
   queuedCount: QueuedCount;
+  names: SessionNames;
   /** Writes what becomes of messages through the given store. */
   recorderOn(kv: Kv): Recorder;
   /** `queueChanged` is called with each line whose queue an opt-out has changed. */
@@ -55,7 +56,6 @@ const REMEMBERED = new Set(
     messageKeys.messages(),
     messageKeys.networkIdsOfLine(""),
     messageKeys.optedOutChats(""),
-    lineKeys.lines(),
     lineKeys.queuePaused(""),
   ].map(([family]) => family!),
 );
@@ -73,9 +73,10 @@ export function layGround({ config, runtime, data, bell, media, url }: GroundOpt
   const log = measuredEvents(makeEventLog(kv, runtime), metrics);
   const lookups = makeLookups(runtime);
   const events = isShared ? relayedEvents(log, bell) : log;
+  const names = makeSessionNames(kv, runtime.clock);
   const recorderOn = (kv: Kv) =>
     measuredRecorder(
-      makeRecorder({ kv, events, recordStatus, sessionName: makeSessionName(kv), files: media, runtime }),
+      makeRecorder({ kv, events, recordStatus, sessionName: names.of, files: media, runtime }),
       metrics,
       runtime.clock,
     );
@@ -93,6 +94,7 @@ export function layGround({ config, runtime, data, bell, media, url }: GroundOpt
     lookups: isShared ? relayedLookups(lookups, bell) : lookups,
     safeFetch: makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) }),
     queuedCount: makeQueuedCount(kv),
+    names,
     recorderOn,
     optOuts: ({ lidOf }, queueChanged) =>
       makeOptOuts({

@@ -171,6 +171,7 @@ function makeSupervisor(
     bell,
     files: media,
     fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
+    sessionName: ground.names.of,
     plan: async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!,
     optOuts: ground.optOuts(network, queueChanged),
     events,

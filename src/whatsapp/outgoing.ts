@@ -86,6 +86,8 @@ export type Prepared =
     keep(change: Change): void;
     /** Shows the chat that somebody types, until the message is there. Never throws. */
     type(): void;
+    /** Does now what else can be done before `send`, which follows in a moment. Never throws. */
+    leavesNext(): void;
     /** Sends it, once, under its network id and waits for the server's ack. Never throws. */
     send(): Promise<SendOutcome>;
   }

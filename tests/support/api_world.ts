@@ -19,7 +19,7 @@ import type { ApiEnv } from "../../src/http/api/context.ts";
 import { makeBudgets } from "../../src/http/edge/budgets.ts";
 import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";
-import { lineIdsOf, makeSessionName } from "../../src/line/line_row.ts";
+import { lineIdsOf, makeSessionNames } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { makeAmendments } from "../../src/line/amendments.ts";
 import { makeFindReferred, makeIsInChat } from "../../src/line/references.ts";
@@ -127,12 +127,13 @@ export class ApiWorld implements ApiStage {
     const media = this.media = await openDiskMediaStore(this.#folder, runtime);
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
     const events = makeEventLog(kv, runtime);
+    const names = makeSessionNames(kv, runtime.clock);
     const recorder = makeRecorder({
       kv,
       runtime,
       events,
       recordStatus,
-      sessionName: makeSessionName(kv),
+      sessionName: names.of,
       files: media,
     });
     const lookups = makeLookups(runtime);
@@ -149,6 +150,7 @@ export class ApiWorld implements ApiStage {
       queueChanged: (lineId) => this.#supervisor?.queueChanged(lineId),
     });
     const session = {
+      sessionName: names.of,
       optOuts,
       kv,
       runtime,
@@ -180,7 +182,7 @@ export class ApiWorld implements ApiStage {
       proxy: () => Promise.reject(new Error("no proxies here")),
     };
     const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
-    const lines = makeLines({ kv, runtime, accounts: this.accounts, live: supervisor, seal, safeFetch });
+    const lines = makeLines({ kv, runtime, accounts: this.accounts, live: supervisor, seal, safeFetch, names });
     const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
     const metrics = makeMetrics();
     this.services = {

@@ -187,6 +187,7 @@ export class FakeConnection implements Connection {
       kind: "ready",
       keep: () => {},
       type: () => void this.#network.typed.push({ networkId: message.networkId, at: clock.now() }),
+      leavesNext: () => {},
       send: () => this.#send(message),
     };
   }

@@ -1,7 +1,7 @@
 /** Lines on a network and a store that tests hold in their hands; a crash keeps the disk, the clock and the network. */
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { eventKeys } from "../../src/event/rows.ts";
-import { lineIdsOf, makeSessionName } from "../../src/line/line_row.ts";
+import { lineIdsOf, makeSessionNames } from "../../src/line/line_row.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeEventLog } from "../../src/event/log.ts";
@@ -88,8 +88,9 @@ export class World {
         Promise.resolve({ path: `/files/${fileId}`, [Symbol.asyncDispose]: () => Promise.resolve() }),
       remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
     };
+    const names = makeSessionNames(kv, this.clock);
     const recorder = makeRecorder({
-      sessionName: makeSessionName(kv),
+      sessionName: names.of,
       kv,
       runtime: this.runtime,
       events,
@@ -125,6 +126,7 @@ export class World {
       lookups: { forget: () => {} },
       plan: () => Promise.resolve(this.plan),
       optOuts: this.optOuts,
+      sessionName: names.of,
     });
     this.supervisor = new Supervisor({
       kv,
@@ -141,6 +143,7 @@ export class World {
       live: this.supervisor,
       seal: SEAL,
       safeFetch: { vet: () => Promise.resolve() },
+      names,
     });
     this.cancel = makeCancel({ kv, recorder, dequeued: (lineId) => this.supervisor.queueChanged(lineId) });
     await this.supervisor.start();

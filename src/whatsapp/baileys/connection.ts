@@ -231,9 +231,10 @@ export function connectLine(
 
   async function prepare({ sender }: LineSocket, message: Outgoing, signal: AbortSignal): Promise<Prepared> {
     const prepared = await cause.own(() => sender.prepare(message, signal));
-    return prepared.kind === "ready"
-      ? { ...prepared, type: () => cause.own(prepared.type), send: () => cause.own(prepared.send) }
-      : prepared;
+    if (prepared.kind !== "ready") return prepared;
+    const { keep, type, leavesNext, send } = prepared;
+    const own = <Answer>(run: () => Answer) => () => cause.own(run);
+    return { kind: "ready", keep, type: own(type), leavesNext: own(leavesNext), send: own(send) };
   }
 
   async function end(): Promise<void> {

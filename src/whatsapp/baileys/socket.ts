@@ -39,6 +39,7 @@ import { type CountStray, takeStrays } from "./incoming/strays.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
 import type { MediaHost } from "./media_host.ts";
+import { makeAhead } from "./outgoing/ahead.ts";
 import { makeDevices } from "./outgoing/devices.ts";
 import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
@@ -149,6 +150,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const groups = makeGroupCache(() => socket, runtime);
   const devices = makeDevices({ creds: auth.creds, clock, lidMapping: () => socket.signalRepository.lidMapping });
   const sent = makeSentStore({ kv, seal, lineId, runtime });
+  const ahead = makeAhead();
   if (isLinked(auth.creds)) countLogin(auth.creds);
   const socket = makeWASocket({
     ...LINE_CONFIG,
@@ -157,7 +159,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     auth,
     version: version.version,
     logger: quietLogger(log),
-    makeSignalRepository: (...args) => reportRefusals(journal.makeSignalRepository(...args), cause, owner.broken),
+    makeSignalRepository: (...args) =>
+      ahead.around(reportRefusals(journal.makeSignalRepository(...args), cause, owner.broken)),
     getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
@@ -183,6 +186,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     groups,
     devices,
     sent,
+    ahead,
     upload,
     inspect: shared.inspect,
     standing,

@@ -1,8 +1,11 @@
 /** What it costs to find the message that leaves next. */
 import assert from "node:assert/strict";
 import { LineQueue } from "../../../src/message/queue.ts";
-import type { Kv } from "../../../src/store/kv.ts";
-import { aBulk, aLine, withSendWorld } from "../../support/send_world.ts";
+import { dequeue } from "../../../src/message/enqueue.ts";
+import type { Message } from "../../../src/message/message.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
+import { aBulk, aLine, aSend, withSendWorld } from "../../support/send_world.ts";
 
 /** The store, and how many rows were read from it. */
 function counting(kv: Kv): { kv: Kv; rows: () => number } {
@@ -37,4 +40,45 @@ Deno.test("the head is found with as many reads of a long queue as of a short on
     }
     assert.equal(new Set(reads).size, 1, reads.join());
     assert.ok(reads[0]! <= 8, `${reads[0]} rows`);
+  }));
+
+async function end(kv: Kv, message: Message): Promise<void> {
+  const change = new Change().set(messageKeys.message(message.id), { ...message, status: "sent", sentAt: 1 });
+  dequeue(change, message);
+  await kv.commit(change);
+}
+
+Deno.test("rows that are read ahead give the order that the queue has, whatever is accepted meanwhile, for fewer reads", () =>
+  withSendWorld(async ({ accept, kv }) => {
+    const chats = ["34600000001", "34600000002", "34600000003"];
+    const counted = counting(kv);
+    const reading = new LineQueue(counted.kv, aLine().id);
+    const choice = { laneOf: () => "cold" as const, oldestBefore: null };
+    const add = (i: number, priority: "high" | "normal" | "low") =>
+      accept(aSend({ priority, items: [{ to: chats[i % 3]!, content: { kind: "text", text: `text ${i}` } }] }));
+    for (let i = 0; i < 60; i++) await add(i, "normal");
+    let before: Message | null = null;
+    let departed = 0;
+    let rowsOfOneLane = Infinity;
+    for (;;) {
+      // Nobody tells of what is cancelled: the message itself says so.
+      if (departed === 25) {
+        await end(kv, (await new LineQueue(kv, aLine().id).next({ ...choice, behind: before!.id }))!.value);
+      }
+      if (departed === 29) rowsOfOneLane = counted.rows();
+      if (departed === 30 || departed === 31) {
+        await add(departed, departed === 30 ? "high" : "low");
+        reading.changed();
+      }
+      const behind: string | null = before?.id ?? null;
+      const wanted = await new LineQueue(kv, aLine().id).next({ ...choice, behind });
+      const next = await reading.next({ ...choice, behind });
+      assert.equal(next?.value.id, wanted?.value.id, `after ${departed}`);
+      if (before) await end(kv, before);
+      if (next === null) break;
+      before = next.value;
+      departed++;
+    }
+    assert.equal(departed, 61);
+    assert.ok(rowsOfOneLane < 4 * 29, `${rowsOfOneLane} rows`);
   }));

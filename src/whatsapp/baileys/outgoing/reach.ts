@@ -24,17 +24,28 @@ export class NoDevice extends Error {
   override name = "NoDevice";
 }
 
-/**
- * Of a person: theirs and our own other devices, as the library addresses them. Throws NoDevice, and what the library
- * throws.
- */
-export async function reachPerson(socket: ReachSocket, jid: string, known: Pick<Devices, "isKeyless">): Promise<void> {
+/** Devices that a message to a person goes to, by their JIDs: theirs, and our own others. */
+export interface Reached {
+  theirs: string[];
+  own: string[];
+}
+
+/** Of a person, as the library addresses them. Throws NoDevice, and what the library throws. */
+export async function reachPerson(
+  socket: ReachSocket,
+  jid: string,
+  known: Pick<Devices, "isKeyless">,
+): Promise<Reached> {
   const { id, lid } = socket.authState.creds.me!;
   const own = isLidUser(jid) && lid ? lid : id;
   const devices = await socket.getUSyncDevices([jidNormalizedUser(own), jid], true, false);
-  await socket.assertSessions(devices.map((device) => device.jid).filter((device) => device !== id && device !== lid));
+  const others = devices.map((device) => device.jid).filter((device) => device !== id && device !== lid);
+  await socket.assertSessions(others);
   const theirs = devices.filter((device) => areJidsSameUser(device.jid, jid));
   if (theirs.length > 0 && theirs.every((device) => known.isKeyless(device.jid))) throw new NoDevice();
+  const users = new Set([id, lid].flatMap((jid) => jid ? userOf(jid) : []));
+  const isOwn = (device: string) => users.has(userOf(device));
+  return { theirs: others.filter((device) => !isOwn(device)), own: others.filter(isOwn) };
 }
 
 /** Of a group: those that do not have our sender key yet. Throws what the library throws. */

@@ -21,12 +21,13 @@ import { StoreError } from "../../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
 import { type Outgoing, type Prepared, type SendOutcome, STATUS_CHAT, type Unsent } from "../../outgoing.ts";
 import { within } from "../../../base/within.ts";
+import type { Ahead } from "./ahead.ts";
 import { encode, type EncodeTools } from "./encode.ts";
 import { OriginalGone } from "./forward.ts";
 import type { GroupCache } from "./group_cache.ts";
 import { type Upload, UploadFailed } from "./media_upload.ts";
 import type { Devices } from "./devices.ts";
-import { NoDevice, reachGroup, reachPerson, rotateSenderKey } from "./reach.ts";
+import { NoDevice, type Reached, reachGroup, reachPerson, rotateSenderKey } from "./reach.ts";
 import type { Recipients } from "./recipients.ts";
 import type { SentStore } from "./sent_store.ts";
 import type { Standing } from "./standing.ts";
@@ -49,6 +50,7 @@ export interface SenderOptions {
   groups: GroupCache;
   devices: Pick<Devices, "forget" | "isKeyless">;
   sent: Pick<SentStore, "keep">;
+  ahead: Pick<Ahead, "encrypt">;
   lineId: string;
   /** As `EncodeTools` say it. */
   source: EncodeTools["source"];
@@ -74,7 +76,7 @@ type Ack = { error: number | null; isPartial: boolean } | "lost";
 export function makeSender(options: SenderOptions): Sender {
   const { socket, recipients, groups, devices, sent, lineId, source, upload, inspect, standing, runtime, isOpen } =
     options;
-  const { acknowledged } = options;
+  const { acknowledged, ahead } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
@@ -118,15 +120,34 @@ export function makeSender(options: SenderOptions): Sender {
     return { chat, me, members: participants.map((participant) => participant.id), original };
   }
 
-  /** Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. */
-  async function reach(jid: string): Promise<void> {
+  /**
+   * Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. The
+   * devices of a person, where they were reached.
+   */
+  async function reach(jid: string): Promise<Reached | null> {
     try {
-      if (jid === STATUS_CHAT) return; // whoever is in its audience gets the post's key with it
-      if (isJidGroup(jid)) await reachGroup(socket, await groups.metadata(jid));
-      else await reachPerson(socket, jid, devices);
+      if (jid === STATUS_CHAT) return null; // whoever is in its audience gets the post's key with it
+      if (!isJidGroup(jid)) return await reachPerson(socket, jid, devices);
+      await reachGroup(socket, await groups.metadata(jid));
     } catch (error) {
       if (error instanceof NoDevice) throw error;
       runtime.log.debug({ error: errorName(error) }, "the devices of a chat could not be reached ahead");
+    }
+    return null;
+  }
+
+  /** As the library will ask for it; where that fails, or it asks for something else, it encrypts by itself. */
+  async function encryptAhead(
+    destinationJid: string,
+    message: proto.IMessage,
+    { theirs, own }: Reached,
+  ): Promise<void> {
+    const { messageContextInfo } = message;
+    const toOwn = { deviceSentMessage: { destinationJid, message }, messageContextInfo };
+    try {
+      await Promise.all([ahead.encrypt(message, theirs), ahead.encrypt(toOwn, own)]);
+    } catch (error) {
+      runtime.log.debug({ error: errorName(error) }, "a message could not be encrypted ahead");
     }
   }
 
@@ -234,12 +255,19 @@ export function makeSender(options: SenderOptions): Sender {
           return { kind: "refused", code: "number_not_registered", detail: "Nobody in the audience has an account." };
         }
         const content = await encode(message, { ...await chatTools(jid), upload, inspect, runtime, signal, source });
-        await reach(jid);
+        const reached = await reach(jid);
+        let encrypted: Promise<void> | undefined;
         return {
           kind: "ready",
           keep: (change) => sent.keep(change, message.networkId, content),
           type: () => type(jid),
-          send: () => depart({ jid, audience }, message, content),
+          leavesNext() {
+            if (reached && isOpen()) encrypted ??= encryptAhead(jid, content, reached);
+          },
+          async send() {
+            await encrypted;
+            return await depart({ jid, audience }, message, content);
+          },
         };
       } catch (error) {
         return signal.aborted ? { kind: "hold", detail: "It was not wanted any more." } : unsent(message, error);

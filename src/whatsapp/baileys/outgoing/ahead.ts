@@ -1,0 +1,70 @@
+/**
+ * Encrypting a message ahead of its departure: what the library then asks for while it relays is there, so that the
+ * message leaves without a commit between.
+ *
+ * A ciphertext is on disk with its session before it is kept (`isolation.ts`), and is given once. One that is never used
+ * costs its receiver nothing: keys of a chain may be left out. Whatever begins a session anew forgets them all.
+ */
+import { createHash } from "node:crypto";
+import { encodeWAMessage, type proto, type SignalRepositoryWithLIDStore } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
+
+/** Two messages of a line with all devices of their recipients, and some. */
+const MOST_KEPT = 64;
+
+type Ciphertext = Awaited<ReturnType<SignalRepositoryWithLIDStore["encryptMessage"]>>;
+
+export interface Ahead {
+  /** The repository that answers from what was encrypted ahead. To be called once. */
+  around(repository: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore;
+  /** Encrypts for each of the devices, which all have sessions. Throws as the repository does. */
+  encrypt(message: proto.IMessage, devices: readonly string[]): Promise<void>;
+}
+
+export function makeAhead(): Ahead {
+  const kept = new LRUCache<string, Ciphertext>(atMost(MOST_KEPT));
+  let repository: SignalRepositoryWithLIDStore | undefined;
+
+  function forgetting<Given extends unknown[], Answer>(call: (...given: Given) => Promise<Answer>) {
+    return async (...given: Given): Promise<Answer> => {
+      try {
+        return await call(...given);
+      } finally {
+        kept.clear();
+      }
+    };
+  }
+
+  return {
+    around(given) {
+      repository = given;
+      return {
+        ...given,
+        async encryptMessage(message) {
+          const name = nameOf(message.jid, message.data);
+          const ciphertext = kept.get(name);
+          if (!ciphertext) return await given.encryptMessage(message);
+          kept.delete(name);
+          return ciphertext;
+        },
+        injectE2ESession: forgetting(given.injectE2ESession),
+        migrateSession: forgetting(given.migrateSession),
+        deleteSession: forgetting(given.deleteSession),
+      };
+    },
+
+    async encrypt(message, devices) {
+      const data = encodeWAMessage(message);
+      await Promise.all(devices.map(async (jid) => {
+        kept.set(nameOf(jid, data), await repository!.encryptMessage({ jid, data }));
+      }));
+    },
+  };
+}
+
+/** The library pads what it encrypts at random, in a last byte that says by how much. */
+function nameOf(jid: string, padded: Uint8Array): string {
+  const plaintext = padded.subarray(0, padded.length - padded.at(-1)!);
+  return `${jid} ${createHash("sha256").update(plaintext).digest("base64")}`;
+}
