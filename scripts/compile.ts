@@ -1,12 +1,12 @@
 /**
- * Builds `dist/paloma`. Takes the compiler from COMPILE_DENO and the runtime from DENORT_BIN where they are set, else
- * the Deno that runs this script and its own runtime. Arguments go to `deno compile` (`--target …`, `--output …`).
+ * Builds `dist/paloma`: bundles the source with what it uses of its packages, and compiles the bundle onto a runtime
+ * (docs/decisions/0020). The Deno that runs this script bundles; it also compiles, onto its own runtime, unless
+ * COMPILE_DENO and DENORT_BIN name others. Arguments go to `deno compile` (`--target …`, `--output …`).
  */
 import { join } from "node:path";
-import { COMPILER_ENV, packagesOf } from "./packages.ts";
+import { COMPILER_ENV, NEVER_LOADED } from "./packages.ts";
 
 const root = join(import.meta.dirname!, "..");
-const compiler = Deno.env.get("COMPILE_DENO") ?? Deno.execPath();
 
 const target = Deno.args[Deno.args.indexOf("--target") + 1];
 const isForLinux = Deno.args.includes("--target") ? target?.includes("linux") : Deno.build.os === "linux";
@@ -23,57 +23,62 @@ const PERMISSIONS = [
   isForLinux ? "--allow-run=/proc/self/exe" : "--allow-run",
   "--no-prompt",
 ];
-/** Files that packages carry for developers only, and a second build of a decoder that is never loaded. */
-const LEFT_OUT = /\.([cm]?ts|map|md|markdown|flow|opus-ml\.min\.js)$|^(__tests__|tests?|benchmarks?|examples?|docs)$/i;
+/** What `src/shipped.ts` finds. */
+const SHIPPED = ["src/panel/web", "src/http/docs/web", "docs"];
+/** The compiler resolves the imports of the pages too, which are browsers' business: these find nothing. */
+const PAGE_LIBRARIES = ["preact", "preact/hooks", "htm"].map((name) => [name, "data:text/javascript,"]);
 
-/** The folder's entries; none when it does not exist. */
-function entriesOf(folder: string): Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(folder)];
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
-}
-
-/** Files and folders below the folder that are never loaded. */
-function* leftOutOf(folder: string): Generator<string> {
-  for (const { name, isDirectory } of entriesOf(folder)) {
-    const path = join(folder, name);
-    if (LEFT_OUT.test(name)) yield path;
-    else if (isDirectory) yield* leftOutOf(path);
-  }
-}
-
-const { needed, others } = await packagesOf(compiler);
-const left = [
-  // The entries of a package's folder, as the folder itself cannot be left out.
-  ...others.flatMap(({ folder }) => entriesOf(folder).map(({ name }) => join(folder, name))),
-  ...new Set(needed.flatMap(({ folder }) => [...leftOutOf(folder)])),
-];
+/** One folder deep: `src/shipped.ts`. */
+const bundle = join(root, "bundle");
+await removeBundle();
+// --frozen: what is shipped is what the lock file names. Without --minify an error in a log keeps its names.
+await run(Deno.execPath(), [
+  "bundle",
+  "--quiet",
+  "--frozen",
+  "--platform",
+  "deno",
+  "--code-splitting",
+  ...NEVER_LOADED.flatMap((name) => ["--external", name]),
+  "--outdir",
+  bundle,
+  join(root, "main.ts"),
+]);
 
 const output = join(root, "dist", "paloma");
 await Deno.mkdir(join(root, "dist"), { recursive: true });
-const { code } = await new Deno.Command(compiler, {
-  // --frozen: what is shipped is what the lock file names, and nothing is asked of a registry that is cached already.
-  args: [
-    "compile",
-    "--frozen",
-    "--no-check",
-    ...PERMISSIONS,
-    ...(Deno.args.includes("--output") ? [] : ["--output", output]),
-    ...Deno.args,
-    ...["src/panel/web", "src/http/docs", "docs"].flatMap((folder) => ["--include", join(root, folder)]),
-    ...left.flatMap((path) => ["--exclude", path]),
-    join(root, "main.ts"),
-  ],
-  cwd: root,
-  env: COMPILER_ENV,
-  stdout: "null",
-  stderr: "inherit",
-}).output();
-if (code !== 0) Deno.exit(code);
+await run(Deno.env.get("COMPILE_DENO") ?? Deno.execPath(), [
+  "compile",
+  "--quiet",
+  "--no-check",
+  // Else the compiler adds every package of the lock file.
+  "--no-config",
+  "--unstable-kv",
+  "--import-map",
+  `data:application/json,${JSON.stringify({ imports: Object.fromEntries(PAGE_LIBRARIES) })}`,
+  ...PERMISSIONS,
+  ...(Deno.args.includes("--output") ? [] : ["--output", output]),
+  ...Deno.args,
+  ...SHIPPED.flatMap((path) => ["--include", join(root, path)]),
+  join(bundle, "main.js"),
+]);
+await removeBundle();
 
 if (!Deno.args.includes("--output")) {
   console.log(`dist/paloma  ${((await Deno.stat(output)).size / 1e6).toFixed(0)} MB`);
+}
+
+/** Ends the script as the command ends, where that fails. */
+async function run(deno: string, args: string[]): Promise<void> {
+  const command = new Deno.Command(deno, { args, cwd: root, env: COMPILER_ENV, stdout: "null", stderr: "inherit" });
+  const { code } = await command.output();
+  if (code !== 0) Deno.exit(code);
+}
+
+async function removeBundle(): Promise<void> {
+  try {
+    await Deno.remove(bundle, { recursive: true });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
 }

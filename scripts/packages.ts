@@ -1,4 +1,4 @@
-/** Which npm packages the executable may load: what it carries, and what its bill of materials lists. */
+/** Which npm packages the executable may load: what its bill of materials lists. */
 import { join } from "node:path";
 
 const root = join(import.meta.dirname!, "..");
@@ -11,49 +11,39 @@ export const COMPILER_ENV = {
 };
 
 /** Optional packages of Baileys, and one that improves decoded speech, which nobody hears here. */
-const NEVER_LOADED = /^(sharp|@wasm-audio-decoders\/opus-ml)@/;
+export const NEVER_LOADED = ["sharp", "@wasm-audio-decoders/opus-ml"];
 
 export interface Package {
   /** As the lock file names it. */
   id: string;
   name: string;
   version: string;
-  /** In the cache; there may be none of a package for another system. */
-  folder: string;
 }
 
 /** What `deno info --json` says about an entry. */
 interface Graph {
   modules: { npmPackage?: string }[];
-  npmPackages: Record<string, { name: string; version: string; dependencies: string[]; registryUrl: string }>;
+  npmPackages: Record<string, { name: string; version: string; dependencies: string[] }>;
 }
 
-/** The packages that `main.ts` may load, and the others that its lock file knows. */
-export async function packagesOf(deno: string): Promise<{ needed: Package[]; others: Package[] }> {
-  const { npmCache } = await info<{ npmCache: string }>(deno);
-  const { modules, npmPackages } = await info<Graph>(deno, join(root, "main.ts"));
+/** The packages that `main.ts` may load. */
+export async function packages(): Promise<Package[]> {
+  const { modules, npmPackages } = await info();
   const ids = new Set<string>();
   const visit = (id: string): void => {
-    if (ids.has(id) || NEVER_LOADED.test(id)) return;
+    const found = npmPackages[id];
+    if (found === undefined || ids.has(id) || NEVER_LOADED.includes(found.name)) return;
     ids.add(id);
-    npmPackages[id]?.dependencies.forEach(visit);
+    found.dependencies.forEach(visit);
   };
   for (const { npmPackage } of modules) if (npmPackage !== undefined) visit(npmPackage);
-  const packages = Object.entries(npmPackages).map(([id, { name, version, registryUrl }]): Package => ({
-    id,
-    name,
-    version,
-    folder: join(npmCache, new URL(registryUrl).host, name, version),
-  }));
-  const needed = packages.filter(({ id }) => ids.has(id));
-  // One folder may serve several ids, which differ in their peers.
-  const folders = new Set(needed.map(({ folder }) => folder));
-  return { needed, others: packages.filter(({ folder }) => !folders.has(folder)) };
+  return Object.entries(npmPackages).filter(([id]) => ids.has(id))
+    .map(([id, { name, version }]) => ({ id, name, version }));
 }
 
-async function info<T>(deno: string, ...args: string[]): Promise<T> {
-  const command = new Deno.Command(deno, {
-    args: ["info", "--json", ...args],
+async function info(): Promise<Graph> {
+  const command = new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", join(root, "main.ts")],
     cwd: root,
     env: COMPILER_ENV,
     stderr: "inherit",

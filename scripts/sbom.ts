@@ -1,8 +1,7 @@
 /** Prints the bill of materials of the executable: every package that it carries, as CycloneDX 1.6 (JSON). */
 import { VERSION } from "../src/version.ts";
-import { packagesOf } from "./packages.ts";
+import { packages } from "./packages.ts";
 
-const { needed } = await packagesOf(Deno.execPath());
 const lock: { npm: Record<string, { integrity?: string }> } = JSON.parse(
   await Deno.readTextFile(new URL("../deno.lock", import.meta.url)),
 );
@@ -24,7 +23,7 @@ console.log(JSON.stringify(
     metadata: { component: { type: "application", name: "paloma", version: VERSION } },
     components: [
       { type: "platform", name: "deno", version: Deno.version.deno },
-      ...needed.map(({ id, name, version }) => ({
+      ...(await packages()).map(({ id, name, version }) => ({
         type: "library",
         "bom-ref": id,
         name,

@@ -9,8 +9,9 @@ import preact from "preact" with { type: "text" };
 import hooks from "preact/hooks" with { type: "text" };
 import type { ApiContext, ApiEnv } from "../http/api/context.ts";
 import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../http/api/static_file.ts";
+import { shipped } from "../shipped.ts";
 
-const FOLDER = join(import.meta.dirname!, "web");
+const FOLDER = shipped("src/panel/web");
 const ASSETS = "/panel/assets";
 
 /** The modules of npm packages, by path: a browser cannot resolve bare names. */

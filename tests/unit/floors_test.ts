@@ -22,7 +22,7 @@ const ROOT = join(import.meta.dirname!, "..", "..");
 const house = await readHouse(ROOT);
 
 const FLOORS: Floors = [
-  ["runtime.ts", "errors.ts", "version.ts"],
+  ["runtime.ts", "errors.ts", "shipped.ts", "version.ts"],
   ["base"],
   ["config.ts"],
   ["store", "egress", "inspect", "sandbox"],

@@ -1,13 +1,14 @@
 /** `/openapi.json` and `/docs`: the reference, rendered from it in the browser, and the guides. All of it from here. */
 import { join } from "node:path";
 import type { Hono } from "@hono/hono";
+import { shipped } from "../../shipped.ts";
 import type { ApiContext, ApiEnv } from "../api/context.ts";
 import type { PathIndex } from "../api/path_index.ts";
 import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../api/static_file.ts";
 import { guideImage, guideLinks, guidePage, guides } from "./guides.ts";
 import { openApiDocument } from "./openapi.ts";
 
-const FOLDER = import.meta.dirname!;
+const FOLDER = shipped("src/http/docs/web");
 const FILES = [
   "theme.css",
   "docs.css",

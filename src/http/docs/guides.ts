@@ -1,7 +1,8 @@
 /** The guides: `docs/*.md` as pages. They are our own, so their content is trusted. */
 import { join } from "node:path";
+import { shipped } from "../../shipped.ts";
 
-const DOCS = join(import.meta.dirname!, "..", "..", "..", "docs");
+const DOCS = shipped("docs");
 /** In the order in which a newcomer needs them; others follow by name. */
 const ORDER = ["linking", "messages", "groups", "webhooks", "events", "queue", "panel", "operate", "proxy", "migrate"];
 
@@ -67,7 +68,7 @@ export async function guidePage(guide: Guide): Promise<string> {
       () => `<div class="scroll" tabindex="0" role="region" aria-label="Table ${++tables}"><table>`,
     )
     .replaceAll("</table>", "</table></div>");
-  const page = await Deno.readTextFile(join(import.meta.dirname!, "guide.html"));
+  const page = await Deno.readTextFile(shipped("src/http/docs/web/guide.html"));
   return page.replace("{title}", () => escaped(guide.title)).replace("{guides}", () => guideLinks("", guide))
     .replace("{body}", () => body);
 }

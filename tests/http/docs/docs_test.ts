@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
-import { exampleOf, rowsOf, typeOf } from "../../../src/http/docs/schema.js";
-import { KEY, SAMPLES } from "../../../src/http/docs/samples.js";
+import { exampleOf, rowsOf, typeOf } from "../../../src/http/docs/web/schema.js";
+import { KEY, SAMPLES } from "../../../src/http/docs/web/samples.js";
 import { listen } from "../../../src/http/listen/listen.ts";
 import { makeLog } from "../../../src/ops/log.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
