@@ -53,6 +53,23 @@ withExecutable("the executable carries panel and reference with all that they lo
   }
 });
 
+withExecutable("the executable backs its data up and restores it elsewhere", async (env) => {
+  const paloma = async (folder: string, ...args: string[]) => {
+    const { code, stdout, stderr } = await tryProgram(EXECUTABLE, args, {
+      ...env,
+      PALOMA_DATA_DIR: `${env.HOME}/${folder}`,
+    });
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const { accountId } = await paloma("old", "account", "create", "--name", "acme", "--plan", "free", "--json");
+  await paloma("old", "backup", `${env.HOME}/backup`, "--json");
+  await Deno.mkdir(`${env.HOME}/new`);
+  await Deno.copyFile(`${env.HOME}/old/secret.key`, `${env.HOME}/new/secret.key`);
+  await paloma("new", "restore", `${env.HOME}/backup`, "--json");
+  assert.equal((await paloma("new", "account", "show", accountId, "--json")).name, "acme");
+});
+
 withExecutable("the executable may not load a native library, nor start another program", async (env) => {
   const { code, stdout, stderr } = await tryProgram(EXECUTABLE, ["version", "--json"], env);
   assert.equal(code, 0, stderr);

@@ -1,8 +1,8 @@
 /**
  * An archive as a SQLite file: the tables of the store as they are, and the files in parts in a table of their own.
- * A store is copied by one statement a table inside a single read transaction, which blocks no writer (WAL).
+ * A store is copied inside a single read transaction, which blocks no writer (WAL).
  */
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter } from "../file_engine.ts";
 
 const FORMAT_TABLE = "paloma_backup";
@@ -80,18 +80,36 @@ function openTarget(path: string): DatabaseSync {
   return target;
 }
 
-/** Copies every table and index of the store at `source` as they stand in one moment; returns the number of rows. */
-function copyTables(target: DatabaseSync, source: string): number {
-  target.prepare("ATTACH ? AS source").run(source);
-  const schema = target.prepare(
-    "SELECT type, name, sql FROM source.sqlite_master " +
+/**
+ * Copies every table and index of the store at `path` as they stand in one moment; returns the number of rows. Row by
+ * row: to attach one database to another takes permissions that the executable does not have.
+ */
+function copyTables(target: DatabaseSync, path: string): number {
+  using source = new DatabaseSync(path, { readOnly: true });
+  source.exec("BEGIN");
+  const schema = source.prepare(
+    "SELECT type, name, sql FROM sqlite_master " +
       "WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND tbl_name NOT IN (?, ?)",
   ).all(FORMAT_TABLE, FILE_TABLE).map(({ type, name, sql }) => ({ type, name: String(name), sql: String(sql) }));
   let rows = 0;
   for (const { name, sql } of schema.filter(({ type }) => type === "table")) {
     target.exec(sql);
-    rows += Number(target.prepare(`INSERT INTO main."${name}" SELECT * FROM source."${name}"`).run().changes);
+    rows += copyRows(source, target, name);
   }
   for (const { sql } of schema.filter(({ type }) => type !== "table")) target.exec(sql);
+  return rows;
+}
+
+function copyRows(source: DatabaseSync, target: DatabaseSync, table: string): number {
+  const read = source.prepare(`SELECT * FROM "${table}"`);
+  read.setReadBigInts(true);
+  let insert: StatementSync | null = null;
+  let rows = 0;
+  for (const row of read.iterate()) {
+    const values = Object.values(row);
+    insert ??= target.prepare(`INSERT INTO "${table}" VALUES (${values.map(() => "?").join(", ")})`);
+    insert.run(...values);
+    rows++;
+  }
   return rows;
 }
