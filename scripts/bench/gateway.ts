@@ -1,7 +1,8 @@
 /** The gateway as a process of a bench: the whole of it, as `paloma serve` runs it, on a data folder. */
 import process from "node:process";
 import { startGateway } from "../../src/app.ts";
-import { readConfig, type SettingValues } from "../../src/config.ts";
+import { readConfig } from "../../src/config.ts";
+import type { SettingValues } from "../../src/settings.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";

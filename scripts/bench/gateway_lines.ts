@@ -1,7 +1,8 @@
 /** The gateway with linked lines, from its start until all of them are connected. */
 import process from "node:process";
 import { startGateway } from "../../src/app.ts";
-import { readConfig, type SettingValues } from "../../src/config.ts";
+import { readConfig } from "../../src/config.ts";
+import type { SettingValues } from "../../src/settings.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { restingMemory, runAsChild } from "./child.ts";

@@ -1,6 +1,7 @@
 /** Settings as options of a command: the flag wins over the environment, the environment over the default. */
 import { type Command, Option } from "commander";
-import { type Config, FOREIGN, readConfig, SETTINGS, type SettingValues } from "../config.ts";
+import { type Config, readConfig } from "../config.ts";
+import { FOREIGN, SETTINGS, type SettingValues } from "../settings.ts";
 
 const HEADING = "Settings (also from the environment, under the name in brackets):";
 

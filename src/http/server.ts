@@ -47,7 +47,7 @@ export function createApi(services: Services): Hono<ApiEnv> {
       return c.res;
     })(c);
   for (const path of PAGES) app.use(path, page);
-  addResources(makeApi(app, services, ground), services);
+  addResources(makeRouting(app, services, ground), services);
   addDocs(app, ground.paths);
   return app;
 }
@@ -135,7 +135,7 @@ function makeOnOpen(app: Hono<ApiEnv>, ground: Ground): Api["onOpen"] {
     });
 }
 
-function makeApi(app: Hono<ApiEnv>, services: Services, ground: Ground): Api {
+function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api {
   const { paths, clock } = ground;
   const { accounts, keys, idempotency, budgets } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);

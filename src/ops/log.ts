@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import pino from "pino";
-import type { LogLevel } from "../config.ts";
+import type { LogLevel } from "../settings.ts";
 import type { Log } from "../runtime.ts";
 
 const STDERR = 2;

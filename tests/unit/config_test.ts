@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { readConfig, SettingsError, type SettingValues } from "../../src/config.ts";
+import { readConfig, SettingsError } from "../../src/config.ts";
+import type { SettingValues } from "../../src/settings.ts";
 
 function problemsOf(values: SettingValues): readonly string[] {
   try {

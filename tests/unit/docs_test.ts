@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { program } from "../../src/cli/program.ts";
-import { FOREIGN, SETTINGS } from "../../src/config.ts";
+import { FOREIGN, SETTINGS } from "../../src/settings.ts";
 import { openApiDocument } from "../../src/http/docs/openapi.ts";
 import { guides, namedCommands, type Page, ROOT, shellBlocks } from "../support/guides.ts";
 

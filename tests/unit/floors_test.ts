@@ -24,6 +24,7 @@ const house = await readHouse(ROOT);
 const FLOORS: Floors = [
   ["runtime.ts", "errors.ts", "shipped.ts", "version.ts"],
   ["base"],
+  ["settings.ts"],
   ["config.ts"],
   ["store", "egress", "inspect", "sandbox"],
   ["cluster"],
