@@ -1,14 +1,16 @@
 /** How long events are kept, and their removal. */
 import { eventKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import type { Runtime } from "../runtime.ts";
+import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
 import { orderOf } from "./log.ts";
 
 /** At most so many an account, about 500 MB: the oldest go first. */
 const EVENT_KEEP_COUNT = 500_000;
-/** Events removed in one commit. */
+/** Events removed in one commit, which make the flush of another that it goes with about 1 ms longer. */
 const BATCH = 100;
+/** A commit waits so long for one to go with. */
+const PATIENCE_MS = 25;
 
 interface SweepEventsOptions {
   /** Ends the sweep between two commits. */
@@ -43,7 +45,7 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
       }
       if (events.length > 0) {
         await release?.(accountId, events);
-        await remove(kv, accountId, events);
+        await kv.commit(removal(accountId, events), { patience: sleep(runtime.clock, PATIENCE_MS, signal) });
         removed += events.length;
       }
       if (events.length < BATCH) surplus.delete(accountId);
@@ -53,11 +55,10 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
   return removed;
 }
 
-async function remove(kv: Kv, accountId: string, events: readonly LoggedEvent[]): Promise<void> {
+function removal(accountId: string, events: readonly LoggedEvent[]): Change {
   const change = new Change();
   for (const event of events) change.delete(eventKeys.event(accountId, orderOf(event.id)));
   const last = events.at(-1);
   if (last) change.set(eventKeys.eventFloor(accountId), orderOf(last.id));
-  change.add(eventKeys.eventCount(accountId), -events.length);
-  await kv.commit(change);
+  return change.add(eventKeys.eventCount(accountId), -events.length);
 }

@@ -39,6 +39,14 @@ export class ManualClock implements Clock {
     await settle();
   }
 
+  /** Moves time until the work has ended, which waits for it. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    void work.catch(() => {}).then(() => isOver = true);
+    while (!isOver) await this.advance(1);
+    return await work;
+  }
+
   /** When the next timer rings, or null. */
   nextTimer(): number | null {
     const times = [...this.#timers.values()].map((timer) => timer.at);

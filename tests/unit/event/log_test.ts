@@ -27,6 +27,7 @@ async function stage() {
       assert.ok(await kv.commit(change));
       return appended.id!;
     },
+    swept: (options: Parameters<typeof sweepEvents>[2]) => runtime.clock.during(sweepEvents(kv, runtime, options)),
     [Symbol.dispose]: () => kv.close(),
   };
 }
@@ -142,13 +143,13 @@ Deno.test("events go when their days are over, or when there are too many; a cur
   using s = await stage();
   const old = await s.log(qr(1));
   const kept = await s.log(qr(2));
-  assert.equal(await sweepEvents(s.kv, s.runtime, { keepMs: 7 * DAY_MS }), 0);
+  assert.equal(await s.swept({ keepMs: 7 * DAY_MS }), 0);
   await s.runtime.clock.advance(7 * DAY_MS);
   const young: string[] = [];
   for (let i = 0; i < 5; i++) young.push(await s.log(qr(i)));
   await s.runtime.clock.advance(1);
   const released: string[] = [];
-  const removed = await sweepEvents(s.kv, s.runtime, {
+  const removed = await s.swept({
     keepMs: 7 * DAY_MS,
     release: (_, events) => Promise.resolve(void released.push(...events.map(({ id }) => id))),
   });
@@ -159,7 +160,7 @@ Deno.test("events go when their days are over, or when there are too many; a cur
   assert.equal(gap, true);
   assert.equal((await s.events.read("acc_1", query({ after: kept }))).gap, false);
   assert.equal((await s.events.read("acc_1", query())).gap, false);
-  assert.equal(await sweepEvents(s.kv, s.runtime, { keepMs: 7 * DAY_MS, keepCount: 2 }), 3);
+  assert.equal(await s.swept({ keepMs: 7 * DAY_MS, keepCount: 2 }), 3);
   assert.deepEqual((await s.events.read("acc_1", query())).events.map(({ id }) => id), young.slice(3));
   assert.equal((await s.kv.get(eventKeys.eventCount("acc_1"))).value, 2n);
 });
@@ -170,7 +171,7 @@ Deno.test("accounts take turns when their events go, a batch each", async () => 
   for (let i = 0; i < 3; i++) await s.log(qr(i, { accountId: "acc_2" }));
   await s.runtime.clock.advance(1);
   const released: [string, number][] = [];
-  const removed = await sweepEvents(s.kv, s.runtime, {
+  const removed = await s.swept({
     keepMs: 0,
     release: (accountId, { length }) => Promise.resolve(void released.push([accountId, length])),
   });

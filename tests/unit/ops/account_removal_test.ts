@@ -8,17 +8,9 @@ import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { aBulk, aCaller, keysUnder, type SendWorld, withSendWorld } from "../../support/send_world.ts";
 
-/** Runs a turn while time passes in its pauses. */
-async function turn({ kv, runtime }: SendWorld): Promise<number> {
-  let removed: number | null = null;
-  const run = removeAccounts({
-    kv,
-    runtime,
-    media: { remove: () => Promise.resolve() },
-    removeAbove: () => Promise.resolve(),
-  }).then((count) => removed = count);
-  while (removed === null) await runtime.clock.advance(1);
-  return await run;
+function turn({ kv, runtime }: SendWorld): Promise<number> {
+  const media = { remove: () => Promise.resolve() };
+  return runtime.clock.during(removeAccounts({ kv, runtime, media, removeAbove: () => Promise.resolve() }));
 }
 
 Deno.test("an account goes when its lines are gone, with every row that names it, and no other", () =>

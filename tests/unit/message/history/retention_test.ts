@@ -27,13 +27,7 @@ async function end({ kv }: SendWorld, some: readonly Message[], statusOf: (messa
   }
 }
 
-/** Runs the sweep to its end while time passes in its pauses. */
-async function swept(world: SendWorld, keepMs: number): Promise<number> {
-  let removed: number | null = null;
-  const sweep = sweepHistory(world, { keepMs }).then((count) => removed = count);
-  while (removed === null) await world.runtime.clock.advance(1);
-  return await sweep;
-}
+const swept = (world: SendWorld, keepMs: number) => world.runtime.clock.during(sweepHistory(world, { keepMs }));
 
 const total = async (world: SendWorld, query: Partial<typeof ANY_MESSAGE> = {}) =>
   (await world.history.page(ACCOUNT, { ...ANY_MESSAGE, ...query, page: 1, limit: 100 })).total;
