@@ -8,7 +8,7 @@
  */
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../../store/delete_range.ts";
-import { Change, type Kv } from "../../store/kv.ts";
+import { Change, type Kv, type Slot } from "../../store/kv.ts";
 import { hasEnded, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { BLOCK_SIZE, EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
@@ -16,7 +16,7 @@ import { containerOf } from "./number_set.ts";
 import { forgettable } from "./status_index.ts";
 
 /** Messages that go with another's commit; each makes that flush some 0.1 ms longer. */
-const REMOVED_BESIDE = 5;
+const REMOVED_BESIDE = 3;
 /** A commit waits so long for one to go with. Where there was none, a whole block goes next. */
 const PATIENCE_MS = 25;
 /** Messages after which the indexes are tidied. */
@@ -55,51 +55,70 @@ export async function removeHistory(
   let removed = 0;
   let atOnce = REMOVED_BESIDE;
   while (!signal?.aborted && removed < most) {
-    let wasAlone = false;
-    const patience = () => sleep(clock, PATIENCE_MS, signal).then(() => wasAlone = true);
-    const now = await removeSome(kv, accountId, { before, atOnce, patience });
+    const block = await nextBlock(kv, accountId, before);
+    let { from, floor } = block;
+    while (from < block.through && !signal?.aborted) {
+      const through = Math.min(block.through, from + atOnce);
+      let wasAlone = false;
+      const patience = sleep(clock, PATIENCE_MS, signal).then(() => wasAlone = true);
+      const version = await kv.commit(await removal(kv, accountId, { ...block, from, floor, through }), { patience });
+      // Another process that was faster has done this piece.
+      if (version === null) break;
+      floor = { ...floor, version };
+      from = through;
+      atOnce = wasAlone ? BLOCK_SIZE : REMOVED_BESIDE;
+    }
+    const now = from - block.from;
     removed += now;
     if (now === 0 || removed % TIDIED_EVERY < now) await tidy(kv, accountId, signal);
     if (now === 0) break;
-    atOnce = wasAlone ? BLOCK_SIZE : REMOVED_BESIDE;
   }
   return removed;
 }
 
-async function removeSome(
-  kv: Kv,
-  accountId: string,
-  { before, atOnce, patience }: { before: number; atOnce: number; patience: () => Promise<unknown> },
-): Promise<number> {
+/** Messages that may go, of one block: those with numbers above `from`, where the floor is, up to `through`. */
+interface Removable {
+  floor: Slot<number>;
+  from: number;
+  through: number;
+  messages: readonly Message[];
+}
+
+async function nextBlock(kv: Kv, accountId: string, before: number): Promise<Removable> {
   const [floor, { value }] = await Promise.all([
     kv.get(messageKeys.historyFloor(accountId)),
     kv.get(messageKeys.ledger(accountId)),
   ]);
   const ledger = value ?? EMPTY_LEDGER;
   const from = floor.value ?? 0;
-  // No further than to the end of a block, so that their ids are in one row.
-  const to = Math.min(ledger.messages, from + atOnce, (Math.floor(from / BLOCK_SIZE) + 1) * BLOCK_SIZE);
+  const to = Math.min(ledger.messages, (Math.floor(from / BLOCK_SIZE) + 1) * BLOCK_SIZE);
   const ids = await messageIds(kv, { accountId, ledger }, Array.from({ length: to - from }, (_, i) => from + 1 + i));
   const messages = await neighbours(kv, ids);
   const kept = messages.find((message) => message.createdAt >= before || !hasEnded(message));
-  const through = kept ? kept.historyNumber - 1 : to;
-  if (through <= from) return 0;
-  const change = new Change().check(floor).set(floor.key, through);
-  for (const message of messages) if (message.historyNumber <= through) await removeMessage(kv, change, message);
-  for (let block = Math.floor(from / BLOCK_SIZE); (block + 1) * BLOCK_SIZE <= through; block++) {
-    change.delete(messageKeys.historyBlock(accountId, block));
+  return { floor, from, through: kept ? kept.historyNumber - 1 : to, messages };
+}
+
+async function removal(kv: Kv, accountId: string, { floor, from, through, messages }: Removable): Promise<Change> {
+  const change = new Change().check(floor).set(messageKeys.historyFloor(accountId), through);
+  for (const message of messages) {
+    if (message.historyNumber > from && message.historyNumber <= through) await removeMessage(kv, change, message);
   }
-  // Another process that was faster has done this piece.
-  return await kv.commit(change, { patience: patience() }) === null ? 0 : through - from;
+  // The ids of a block go with the last of its messages.
+  const block = Math.floor(from / BLOCK_SIZE);
+  if ((block + 1) * BLOCK_SIZE <= through) change.delete(messageKeys.historyBlock(accountId, block));
+  return change;
 }
 
 async function removeMessage(kv: Kv, change: Change, message: Message): Promise<void> {
-  const { id, accountId, sessionId, networkId, bulkId, historyNumber, to, content } = message;
+  const { id, accountId, sessionId, networkId, bulkId, historyNumber, to, content, deliveredAt, readAt } = message;
   change.delete(messageKeys.message(id)).delete(messageKeys.messageOfNetworkId(sessionId, networkId));
   // In a chat of two, one receipt of each kind; in a group, of each participant: more than one commit may hold.
   const isGroup = to.endsWith("@g.us") || to.endsWith("@broadcast");
   if (isGroup) await deleteRange(kv, { prefix: messageKeys.receiptsOf(id) });
-  else for (const status of ["delivered", "read"] as const) change.delete(messageKeys.receipt(id, status, ""));
+  else {
+    if (deliveredAt !== null) change.delete(messageKeys.receipt(id, "delivered", ""));
+    if (readAt !== null) change.delete(messageKeys.receipt(id, "read", ""));
+  }
   if (content.kind === "poll") await deleteRange(kv, { prefix: messageKeys.votesOf(id) });
   if (bulkId === null) return;
   const { value: bulk } = await kv.get(messageKeys.bulk(bulkId));
