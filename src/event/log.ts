@@ -1,7 +1,7 @@
 /** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
 import { eventKeys } from "./rows.ts";
 import type { Change, Kv } from "../store/kv.ts";
-import { Batcher } from "../store/layers/batch.ts";
+import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import type { Runtime } from "../runtime.ts";

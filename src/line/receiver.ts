@@ -21,7 +21,7 @@ import { keepVote } from "../message/votes.ts";
 import type { Runtime } from "../runtime.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
-import { Batcher, type Settled } from "../store/layers/batch.ts";
+import { Batcher, type Settled } from "../base/batcher.ts";
 import { untilStored } from "../store/retry.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { Incoming, IncomingChange, Receipt } from "../whatsapp/incoming.ts";

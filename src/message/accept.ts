@@ -6,7 +6,7 @@
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
 import { type Kv, type Slot, StoreError } from "../store/kv.ts";
-import { Batcher, type Settled } from "../store/layers/batch.ts";
+import { Batcher, type Settled } from "../base/batcher.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
 import { commitSized, fitsOneCommit } from "./commit_size.ts";
 import { Flushes } from "./flushes.ts";

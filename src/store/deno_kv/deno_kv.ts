@@ -5,7 +5,7 @@
 import { dirname } from "node:path";
 import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
-import { withGroupCommit } from "../layers/batch.ts";
+import { withGroupCommit } from "../layers/group_commit.ts";
 import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
 import { withOrder } from "../layers/order.ts";
 import { storeKeys } from "../layers/rows.ts";

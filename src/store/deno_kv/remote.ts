@@ -5,7 +5,7 @@
 import type { Clock, Runtime } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
 import { type Kv, type ListOptions, type Range, type Row, StoreError } from "../kv.ts";
-import { withGroupCommit } from "../layers/batch.ts";
+import { withGroupCommit } from "../layers/group_commit.ts";
 import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
 import { COMMIT_LIMITS } from "../limits.ts";
 import { denoKvEngine, guarded, probe } from "./deno_kv.ts";

@@ -2,7 +2,7 @@
  * Reads that gather while others are in flight and then go together, each key once. Every answer was read after it was
  * asked for, so it is as fresh as a `get` of its own; under load it costs a fraction of one.
  */
-import { Batcher } from "./batch.ts";
+import { Batcher } from "../../base/batcher.ts";
 import { nameOfKey } from "../key_name.ts";
 import type { Key, KeyOf, Kv, Slot } from "../kv.ts";
 

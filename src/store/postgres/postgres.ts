@@ -19,7 +19,7 @@ import {
   type Row,
   type Slot,
 } from "../kv.ts";
-import { withGroupCommit } from "../layers/batch.ts";
+import { withGroupCommit } from "../layers/group_commit.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
 import { keyBytes, keyOfBytes, rangeBytes } from "../layers/key_bytes.ts";
 import { inOrder } from "../layers/order.ts";

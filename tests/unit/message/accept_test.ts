@@ -7,7 +7,7 @@ import { lineKeys } from "../../../src/line/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
-import { withGroupCommit } from "../../../src/store/layers/batch.ts";
+import { withGroupCommit } from "../../../src/store/layers/group_commit.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { aBulk, aCaller, aLine, aSend, keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";

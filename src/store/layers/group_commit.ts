@@ -3,107 +3,10 @@
  * concurrent writers, which more than doubles what an accepting endpoint can take. An engine on a server has several
  * flushes in flight: one that waits for the disk holds up none that leaves its keys alone.
  */
+import { Batcher, type Settled } from "../../base/batcher.ts";
 import { nameOfKey } from "../key_name.ts";
-import { Change, type CommitOptions, type Key, type Kv, StoreError } from "../kv.ts";
+import { Change, type Key, type Kv, StoreError } from "../kv.ts";
 import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
-
-/** What became of one item of a flush; one item's failure leaves its neighbours alone. */
-export type Settled<Out> = PromiseSettledResult<Out>;
-
-interface BatcherOptions<In> {
-  /**
-   * How many of the waiting items, oldest first, the next flush takes; all of them when left out. None is for when one
-   * has to end first; where none is in flight it is taken for one.
-   */
-  take?: (waiting: readonly In[]) => number;
-  /** How many flushes may be in flight at once; one when left out. */
-  flights?: number;
-  /** Awaited before each flush takes its items: what gathers meanwhile joins it. At once when left out. */
-  turn?: () => Promise<void>;
-}
-
-interface Waiting<In, Out> {
-  item: In;
-  settle: PromiseWithResolvers<Out>;
-}
-
-/** Collects items while all flights are in the air and hands them to the next flush in the order of their arrival. */
-export class Batcher<In, Out> {
-  readonly #flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>;
-  readonly #take: (waiting: readonly In[]) => number;
-  readonly #turn: () => Promise<void>;
-  readonly #flights: number;
-  #waiting: Waiting<In, Out>[] = [];
-  /** These start no flush; the next one takes them last. */
-  #patient: Waiting<In, Out>[] = [];
-  #flying = 0;
-  #isTurning = false;
-
-  /** `flush` answers one result an item, in their order; when it throws, every item of that flush fails. */
-  constructor(flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>, options: BatcherOptions<In> = {}) {
-    this.#flush = flush;
-    this.#take = options.take ?? ((waiting) => waiting.length);
-    // What is added in the same turn of the event loop joins the flush in any case.
-    this.#turn = options.turn ?? (() => Promise.resolve());
-    this.#flights = options.flights ?? 1;
-  }
-
-  /** How many items wait for a flush. */
-  get waiting(): number {
-    return this.#waiting.length;
-  }
-
-  /** Resolves or rejects with what the flush says of this item. */
-  add(item: In, { patience }: CommitOptions = {}): Promise<Out> {
-    const settle = Promise.withResolvers<Out>();
-    const entry = { item, settle };
-    if (patience) {
-      this.#patient.push(entry);
-      void patience.then(() => this.#hurry(entry));
-    } else {
-      this.#waiting.push(entry);
-      void this.#depart();
-    }
-    return settle.promise;
-  }
-
-  #hurry(entry: Waiting<In, Out>): void {
-    const place = this.#patient.indexOf(entry);
-    if (place < 0) return;
-    this.#waiting.push(...this.#patient.splice(place, 1));
-    void this.#depart();
-  }
-
-  async #depart(): Promise<void> {
-    if (this.#isTurning) return;
-    this.#isTurning = true;
-    while (this.#waiting.length > 0 && this.#flying < this.#flights) {
-      await this.#turn();
-      const taken = this.#take([...this.#waiting, ...this.#patient].map((entry) => entry.item));
-      if (taken < 1 && this.#flying > 0) break;
-      const batch = this.#waiting.splice(0, Math.max(1, taken));
-      batch.push(...this.#patient.splice(0, taken - batch.length));
-      void this.#fly(batch);
-    }
-    this.#isTurning = false;
-  }
-
-  async #fly(batch: readonly Waiting<In, Out>[]): Promise<void> {
-    this.#flying++;
-    try {
-      const results = await this.#flush(batch.map((entry) => entry.item));
-      batch.forEach(({ settle }, i) => {
-        const result = results[i];
-        if (result?.status === "fulfilled") settle.resolve(result.value);
-        else settle.reject(result ? result.reason : new Error("the flush gave no result for this item"));
-      });
-    } catch (error) {
-      for (const { settle } of batch) settle.reject(error);
-    }
-    this.#flying--;
-    void this.#depart();
-  }
-}
 
 /** Mutations of an ordered build are known only when it runs. Too small a guess costs a retry one by one, no more. */
 const ORDERED_GUESS = { mutations: 12, keyBytes: 1024, bytes: 8 * 1024 };
