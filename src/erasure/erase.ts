@@ -20,15 +20,18 @@ import type { Recorder } from "../message/record.ts";
 import { settleRefunds } from "../message/refund.ts";
 import { messageKeys } from "../message/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import { releaseEvents } from "../webhook/sweep.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { Traces, withoutDevice } from "../whatsapp/person.ts";
-import { recordOf } from "./erasures.ts";
+import { ERASED_TOPIC, ERASURE_TOPIC, recordOf } from "./erasures.ts";
 import { erasureKeys, type ErasureRow, type Place } from "./rows.ts";
 
 /** What one run gives each account; others wait behind it. */
 const RUN_MS = 1_000;
+/** Until the next run, where one is needed. */
+const REST_MS = 1_000;
 /** Disk and processor are left to others for so many times as long as a piece took. */
 const PAUSE_FACTOR = 2;
 /** In the link of a received file. */
@@ -37,6 +40,7 @@ const FILE_ID = /\/media\/(med_[0-9a-z]+)\?/;
 interface EraseDeps {
   kv: Kv;
   runtime: Pick<Runtime, "clock">;
+  bell: Pick<Bell, "ring" | "ringAt">;
   network: Pick<Network, "lidOf" | "numberOf" | "erase" | "eraseSent">;
   recorder: Pick<Recorder, "cancelled" | "dropped">;
   media: Pick<MediaStore, "remove">;
@@ -49,9 +53,11 @@ type Piece = { change?: Change; row: Omit<ErasureRow, "place"> & { place: Place 
 
 /** Goes on with what is asked for, the oldest of each account; resolves to how many people are erased now. */
 export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise<number> {
-  const { kv, runtime: { clock } } = deps;
+  const { kv, runtime: { clock }, bell } = deps;
   const firsts = new Map<string, Row<ErasureRow>>();
+  let left = 0;
   for await (const row of kv.list({ prefix: erasureKeys.erasures() })) {
+    left++;
     const { accountId, askedAt } = row.value;
     if (askedAt < (firsts.get(accountId)?.value.askedAt ?? Infinity)) firsts.set(accountId, row);
   }
@@ -62,11 +68,15 @@ export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise
     while (row && clock.now() < until && !signal.aborted) {
       const begun = clock.now();
       const next: Row<ErasureRow> | "done" | null = await goOn(deps, row);
-      if (next === "done") done++;
+      if (next === "done") {
+        done++;
+        bell.ring(ERASED_TOPIC + row.value.id);
+      }
       row = next === "done" ? null : next;
       await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
     }
   }
+  if (left > done) bell.ringAt(ERASURE_TOPIC, clock.now() + REST_MS);
   return done;
 }
 

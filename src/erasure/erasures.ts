@@ -3,6 +3,7 @@ import { notFound, Problem } from "../errors.ts";
 import { lineIdsOf } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
 import { Change, isRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { erasureKeys, type ErasureRecord, type ErasureRow } from "./rows.ts";
 
@@ -10,7 +11,13 @@ import { erasureKeys, type ErasureRecord, type ErasureRow } from "./rows.ts";
 const MOST = 100;
 /** Most end within this time; for the others the client asks again. */
 const WAIT_MS = 5_000;
-const LOOK_EVERY_MS = 100;
+/** Where a ring was lost. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Rings for whoever erases: somebody is to be erased, or the next piece is due. */
+export const ERASURE_TOPIC = "erasure";
+/** With the id of the erasure that is done. */
+export const ERASED_TOPIC = "erased/";
 
 interface Asked {
   /** Digits, or a JID ending in `@lid`. */
@@ -33,7 +40,13 @@ export interface Erasures {
   ): Promise<{ erasures: ErasureRecord[]; total: number }>;
 }
 
-export function makeErasures({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "ids"> }): Erasures {
+interface ErasuresDeps {
+  kv: Kv;
+  runtime: Pick<Runtime, "clock" | "ids">;
+  bell: Pick<Bell, "ring" | "hear">;
+}
+
+export function makeErasures({ kv, runtime, bell }: ErasuresDeps): Erasures {
   const { clock, ids } = runtime;
 
   async function refuseOwn(accountId: string, name: string): Promise<void> {
@@ -85,12 +98,21 @@ export function makeErasures({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "
     async begin(accountId, asked) {
       await refuseOwn(accountId, asked.name);
       const { id } = await begun(accountId, asked);
-      let record = await get(accountId, id);
-      for (let left = WAIT_MS; record.doneAt === null && left > 0; left -= LOOK_EVERY_MS) {
-        await sleep(clock, LOOK_EVERY_MS);
-        record = await get(accountId, id);
+      let wake = () => {};
+      const deafen = bell.hear(ERASED_TOPIC + id, () => wake());
+      try {
+        bell.ring(ERASURE_TOPIC);
+        const until = clock.now() + WAIT_MS;
+        for (;;) {
+          const rung = new AbortController();
+          wake = () => rung.abort();
+          const record = await get(accountId, id);
+          if (record.doneAt !== null || clock.now() >= until) return record;
+          await sleep(clock, LOOK_EVERY_MS, rung.signal);
+        }
+      } finally {
+        deafen();
       }
-      return record;
     },
 
     get,

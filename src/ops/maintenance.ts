@@ -2,10 +2,13 @@
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
 
 export interface Sweep {
   name: string;
   everyMs: number;
+  /** Topic of the bell that wakes it before its time; a ring may be lost, so it runs at its own pace too. */
+  topic?: string;
   /** One bounded slice of work; resolves to how many things it removed. Stops early when the signal aborts. */
   run(signal: AbortSignal): Promise<number>;
 }
@@ -13,21 +16,37 @@ export interface Sweep {
 /** The first run of each sweep comes this long after the start, so that the start has the store to itself. */
 const FIRST_RUN_MS = 10_000;
 
-/** Runs each sweep at its own pace, one at a time. A sweep that fails is logged and comes again. */
-export function makeMaintenance(sweeps: readonly Sweep[], options: { runtime: Runtime }): Service {
-  const { clock, log, random } = options.runtime;
+/** Runs each sweep at its own pace and when it is woken, one at a time. A sweep that fails is logged and comes again. */
+export function makeMaintenance(
+  sweeps: readonly Sweep[],
+  { runtime, bell }: { runtime: Runtime; bell: Pick<Bell, "hear"> },
+): Service {
+  const { clock, log, random } = runtime;
   const abort = new AbortController();
   const timers = new Map<Sweep, () => void>();
+  const turning = new Set<Sweep>();
+  /** Of those, which are to run once more. */
+  const woken = new Set<Sweep>();
+  const deafen: (() => void)[] = [];
   const queue = new PQueue({ concurrency: 1 });
 
   function plan(sweep: Sweep, delayMs: number): void {
     if (abort.signal.aborted) return;
+    timers.get(sweep)?.();
     timers.set(sweep, clock.after(delayMs, () => void turn(sweep)));
   }
 
+  /** Whoever rings while it runs or waits for its turn is heard after that. */
+  function wake(sweep: Sweep): void {
+    if (!turning.has(sweep)) plan(sweep, 0);
+    else woken.add(sweep);
+  }
+
   async function turn(sweep: Sweep): Promise<void> {
+    turning.add(sweep);
     await queue.add(() => run(sweep));
-    plan(sweep, sweep.everyMs);
+    turning.delete(sweep);
+    plan(sweep, woken.delete(sweep) ? 0 : sweep.everyMs);
   }
 
   async function run(sweep: Sweep): Promise<void> {
@@ -44,12 +63,15 @@ export function makeMaintenance(sweeps: readonly Sweep[], options: { runtime: Ru
   return {
     start() {
       for (const sweep of sweeps) {
-        if (!timers.has(sweep)) plan(sweep, Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
+        if (timers.has(sweep)) continue;
+        plan(sweep, Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
+        if (sweep.topic !== undefined) deafen.push(bell.hear(sweep.topic, () => wake(sweep)));
       }
       return Promise.resolve();
     },
     async stop() {
       abort.abort();
+      for (const deaf of deafen.splice(0)) deaf();
       for (const cancel of timers.values()) cancel();
       await queue.onIdle();
     },

@@ -2,6 +2,7 @@
 import { sweepAnswers } from "../account/idempotency.ts";
 import { sweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
+import { ERASURE_TOPIC } from "../erasure/erasures.ts";
 import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
 import { sweepHeard } from "../line/chats.ts";
@@ -18,6 +19,7 @@ import type { MediaStore } from "../media/store.ts";
 import type { DiskShares } from "../media/shares.ts";
 import { sweepMedia } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
 import type { Recorder } from "../message/record.ts";
@@ -36,6 +38,7 @@ export interface SweptMedia extends Pick<MediaStore, "remove">, Partial<Pick<Dis
 interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
+  bell: Bell;
   media: SweptMedia;
   shares: DiskShares;
   /** What the files may take on disk. */
@@ -59,7 +62,12 @@ export function sweeps(context: SweepContext): Sweep[] {
   return [
     // A command asked for it, and waits.
     { name: "removed accounts", everyMs: 2_000, run: (signal) => removeAccounts(context, signal) },
-    { name: "erased people", everyMs: 1_000, run: (signal) => erasePeople(context, signal) },
+    {
+      name: "erased people",
+      everyMs: MINUTE_MS,
+      topic: ERASURE_TOPIC,
+      run: (signal) => erasePeople(context, signal),
+    },
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
     { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },

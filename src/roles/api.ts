@@ -44,7 +44,7 @@ interface ApiOptions {
 }
 
 export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv>; panel: Panel } {
-  const { config, runtime, data, metrics, kv, events, media, links, lookups, safeFetch, queuedCount } = ground;
+  const { config, runtime, data, bell, metrics, kv, events, media, links, lookups, safeFetch, queuedCount } = ground;
   const { live, network, stopping, url } = options;
   const { clock } = runtime;
   const { accounts, seal } = data;
@@ -62,7 +62,7 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
     lines,
     accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
     optOuts: ground.optOuts(network, queueChanged),
-    erasures: makeErasures({ kv, runtime }),
+    erasures: makeErasures({ kv, runtime, bell }),
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),
     isInChat: makeIsInChat(network),

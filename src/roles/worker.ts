@@ -203,7 +203,7 @@ function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhoo
 }
 
 function upkeepOf(
-  { kv, runtime, media, diskShares, events, config, recorderOn }: Ground,
+  { kv, runtime, bell, media, diskShares, events, config, recorderOn }: Ground,
   network: Network,
   queueChanged: (lineId: string) => void,
 ): Service {
@@ -212,13 +212,24 @@ function upkeepOf(
   const messages = { network, recorder, queueChanged, historyDays };
   const removeAbove = (accountId: string) => removePanelRows(kv, accountId);
   return makeMaintenance([
-    ...sweeps({ kv, runtime, media, shares: diskShares, mediaBytes, events, eventDays, removeAbove, ...messages }),
+    ...sweeps({
+      kv,
+      runtime,
+      bell,
+      media,
+      shares: diskShares,
+      mediaBytes,
+      events,
+      eventDays,
+      removeAbove,
+      ...messages,
+    }),
     {
       name: "logins, links and the audit log",
       everyMs: SWEEP_PANEL_MS,
       run: (signal) => sweepPanel(kv, runtime.clock.now(), signal),
     },
-  ], { runtime });
+  ], { runtime, bell });
 }
 
 function addWorkerGauges(

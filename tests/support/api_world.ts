@@ -194,7 +194,7 @@ export class ApiWorld implements ApiStage {
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
       optOuts,
-      erasures: makeErasures({ kv, runtime }),
+      erasures: makeErasures({ kv, runtime, bell }),
       replay: makeReplay({ kv, idempotency }),
       findReferred: makeFindReferred({ kv, network: this.network }),
       isInChat: makeIsInChat(this.network),

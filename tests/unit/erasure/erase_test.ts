@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { testBell } from "../../support/bell.ts";
 import { erasePeople } from "../../../src/erasure/erase.ts";
 import { makeErasures } from "../../../src/erasure/erasures.ts";
 import { erasureKeys } from "../../../src/erasure/rows.ts";
@@ -75,7 +76,8 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
     });
   }
   await kv.commit(change);
-  const deps = { runtime, network, recorder, media: files, queueChanged: () => {} };
+  const bell = testBell(runtime);
+  const deps = { runtime, bell, network, recorder, media: files, queueChanged: () => {} };
   return { ids, recorder, network, removed, deps };
 }
 
@@ -99,7 +101,7 @@ Deno.test("a person is erased the same however often it is cut short, and what w
   withSendWorld(async (world) => {
     const { kv, runtime, history } = world;
     const { ids, recorder, network, removed, deps } = await aPast(world);
-    const erasures = makeErasures({ kv, runtime });
+    const erasures = makeErasures({ kv, runtime, bell: deps.bell });
     const asked = await passing(world, erasures.begin(ACCOUNT, { name: ANA, keyId: null }));
     assert.equal(asked.doneAt, null, "nobody has begun");
 
@@ -175,7 +177,7 @@ Deno.test("an account waits for its own erasures, not for another's", () =>
   withSendWorld(async (world) => {
     const { kv, runtime } = world;
     const { deps } = await aPast(world);
-    const erasures = makeErasures({ kv, runtime });
+    const erasures = makeErasures({ kv, runtime, bell: deps.bell });
     const names = ["34600000001", "34600000002"];
     const asked = [...names.map((name) => [ACCOUNT, name]), ["acc_2", names[0]!]].map(([account, name]) =>
       erasures.begin(account!, { name: name!, keyId: "key_1" })
