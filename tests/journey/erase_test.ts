@@ -4,11 +4,13 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
 import { until } from "../../src/cli/client.ts";
+import { readConfig } from "../../src/config.ts";
+import { openBucket } from "../../src/media/bucket.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { runCommand } from "../support/gateway_process.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { onStage, type Stage } from "../support/stage.ts";
-import { dataConfigOf } from "../support/test_store.ts";
+import { dataConfigOf, onTestStore } from "../support/test_store.ts";
 
 const LINE = "4915200000003";
 const ANA = "4917000000001";
@@ -48,12 +50,20 @@ async function isInStore({ dataDir }: Stage, text: string): Promise<boolean> {
   return found.some((file) => Buffer.from(file).includes(text));
 }
 
-async function filesOf({ dataDir }: Stage): Promise<string[]> {
-  const files: string[] = [];
-  for await (const { name } of Deno.readDir(join(dataDir, "media"))) {
-    for await (const file of Deno.readDir(join(dataDir, "media", name))) files.push(file.name);
-  }
-  return files;
+/** Whether the bytes of the file lie in the data folder, or in the bucket that the tests are to use. */
+async function isKept({ dataDir, env }: Stage, fileId: string): Promise<boolean> {
+  const { media } = readConfig(onTestStore(env));
+  if (media === null) return await exists(join(dataDir, "media", fileId.slice(-2), fileId));
+  const bytes = await openBucket(media, { clock: systemClock }).get(fileId);
+  await bytes?.cancel();
+  return bytes !== null;
+}
+
+const exists = (path: string) => Deno.stat(path).then(() => true, () => false);
+
+/** The id of the file that the event links to. */
+function fileIdOf({ data: { media } }: { data: { media: { url: string } } }): string {
+  return new URL(media.url).pathname.split("/").at(-1)!;
 }
 
 onStage(
@@ -108,8 +118,9 @@ onStage(
       const events = (await stage.events(line)).filter(({ event }) => event === "message.received");
       return events.length === 5 ? events : null;
     }, { what: "what came in" });
-    assert.equal((await filesOf(stage)).length, 1);
-    const { url } = received.find(({ data }) => data.media).data.media;
+    const letter = received.find(({ data }) => data.media);
+    assert.ok(await isKept(stage, fileIdOf(letter)));
+    const { url } = letter.data.media;
     assert.equal((await fetch(url)).status, 200);
     const before = await stage.api.call("GET", "/messages/history");
 
@@ -141,7 +152,7 @@ onStage(
     assert.equal((await stage.api.call("GET", "/messages/history?status=sent")).pagination.total, 4);
     assert.equal((await stage.api.call("GET", `/messages/history?recipient=${BEN}`)).pagination.total, 1);
     assert.equal((await fetch(url)).status, 404);
-    assert.deepEqual(await filesOf(stage), []);
+    assert.equal(await isKept(stage, fileIdOf(letter)), false);
     const left = (await stage.events(line)).filter(({ event }) => event === "message.received");
     assert.deepEqual(left.map(({ data }) => data.text), ["hello from Ben"]);
     assert.equal((await stage.request("DELETE", `/data/${LINE}`)).status, 400, "the line's own");
@@ -167,11 +178,12 @@ onStage(
     await stage.arrival(ANA, ({ text }) => text === "welcome back");
 
     await stage.control.call("POST", `/phones/${CLEO}/messages`, { ...file, file: btoa("a letter of Cleo's") });
-    await until(systemClock, async () => (await filesOf(stage)).length === 1 || null, {
+    const cleos = await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.media), {
       what: "a file that the account has",
     });
+    assert.ok(await isKept(stage, fileIdOf(cleos)));
     await runCommand(["account", "delete", stage.accountId], stage.env);
-    await until(systemClock, async () => (await filesOf(stage)).length === 0 || null, {
+    await until(systemClock, async () => !await isKept(stage, fileIdOf(cleos)) || null, {
       what: "the account's files to go",
     });
     await until(systemClock, async () => {
