@@ -43,7 +43,8 @@ export async function packages(): Promise<Package[]> {
 
 async function info(): Promise<Graph> {
   const command = new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", join(root, "main.ts")],
+    // Without --frozen it would bring the lock file up to date, and then everything fits.
+    args: ["info", "--frozen", "--json", join(root, "main.ts")],
     cwd: root,
     env: COMPILER_ENV,
     stderr: "inherit",
