@@ -15,6 +15,9 @@ interface World {
   pass(ms: number): Promise<void>;
 }
 
+/** A ring that has not come after this time never will. */
+const PATIENCE_MS = 60_000;
+
 /** Topics that rang, with a promise for the next ones. */
 function ear({ clock }: Runtime) {
   const rung: { topic: string; at: number }[] = [];
@@ -27,7 +30,13 @@ function ear({ clock }: Runtime) {
       heard();
     },
     async until(count: number) {
-      while (rung.length < count) await new Promise<void>((resolve) => heard = resolve);
+      const late = setTimeout(() => heard(), PATIENCE_MS);
+      const end = Date.now() + PATIENCE_MS;
+      while (rung.length < count) {
+        if (Date.now() >= end) assert.fail(`${rung.length} of ${count} rings came: ${rung.map(({ topic }) => topic)}`);
+        await new Promise<void>((resolve) => heard = resolve);
+      }
+      clearTimeout(late);
     },
   };
 }

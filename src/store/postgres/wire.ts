@@ -6,8 +6,9 @@ import { Buffer } from "node:buffer";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { type Runtime, sleep } from "../../runtime.ts";
+import { settledWithin } from "../../base/within.ts";
 import { StoreError } from "../kv.ts";
-import type { OpenWire, WireEvents } from "../layers/shared_bell.ts";
+import type { OpenWire } from "../layers/shared_bell.ts";
 import { storeError } from "./store_error.ts";
 
 const CHANNEL = "paloma_bell";
@@ -19,8 +20,9 @@ const SEND =
 const CONNECT_MS = 5_000;
 const QUERY_MS = 5_000;
 const RECONNECT_MS = 500;
-/** A connection that died without a word is found out by asking. */
+/** A connection that died without a word is found out by asking, and is not waited for when it is given up. */
 const ASK_EVERY_MS = 15_000;
+const END_MS = 2_000;
 
 /** A notification: who rang, and what. */
 type Payload = [from: string, ...topics: string[]];
@@ -31,7 +33,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
 
   return async (events) => {
     const closing = new AbortController();
-    let client: pg.Client | null = await open(url, self, events);
+    let client: pg.Client | null = await open();
     const kept = keep();
 
     /** Notices when the connection breaks, and makes another. */
@@ -41,7 +43,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
         client = null;
         if (closing.signal.aborted) return;
         try {
-          client = await open(url, self, events);
+          client = await open();
           events.missed();
         } catch (error) {
           log.warn({ err: error }, "the bell's connection cannot be made");
@@ -60,7 +62,27 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
         await sleep(clock, ASK_EVERY_MS, over);
         if (!over.aborted) await client.query("select 1").catch(end);
       }
-      await client.end().catch(() => {});
+      await hangUp(client);
+    }
+
+    async function open(): Promise<pg.Client> {
+      const client = listener(url, (payload) => {
+        const [from, ...topics] = JSON.parse(payload) as Payload;
+        if (from !== self) topics.forEach((topic) => events.rang(topic));
+      });
+      try {
+        await client.connect();
+        await client.query(`listen ${CHANNEL}`);
+        return client;
+      } catch (error) {
+        await hangUp(client);
+        throw storeError(error);
+      }
+    }
+
+    /** Its end may never be reported, when the other side has gone without a word. */
+    async function hangUp(client: pg.Client): Promise<void> {
+      await settledWithin(clock, END_MS, client.end());
     }
 
     return {
@@ -80,7 +102,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
   };
 }
 
-async function open(url: string, self: string, events: WireEvents): Promise<pg.Client> {
+function listener(url: string, notified: (payload: string) => void): pg.Client {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
@@ -90,18 +112,8 @@ async function open(url: string, self: string, events: WireEvents): Promise<pg.C
   });
   // "end" follows, and is what counts.
   client.on("error", () => {});
-  client.on("notification", ({ payload }) => {
-    const [from, ...topics] = JSON.parse(payload ?? "[]") as Payload;
-    if (from !== self) topics.forEach((topic) => events.rang(topic));
-  });
-  try {
-    await client.connect();
-    await client.query(`listen ${CHANNEL}`);
-    return client;
-  } catch (error) {
-    await client.end().catch(() => {});
-    throw storeError(error);
-  }
+  client.on("notification", ({ payload }) => notified(payload ?? "[]"));
+  return client;
 }
 
 /** The topics in as few notifications as they fit into. */
