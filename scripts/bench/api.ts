@@ -6,19 +6,15 @@
 import { join } from "node:path";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayReady } from "./gateway.ts";
-import { copyFolder, type LinkedAccount, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
-import type { Load, LoadResult } from "./load_client.ts";
+import { copyFolder, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
+import type { LoadResult } from "./load_client.ts";
 import { type Bench, type BenchOptions, medians, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
+import { bareSends, loadWith, pauseLine, sendsOf, TEXT, TO } from "./sends.ts";
 
-const CONNECTIONS = 64;
-const WARM_MS = 3_000;
-const MEASURE_MS = 2_000;
 /** Of the measurement with several accounts: each writes commits of its own. */
 const ACCOUNTS = 8;
 const BULK = 10_000;
-const TO = "4915559999999";
-const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
 
 export const api: Bench = {
   name: "api",
@@ -46,18 +42,17 @@ type Round = Record<"bare" | "raw" | "empty" | "backlog" | "accounts", LoadResul
 
 async function compare(stage: Stage, { rounds, backlog, report }: BenchOptions): Promise<Result[]> {
   const { root, network } = stage;
-  const pause: (
-    api: { call(method: string, path: string): Promise<unknown> },
-    account: LinkedAccount,
-  ) => Promise<void> = async (api, { sessionIds: [id] }) => void await api.call("POST", `/sessions/${id}/disconnect`);
-  const empty = await makeLinkedFolder(network, { root, options: { accounts: ACCOUNTS, lines: 1, prepare: pause } });
+  const empty = await makeLinkedFolder(network, {
+    root,
+    options: { accounts: ACCOUNTS, lines: 1, prepare: pauseLine },
+  });
   const full = await makeLinkedFolder(network, {
     root,
     options: {
       accounts: 1,
       lines: 1,
       async prepare(api, account) {
-        await pause(api, account);
+        await pauseLine(api, account);
         for (let left = backlog; left > 0; left -= BULK) {
           const messages = Array.from({ length: Math.min(left, BULK) }, () => ({ to: TO, text: TEXT }));
           await api.call("POST", "/messages/send/bulk", { sessionId: account.sessionIds[0], messages });
@@ -126,27 +121,17 @@ function conclude(measured: readonly Round[]): Result[] {
 
 async function measureBare(stage: Stage, path: string | null): Promise<LoadResult> {
   const server = await startChild<{ url: string }>("./bare_server.ts", { path });
-  const request = { path: "/send", headers: {}, body: { to: TO, text: TEXT } };
-  const result = await loadWith(stage, server.ready.url, [request]);
+  const [result] = await loadWith([stage.client], [{ url: server.ready.url, requests: bareSends }]);
   await server.stop();
-  return result;
+  return result!;
 }
 
 async function measureGateway(stage: Stage, folder: LinkedFolder, accounts: number): Promise<LoadResult> {
   const dataDir = await copyFolder(folder, stage.root);
   const gateway = await startChild<GatewayReady>("./gateway.ts", { ...folder.settings, PALOMA_DATA_DIR: dataDir });
-  const requests = folder.accounts.slice(0, accounts).map(({ apiKey, sessionIds: [sessionId] }) => ({
-    path: "/v1/messages/send/text",
-    headers: { "x-api-key": apiKey },
-    body: { sessionId, to: TO, text: TEXT },
-  }));
-  const result = await loadWith(stage, gateway.ready.url, requests);
+  const requests = sendsOf(folder.accounts.slice(0, accounts));
+  const [result] = await loadWith([stage.client], [{ url: gateway.ready.url, requests }]);
   await gateway.stop();
   await Deno.remove(dataDir, { recursive: true });
-  return result;
-}
-
-function loadWith({ client }: Stage, url: string, requests: Load["requests"]): Promise<LoadResult> {
-  const load: Load = { url, requests, connections: CONNECTIONS, warmMs: WARM_MS, measureMs: MEASURE_MS, status: 202 };
-  return client.ask(load);
+  return result!;
 }

@@ -14,23 +14,19 @@ import { startPostgres } from "../../tests/support/postgres.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayReady } from "./gateway.ts";
 import { type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
-import type { Load, LoadResult } from "./load_client.ts";
 import type { Machine } from "./machine.ts";
 import { type Bench, percentile, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
+import { loadWith, pauseLine, SECRET_KEY, sendsOf, TEXT, TO } from "./sends.ts";
 
-const CONNECTIONS = 64;
-const WARM_MS = 3_000;
-const MEASURE_MS = 3_000;
+/** Of the measurement with two APIs: each takes the sends of every other account. */
+const ACCOUNTS = 8;
 /** How long lines have to be held and connected, and for how long their queries are then counted. */
 const SETTLE_MS = 20_000;
 const IDLE_MS = 10_000;
 const FEW = 5;
 const MANY = 500;
 const TEXTS = 60;
-const TO = "4915559999999";
-const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
-const SECRET_KEY = "the secret key of the bench";
 
 export const machines: Bench = {
   name: "machines",
@@ -48,47 +44,37 @@ export const machines: Bench = {
     const start = (machine: Machine) => startChild<GatewayReady>("./machine.ts", machine);
     const settings = () => ({ PALOMA_SECRET_KEY: SECRET_KEY });
 
-    const linked = async (isPaused: boolean): Promise<LinkedFolder> =>
+    const linked = async (accounts: number, prepare?: typeof pauseLine): Promise<LinkedFolder> =>
       await makeLinkedFolder(network, {
         root,
         options: {
-          accounts: 1,
+          accounts,
           lines: 1,
           settings: { ...settings(), PALOMA_STORE: await server.database() },
-          async prepare(api, { sessionIds: [id] }) {
-            if (isPaused) await api.call("POST", `/sessions/${id}/disconnect`);
-          },
+          ...(prepare ? { prepare } : {}),
         },
       });
 
-    const paused = await linked(true);
-    async function accepted(apis: number): Promise<number> {
+    const paused = await linked(ACCOUNTS, pauseLine);
+    /** The sends of so many accounts, divided among so many APIs; of one account all take them. */
+    async function accepted(apis: number, accounts: number): Promise<number> {
+      const requests = sendsOf(paused.accounts.slice(0, accounts));
+      const servers = [];
       const children: Child<GatewayReady>[] = [];
-      for (let i = 0; i < apis; i++) children.push(await start({ role: "api", settings: paused.settings }));
-      const [{ apiKey, sessionIds: [sessionId] }] = paused.accounts as [LinkedFolder["accounts"][0]];
-      const results = await Promise.all(children.map(({ ready }, i) =>
-        clients[i]!.ask<LoadResult>(
-          {
-            url: ready.url,
-            requests: [{
-              path: "/v1/messages/send/text",
-              headers: { "x-api-key": apiKey },
-              body: { sessionId, to: TO, text: TEXT },
-            }],
-            connections: CONNECTIONS / apis,
-            warmMs: WARM_MS,
-            measureMs: MEASURE_MS,
-            status: 202,
-          } satisfies Load,
-        )
-      ));
+      for (let i = 0; i < apis; i++) {
+        const child = await start({ role: "api", settings: paused.settings });
+        children.push(child);
+        const own = requests.filter((_, n) => accounts === 1 || n % apis === i);
+        servers.push({ url: child.ready.url, requests: own });
+      }
+      const results = await loadWith(clients, servers);
       for (const child of children) await child.stop();
       return results.reduce((sum, { perSecond }) => sum + perSecond, 0);
     }
 
     /** From the answer at an API to the network's server, on an idle line, ms. */
     async function departures(): Promise<number[]> {
-      const { settings, accounts: [account] } = await linked(false);
+      const { settings, accounts: [account] } = await linked(1);
       const worker = await start({ role: "worker", settings });
       const one = await start({ role: "api", settings });
       const api = httpClient(`${one.ready.url}/v1`, { "x-api-key": account!.apiKey });
@@ -129,17 +115,26 @@ export const machines: Bench = {
       return perSecond;
     }
 
-    const ratios: number[] = [];
+    const many: number[] = [], single: number[] = [];
     for (let i = 0; i < rounds; i++) {
-      const [one, two] = [await accepted(1), await accepted(2)];
-      report(`round ${i + 1}: one API ${one.toFixed(0)}/s, two ${two.toFixed(0)}/s`);
-      ratios.push(two / one);
+      const [one, two] = [await accepted(1, ACCOUNTS), await accepted(2, ACCOUNTS)];
+      const [oneOfOne, twoOfOne] = [await accepted(1, 1), await accepted(2, 1)];
+      const shown = (rates: number[]) => rates.map((rate) => `${rate.toFixed(0)}/s`).join(" and ");
+      report(`round ${i + 1}: one API and two: ${shown([one, two])}, of one account ${shown([oneOfOne, twoOfOne])}`);
+      many.push(two / one);
+      single.push(twoOfOne / oneOfOne);
     }
     const tookMs = await departures();
-    const [few, many] = [await idle(FEW), await idle(MANY)];
+    const [ofFew, ofMany] = [await idle(FEW), await idle(MANY)];
     const shown = [50, 90, 99].map((percent) => `p${percent} ${percentile(tookMs, percent)} ms`).join(", ");
     const results: Result[] = [
-      { name: "accepted a second, two APIs / one", ratios, goal: null, detail: "of one account, on the same cores" },
+      {
+        name: `accepted a second of ${ACCOUNTS} accounts, two APIs / one`,
+        ratios: many,
+        goal: null,
+        detail: "each account at one of them, on the same cores",
+      },
+      { name: "accepted a second of one account, two APIs / one", ratios: single, goal: null, detail: "at both" },
       {
         name: "p50 from the 202 to the departure / 100 ms",
         ratios: [percentile(tookMs, 50) / 100],
@@ -148,9 +143,9 @@ export const machines: Bench = {
       },
       {
         name: `queries a second, ${MANY} idle lines / ${FEW}`,
-        ratios: [many / few],
+        ratios: [ofMany / ofFew],
         goal: { atMost: 1.5 },
-        detail: `${many.toFixed(1)}/s against ${few.toFixed(1)}/s`,
+        detail: `${ofMany.toFixed(1)}/s against ${ofFew.toFixed(1)}/s`,
       },
     ];
     return results;

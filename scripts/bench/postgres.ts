@@ -13,13 +13,7 @@ import { makeLinkedFolder } from "./linked_folder.ts";
 import type { Load, LoadResult } from "./load_client.ts";
 import { type Bench, medians, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
-
-const CONNECTIONS = 64;
-const WARM_MS = 3_000;
-const MEASURE_MS = 2_000;
-const TO = "4915559999999";
-const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
-const SECRET_KEY = "the secret key of the bench";
+import { bareSends, loadWith, pauseLine, SECRET_KEY, sendsOf } from "./sends.ts";
 
 export const postgres: Bench = {
   name: "postgres",
@@ -32,17 +26,8 @@ export const postgres: Bench = {
     const client = await startChild<true>("./load_client.ts", null);
     stack.defer(() => Promise.all([client.stop(), network.stop()]).then(() => {}));
 
-    const load = async (url: string, request: Load["requests"][number]): Promise<LoadResult> => {
-      const requests = [request];
-      return await client.ask({
-        url,
-        requests,
-        connections: CONNECTIONS,
-        warmMs: WARM_MS,
-        measureMs: MEASURE_MS,
-        status: 202,
-      });
-    };
+    const load = async (url: string, requests: Load["requests"]): Promise<LoadResult> =>
+      (await loadWith([client], [{ url, requests }]))[0]!;
     const number = async (sql: string, database: string) => Number(await server.sql(sql, database));
     const nameOf = (url: string) => new URL(url).pathname.slice(1);
 
@@ -53,9 +38,7 @@ export const postgres: Bench = {
         accounts: 1,
         lines: 1,
         settings: { PALOMA_STORE: store, PALOMA_SECRET_KEY: SECRET_KEY },
-        async prepare(api, { sessionIds: [id] }) {
-          await api.call("POST", `/sessions/${id}/disconnect`);
-        },
+        prepare: pauseLine,
       },
     });
     async function accepted(round: number): Promise<LoadResult & { rows: number; bytes: number }> {
@@ -65,12 +48,7 @@ export const postgres: Bench = {
       const PALOMA_STORE = store.replace(nameOf(store), name);
       const settings = { ...folder.settings, PALOMA_STORE, PALOMA_DATA_DIR: join(root, name) };
       const gateway = await startChild<GatewayReady>("./gateway.ts", settings);
-      const [{ apiKey, sessionIds: [sessionId] }] = folder.accounts as [typeof folder.accounts[0]];
-      const result = await load(gateway.ready.url, {
-        path: "/v1/messages/send/text",
-        headers: { "x-api-key": apiKey },
-        body: { sessionId, to: TO, text: TEXT },
-      });
+      const result = await load(gateway.ready.url, sendsOf(folder.accounts));
       await gateway.stop();
       const rows = await number("select count(*) from paloma.row", name) - before;
       const messages = await number(countIn({ prefix: messageKeys.messages() }), name);
@@ -80,7 +58,7 @@ export const postgres: Bench = {
 
     async function raw(): Promise<LoadResult> {
       const bare = await startChild<{ url: string }>("./bare_server.ts", { path: await server.database() });
-      const result = await load(bare.ready.url, { path: "/send", headers: {}, body: { to: TO, text: TEXT } });
+      const result = await load(bare.ready.url, bareSends);
       await bare.stop();
       return result;
     }

@@ -14,13 +14,13 @@ import { type Bench, medians, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import type { StoreCalls } from "./store_calls.ts";
+import { TEXT } from "./sends.ts";
 
 const COUNT = 1_000;
 const AT_ONCE = 16;
 const RECIPIENTS = 10;
 /** Not counted: the first to each recipient start a Signal session, and code warms up. */
 const WARM = 200;
-const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
 
 /** What a process is asked to send. */
 export interface Sends {

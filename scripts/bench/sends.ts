@@ -1,0 +1,47 @@
+/** What the benches of accepting have in common: the message, the requests with it, and the load of them. */
+import type { Client } from "../../src/cli/client.ts";
+import type { Child } from "./child.ts";
+import type { LinkedAccount } from "./linked_folder.ts";
+import type { Load, LoadResult } from "./load_client.ts";
+
+export const TO = "4915559999999";
+export const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
+/** Of gateways that share a store. */
+export const SECRET_KEY = "the secret key of the bench";
+/** Of all clients of a measurement together. */
+const CONNECTIONS = 64;
+const WARM_MS = 3_000;
+const MEASURE_MS = 2_000;
+
+/** The same message to the bare server. */
+export const bareSends: Load["requests"] = [{ path: "/send", headers: {}, body: { to: TO, text: TEXT } }];
+
+/** A text over the first line of each account. */
+export function sendsOf(accounts: readonly LinkedAccount[]): Load["requests"] {
+  return accounts.map(({ apiKey, sessionIds: [sessionId] }) => ({
+    path: "/v1/messages/send/text",
+    headers: { "x-api-key": apiKey },
+    body: { sessionId, to: TO, text: TEXT },
+  }));
+}
+
+/** Nothing departs from the account's line. */
+export async function pauseLine(api: Pick<Client, "call">, { sessionIds: [id] }: LinkedAccount): Promise<void> {
+  await api.call("POST", `/sessions/${id}/disconnect`);
+}
+
+/** Sends without end to one server, or at the same time to several, a client and a share of the connections each. */
+export async function loadWith(
+  clients: readonly Child<true>[],
+  servers: readonly Pick<Load, "url" | "requests">[],
+): Promise<LoadResult[]> {
+  const common = {
+    connections: CONNECTIONS / servers.length,
+    warmMs: WARM_MS,
+    measureMs: MEASURE_MS,
+    status: 202,
+  };
+  return await Promise.all(
+    servers.map((server, i) => clients[i]!.ask<LoadResult>({ ...server, ...common } satisfies Load)),
+  );
+}
