@@ -4,7 +4,8 @@
  * network and the feed are asked: each message once, in the order of its line, under one id, each event once.
  */
 import { dataFolder } from "../../src/app.ts";
-import { httpClient, type Json, until } from "../../src/cli/client.ts";
+import { retry } from "../../src/base/retry.ts";
+import { httpClient, type Json } from "../../src/cli/client.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { sleep, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { type Process, RolesStage, type StoreName } from "../../tests/support/roles_stage.ts";
@@ -40,7 +41,8 @@ interface MachinesResult {
 }
 
 const CUSTOMER = "4917000000001";
-const PATIENCE_MS = 180_000;
+/** So long nothing may come any more before the rest is taken for lost. */
+const PATIENCE_MS = 60_000;
 /** What is still to be sent and to come in is spread over the blows. */
 const PACE_MS = 100;
 
@@ -115,7 +117,10 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
       if (blows.length % 10 === 0) report(`${blows.length} blows, ${killed} kills after ${seconds()} s`);
     },
     woken: async (worker) => {
-      const count = await stage.metric(worker, "paloma_refused_writes_total").catch(() => 0);
+      const count = await retry(() => stage.metric(worker, "paloma_refused_writes_total"), {
+        clock: systemClock,
+        pauseMs: [1_000, 2_000, 5_000],
+      });
       refused.set(worker, count);
       report(`a worker woke up: ${count} of its writes were refused`);
     },
@@ -123,17 +128,14 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
   await Promise.all([striking, sending, receiving]);
   report(`all is accepted after ${seconds()} s; waiting for the rest`);
 
-  let arrived = 0;
-  const inbox = await until(systemClock, async () => {
-    const there: Json[] = await stage.inbox(CUSTOMER);
-    if (there.length !== arrived) report(`${arrived = there.length} of ${expected} are at the phone`);
-    return there.length >= expected ? there : null;
-  }, { what: "all messages at the phone", timeoutMs: PATIENCE_MS, pauseMs: 2_000 }).catch(() => stage.inbox(CUSTOMER));
-  const events = await until(systemClock, async () => {
-    const all = await feedOf(call);
-    const has = (name: string) => all.filter(({ event }) => event === name).length;
-    return has("message.sent") >= expected && has("message.received") >= incoming ? all : null;
-  }, { what: "all events", timeoutMs: PATIENCE_MS, pauseMs: 5_000 }).catch(() => feedOf(call));
+  const inbox = await untilAll(() => stage.inbox(CUSTOMER), (there) => {
+    report(`${there.length} of ${expected} are at the phone after ${seconds()} s`);
+    return { there: there.length, wanted: expected };
+  });
+  const events = await untilAll(() => feedOf(call), (all) => {
+    const there = all.filter(({ event }) => event === "message.sent" || event === "message.received").length;
+    return { there, wanted: expected + incoming };
+  });
   const wire = (await stage.control.call("GET", "/wire") as Json[]).filter(({ retry }) => !retry);
 
   const broken: string[] = [];
@@ -171,6 +173,20 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
     tookMs: systemClock.now() - begun,
     broken,
   };
+}
+
+/** Looks until all is there, or until nothing was added for a while. */
+async function untilAll(
+  look: () => Promise<Json[]>,
+  count: (found: Json[]) => { there: number; wanted: number },
+): Promise<Json[]> {
+  for (let most = -1, since = systemClock.now();;) {
+    const found = await look();
+    const { there, wanted } = count(found);
+    if (there > most) [most, since] = [there, systemClock.now()];
+    if (there >= wanted || systemClock.now() - since > PATIENCE_MS) return found;
+    await sleep(systemClock, 2_000);
+  }
 }
 
 const textOf = (number: string, i: number) => `${number} ${String(i).padStart(5, "0")}`;

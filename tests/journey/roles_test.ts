@@ -1,13 +1,11 @@
 /** The API apart from the workers, on one PostgreSQL: who holds what, and what happens to it. */
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { type Client, type Json, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { tryCommand } from "../support/gateway_process.ts";
 import { postgresPrograms } from "../support/postgres.ts";
-import { type Process, RolesStage } from "../support/roles_stage.ts";
+import { freePort, type Process, RolesStage } from "../support/roles_stage.ts";
 
-const DEPLOY = fileURLToPath(new URL("../../deploy.ts", import.meta.url));
 const ANA = "4917000000099";
 const NUMBERS = Array.from({ length: 6 }, (_, i) => `49152000001${String(i).padStart(2, "0")}`);
 
@@ -106,24 +104,11 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
   });
 
   await t.step("the API answers as a fetch handler, without a right to write, run or load", async () => {
-    const port = freePort();
-    const denied = ["--deny-write", "--deny-run", "--deny-ffi"];
-    const handler = new Deno.Command(Deno.execPath(), {
-      args: ["serve", "--no-check", "-A", ...denied, "--host", "127.0.0.1", "--port", String(port), DEPLOY],
-      env: { ...stage.env, PALOMA_DATA_DIR: "/nowhere/at/all" },
-      stdout: "null",
-      stderr: "null",
-    }).spawn();
+    const handler = await stage.startHandler(freePort());
     try {
-      const headers = { "x-api-key": stage.apiKey };
-      const listed = await stage.until(
-        () => fetch(`http://127.0.0.1:${port}/v1/sessions`, { headers }).then((answer) => answer.json(), () => null),
-        "a handler that answers",
-      );
-      assert.equal(listed.data.length, NUMBERS.length);
+      assert.equal((await stage.client(handler).call("GET", "/sessions")).data.length, NUMBERS.length);
     } finally {
-      handler.kill("SIGKILL");
-      await handler.status;
+      await handler.end();
     }
   });
 
@@ -212,9 +197,4 @@ async function feed(api: Client): Promise<Json[]> {
     if (page.next === null) return events;
     after = page.next;
   }
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

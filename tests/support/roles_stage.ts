@@ -1,4 +1,5 @@
 /** APIs and workers, each a process, on one shared store and the simulated network. */
+import { fileURLToPath } from "node:url";
 import pino from "pino";
 import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
@@ -6,6 +7,8 @@ import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts"
 import { runCommand, startCommand, type Started } from "./gateway_process.ts";
 import { startDenoKv, TOKEN } from "./denokv.ts";
 import { startPostgres } from "./postgres.ts";
+
+const DEPLOY = fileURLToPath(new URL("../../deploy.ts", import.meta.url));
 
 export interface Process extends Started {
   /** `http://127.0.0.1:PORT` */
@@ -50,7 +53,11 @@ export class RolesStage {
     readonly control: Client,
   ) {}
 
-  static async open(storeName: StoreName = "postgres"): Promise<RolesStage> {
+  /** `env`: settings of all processes beside those of the stage. */
+  static async open(
+    storeName: StoreName = "postgres",
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<RolesStage> {
     const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), refresh: false });
     const store = await STORES[storeName]();
     const folder = await Deno.makeTempDir({ prefix: "paloma-roles-" });
@@ -68,6 +75,7 @@ export class RolesStage {
       PALOMA_OUTBOUND_ALLOW: "127.0.0.0/8,localhost",
       PALOMA_LOG_LEVEL: "debug",
       PALOMA_PORT: "0",
+      ...env,
     }, httpClient(network.controlUrl));
     await runCommand(
       ["plan", "set", "roles", "--sessions", "100", "--delay-min", "0s", "--delay-max", "0s"]
@@ -87,12 +95,33 @@ export class RolesStage {
     return process;
   }
 
+  /** `deploy.ts` on that port, under a host that lets it write, run and load nothing; resolves when it answers. */
+  async startHandler(port: number): Promise<{ url: string; end(): Promise<void> }> {
+    const denied = ["--deny-write", "--deny-run", "--deny-ffi"];
+    const handler = new Deno.Command(Deno.execPath(), {
+      args: ["serve", "--no-check", "-A", ...denied, "--host", "127.0.0.1", "--port", String(port), DEPLOY],
+      env: { ...this.env, PALOMA_DATA_DIR: "/nowhere/at/all" },
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    const url = `http://127.0.0.1:${port}`;
+    const answers = () => fetch(`${url}/healthz`).then((answer) => answer.text(), () => null);
+    await this.until(answers, "a handler that answers");
+    return {
+      url,
+      async end() {
+        handler.kill("SIGKILL");
+        await handler.status;
+      },
+    };
+  }
+
   async end(process: Process, signal: Deno.Signal): Promise<number> {
     this.processes.delete(process);
     return await process.end(signal);
   }
 
-  client({ url }: Process): Client {
+  client({ url }: Pick<Process, "url">): Client {
     return httpClient(`${url}/v1`, { "x-api-key": this.apiKey });
   }
 
@@ -133,4 +162,10 @@ export class RolesStage {
     await this.store.remove();
     await Deno.remove(this.env.PALOMA_DATA_DIR!, { recursive: true });
   }
+}
+
+/** A port that nobody has now. */
+export function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
 }
