@@ -369,3 +369,28 @@ Deno.test("bulks are listed newest first, page by page, to their own account", (
     const { apiKey: key } = await world.accounts.create({ name: "other", plan: "tested" });
     assert.deepEqual((await page("", { key })).data, []);
   }));
+
+Deno.test("what waits of a bulk is cancelled with its quota given back, and cancelling it again is no error", () =>
+  withApi(async (world) => {
+    const sessionId = await world.linkedSession();
+    await world.call("POST", `/v1/sessions/${sessionId}/disconnect`);
+    const json = { sessionId, messages: [1, 2, 3].map((i) => ({ to: TO, text: `offer ${i}` })) };
+    const used = async () => {
+      const answer = await world.call("GET", "/v1/account");
+      return JSON.parse(await expectAnswer(answer, { status: 200 })).data.used.daily;
+    };
+    const before = await used();
+    const answer = await world.call("POST", "/v1/messages/send/bulk", { json });
+    const { bulkId, messages } = JSON.parse(await expectAnswer(answer, { status: 202 }));
+    assert.equal(await used(), before + 3);
+    for (let time = 0; time < 2; time++) {
+      const cancelled = await expectAnswer(await world.call("DELETE", `/v1/bulks/${bulkId}`), { status: 200 });
+      const { createdAt: _, ...bulk } = JSON.parse(cancelled).data;
+      assert.deepEqual(bulk, { bulkId, sessionId, total: 3, queued: 0, sent: 0, failed: 3, eta: null });
+      assert.equal(await used(), before);
+    }
+    await expectAnswer(await world.call("GET", `/v1/messages/${messages[2].messageId}`), {
+      status: 200,
+      contains: ['"status":"failed"', '"code":"cancelled"'],
+    });
+  }));

@@ -191,6 +191,27 @@ Deno.test("a scheduled message leaves after a restart that slept through its tim
   await world.supervisor.stop();
 });
 
+Deno.test("a system clock that is set while a message is scheduled counts within ten seconds, forward and back", async () => {
+  const world = await connectedWorld();
+  const { now } = world.clock;
+  let aheadMs = 0;
+  world.clock.now = () => now.call(world.clock) + aheadMs;
+  const soon = await world.accept("ses_1", { sendAt: world.clock.now() + HOUR_MS });
+  const later = await world.accept("ses_1", { to: "34600000002", sendAt: world.clock.now() + 2 * HOUR_MS });
+  aheadMs = HOUR_MS;
+  await world.clock.advance(10_000);
+  assert.deepEqual(
+    [(await world.message(soon.id)).status, (await world.message(later.id)).status],
+    ["sent", "queued"],
+  );
+  aheadMs = -HOUR_MS;
+  await world.clock.advance(2 * HOUR_MS);
+  assert.equal((await world.message(later.id)).status, "queued", "two hours by a clock that was set back by two");
+  await world.clock.advance(HOUR_MS);
+  assert.equal((await world.message(later.id)).status, "sent");
+  await world.supervisor.stop();
+});
+
 Deno.test("a log-out fails what is scheduled too", async () => {
   const world = await connectedWorld();
   const { id } = await world.accept("ses_1", { sendAt: world.clock.now() + HOUR_MS });
