@@ -93,7 +93,7 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
 
 /** What the QR of the API's PNG says. */
 async function textOf(dataUrl: string): Promise<string> {
-  const [{ PNG }, { default: jsqr }] = await Promise.all([import("pngjs"), import("jsqr")]);
+  const [{ default: { PNG } }, { default: jsqr }] = await Promise.all([import("pngjs"), import("jsqr")]);
   const image = PNG.sync.read(Buffer.from(dataUrl.slice(dataUrl.indexOf(",") + 1), "base64"));
   // The library is CommonJS with a default export of its own.
   const read = jsqr as unknown as typeof jsqr.default;

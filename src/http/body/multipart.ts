@@ -96,7 +96,7 @@ async function* searchable(pieces: AsyncIterable<Uint8Array<ArrayBuffer>>): Asyn
 }
 
 async function makeParser(request: Request): Promise<Busboy> {
-  const { Busboy } = await import("@fastify/busboy");
+  const { default: { Busboy } } = await import("@fastify/busboy");
   const headers = { "content-type": request.headers.get("content-type") ?? "" };
   try {
     return new Busboy({ headers, limits: { fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: 100 } });
