@@ -3,7 +3,7 @@
  * WebSocket and TLS, with phones in this process. Its state lives in memory and outlives a gateway that is killed.
  */
 import { Buffer } from "node:buffer";
-import type { Phone } from "./world/device.ts";
+import type { Phone } from "./world/phone.ts";
 import { controlApp } from "./control/app.ts";
 import type { ControlledNetwork } from "./control/network.ts";
 import type { Account } from "./world/directory.ts";

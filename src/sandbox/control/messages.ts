@@ -2,7 +2,7 @@
 import { Hono } from "@hono/hono";
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { FILE_KINDS, type PhoneMessage } from "../world/device.ts";
+import { FILE_KINDS, type PhoneMessage } from "../world/phone.ts";
 import type { ControlledNetwork } from "./network.ts";
 import { body, parse, phoneOf, readJson } from "./request.ts";
 

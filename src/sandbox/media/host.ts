@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { makeServerCertificate } from "./certificate.ts";
 import { FileShelf } from "./shelf.ts";
-import type { MediaAccess } from "../world/device.ts";
+import type { MediaAccess } from "../world/uplink.ts";
 
 /** The last part is the file's hash in base64url, which some clients pad. */
 const UPLOAD_PATH = /^\/(?:mms|product|pps)\/[a-z-]+\/([A-Za-z0-9_-]+)(?:=|%3D){0,2}$/i;

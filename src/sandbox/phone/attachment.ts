@@ -5,7 +5,8 @@
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
 import type { Random, Runtime } from "../../runtime.ts";
-import type { MediaAccess, PhoneFileKind } from "../world/device.ts";
+import type { PhoneFileKind } from "../world/phone.ts";
+import type { MediaAccess } from "../world/uplink.ts";
 
 const MAC_BYTES = 10;
 /** A transfer over loopback that takes longer has hung. */

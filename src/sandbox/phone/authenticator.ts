@@ -7,7 +7,7 @@ import { createHash, createSign, generateKeyPairSync, type KeyObject } from "nod
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
-import type { AssertionJson, ExportedPasskey, PasskeyCredential } from "../world/device.ts";
+import type { AssertionJson, ExportedPasskey, PasskeyCredential } from "../world/linking.ts";
 
 /** The relying party, and the page on which a browser may use the passkey. */
 const RP_ID = "whatsapp.com";

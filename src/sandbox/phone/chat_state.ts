@@ -1,7 +1,8 @@
 /** Signals between phones without a message: typing, presence and calls. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { isGroup } from "../world/address.ts";
-import type { ChatState, Device } from "../world/device.ts";
+import type { Device } from "../world/device.ts";
+import type { ChatState } from "../world/inbox.ts";
 import { type BinaryNode, element, elements } from "../world/stanza.ts";
 import { isOwn, type PhoneContext } from "./context.ts";
 

@@ -3,7 +3,8 @@ import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import { FILE_KINDS, type MediaAccess, type PhoneFileKind, type PhoneMessage } from "../world/device.ts";
+import { FILE_KINDS, type PhoneFileKind, type PhoneMessage } from "../world/phone.ts";
+import type { MediaAccess } from "../world/uplink.ts";
 import { sendFile } from "./attachment.ts";
 
 type FileMessage = Extract<PhoneMessage, { file: string }>;

@@ -1,7 +1,8 @@
 /** What the parts of one phone share: who it is, its keys and sessions, and its way to the network. */
 import { isLidUser, jidDecode, jidEncode, jidNormalizedUser } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../runtime.ts";
-import type { Device, PhoneUplink } from "../world/device.ts";
+import type { Device } from "../world/device.ts";
+import type { PhoneUplink } from "../world/uplink.ts";
 import type { PhoneKeys } from "./keys.ts";
 import type { SenderKeys } from "./sender_keys.ts";
 import type { SignalSessions } from "./signal.ts";

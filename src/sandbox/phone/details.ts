@@ -1,6 +1,6 @@
 /** Reads what a message holds besides its text and file: places, contact cards, polls, and what it refers to. */
 import { proto } from "@whiskeysockets/baileys";
-import type { MessageDetails } from "../world/device.ts";
+import type { MessageDetails } from "../world/inbox.ts";
 
 type Message = proto.IMessage;
 

@@ -1,7 +1,7 @@
 /** What a phone has received and decrypted, oldest first; each message once, however often it arrived. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
-import type { InboxItem } from "../world/device.ts";
+import type { InboxItem } from "../world/inbox.ts";
 import { ADMIN_REVOKE, type BinaryNode } from "../world/stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
 import { type Content, readContent } from "./content.ts";

@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { PNG } from "pngjs";
 import { invalid } from "../../errors.ts";
-import type { QrText } from "../world/device.ts";
+import type { QrText } from "../world/linking.ts";
 import type { PhoneKeys } from "./keys.ts";
 
 const PNG_DATA_URL = "data:image/png;base64,";

@@ -8,7 +8,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, pbkdf2 } from "node:crypto"
 import { promisify } from "node:util";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
-import type { CodeRequest, CompanionFinish, PrimaryHello } from "../world/device.ts";
+import type { CodeRequest, CompanionFinish, PrimaryHello } from "../world/linking.ts";
 import type { PhoneKeys } from "./keys.ts";
 import type { Companion } from "./linking.ts";
 

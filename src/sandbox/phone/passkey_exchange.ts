@@ -6,7 +6,7 @@ import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Random } from "../../runtime.ts";
-import type { PasskeyPrimary, PasskeyState } from "../world/device.ts";
+import type { PasskeyPrimary, PasskeyState } from "../world/linking.ts";
 import type { Companion } from "./linking.ts";
 
 /** Protocol constants. */

@@ -7,18 +7,10 @@ import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../../errors.ts";
 import { KeyedQueue } from "../../base/keyed_queue.ts";
 import type { Runtime } from "../../runtime.ts";
-import type {
-  AssertionJson,
-  ChatState,
-  CodeAnswer,
-  ExportedPasskey,
-  InboxItem,
-  LinkAnswer,
-  PasskeyState,
-  Phone,
-  PhoneMessage,
-  PhoneUplink,
-} from "../world/device.ts";
+import type { ChatState, InboxItem } from "../world/inbox.ts";
+import type { AssertionJson, CodeAnswer, ExportedPasskey, LinkAnswer, PasskeyState } from "../world/linking.ts";
+import type { Phone, PhoneMessage } from "../world/phone.ts";
+import type { PhoneUplink } from "../world/uplink.ts";
 import type { BinaryNode } from "../world/stanza.ts";
 import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
 import { AttachmentError, receiveFile } from "./attachment.ts";

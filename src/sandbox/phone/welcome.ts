@@ -5,7 +5,7 @@
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
-import { type ChatTokens } from "../world/device.ts";
+import type { ChatTokens } from "../world/uplink.ts";
 import { sendFile } from "./attachment.ts";
 import type { PhoneContext } from "./context.ts";
 

@@ -1,6 +1,8 @@
-/** The network as the simulated phones see it (the seam in `device.ts`). */
+/** The network as the simulated phones see it (`world/uplink.ts`). */
 import { isGroup, isLid, parseJid } from "../world/address.ts";
-import type { Device, LinkAnswer, PhoneUplink } from "../world/device.ts";
+import type { Device } from "../world/device.ts";
+import type { LinkAnswer } from "../world/linking.ts";
+import type { PhoneUplink } from "../world/uplink.ts";
 import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../world/directory.ts";
 import { KeyStore } from "../world/key_store.ts";
 import type { RefBook } from "./linking/ref_book.ts";

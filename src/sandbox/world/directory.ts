@@ -1,5 +1,6 @@
 /** Who is on the network: accounts (a phone with a number and a LID) and the companions linked to each. */
-import type { Device, PasskeyCredential } from "./device.ts";
+import type { Device } from "./device.ts";
+import type { PasskeyCredential } from "./linking.ts";
 import type { KeyStore } from "./key_store.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { Random } from "../../runtime.ts";

@@ -1,5 +1,6 @@
 /** The network without its sockets: who is on it, what is relayed, and what goes wrong. */
-import type { KeyBundle, MediaAccess } from "./device.ts";
+import type { KeyBundle } from "./device.ts";
+import type { MediaAccess } from "./uplink.ts";
 import { type Account, type Companion, Directory, type Endpoint, keysOf } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
 import { GroupChanges } from "./group_changes.ts";

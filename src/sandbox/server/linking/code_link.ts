@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { CompanionSocket } from "../companion_socket.ts";
-import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/device.ts";
+import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/linking.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
 import {
   type BinaryNode,

@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
-import type { PasskeyPrimary } from "../../world/device.ts";
+import type { PasskeyPrimary } from "../../world/linking.ts";
 import type { Account } from "../../world/directory.ts";
 import { type BinaryNode, bytesOf, child, element, elements } from "../../world/stanza.ts";
 import { refusal, result, seconds, SERVER } from "../../world/stanza.ts";

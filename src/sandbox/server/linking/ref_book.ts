@@ -1,7 +1,7 @@
 /** Which ref (the first part of a QR, or the handle of a code exchange) belongs to which waiting companion. */
 import { Buffer } from "node:buffer";
 import type { Random } from "../../../runtime.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PasskeyPrimary, PrimaryHello } from "../../world/device.ts";
+import type { CodeRequest, CompanionFinish, LinkAnswer, PasskeyPrimary, PrimaryHello } from "../../world/linking.ts";
 import type { Account } from "../../world/directory.ts";
 
 /** Refs of companions that are linked by now; a phone that reads such a QR again learns that it is done. */

@@ -8,7 +8,8 @@ import {
 } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
-import type { Device, PhoneMessage } from "../../../../src/sandbox/world/device.ts";
+import type { Device } from "../../../../src/sandbox/world/device.ts";
+import type { PhoneMessage } from "../../../../src/sandbox/world/phone.ts";
 import { type MediaHost, startMedia } from "../../../../src/sandbox/media/host.ts";
 import { decryptStanza } from "../../../../src/sandbox/phone/decrypt.ts";
 import { bundleOf, makeKeys, refill } from "../../../../src/sandbox/phone/keys.ts";

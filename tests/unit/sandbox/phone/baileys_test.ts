@@ -9,7 +9,8 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
-import type { InboxItem, Phone } from "../../../../src/sandbox/world/device.ts";
+import type { InboxItem } from "../../../../src/sandbox/world/inbox.ts";
+import type { Phone } from "../../../../src/sandbox/world/phone.ts";
 import { startNetwork } from "../../../../src/sandbox/network.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { type BareClient, bareClient, eventually, linkedClient, untilUpdate } from "../../../support/bare_baileys.ts";

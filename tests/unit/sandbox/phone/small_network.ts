@@ -1,16 +1,9 @@
 /** The least network that phones can talk through: it carries each ciphertext to its device, and tells who is who. */
 import { type BinaryNode, getBinaryNodeChildren, jidDecode, jidNormalizedUser } from "@whiskeysockets/baileys";
-import type {
-  CodeRequest,
-  CompanionFinish,
-  Device,
-  KeyBundle,
-  LinkAnswer,
-  MediaAccess,
-  Phone,
-  PhoneUplink,
-  PrimaryHello,
-} from "../../../../src/sandbox/world/device.ts";
+import type { Device, KeyBundle } from "../../../../src/sandbox/world/device.ts";
+import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../../../src/sandbox/world/linking.ts";
+import type { Phone } from "../../../../src/sandbox/world/phone.ts";
+import type { MediaAccess, PhoneUplink } from "../../../../src/sandbox/world/uplink.ts";
 import { createPhone } from "../../../../src/sandbox/phone/phone.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
