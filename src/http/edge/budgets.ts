@@ -18,7 +18,7 @@ const READS = { inAll: 8, each: 1 };
 const BULKS = { inAll: 2, each: 1 };
 
 export interface Budgets {
-  /** Pages of the feed, the history and queues. */
+  /** Pages of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
   reads: Turns;
   /** Bulks, from parsing to the commit. */
   bulks: Turns;

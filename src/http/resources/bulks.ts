@@ -56,18 +56,20 @@ const cancelBulk = route({
 
 export const bulkRoutes = [listBulks, getBulk, cancelBulk];
 
-type Needed = Pick<Services, "cancel" | "bulkIds" | "bulkView">;
+type Needed = Pick<Services, "cancel" | "bulkIds" | "bulkView" | "budgets">;
 
-export function addBulks(api: Api, { cancel, bulkIds, bulkView }: Needed): void {
+export function addBulks(api: Api, { cancel, bulkIds, bulkView, budgets }: Needed): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
     const { bulk: { sessionId, total, createdAt }, queued, sent, failed, etaAt } = await bulkView(accountId, bulkId);
     return { bulkId, sessionId, total, queued, sent, failed, eta: isoTimeOrNull(etaAt), createdAt: isoTime(createdAt) };
   }
 
   api.on(listBulks, async ({ caller: { account }, query: { page, limit } }) => {
-    const { ids, total } = await bulkIds(account.id, { page, limit });
-    const data = await Promise.all(ids.map((id) => bulkOf(account.id, id)));
-    return ok({ data, pagination: { page, limit, total } });
+    return await budgets.reads.run({ party: account.id }, async () => {
+      const { ids, total } = await bulkIds(account.id, { page, limit });
+      const data = await Promise.all(ids.map((id) => bulkOf(account.id, id)));
+      return ok({ data, pagination: { page, limit, total } });
+    });
   });
 
   api.on(getBulk, async ({ caller, params: { id } }) => ok({ data: await bulkOf(caller.account.id, id) }));

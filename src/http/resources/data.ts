@@ -70,13 +70,14 @@ const getErasure = route({
 
 export const dataRoutes = [eraseNumber, listErasures, getErasure];
 
-export function addData(api: Api, { erasures }: Pick<Services, "erasures">): void {
+export function addData(api: Api, { erasures, budgets }: Pick<Services, "erasures" | "budgets">): void {
   api.on(eraseNumber, async ({ caller, params: { number } }) => {
     const erasure = await erasures.begin(caller.account.id, { name: number, keyId: caller.key?.id ?? null });
     return { status: erasure.doneAt === null ? 202 : 200, body: { data: shown(erasure) } };
   });
   api.on(listErasures, async ({ caller, query }) => {
-    const { erasures: found, total } = await erasures.page(caller.account.id, query);
+    const party = caller.account.id;
+    const { erasures: found, total } = await budgets.reads.run({ party }, () => erasures.page(party, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
   api.on(

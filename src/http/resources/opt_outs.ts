@@ -78,9 +78,10 @@ const deleteOptOut = route({
 
 export const optOutRoutes = [listOptOuts, getOptOut, putOptOut, deleteOptOut];
 
-export function addOptOuts(api: Api, { optOuts }: Pick<Services, "optOuts">): void {
+export function addOptOuts(api: Api, { optOuts, budgets }: Pick<Services, "optOuts" | "budgets">): void {
   api.on(listOptOuts, async ({ caller, query }) => {
-    const { optOuts: found, total } = await optOuts.page(caller.account.id, query);
+    const party = caller.account.id;
+    const { optOuts: found, total } = await budgets.reads.run({ party }, () => optOuts.page(party, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
   api.on(

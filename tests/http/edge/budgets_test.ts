@@ -4,7 +4,7 @@ import { Tally } from "../../../src/http/edge/budgets.ts";
 import { makeBudgets } from "../../../src/http/edge/budgets.ts";
 import { Problem } from "../../../src/errors.ts";
 import { makeMetrics } from "../../../src/ops/metrics.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { settle, testRuntime } from "../../support/runtime.ts";
 import { withApi } from "../../support/api_world.ts";
 
 const refused = (code: string) => (error: unknown) =>
@@ -49,6 +49,22 @@ Deno.test("of bulks that come at once one account has a body's worth, and anothe
     assert.equal((await late.json()).code, "too_much_at_once");
     assert.equal((await send()).status, 202);
     assert.equal(world.services.budgets.bodies.sum, 0);
+  });
+});
+
+Deno.test("pages of what may be long wait for their account's turn", async () => {
+  await withApi(async (world) => {
+    const sessionId = await world.linkedSession();
+    const { reads } = world.services.budgets;
+    const place = await reads.enter({ party: world.account.id });
+    const paths = ["events", "messages/history", `sessions/${sessionId}/queue`, "bulks", "optouts", "erasures"];
+    const asking = paths.map((path) => world.call("GET", `/v1/${path}`));
+    while (reads.waiting < paths.length) await settle();
+    place[Symbol.dispose]();
+    for (const answer of await Promise.all(asking)) {
+      assert.equal(answer.status, 200);
+      await answer.body?.cancel();
+    }
   });
 });
 
