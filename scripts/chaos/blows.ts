@@ -23,11 +23,11 @@ const CYCLE: readonly Blow["kind"][] = [
 ];
 const BETWEEN_BLOWS_MS = [500, 4_000] as const;
 const FROZEN_MS = 20_000;
-/** How long a worker that wakes up may go on trying to write. */
+/** What a worker that wakes up still tries to write, it tries within this time. */
 const WAKE_UP_MS = 3_000;
 
-/** So many of a role are up when one of them is struck: what was killed is started anew meanwhile. */
-const STRUCK_AMONG: Readonly<Record<Role, number>> = { api: 2, worker: 2 };
+/** So many of a role are there when one of them is struck, frozen ones included: what was killed comes back first. */
+const STRUCK_AMONG: Readonly<Record<Role, number>> = { api: 2, worker: 3 };
 const LOOK_EVERY_MS = 50;
 const START_AGAIN_MS = Array.from({ length: 20 }, () => 500);
 
@@ -49,11 +49,13 @@ export async function strike(
 ): Promise<void> {
   const over = systemClock.now() + minutes * 60_000;
   const coming: Promise<void>[] = [];
+  let frozen = 0;
+  const there = (role: Role) => fleet[role].length + (role === "worker" ? frozen : 0);
   for (let i = 0, killed = 0; killed < kills && systemClock.now() < over; i++) {
     await sleep(systemClock, systemRandom.between(...BETWEEN_BLOWS_MS));
     const kind = CYCLE[i % CYCLE.length]!;
     const role: Role | null = kind === "api" ? "api" : kind === "worker" || kind === "freeze" ? "worker" : null;
-    while (role && fleet[role].length < STRUCK_AMONG[role]) await sleep(systemClock, LOOK_EVERY_MS);
+    while (role && there(role) < STRUCK_AMONG[role]) await sleep(systemClock, LOOK_EVERY_MS);
     const process = role && takeOne(fleet[role]);
     let at = systemClock.now();
     if (kind === "cut") {
@@ -62,7 +64,8 @@ export async function strike(
       await stage.store.restart();
       at = systemClock.now();
     } else if (kind === "freeze") {
-      coming.push(freeze(process!, fleet, woken));
+      frozen++;
+      coming.push(freeze(process!, fleet, woken).finally(() => frozen--));
     } else {
       await stage.end(process!, "SIGKILL");
       coming.push(replace(kind, { stage, fleet }));
