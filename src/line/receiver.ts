@@ -96,7 +96,9 @@ export class Receiver {
   }
 
   async #keepReceipts(receipts: readonly Receipt[]): Promise<Settled<boolean>[]> {
-    const waiting = await this.#untilStored(() => keepReceipts(this.#deps, this.#line.id, receipts));
+    const waiting = await this.#untilStored(() =>
+      keepReceipts({ ...this.#deps, clock: this.#deps.runtime.clock }, this.#line.id, receipts)
+    );
     return waiting.map((value) => ({ status: "fulfilled", value }));
   }
 

@@ -5,6 +5,7 @@
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import { messageKeys } from "./rows.ts";
+import { type Clock, sleep } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
 import { Change, isRow, type KeyOf, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/incoming.ts";
@@ -21,6 +22,8 @@ export function isProved(message: Message): boolean {
   return message.deliveredAt !== null;
 }
 
+/** A line that is busy writes within this time, and takes the receipts along. */
+const PATIENCE_MS = 20;
 /** What one commit of receipts may take: each has a row and an event, each message is checked and rewritten once. */
 const RECEIPTS_A_COMMIT = 150;
 const MESSAGES_A_COMMIT = 8;
@@ -39,7 +42,7 @@ export function receiptsOfOneCommit(receipts: readonly Receipt[]): number {
  * receipt proves that it need not go again.
  */
 export async function keepReceipts(
-  { kv, events, sessionName }: { kv: Kv; events: EventLog; sessionName: SessionName },
+  { kv, clock, events, sessionName }: { kv: Kv; clock: Clock; events: EventLog; sessionName: SessionName },
   lineId: string,
   receipts: readonly Receipt[],
 ): Promise<boolean[]> {
@@ -76,7 +79,7 @@ export async function keepReceipts(
       change.check(slot).set(slot.key, next);
       result.push(next);
     }
-    return { change, result };
+    return { change, result, patience: sleep(clock, PATIENCE_MS) };
   });
   for (const accountId of new Set(messages.map((message) => message.accountId))) events.committed(accountId);
   const waiting = new Set(messages.filter(({ status }) => status === "queued").map(({ networkId }) => networkId));

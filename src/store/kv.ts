@@ -147,12 +147,12 @@ export class StoreError extends Error {
 /** Reads, builds a change, commits; again from the start when a check failed. Throws StoreError after `tries`. */
 export async function retryOnConflict<T>(
   kv: Kv,
-  build: () => Promise<{ change: Change; result: T }>,
+  build: () => Promise<{ change: Change; result: T } & CommitOptions>,
   tries = 20,
 ): Promise<T> {
   for (let attempt = 0; attempt < tries; attempt++) {
-    const { change, result } = await build();
-    if (await kv.commit(change)) return result;
+    const { change, result, ...options } = await build();
+    if (await kv.commit(change, options)) return result;
   }
   throw new StoreError("unavailable", `gave up after ${tries} conflicting commits`);
 }

@@ -4,7 +4,7 @@
  */
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
-import type { Runtime } from "../runtime.ts";
+import { type Runtime, sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { Change } from "../store/kv.ts";
@@ -16,6 +16,8 @@ import { type Delivery, deliveryId, type WebhookProgress, type WebhookRow } from
 
 /** Results in one commit; each is at most five mutations. */
 const BATCH = 100;
+/** What made the event, or the next one, is written within this time, and takes results along. */
+const PATIENCE_MS = 20;
 /** Most attempts that a result carries: the newest, over all redeliveries. */
 const ATTEMPTS_KEPT = 20;
 
@@ -89,7 +91,7 @@ export function makeDeliveryWriter(
       events.append(change, failingEvent(row, { event: batch[last]!.event, progress: next, lastError }));
     }
     change.set(webhookKeys.webhookProgress(row.id), next);
-    await kv.commit(change);
+    await kv.commit(change, { patience: sleep(runtime.clock, PATIENCE_MS, signal) });
     Object.assign(progress, next);
     if (emitted) events.committed(row.accountId);
     written(batch, deliveries);

@@ -78,12 +78,12 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
       }
     },
 
-    async commit(change) {
+    async commit(change, options) {
       const written = writtenBy(change, isRemembered);
       forget(written.keys());
       let version: string | null = null;
       try {
-        version = await kv.commit(change);
+        version = await kv.commit(change, options);
       } finally {
         // Reads that began meanwhile may have found what was before.
         forget(written.keys());

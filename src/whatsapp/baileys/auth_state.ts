@@ -18,7 +18,7 @@ import PQueue from "p-queue";
 import { networkKeys } from "./rows.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { COMMIT_LIMITS } from "../../store/limits.ts";
-import { Change, type Kv, StoreError } from "../../store/kv.ts";
+import { Change, type CommitOptions, type Kv, StoreError } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 
 /** Bytes of encoded keys that one line keeps in memory: some hundred sessions. */
@@ -47,6 +47,8 @@ export interface AuthState {
   /** Every row of one of the adapter's own types. */
   list<T>(type: OwnKeyType): Promise<Map<string, T>>;
   get<T>(type: OwnKeyType, id: string): Promise<T | null>;
+  /** Runs `work`; until `patience` resolves, sessions that are written meanwhile may wait for another commit's flush. */
+  patiently(patience: Promise<unknown>, work: () => Promise<void>): Promise<void>;
   /** Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's keys. */
   close(): Promise<void>;
 }
@@ -82,13 +84,14 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   let writes = 0;
   const underway = new Set<Promise<unknown>>();
   let closed = false;
+  let patience: Promise<unknown> | undefined;
   let savedCreds = stored === creds ? encode(creds) : null;
   const saves = new PQueue({ concurrency: 1 });
 
   /** Every write goes through here, so that `close` can wait for it. */
-  async function commit(change: Change): Promise<void> {
+  async function commit(change: Change, options?: CommitOptions): Promise<void> {
     if (closed) throw new StoreError("unavailable", "the connection is closed");
-    const run = kv.commit(change);
+    const run = kv.commit(change, options);
     underway.add(run);
     try {
       await run;
@@ -124,13 +127,15 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   }
 
   async function write(data: Record<string, Record<string, unknown> | undefined>): Promise<void> {
+    const isPatient = patience !== undefined && Object.keys(data).every((type) => type === "session");
+    const options = isPatient ? { patience } : {};
     let change = new Change();
     let size = 0;
     const known: [name: string, bytes: Uint8Array | null][] = [];
     const flush = async () => {
       if (change.mutations.length === 0) return;
       try {
-        await commit(change);
+        await commit(change, options);
         for (const [name, bytes] of known) cache.set(name, bytes ?? NONE);
       } catch (error) {
         // Whether it was written is unknown: the store has to be asked again.
@@ -178,6 +183,14 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     async get<T>(type: OwnKeyType, id: string) {
       const bytes = (await read(type, [id])).get(id);
       return bytes ? decode<T>(bytes) : null;
+    },
+    async patiently(given, work) {
+      patience = given;
+      try {
+        await work();
+      } finally {
+        if (patience === given) patience = undefined;
+      }
     },
     async close() {
       await saves.onIdle();

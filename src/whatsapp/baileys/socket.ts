@@ -187,6 +187,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     devices,
     sent,
     ahead,
+    auth,
     upload,
     inspect: shared.inspect,
     standing,

@@ -3,7 +3,8 @@
  * message leaves without a commit between.
  *
  * A ciphertext is on disk with its session before it is kept (`isolation.ts`), and is given once. One that is never used
- * costs its receiver nothing: keys of a chain may be left out. Whatever begins a session anew forgets them all.
+ * costs its receiver nothing: keys of a chain may be left out. Whatever begins a session anew forgets them all, and which
+ * devices have one: that the library asks for twice a message, reading the whole session each time.
  */
 import { createHash } from "node:crypto";
 import { encodeWAMessage, type proto, type SignalRepositoryWithLIDStore } from "@whiskeysockets/baileys";
@@ -12,6 +13,7 @@ import { atMost } from "../../../base/at_most.ts";
 
 /** Two messages of a line with all devices of their recipients, and some. */
 const MOST_KEPT = 64;
+const MOST_DEVICES = 5_000;
 
 type Ciphertext = Awaited<ReturnType<SignalRepositoryWithLIDStore["encryptMessage"]>>;
 
@@ -24,14 +26,21 @@ export interface Ahead {
 
 export function makeAhead(): Ahead {
   const kept = new LRUCache<string, Ciphertext>(atMost(MOST_KEPT));
+  /** Devices for which a session was used, or found, that is still there. */
+  const open = new LRUCache<string, true>(atMost(MOST_DEVICES));
   let repository: SignalRepositoryWithLIDStore | undefined;
+
+  function forget(): void {
+    kept.clear();
+    open.clear();
+  }
 
   function forgetting<Given extends unknown[], Answer>(call: (...given: Given) => Promise<Answer>) {
     return async (...given: Given): Promise<Answer> => {
       try {
         return await call(...given);
       } finally {
-        kept.clear();
+        forget();
       }
     };
   }
@@ -44,9 +53,19 @@ export function makeAhead(): Ahead {
         async encryptMessage(message) {
           const name = nameOf(message.jid, message.data);
           const ciphertext = kept.get(name);
-          if (!ciphertext) return await given.encryptMessage(message);
           kept.delete(name);
-          return ciphertext;
+          try {
+            return ciphertext ?? await given.encryptMessage(message);
+          } catch (error) {
+            forget();
+            throw error;
+          }
+        },
+        async validateSession(jid) {
+          if (open.has(jid)) return { exists: true };
+          const found = await given.validateSession(jid);
+          if (found.exists) open.set(jid, true);
+          return found;
         },
         injectE2ESession: forgetting(given.injectE2ESession),
         migrateSession: forgetting(given.migrateSession),

@@ -15,12 +15,13 @@ import {
   type proto,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import type { Runtime } from "../../../runtime.ts";
+import { type Runtime, sleep } from "../../../runtime.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 import { StoreError } from "../../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
 import { type Outgoing, type Prepared, type SendOutcome, STATUS_CHAT, type Unsent } from "../../outgoing.ts";
 import { within } from "../../../base/within.ts";
+import type { AuthState } from "../auth_state.ts";
 import type { Ahead } from "./ahead.ts";
 import { encode, type EncodeTools } from "./encode.ts";
 import { OriginalGone } from "./forward.ts";
@@ -34,6 +35,8 @@ import type { Standing } from "./standing.ts";
 
 /** The server acknowledges within a second; after this it is taken as lost. */
 const ACK_MS = 20_000;
+/** The departure of a message that was encrypted ahead is written within this time, and takes its sessions along. */
+const PATIENCE_MS = 20;
 /** The server has trouble, or wants fewer messages: the only refusals that trying again can change. */
 const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
 /** 463: the account may not start new chats for now. Sending again makes it worse. */
@@ -51,6 +54,7 @@ export interface SenderOptions {
   devices: Pick<Devices, "forget" | "isKeyless">;
   sent: Pick<SentStore, "keep">;
   ahead: Pick<Ahead, "encrypt">;
+  auth: Pick<AuthState, "patiently">;
   lineId: string;
   /** As `EncodeTools` say it. */
   source: EncodeTools["source"];
@@ -76,7 +80,7 @@ type Ack = { error: number | null; isPartial: boolean } | "lost";
 export function makeSender(options: SenderOptions): Sender {
   const { socket, recipients, groups, devices, sent, lineId, source, upload, inspect, standing, runtime, isOpen } =
     options;
-  const { acknowledged, ahead } = options;
+  const { acknowledged, ahead, auth } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
@@ -138,14 +142,17 @@ export function makeSender(options: SenderOptions): Sender {
 
   /** As the library will ask for it; where that fails, or it asks for something else, it encrypts by itself. */
   async function encryptAhead(
-    destinationJid: string,
+    { jid: destinationJid, reached: { theirs, own } }: { jid: string; reached: Reached },
     message: proto.IMessage,
-    { theirs, own }: Reached,
+    leaving: Promise<void>,
   ): Promise<void> {
     const { messageContextInfo } = message;
     const toOwn = { deviceSentMessage: { destinationJid, message }, messageContextInfo };
+    const patience = Promise.race([leaving, sleep(runtime.clock, PATIENCE_MS)]);
     try {
-      await Promise.all([ahead.encrypt(message, theirs), ahead.encrypt(toOwn, own)]);
+      await auth.patiently(patience, async () => {
+        await Promise.all([ahead.encrypt(message, theirs), ahead.encrypt(toOwn, own)]);
+      });
     } catch (error) {
       runtime.log.debug({ error: errorName(error) }, "a message could not be encrypted ahead");
     }
@@ -256,15 +263,17 @@ export function makeSender(options: SenderOptions): Sender {
         }
         const content = await encode(message, { ...await chatTools(jid), upload, inspect, runtime, signal, source });
         const reached = await reach(jid);
+        const { promise: leaving, resolve: leaves } = Promise.withResolvers<void>();
         let encrypted: Promise<void> | undefined;
         return {
           kind: "ready",
           keep: (change) => sent.keep(change, message.networkId, content),
           type: () => type(jid),
           leavesNext() {
-            if (reached && isOpen()) encrypted ??= encryptAhead(jid, content, reached);
+            if (reached && isOpen()) encrypted ??= encryptAhead({ jid, reached }, content, leaving);
           },
           async send() {
+            leaves();
             await encrypted;
             return await depart({ jid, audience }, message, content);
           },
