@@ -18,7 +18,7 @@ export function addLineCommand(root: Command): void {
     withPassphrase(withSettings(line.command(usage).description(about)))
       .option("--json", "print JSON");
 
-  sub("export <id> <file>", "write what links the line, and give it up here").action(
+  sub("export <id> <file>", "write what links the line and what waits on it, and give both up here").action(
     async (id: string, file: string, options: LineOptions) => {
       const passphrase = await neededPassphrase(options);
       const [{ dataFolder }, { exportLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
@@ -27,13 +27,20 @@ export function addLineCommand(root: Command): void {
       const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
       try {
         await withData(options, async (data) => {
-          const deps = { ...data, link: dataFolder.linkCopy(data) };
+          const media = await dataFolder.media(configOf(options), data);
+          const deps = { ...data, media, link: dataFolder.linkCopy(data) };
           const write = (sealed: Uint8Array) => writeNew(file, sealed);
-          const { name } = await exportLine(deps, id, { passphrase, gatewayRuns: lock === null, write });
+          const { line: { name }, messages } = await exportLine(deps, id, {
+            passphrase,
+            gatewayRuns: lock === null,
+            write,
+          });
           printResult(
             options,
-            { sessionId: id, name, file },
-            () => `${file} links ${name}. Keep it and its passphrase apart, import it once, and delete it then.`,
+            { sessionId: id, name, messages, file },
+            () =>
+              `${file} links ${name} and holds ${messages} that wait. Keep it and its passphrase apart, import it at ` +
+              "one place alone, and delete it then.",
           );
         });
       } finally {
@@ -49,9 +56,16 @@ export function addLineCommand(root: Command): void {
       const sealed = await Deno.readFile(file);
       const [{ dataFolder }, { importLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
       await withData(options, async (data) => {
-        const deps = { ...data, link: dataFolder.linkCopy(data), offer: dataFolder.offerOf(configOf(options)) };
-        const { id, name, phone } = await importLine(deps, options.account, { passphrase, file: sealed });
-        printResult(options, { sessionId: id, name, phone }, () => `${name} (${phone}) is session ${id}.`);
+        const config = configOf(options);
+        const media = await dataFolder.media(config, data);
+        const deps = { ...data, media, link: dataFolder.linkCopy(data), offer: dataFolder.offerOf(config) };
+        const { line, messages } = await importLine(deps, options.account, { passphrase, file: sealed });
+        const { id, name, phone } = line;
+        printResult(
+          options,
+          { sessionId: id, name, phone, messages },
+          () => `${name} (${phone}) is session ${id}, with ${messages} that waited.`,
+        );
       });
     });
 }

@@ -120,11 +120,17 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
   },
 };
 
+/** The `reason` of a line that was exported. */
+export const EXPORTED_REASON = "It was exported to another gateway; reconnect links it here anew.";
+
 /** The `reason` of a line that is gone. */
 export const DELETED_REASON = "The owner deleted it.";
 
-/** What the owner wants of the line. */
-export type Wanted = "connected" | "paused" | "logged_out" | "deleted";
+/**
+ * What the owner wants of the line. `exporting`: paused, and nothing new is accepted, until the file is on disk that
+ * takes it elsewhere; then `exported`.
+ */
+export type Wanted = "connected" | "paused" | "logged_out" | "deleted" | "exporting" | "exported";
 
 export interface Line {
   id: string;

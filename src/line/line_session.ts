@@ -14,8 +14,9 @@ import type { CloseReason, Connection, ConnectionEvents, OwnIdentity, Restrictio
 import type { Network, OpenOptions } from "../whatsapp/network.ts";
 import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 import { BackOff } from "./back_off.ts";
-import { DELETED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
+import { DELETED_REASON, EXPORTED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
+import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
 
@@ -158,7 +159,9 @@ export class LineSession implements Service {
       if (linked) await this.#row.change("linked", { linked });
       else await this.#row.change("logged_out", { linked, halted: true, reason: "The link is gone." });
     }
-    if (!linked && line.linked || line.status === "logged_out") await this.#endQueue(LOGGED_OUT);
+    if (!linked && line.linked || line.status === "logged_out") {
+      await this.#endQueue(line.wanted === "exported" ? MOVED : LOGGED_OUT);
+    }
     if (line.observedGeneration !== line.generation) return await this.#reconcile();
     const now = await this.#row.read();
     if (now?.wanted === "connected" && !now.halted) await this.#open(now);
@@ -177,7 +180,18 @@ export class LineSession implements Service {
         if (line.linked) await this.#row.change("reopening", { ...observed, reason: "It is being reconnected." });
         else await this.#row.change("linking", { ...observed, reason: null });
         return await this.#open(line);
+      case "exported":
+        await this.#close();
+        // Before it is observed: the export waits for that, and a new link may follow.
+        await this.#endQueue(MOVED);
+        return await this.#row.change("logged_out", {
+          ...observed,
+          linked: false,
+          halted: true,
+          reason: EXPORTED_REASON,
+        });
       case "paused":
+      case "exporting":
         await this.#close();
         return await this.#row.change("paused", { ...observed, reason: "The owner disconnected it." });
       case "logged_out":

@@ -14,7 +14,9 @@ const LOOK_EVERY_MS = 1_000;
 const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
   connected: ["connected", "qr", "pairing"],
   paused: ["disconnected", "logged_out"],
+  exporting: ["disconnected", "logged_out"],
   logged_out: ["logged_out"],
+  exported: ["logged_out"],
   deleted: [],
 };
 

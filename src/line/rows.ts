@@ -25,6 +25,8 @@ export const lineKeys = {
   pacing: (lineId: string) => key<Pacing>("pacing", lineId),
   /** There while a file of the line is prepared: how often that was begun for this message and did not come to its end. */
   preparing: (lineId: string) => key<{ messageId: string; begun: number }>("preparing", lineId),
+  /** What became of an exported line here: the line that was made of it, how many messages are in its queue, whether it may connect. */
+  imported: (importId: string) => key<{ lineId: string; messages: number; done: boolean }>("imported", importId),
   /** There while the owner has paused the line's queue. */
   queuePaused: (lineId: string) => key<true>("queue_paused", lineId),
   /** When a chat last wrote to the line, Unix ms; kept for a day (`chats.ts`). */

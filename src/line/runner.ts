@@ -278,7 +278,9 @@ export class Runner implements Service {
     if (forMs <= 0 || this.#woken || this.#stopping.signal.aborted) return;
     const woken = this.#nextWake();
     const { bell, runtime } = this.#deps;
-    const until = Math.min(runtime.clock.now() + forMs, this.#nextUp.dueAt);
+    // Of a queue that has ended, what was scheduled has ended too: nothing is due.
+    const dueAt = this.#flow.kind === "ended" ? Infinity : this.#nextUp.dueAt;
+    const until = Math.min(runtime.clock.now() + forMs, dueAt);
     if (until < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, until);
     this.#isIdle = true;
     this.#resolveIdle();

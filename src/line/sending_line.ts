@@ -37,7 +37,7 @@ export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">): Send
       if (known?.value.accountId === accountId) return known;
       const found = await lines.row(accountId, chosen);
       const { linked, wanted, status } = found.value;
-      if (!linked || wanted === "logged_out") {
+      if (!linked || wanted === "logged_out" || wanted === "exporting") {
         throw new Problem("session_not_connected", `The session is ${status}: link it before sending.`);
       }
       remembered.set(chosen, found);

@@ -1,17 +1,20 @@
 /**
- * A line moves to another gateway without a new QR: a file, sealed under a passphrase, holds what links it. The old place
- * gives that up, for two gateways with the credentials of one line throw each other out for ever.
+ * A line moves to another gateway without a new QR: a file, sealed under a passphrase, holds what links it and what waits
+ * in its queue. The old place gives both up, for two gateways with the credentials of one line throw each other out for
+ * ever, and would send everything twice.
  */
 import { Buffer } from "node:buffer";
 import type { Accounts } from "../account/account.ts";
 import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { MediaStore } from "../media/store.ts";
 import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
-import { type Line, NOTHING_TO_LINK } from "./line.ts";
+import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, type Wanted } from "./line.ts";
 import type { LiveLines } from "./live.ts";
 import { makeLines } from "./lines.ts";
+import { type MovedMessage, readQueue, writeQueue } from "./moved_queue.ts";
 import { lineKeys } from "./rows.ts";
 
 /** What it cannot do; the message says why and what to do. */
@@ -26,6 +29,8 @@ interface TransferDeps {
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
   link: LinkCopy;
+  /** The files of what waits. */
+  media: MediaStore;
   /** Adds to the commit that makes a line what lets a process take it up. */
   offer(change: Change, lineId: string): void;
 }
@@ -41,56 +46,112 @@ const SALT_BYTES = 16;
 /** A gateway that runs looks at its lines every 2 s, and lets a message on its way come to its end. */
 const LET_GO_WITHIN_MS = 30_000;
 const POLL_MS = 200;
-const REASON = "It was exported to another gateway; reconnect links it here anew.";
+/** Of the files of what waits, together: the file of a line is made in memory. */
+const MOST_FILE_BYTES = 256 * 1024 ** 2;
 
 interface Exported {
+  /** Names this export: of one file no two lines are made. */
+  id: string;
   name: string;
   phone: string | null;
   link: string;
+  queue: MovedMessage[];
 }
 
 /**
- * Takes the line out of this gateway: `write` has to put the file on disk before the link is dropped here. What waits in
- * its queue stays, and fails unless the line is linked anew. Throws TransferError, StoreError.
+ * Takes the line out of this gateway, with what waits in its queue: `write` has to put the file on disk before the link
+ * is dropped here. Until then nothing new is accepted, and a failure leaves the line as it was. Messages end here as
+ * failed with `moved`. Resolves to the line and how many messages went with it. Throws TransferError, StoreError.
  */
 export async function exportLine(
   deps: Omit<TransferDeps, "offer">,
   lineId: string,
   { passphrase, gatewayRuns, write }: TransferOptions & { write(file: Uint8Array): Promise<void> },
-): Promise<Line> {
+): Promise<{ line: Line; messages: number }> {
   const { kv, runtime, link } = deps;
+  let before: Wanted = "paused";
   const asked = await change(kv, lineId, (line) => {
     if (!line.linked) throw new TransferError(`${lineId} is not linked: there is nothing to export`);
-    return { ...line, wanted: "paused", generation: line.generation + 1 };
+    before = line.wanted;
+    return { ...line, wanted: "exporting", generation: line.generation + 1 };
   });
-  if (gatewayRuns) await untilLetGo(kv, runtime.clock, asked);
-  const exported: Exported = {
-    name: asked.name,
-    phone: asked.phone,
-    link: Buffer.from(await link.read(lineId)).toString("base64"),
-  };
-  const salt = runtime.random.bytes(SALT_BYTES);
-  const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
-  await write(Buffer.concat([MAGIC, salt, sealed]));
+  let messages: number;
+  try {
+    if (gatewayRuns) await untilObserved(kv, runtime.clock, asked);
+    const queue = await readQueue(deps, lineId);
+    messages = queue.length;
+    const bytes = queue.reduce((sum, { file }) => sum + (file?.length ?? 0), 0);
+    if (bytes > MOST_FILE_BYTES * 4 / 3) {
+      throw new TransferError(`the files that wait on ${lineId} are more than 256 MB: let its queue run down first`);
+    }
+    const exported: Exported = {
+      id: Buffer.from(runtime.random.bytes(SALT_BYTES)).toString("base64url"),
+      name: asked.name,
+      phone: asked.phone,
+      link: Buffer.from(await link.read(lineId)).toString("base64"),
+      queue,
+    };
+    const salt = runtime.random.bytes(SALT_BYTES);
+    const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
+    await write(Buffer.concat([MAGIC, salt, sealed]));
+  } catch (error) {
+    await change(kv, lineId, (line) => ({ ...line, wanted: before, generation: line.generation + 1 }));
+    throw error;
+  }
   await link.drop(lineId);
-  return await change(kv, lineId, (line) => ({
+  const line = await change(kv, lineId, (line) => ({
     ...line,
     ...NOTHING_TO_LINK,
+    wanted: "exported",
+    generation: line.generation + 1,
     linked: false,
     halted: true,
     status: "logged_out",
-    reason: REASON,
+    reason: EXPORTED_REASON,
   }));
+  // Where no gateway runs, the next one ends what was in the queue before anything else.
+  if (gatewayRuns) await untilObserved(kv, runtime.clock, line);
+  return { line, messages };
 }
 
-/** Makes a line of what was exported; a gateway that runs connects it within 2 s. Throws TransferError, Problem, StoreError. */
+/**
+ * Makes a line of what was exported, with its queue; a gateway that runs connects it within 2 s. Run again, with the same
+ * file, it goes on where it was interrupted, and does nothing once it was done. Throws TransferError, Problem, StoreError.
+ */
 export async function importLine(
   deps: TransferDeps,
   accountId: string,
   { passphrase, file }: { passphrase: string; file: Uint8Array },
+): Promise<{ line: Line; messages: number }> {
+  const { kv, runtime, link } = deps;
+  const exported = opened(file, passphrase, runtime);
+  const importId = exported.id;
+  const messages = exported.queue.length;
+  const begun = (await kv.get(lineKeys.imported(importId))).value;
+  const { value: made } = begun
+    ? await kv.get(lineKeys.line(begun.lineId))
+    : { value: await createPaused(deps, accountId, exported) };
+  if (made === null) throw new TransferError("this line was imported here before, and has been deleted since");
+  if (made.accountId !== accountId) throw new TransferError("this line was imported for another account");
+  if (begun?.done) return { line: made, messages };
+  await link.write(made.id, Buffer.from(exported.link, "base64"));
+  await writeQueue(deps, made, { importId, moved: exported.queue });
+  const line = await change(kv, made.id, (line) => ({
+    ...line,
+    wanted: "connected",
+    linked: true,
+    halted: false,
+    generation: line.generation + 1,
+  }), (change, { id: lineId }) => change.set(lineKeys.imported(importId), { lineId, messages, done: true }));
+  return { line, messages };
+}
+
+/** The line, which nobody connects before its keys are there. */
+async function createPaused(
+  { kv, seal, runtime, accounts, offer }: TransferDeps,
+  accountId: string,
+  { id: importId, name, phone }: Exported,
 ): Promise<Line> {
-  const { kv, seal, runtime, accounts, link, offer } = deps;
-  const { name, phone, link: copy } = opened(file, passphrase, runtime);
   // No session of this process takes the line up, so nobody has to be told of it.
   const live: LiveLines = {
     offer,
@@ -106,21 +167,13 @@ export async function importLine(
   // It is made without a proxy, so that no address has to be vetted.
   const safeFetch = { vet: () => Promise.resolve() };
   const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: { changed() {} } });
-  const made = await lines.create(accountId, {
+  return await lines.create(accountId, {
     name,
     pairingPhone: null,
-    // Nobody connects it before its keys are there.
     commitWith: (change, line) =>
-      change.set(lineKeys.line(line.id), { ...line, wanted: "paused", status: "disconnected", phone }),
+      change.set(lineKeys.line(line.id), { ...line, wanted: "paused", status: "disconnected", phone })
+        .set(lineKeys.imported(importId), { lineId: line.id, messages: 0, done: false }),
   });
-  await link.write(made.id, Buffer.from(copy, "base64"));
-  return await change(kv, made.id, (line) => ({
-    ...line,
-    wanted: "connected",
-    linked: true,
-    halted: false,
-    generation: line.generation + 1,
-  }));
 }
 
 function opened(file: Uint8Array, passphrase: string, runtime: Pick<Runtime, "random">): Exported {
@@ -141,23 +194,31 @@ function sealOf(passphrase: string, salt: Uint8Array, { random }: Pick<Runtime, 
   return makeSeal(passphraseKey(passphrase, salt), random);
 }
 
-async function change(kv: Kv, lineId: string, next: (line: Line) => Line): Promise<Line> {
+async function change(
+  kv: Kv,
+  lineId: string,
+  next: (line: Line) => Line,
+  alongside: (change: Change, line: Line) => void = () => {},
+): Promise<Line> {
   return await retryOnConflict(kv, async () => {
     const slot = await kv.get(lineKeys.line(lineId));
     if (slot.value === null || slot.value.wanted === "deleted") {
       throw new TransferError(`there is no session ${lineId}`);
     }
     const line = next(slot.value);
-    return { change: new Change().check(slot).set(lineKeys.line(lineId), line), result: line };
+    const change = new Change().check(slot).set(lineKeys.line(lineId), line);
+    alongside(change, line);
+    return { change, result: line };
   });
 }
 
-async function untilLetGo(kv: Kv, clock: Clock, { id, generation }: Line): Promise<void> {
+/** Waits until the gateway has done what the row asks for. */
+async function untilObserved(kv: Kv, clock: Clock, { id, generation }: Line): Promise<void> {
   const over = clock.now() + LET_GO_WITHIN_MS;
   for (;;) {
     const { value: line } = await kv.get(lineKeys.line(id));
-    if (line && line.observedGeneration >= generation && line.status === "disconnected") return;
-    if (clock.now() > over) throw new TransferError(`the gateway did not let go of ${id}; it stays paused here`);
+    if (line && line.observedGeneration >= generation) return;
+    if (clock.now() > over) throw new TransferError(`the gateway that holds ${id} did not answer within 30 s`);
     await sleep(clock, POLL_MS);
   }
 }

@@ -11,7 +11,7 @@ const ANA = "4917000000041";
 const PASSPHRASE = { PALOMA_PASSPHRASE: "correct horse battery" };
 
 onStage(
-  "a line that was exported connects elsewhere without a QR, and the old place is not linked any more",
+  "a line that was exported connects elsewhere without a QR and sends what waited there, and the old place does neither",
   async (stage) => {
     await stage.addPhone(ANA);
     const line = await stage.linkLine(LINE);
@@ -25,7 +25,23 @@ onStage(
       PALOMA_PASSPHRASE: "short",
     });
     assert.equal(short.code, 2);
-    await runCommand(["line", "export", line.sessionId, file], env);
+    await stage.api.call("POST", `/sessions/${line.sessionId}/disconnect`);
+    const waiting: { messageId: string; text: string }[] = [];
+    for (const text of ["first of those that wait", "second of those that wait", "third of those that wait"]) {
+      waiting.push({ messageId: await stage.sendText(line, ANA, text), text });
+    }
+    const pdf = new TextEncoder().encode("%PDF-1.7 an invoice that waits");
+    const { messageId: invoice } = await stage.api.call("POST", "/messages/send/document", {
+      sessionId: line.sessionId,
+      to: ANA,
+      file: pdf.toBase64(),
+      filename: "invoice.pdf",
+    });
+    const { messages } = JSON.parse(await runCommand(["line", "export", line.sessionId, file, "--json"], env));
+    assert.equal(messages, 4);
+    for (const messageId of [...waiting.map(({ messageId }) => messageId), invoice]) {
+      assert.equal((await stage.api.call("GET", `/messages/${messageId}`)).data.error.code, "moved");
+    }
     const old = await stage.session(line);
     assert.deepEqual([old.status, old.reason], [
       "logged_out",
@@ -47,6 +63,8 @@ onStage(
       assert.match(wrong.stderr, /the passphrase is another one/);
       const { sessionId, phone } = JSON.parse(await runCommand(importing, elsewhere));
       assert.equal(phone, LINE);
+      // A second time changes nothing.
+      assert.equal(JSON.parse(await runCommand(importing, elsewhere)).sessionId, sessionId);
       const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
       await until(systemClock, async () => {
         const { data: sessions } = await api.call("GET", "/sessions");
@@ -54,6 +72,10 @@ onStage(
       }, { what: "the line to connect at its new place" });
       await api.call("POST", "/messages/send/text", { sessionId, to: ANA, text: "from my new place" });
       await stage.arrival(ANA, ({ text, from }) => text === "from my new place" && String(from).startsWith(LINE));
+      const arrived = (await stage.inbox(ANA)).map(({ text, filename, copies }) => [text ?? filename, copies]);
+      const wanted = [...waiting.map(({ text }) => text), "invoice.pdf", "from my new place"];
+      assert.deepEqual(arrived, wanted.map((what) => [what, 1]));
+      assert.equal((await api.call("GET", `/messages/${invoice}`)).data.status, "sent");
     } finally {
       await gateway.stop();
       await Deno.remove(folder, { recursive: true });

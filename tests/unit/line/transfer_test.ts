@@ -1,0 +1,141 @@
+/** A line moves with what waits on it: each message once, under its id, whatever dies on the way. */
+import assert from "node:assert/strict";
+import { exportLine, importLine, type TransferDeps, TransferError } from "../../../src/line/transfer.ts";
+import { makeAccountLines } from "../../../src/line/account_lines.ts";
+import { makeSendingLine } from "../../../src/line/sending_line.ts";
+import { Problem } from "../../../src/errors.ts";
+import { ACCOUNT, World } from "../../support/line_world.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+
+const PASSPHRASE = "correct horse battery";
+const FILE = new TextEncoder().encode("%PDF-1.7 an invoice");
+
+/** What a command has of the world's data; `commitsLeft` of its own store ends it. */
+function commandOn(world: World, files = new Map<string, Uint8Array>()) {
+  const kv = new MemoryKv(world.disk);
+  const { runtime } = world;
+  const deps: TransferDeps = {
+    kv,
+    runtime,
+    seal: { seal: (plain) => new Uint8Array(plain), open: (sealed) => new Uint8Array(sealed) },
+    accounts: world.accounts,
+    offer() {},
+    link: {
+      read: () => Promise.resolve(new TextEncoder().encode("the link")),
+      write: (lineId) => Promise.resolve(void world.network.linked.add(lineId)),
+      drop: (lineId) => Promise.resolve(void world.network.linked.delete(lineId)),
+    },
+    media: {
+      async write(content) {
+        const id = runtime.ids.next("med");
+        files.set(id, new Uint8Array(await new Response(content).arrayBuffer()));
+        return { id, size: files.get(id)!.length, sha256: "of the file" };
+      },
+      read: (id) => Promise.resolve(new Blob([new Uint8Array(files.get(id)!)]).stream()),
+      head: () => Promise.reject(new Error("not asked for")),
+      onDisk: () => Promise.reject(new Error("not asked for")),
+      remove: () => Promise.resolve(),
+    },
+  };
+  return { kv, deps };
+}
+
+/** An old place with a line on which five messages wait, one with a file and one for later. */
+async function oldPlace() {
+  const world = new World();
+  await world.addLine("ses_1", { phone: "34600000001" });
+  const files = new Map([["med_1", FILE]]);
+  const file = { fileId: "med_1", size: FILE.length, sha256: "of the file" };
+  const messages = [
+    await world.accept(),
+    await world.accept("ses_1", {
+      content: { kind: "document", file, filename: "invoice.pdf", mimetype: "application/pdf", caption: null },
+    }),
+    await world.accept("ses_1", { sendAt: world.clock.now() + 60_000 }),
+    await world.accept("ses_1", { priority: "high" }),
+    await world.accept("ses_1", { bulkId: null }),
+  ];
+  return { world, messages, ...commandOn(world, files) };
+}
+
+async function exported(old: Awaited<ReturnType<typeof oldPlace>>): Promise<Uint8Array> {
+  let written: Uint8Array | undefined;
+  const write = (file: Uint8Array) => Promise.resolve(void (written = file));
+  const { messages } = await exportLine(old.deps, "ses_1", { passphrase: PASSPHRASE, gatewayRuns: false, write });
+  assert.equal(messages, 5);
+  return written!;
+}
+
+Deno.test("what waits goes with its line, in order and under its ids, and ends as moved where it was", async () => {
+  const old = await oldPlace();
+  const file = await exported(old);
+  await old.world.boot();
+  // Past the time of the one that was for later.
+  await old.world.clock.advance(120_000);
+  assert.deepEqual(old.world.network.departures, []);
+  for (const { id } of old.messages) {
+    const { status, error } = await old.world.message(id);
+    assert.deepEqual([status, error?.code], ["failed", "moved"]);
+  }
+  await old.world.supervisor.stop();
+
+  const world = new World();
+  await world.boot();
+  const files = new Map<string, Uint8Array>();
+  const { deps } = commandOn(world, files);
+  const { line, messages } = await importLine(deps, ACCOUNT, { passphrase: PASSPHRASE, file });
+  assert.deepEqual([line.phone, messages], ["34600000001", 5]);
+  assert.deepEqual([...files.values()], [FILE]);
+  await world.clock.advance(30_000);
+  const [a, b, later, high, c] = old.messages;
+  const sent = () => world.network.departures.map(({ networkId }) => networkId);
+  const ids = (...messages: (typeof a)[]) => messages.map((message) => message!.networkId);
+  assert.deepEqual(sent(), ids(high, a, b, c));
+  await world.clock.advance(60_000);
+  assert.deepEqual(sent(), ids(high, a, b, c, later));
+  assert.equal((await world.message(a!.id)).status, "sent");
+  await world.supervisor.stop();
+});
+
+Deno.test("an import that dies at any commit and is run again puts each message in once", async () => {
+  const old = await oldPlace();
+  const file = await exported(old);
+  const importing = { passphrase: PASSPHRASE, file };
+  let died = true;
+  for (let commits = 0; died; commits++) {
+    const world = new World();
+    await world.boot();
+    const dying = commandOn(world);
+    dying.kv.commitsLeft = commits;
+    died = await importLine(dying.deps, ACCOUNT, importing).then(() => false, () => true);
+    const { deps } = commandOn(world);
+    const { line } = await importLine(deps, ACCOUNT, importing);
+    // One more after it was done.
+    if (!died) assert.equal((await importLine(deps, ACCOUNT, importing)).line.id, line.id);
+    await world.clock.advance(120_000);
+    const where = `died at commit ${commits}`;
+    assert.equal((await Array.fromAsync(makeAccountLines(deps.kv).each(ACCOUNT))).length, 1, where);
+    const departures = world.network.departures.map(({ networkId }) => networkId);
+    assert.equal(departures.length, 5, where);
+    assert.deepEqual(departures.toSorted(), old.messages.map(({ networkId }) => networkId).toSorted(), where);
+    await world.supervisor.stop();
+  }
+});
+
+Deno.test("while a line is exported nothing new is accepted on it, and a file that cannot be written leaves it as it was", async () => {
+  const old = await oldPlace();
+  const sending = makeSendingLine(makeAccountLines(old.kv));
+  const full = async () => {
+    await assert.rejects(sending.forSending(ACCOUNT, "ses_1"), Problem);
+    throw new TransferError("no room");
+  };
+  await assert.rejects(
+    exportLine(old.deps, "ses_1", { passphrase: PASSPHRASE, gatewayRuns: false, write: full }),
+    /no room/,
+  );
+  assert.equal((await sending.forSending(ACCOUNT, "ses_1")).value.id, "ses_1");
+  await old.world.boot();
+  await old.world.clock.advance(30_000);
+  assert.equal(old.world.network.departures.length, 4);
+  await old.world.supervisor.stop();
+});
