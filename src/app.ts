@@ -32,7 +32,6 @@ import { filesOfBucket } from "./media/bucket_backup.ts";
 import { openBucket } from "./media/bucket.ts";
 import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
-import type { MediaStore } from "./media/store.ts";
 import { sweepOrphans } from "./media/sweep.ts";
 import { inTurns } from "./media/turns.ts";
 import { indexFileEnds } from "./media/file_ends_migration.ts";
@@ -126,7 +125,7 @@ export const dataFolder = {
   /** What links the lines of an open folder. */
   linkCopy: (data: Pick<DataFolder, "kv" | "seal">): LinkCopy => makeLinkCopy(data),
   /** The files of an open folder. */
-  media: (config: Config, { kv, runtime }: Pick<DataFolder, "kv"> & { runtime: Runtime }): Promise<MediaStore> =>
+  media: (config: Config, { kv, runtime }: Pick<DataFolder, "kv"> & { runtime: Runtime }): Promise<Media> =>
     openMedia({ config, runtime }, kv),
   restore: (file: string, config: Config, runtime: Runtime) =>
     isElsewhere(config)

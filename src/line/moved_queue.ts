@@ -1,7 +1,7 @@
 /** What waits on a line as it moves to another gateway, files included: read at the old place, put in once at the new one. */
 import { Buffer } from "node:buffer";
 import { usageAt } from "../account/quota.ts";
-import type { MediaStore } from "../media/store.ts";
+import type { SharedMediaStore } from "../media/turns.ts";
 import { commitSized, loadOf } from "../message/commit_size.ts";
 import { attachmentOf, storedFile, withAttachment } from "../message/content.ts";
 import { enqueue, positionAt } from "../message/enqueue.ts";
@@ -31,7 +31,7 @@ const AT_ONCE = 50;
 
 /** Everything that waits on the line, in the order of departure. */
 export async function readQueue(
-  { kv, media }: { kv: Kv; media: Pick<MediaStore, "read"> },
+  { kv, media }: { kv: Kv; media: Pick<SharedMediaStore, "read"> },
   lineId: string,
 ): Promise<MovedMessage[]> {
   const moved: MovedMessage[] = [];
@@ -46,7 +46,7 @@ export async function readQueue(
 
 interface WriteDeps {
   kv: Kv;
-  media: Pick<MediaStore, "write">;
+  media: Pick<SharedMediaStore, "write">;
   runtime: Runtime;
 }
 
@@ -64,7 +64,7 @@ export async function writeQueue(
   let at = done;
   for (const piece of commitSized(moved.slice(done), ({ message }) => loadOf([message]))) {
     for (let from = 0; from < piece.length; from += AT_ONCE) {
-      const some = await Promise.all(piece.slice(from, from + AT_ONCE).map((one) => withFile(media, one)));
+      const some = await Promise.all(piece.slice(from, from + AT_ONCE).map((one) => withFile(media, accountId, one)));
       await putIn({ kv, runtime }, { lineId, accountId, importId, at }, some);
       at += some.length;
     }
@@ -72,10 +72,17 @@ export async function writeQueue(
 }
 
 /** The message with its file in the media store. */
-async function withFile(media: Pick<MediaStore, "write">, { message, file }: MovedMessage): Promise<Message> {
+async function withFile(
+  media: Pick<SharedMediaStore, "write">,
+  accountId: string,
+  { message, file }: MovedMessage,
+): Promise<Message> {
   if (file === null) return message;
   const bytes = Buffer.from(file, "base64");
-  const { id: fileId, size, sha256 } = await media.write(new Blob([bytes]).stream(), bytes.length);
+  const { id: fileId, size, sha256 } = await media.write(new Blob([bytes]).stream(), {
+    accountId,
+    maxBytes: bytes.length,
+  });
   const attachment = { ...attachmentOf(message.content)!, file: { fileId, size, sha256 } };
   return { ...message, content: withAttachment(message.content, attachment) };
 }

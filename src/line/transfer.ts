@@ -8,7 +8,7 @@ import type { Accounts } from "../account/account.ts";
 import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import type { MediaStore } from "../media/store.ts";
+import type { SharedMediaStore } from "../media/turns.ts";
 import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
 import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, type Wanted } from "./line.ts";
@@ -30,7 +30,7 @@ interface TransferDeps {
   accounts: Pick<Accounts, "caller">;
   link: LinkCopy;
   /** The files of what waits. */
-  media: MediaStore;
+  media: SharedMediaStore;
   /** Adds to the commit that makes a line what lets a process take it up. */
   offer(change: Change, lineId: string): void;
 }
