@@ -2,7 +2,7 @@
  * `deno task bench [NAME…]`: measures against a raw baseline in the same run, round by round, and prints ratios with their
  * goals (docs/benchmarks.md). Times of a shared machine mean nothing by themselves.
  */
-import { Command } from "commander";
+import { Argument, Command } from "commander";
 import { api } from "./bench/api.ts";
 import { groups } from "./bench/groups.ts";
 import { history } from "./bench/history.ts";
@@ -36,7 +36,7 @@ const BENCHES: readonly Bench[] = [
 
 const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
 const command = new Command("bench")
-  .argument("[names...]", `which: ${BENCHES.map(({ name }) => name).join(", ")}; all if left out`)
+  .addArgument(new Argument("[names...]", "which; all if left out").choices(BENCHES.map(({ name }) => name)))
   .option("--rounds <n>", "rounds of baseline and subject, whose median counts", whole, 3)
   .option("--lines <n>", "lines: how many are connected", whole, 100)
   .option("--messages <n>", "history, retention: messages in the account", whole, 1_000_000)

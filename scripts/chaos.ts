@@ -1,14 +1,38 @@
 /**
- * `deno task chaos [paced|events] [--kills N]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke.
- * `deno task chaos machines [--lines 60] [--out 20000] [--in 5000] [--kills 160] [--minutes 30] [--store denokv]`: many
- * machines on one PostgreSQL, or on one `denokv`.
+ * `deno task chaos [NAME…]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke. `machines` strikes many
+ * machines on one PostgreSQL or one `denokv`, and runs only where it is named.
  */
+import { Argument, Command, Option } from "commander";
 import { describeEventFlood, eventFlood } from "./chaos/event_flood.ts";
 import { describePacedRun, pacedRun, type PacedRunOptions } from "./chaos/paced_run.ts";
 
-const which = Deno.args.find((arg) => !arg.startsWith("-")) ?? "all";
-const killsAt = Deno.args.indexOf("--kills");
-const kills = killsAt >= 0 ? Number(Deno.args[killsAt + 1]) : undefined;
+interface Options {
+  kills?: number;
+  messages?: number;
+  store: "postgres" | "denokv";
+  lines: number;
+  out: number;
+  in: number;
+  minutes: number;
+}
+
+const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
+const command = new Command("chaos")
+  .addArgument(
+    new Argument("[names...]", "which; paced and events if left out").choices(["paced", "events", "machines"]),
+  )
+  .option("--kills <n>", "how often a process is killed: 20 of paced, 100 of events, 160 of machines", whole)
+  .option("--messages <n>", "paced, events: how many go each way: 200 and 2,000", whole)
+  .addOption(
+    new Option("--store <kind>", "machines: what they share").choices(["postgres", "denokv"]).default("postgres"),
+  )
+  .option("--lines <n>", "machines: lines", whole, 60)
+  .option("--out <n>", "machines: messages that go out", whole, 20_000)
+  .option("--in <n>", "machines: messages that come in", whole, 5_000)
+  .option("--minutes <n>", "machines: the most that the blows may take", whole, 30)
+  .parse([Deno.execPath(), "chaos", ...Deno.args]);
+const { kills, messages, ...options } = command.opts<Options>();
+const names = command.args.length > 0 ? command.args : ["paced", "events"];
 const report = (line: string) => console.log(`  ${line}`);
 let broken = 0;
 
@@ -18,10 +42,9 @@ function conclude(name: string, result: { broken: string[] }): void {
   broken += result.broken.length;
 }
 
-if (which === "all" || which === "paced") {
-  console.log("A paced run of 200 messages on two lines, killed again and again");
+if (names.includes("paced")) {
   const options: PacedRunOptions = {
-    messages: 200,
+    messages: messages ?? 200,
     lines: 2,
     kills: kills ?? 20,
     delayMinMs: 300,
@@ -29,34 +52,25 @@ if (which === "all" || which === "paced") {
     killAfterMs: [300, 2_000],
     report,
   };
+  console.log(`A paced run of ${options.messages} messages on two lines, killed again and again`);
   const result = await pacedRun(options);
   console.log();
   describePacedRun(result, options).forEach(report);
   conclude("paced", result);
 }
-if (which === "all" || which === "events") {
-  console.log("2,000 incoming and 2,000 outgoing messages, killed again and again");
-  const result = await eventFlood({ messages: 2_000, kills: kills ?? 100, killAfterMs: [200, 2_000], report });
+if (names.includes("events")) {
+  const each = messages ?? 2_000;
+  console.log(`${each} incoming and ${each} outgoing messages, killed again and again`);
+  const result = await eventFlood({ messages: each, kills: kills ?? 100, killAfterMs: [200, 2_000], report });
   console.log();
   describeEventFlood(result).forEach(report);
   conclude("events", result);
 }
-if (which === "machines") {
-  const number = (flag: string, usual: number) => {
-    const at = Deno.args.indexOf(flag);
-    return at >= 0 ? Number(Deno.args[at + 1]) : usual;
-  };
+if (names.includes("machines")) {
   const { machines } = await import("./chaos/machines.ts");
-  const options = {
-    store: Deno.args.includes("denokv") ? "denokv" as const : "postgres" as const,
-    lines: number("--lines", 60),
-    outgoing: number("--out", 20_000),
-    incoming: number("--in", 5_000),
-    kills: kills ?? 160,
-    minutes: number("--minutes", 30),
-    report,
-  };
-  console.log(`Two APIs and three workers on one store: ${JSON.stringify(options)}`);
-  conclude("machines", await machines(options));
+  const { store, lines, out, in: incoming, minutes } = options;
+  const run = { store, lines, outgoing: out, incoming, kills: kills ?? 160, minutes, report };
+  console.log(`Two APIs and three workers on one store: ${JSON.stringify(run)}`);
+  conclude("machines", await machines(run));
 }
 Deno.exit(broken === 0 ? 0 : 1);
