@@ -160,7 +160,10 @@ export interface Line {
   restriction: Restriction | null;
   /** True from pair-success to log-out: a send is accepted although the line may be offline. */
   linked: boolean;
-  /** Why it is not connected, or connected and not well, one sentence; null when all is well. */
+  /**
+   * Why it is not connected, or connected and not well, one sentence; null when all is well. Beside a QR or a code: why
+   * the last attempt to link failed.
+   */
   reason: string | null;
   createdAt: number;
   /** Last connect, send or receive. Kept in a row of its own; here as it was when the line was read. */

@@ -16,6 +16,7 @@ import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 import { BackOff } from "./back_off.ts";
 import { DELETED_REASON, EXPORTED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
+import { LinkAttempts } from "./link_attempts.ts";
 import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
@@ -26,8 +27,6 @@ export interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
   seal: Pick<Seal, "open">;
 }
 
-/** How often a fresh QR or code is made before the line waits for somebody to ask; a round of QRs lasts some 160 s. */
-const LINK_ROUNDS = 5;
 /** How long a pause or log-out may take on the network, and a line that is offline to come up for its log-out. */
 const CLOSE_WITHIN_MS = 5_000;
 const UNLINK_WITHIN_MS = 15_000;
@@ -57,7 +56,7 @@ export class LineSession implements Service {
   /** When the present connection logged in; null before. */
   #openedAt: number | null = null;
   readonly #backOff: BackOff;
-  #linkRounds = 0;
+  readonly #attempts = new LinkAttempts();
   #cancelRetry: () => void = () => {};
   #stopped: Promise<void> | null = null;
 
@@ -151,6 +150,7 @@ export class LineSession implements Service {
   async #boot(): Promise<void> {
     const line = await this.#row.read();
     if (!line) return;
+    if (line.qr !== null || line.pairingCode !== null) this.#attempts.resume(line.reason);
     // First of all: no line may be shown as connected, whatever comes next.
     await this.#row.change("booted", NOTHING_TO_LINK);
     const linked = await this.#row.untilDone(() => this.#deps.network.isLinked(this.lineId));
@@ -173,7 +173,7 @@ export class LineSession implements Service {
     const observed = { observedGeneration: line.generation, halted: false, ...NOTHING_TO_LINK };
     this.#cancelRetry();
     this.#backOff.reset();
-    this.#linkRounds = 0;
+    this.#attempts.reset();
     switch (line.wanted) {
       case "connected":
         await this.#close();
@@ -225,9 +225,8 @@ export class LineSession implements Service {
         if (opened !== null && this.#connection === opened) await task();
       });
     const events: ConnectionEvents = {
-      qr: (text) => hear(() => this.#row.change("qr", { ...NOTHING_TO_LINK, qr: text, reason: null })),
-      pairingCode: (code) =>
-        hear(() => this.#row.change("code", { ...NOTHING_TO_LINK, pairingCode: code, reason: null })),
+      qr: (text) => hear(() => this.#offered("qr", { qr: text })),
+      pairingCode: (code) => hear(() => this.#offered("code", { pairingCode: code })),
       passkey: (request) => hear(() => this.#passkey(request)),
       linked: (identity) => hear(() => this.#linked(identity)),
       restricted: (restriction) => hear(() => this.#restricted(restriction)),
@@ -273,6 +272,10 @@ export class LineSession implements Service {
     };
   }
 
+  async #offered(trigger: "qr" | "code", shown: Pick<Line, "qr"> | Pick<Line, "pairingCode">): Promise<void> {
+    await this.#row.change(trigger, { ...NOTHING_TO_LINK, ...shown, reason: this.#attempts.offered() });
+  }
+
   async #passkey(passkey: PasskeyRequest | null): Promise<void> {
     await this.#row.change("passkey", { ...NOTHING_TO_LINK, passkey, reason: passkeyReason(passkey) });
   }
@@ -284,14 +287,14 @@ export class LineSession implements Service {
   }
 
   async #linked({ phone }: OwnIdentity): Promise<void> {
-    this.#linkRounds = 0;
+    this.#attempts.reset();
     this.#backOff.reset();
     await this.#row.change("linked", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
   }
 
   async #opened({ phone }: OwnIdentity): Promise<void> {
     const connection = this.#connection;
-    this.#linkRounds = 0;
+    this.#attempts.reset();
     this.#openedAt = this.#deps.runtime.clock.now();
     await this.#row.change("opened", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
     // It may have ended while that was written.
@@ -304,6 +307,7 @@ export class LineSession implements Service {
     this.#connection = null;
     this.#openedAt = null;
     this.#backOff.ended(lasted);
+    this.#attempts.ended(reason);
     const level = kind === "untrusted" ? "warn" : "info";
     this.#deps.runtime.log[level]({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
     const none = { ...NOTHING_TO_LINK, reason };
@@ -324,7 +328,7 @@ export class LineSession implements Service {
         await this.#row.change("logged_out", { ...none, linked: false, restriction: null, halted: true });
         return await this.#endQueue(LOGGED_OUT);
       case "link_expired":
-        if (++this.#linkRounds >= LINK_ROUNDS) return await this.#row.change("link_expired", { ...none, halted: true });
+        if (!this.#attempts.expired()) return await this.#row.change("link_expired", { ...none, halted: true });
         await this.#row.change("linking", none);
         return await this.#open(line);
       case "asked":

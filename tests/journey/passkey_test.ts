@@ -167,9 +167,10 @@ Deno.test("without the handoff proof the owner compares codes; meanwhile a secon
 
     // The first device's code was another, say: nobody confirms it.
     outlastProof();
-    await until(systemClock, async () => (await stage.session(first)).passkey === null || null, {
-      what: "the end of the first device's exchange",
-    });
+    await until(systemClock, async () => {
+      const { status, reason } = await stage.session(first);
+      return status === "qr" && /confirmed/.test(reason) ? true : null;
+    }, { what: "the first device's next QR, with why its exchange failed" });
     assert.equal((await give(stage, second, await sign(stage, options))).status, 200);
     const { code } = await asked(stage, second, "confirm");
     assert.deepEqual(await phone(), { stage: "confirm", code });

@@ -28,7 +28,10 @@ export const Session = z.object({
   }),
   restriction: Restriction.nullable().openapi({ example: null }),
   proxy: z.string().nullable().openapi({ description: "The line's own way out, without its login", example: null }),
-  reason: z.string().nullable().openapi({ description: "Why it is not connected; null when it is", example: null }),
+  reason: z.string().nullable().openapi({
+    description: "Why it is not connected, or why the last attempt to link it failed; null when all is well",
+    example: null,
+  }),
 }).openapi("Session");
 
 const Name = z.string().min(1).max(100).regex(/\S/, "must have a character that can be seen").openapi({

@@ -19,6 +19,13 @@ async function shows(world: World, text: string): Promise<void> {
   await until(async () => (await world.line()).qr === text, `QR ${text}`);
 }
 
+/** The gateway is killed, and starts again. */
+async function again(world: World): Promise<void> {
+  world.crash();
+  await world.boot();
+  await world.clock.advance(10);
+}
+
 Deno.test("a new line shows a QR, is scanned, restarts and is connected, with an event at each step that has one", async () => {
   const world = await newWorld();
   assert.equal((await world.line()).status, "initializing");
@@ -73,6 +80,63 @@ Deno.test("a link that nobody accepts gets a fresh QR some times, then waits unt
   const linking = await asked;
   assert.equal(linking.status, "qr");
   assert.match(linking.qr!, /^data:image\/png;base64,/);
+  await world.supervisor.stop();
+});
+
+Deno.test("why the last attempt to link failed stays beside the next QR, over a restart too, until the line is linked", async () => {
+  const world = await newWorld();
+  const connection = () => world.network.of("ses_1");
+  await shows(world, "first");
+  connection().events.passkey({ stage: "confirm", code: "ABCD-EFGH", expiresAt: world.clock.now() + 60_000 });
+  await until(async () => (await world.line()).passkey !== null, "the demand to compare codes");
+  connection().events.passkey(null);
+  connection().ends("link_expired");
+  await world.clock.advance(1_000);
+  await shows(world, "second");
+  let line = await world.line();
+  assert.deepEqual([line.status, line.reason], ["qr", "it ended: link_expired"]);
+
+  await again(world);
+  await shows(world, "third");
+  assert.equal((await world.line()).reason, "it ended: link_expired");
+  connection().links();
+  await world.clock.advance(1_000);
+  line = await world.line();
+  assert.deepEqual([line.status, line.reason], ["connected", null]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a network that could not be reached is no attempt to link: the QR takes its reason away", async () => {
+  const world = await newWorld();
+  world.network.of("ses_1").ends("unavailable");
+  await until(async () => (await world.line()).reason !== null, "the reason");
+  await world.clock.advance(1_000);
+  await shows(world, "first");
+  assert.equal((await world.line()).reason, null);
+  await world.supervisor.stop();
+});
+
+Deno.test("a gateway that was killed while a passkey was asked for shows the next QR without the demand", async () => {
+  const world = await newWorld();
+  await shows(world, "first");
+  world.network.of("ses_1").events.passkey({ stage: "confirm", code: "ABCD-EFGH", expiresAt: 60_000 });
+  await until(async () => (await world.line()).passkey !== null, "the demand to compare codes");
+  await again(world);
+  await shows(world, "second");
+  assert.equal((await world.line()).reason, null);
+  await world.supervisor.stop();
+});
+
+Deno.test("`reconnect` begins to link anew, without the reason of what failed before", async () => {
+  const world = await newWorld();
+  await shows(world, "first");
+  world.network.of("ses_1").ends("link_expired");
+  await world.clock.advance(1_000);
+  const asked = world.lines.want(ACCOUNT, "ses_1", "connected");
+  await world.clock.advance(1_000);
+  await shows(world, "second");
+  await asked;
+  assert.equal((await world.line()).reason, null);
   await world.supervisor.stop();
 });
 
