@@ -4,7 +4,25 @@ import { shipped } from "../../shipped.ts";
 
 const DOCS = shipped("docs");
 /** In the order in which a newcomer needs them; others follow by name. */
-const ORDER = ["linking", "messages", "groups", "webhooks", "events", "queue", "panel", "operate", "proxy", "migrate"];
+const ORDER = [
+  "linking",
+  "sessions",
+  "consent",
+  "messages",
+  "media",
+  "groups",
+  "webhooks",
+  "events",
+  "queue",
+  "accounts",
+  "limits",
+  "panel",
+  "operate",
+  "backup",
+  "upgrade",
+  "proxy",
+  "migrate",
+];
 
 interface Guide {
   /** Of the file, without its extension. */
