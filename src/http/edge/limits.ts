@@ -1,6 +1,6 @@
 /**
- * How fast callers may go: requests a minute for one key (plan), reported in the headers of the IETF's rate limit draft,
- * new and old names; and refusals, which wait where one party has had many.
+ * How fast callers may go: requests a minute of an account (plan), reported in the headers of the IETF's rate limit
+ * draft, new and old names; and refusals, which wait where one party has had many.
  */
 import type { Caller } from "../../account/account.ts";
 import { Problem } from "../../errors.ts";
@@ -18,7 +18,7 @@ const SECOND_MS = 1_000;
 /** Counts the request and sets the headers. Throws Problem rate_limited, with `Retry-After`. */
 type LimitRate = (c: ApiContext, caller: Caller) => void;
 
-/** Windows of one minute from a key's first request on, kept in this process only: a restart forgives. */
+/** Windows of one minute from an account's first request on, kept in this process only: a restart forgives. */
 export function makeLimitRate(clock: Clock): LimitRate {
   const windows = new Map<string, { endsAt: number; used: number }>();
   return (c, { account, plan }) => {
