@@ -9,27 +9,23 @@ import type { MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
-import type { Seal } from "../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents, OwnIdentity, Restriction } from "../whatsapp/connection.ts";
-import type { Network, OpenOptions } from "../whatsapp/network.ts";
+import type { Network } from "../whatsapp/network.ts";
 import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 import { BackOff } from "./back_off.ts";
 import { DELETED_REASON, EXPORTED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
+import { LineConnection, type LineConnectionDeps } from "./line_connection.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
 import { LinkAttempts } from "./link_attempts.ts";
 import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
 
-export interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
+export interface LineSessionDeps extends RunnerDeps, ReceiverDeps, Pick<LineConnectionDeps, "seal"> {
   events: EventLog;
   network: Network;
-  seal: Pick<Seal, "open">;
 }
 
-/** How long a pause or log-out may take on the network, and a line that is offline to come up for its log-out. */
-const CLOSE_WITHIN_MS = 5_000;
-const UNLINK_WITHIN_MS = 15_000;
 /** How long a stop waits for the message that is on its way. */
 const FINISH_WITHIN_MS = 3_000;
 
@@ -50,11 +46,7 @@ export class LineSession implements Service {
   readonly #stopping = new AbortController();
   #started = false;
   readonly #tasks = new PQueue({ concurrency: 1 });
-  #connection: Connection | null = null;
-  /** The connection that last reported its end: its reason counts, whatever else is suspected of it. */
-  #ended: Connection | null = null;
-  /** When the present connection logged in; null before. */
-  #openedAt: number | null = null;
+  readonly #connection: LineConnection;
   readonly #backOff: BackOff;
   readonly #attempts = new LinkAttempts();
   #cancelRetry: () => void = () => {};
@@ -73,6 +65,23 @@ export class LineSession implements Service {
       accountId: line.accountId,
       suspect: (connection) => this.#suspect(connection),
     });
+    this.#connection = new LineConnection(deps, {
+      lineId: line.id,
+      signal: this.#stopping.signal,
+      soon: (task) => this.#soon(task),
+      heard: {
+        qr: (qr) => this.#offered("qr", { qr }),
+        pairingCode: (pairingCode) => this.#offered("code", { pairingCode }),
+        passkey: (request) => this.#passkey(request),
+        linked: (identity) => this.#linked(identity),
+        restricted: (restriction) => this.#restricted(restriction),
+        degraded: (reason) => this.#row.change("noted", { reason }),
+        open: (identity, connection) => this.#opened(identity, connection),
+        closed: (reason, lastedMs) => this.#closed(reason, lastedMs),
+      },
+      incoming: this.#incoming(),
+      down: () => this.runner.use({ kind: "waiting" }),
+    });
   }
 
   /** Writes what becomes of the line's messages, as its owner. */
@@ -82,17 +91,17 @@ export class LineSession implements Service {
 
   /** When the present connection logged in, Unix ms; null while there is none that did. */
   get connectedSince(): number | null {
-    return this.#openedAt;
+    return this.#connection.openedAt;
   }
 
   /** The connection, logged in or not: the one that a link is completed on. */
   get present(): Connection | null {
-    return this.#connection;
+    return this.#connection.present;
   }
 
   /** The connection, while it is logged in. */
   get connection(): Connection | null {
-    return this.#openedAt === null ? null : this.#connection;
+    return this.#connection.loggedIn;
   }
 
   /** Resolves at once; the line comes up from then on. */
@@ -127,7 +136,7 @@ export class LineSession implements Service {
     const finished = this.runner.stop();
     await settledWithin(clock, FINISH_WITHIN_MS, finished);
     this.#receiver.stop();
-    await this.#close();
+    await this.#connection.close();
     await settledWithin(clock, FINISH_WITHIN_MS, Promise.all([finished, this.#tasks.onIdle()]));
   }
 
@@ -176,12 +185,12 @@ export class LineSession implements Service {
     this.#attempts.reset();
     switch (line.wanted) {
       case "connected":
-        await this.#close();
+        await this.#connection.close();
         if (line.linked) await this.#row.change("reopening", { ...observed, reason: "It is being reconnected." });
         else await this.#row.change("linking", { ...observed, reason: null });
         return await this.#open(line);
       case "exported":
-        await this.#close();
+        await this.#connection.close();
         // Before it is observed: the export waits for that, and a new link may follow.
         await this.#endQueue(MOVED);
         return await this.#row.change("logged_out", {
@@ -192,7 +201,7 @@ export class LineSession implements Service {
         });
       case "paused":
       case "exporting":
-        await this.#close();
+        await this.#connection.close();
         return await this.#row.change("paused", { ...observed, reason: "The owner disconnected it." });
       case "logged_out":
         await this.#unlink(line);
@@ -215,48 +224,6 @@ export class LineSession implements Service {
   }
 
   // What the network says
-
-  async #open(line: Line): Promise<void> {
-    if (this.#stopping.signal.aborted) return;
-    this.#openedAt = null;
-    let opened: Connection | null = null;
-    const hear = (task: () => Promise<void>) =>
-      this.#soon(async () => {
-        if (opened !== null && this.#connection === opened) await task();
-      });
-    const events: ConnectionEvents = {
-      qr: (text) => hear(() => this.#offered("qr", { qr: text })),
-      pairingCode: (code) => hear(() => this.#offered("code", { pairingCode: code })),
-      passkey: (request) => hear(() => this.#passkey(request)),
-      linked: (identity) => hear(() => this.#linked(identity)),
-      restricted: (restriction) => hear(() => this.#restricted(restriction)),
-      degraded: (reason) => hear(() => this.#row.change("noted", { reason })),
-      open: (identity) => hear(() => this.#opened(identity)),
-      closed: (reason) => {
-        this.#ended = opened;
-        if (this.#connection === opened) this.runner.use({ kind: "waiting" });
-        hear(() => this.#closed(reason));
-      },
-      ...this.#incoming(),
-    };
-    try {
-      opened = await this.#deps.network.open({ lineId: this.lineId, ...this.#openOptions(line) }, events);
-      if (this.#stopping.signal.aborted) return await this.#within(CLOSE_WITHIN_MS, opened.close());
-      this.#connection = opened;
-    } catch (error) {
-      this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a connection could not be opened");
-      this.#retryLater();
-    }
-  }
-
-  /** Throws SealError. */
-  #openOptions({ pairingPhone, restriction, proxy }: Line): Omit<OpenOptions, "lineId"> {
-    return {
-      pairingPhone,
-      restriction: restriction ?? null,
-      proxy: proxy ? new TextDecoder().decode(this.#deps.seal.open(proxy.sealed)) : null,
-    };
-  }
 
   #incoming(): Pick<ConnectionEvents, "message" | "receipt" | "notice"> {
     return {
@@ -292,21 +259,15 @@ export class LineSession implements Service {
     await this.#row.change("linked", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
   }
 
-  async #opened({ phone }: OwnIdentity): Promise<void> {
-    const connection = this.#connection;
+  async #opened({ phone }: OwnIdentity, connection: Connection): Promise<void> {
     this.#attempts.reset();
-    this.#openedAt = this.#deps.runtime.clock.now();
     await this.#row.change("opened", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
     // It may have ended while that was written.
-    const isPresent = connection === this.#connection && connection !== this.#ended;
-    if (connection && isPresent) this.runner.use({ kind: "open", connection });
+    if (this.#connection.holds(connection)) this.runner.use({ kind: "open", connection });
   }
 
-  async #closed({ kind, detail: reason, code, retryAfterMs }: CloseReason): Promise<void> {
-    const lasted = this.#openedAt === null ? 0 : this.#deps.runtime.clock.now() - this.#openedAt;
-    this.#connection = null;
-    this.#openedAt = null;
-    this.#backOff.ended(lasted);
+  async #closed({ kind, detail: reason, code, retryAfterMs }: CloseReason, lastedMs: number): Promise<void> {
+    this.#backOff.ended(lastedMs);
     this.#attempts.ended(reason);
     const level = kind === "untrusted" ? "warn" : "info";
     this.#deps.runtime.log[level]({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
@@ -342,18 +303,26 @@ export class LineSession implements Service {
 
   /** The runner got no answer: the connection may be dead without knowing it. */
   #suspect(connection: Connection): void {
-    const present = () => this.#connection === connection && this.#ended !== connection;
-    if (!present()) return;
+    if (!this.#connection.holds(connection)) return;
     this.runner.use({ kind: "waiting" });
     this.#soon(async () => {
-      if (!present()) return;
-      await this.#close();
+      if (!this.#connection.holds(connection)) return;
+      await this.#connection.close();
       await this.#row.change("dropped", { reason: "The network did not answer." });
       this.#retryLater();
     });
   }
 
   // What it does about it
+
+  async #open(line: Line): Promise<void> {
+    try {
+      await this.#connection.open(line);
+    } catch (error) {
+      this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a connection could not be opened");
+      this.#retryLater();
+    }
+  }
 
   #retryLater(): void {
     this.#retryAfter(this.#backOff.next());
@@ -364,73 +333,20 @@ export class LineSession implements Service {
     this.#cancelRetry = this.#deps.runtime.clock.after(pauseMs, () =>
       this.#soon(async () => {
         const line = await this.#row.read();
-        if (line?.wanted === "connected" && !line.halted && this.#connection === null) await this.#open(line);
+        if (line?.wanted === "connected" && !line.halted && this.#connection.present === null) await this.#open(line);
       }));
-  }
-
-  /** Closes the connection, if there is one, and keeps the link. What it still reports is not heard any more. */
-  async #close(): Promise<void> {
-    const connection = this.#connection;
-    this.#connection = null;
-    this.#openedAt = null;
-    this.runner.use({ kind: "waiting" });
-    if (connection) await this.#within(CLOSE_WITHIN_MS, connection.close());
   }
 
   /** Unlinks the device on the network, as far as it can be reached, and drops credentials and keys. */
   async #unlink(line: Line): Promise<void> {
-    const connection = this.connection;
-    if (connection) {
-      this.#connection = null;
-      this.#openedAt = null;
-      this.runner.use({ kind: "waiting" });
-      await this.#within(CLOSE_WITHIN_MS, connection.logout());
-    } else {
-      await this.#close();
-      if (line.linked) await this.#comeUpToUnlink(line);
-    }
+    await this.#connection.logout(line);
     await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
-  }
-
-  /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
-  async #comeUpToUnlink(line: Line): Promise<void> {
-    const { promise: up, resolve } = Promise.withResolvers<boolean>();
-    const connection = await this.#deps.network.open(
-      { lineId: this.lineId, ...this.#openOptions(line), pairingPhone: null },
-      {
-        qr: () => resolve(false),
-        pairingCode: () => resolve(false),
-        passkey: () => resolve(false),
-        linked: () => {},
-        restricted: () => {},
-        degraded: () => {},
-        open: () => resolve(true),
-        closed: () => resolve(false),
-        ...this.#incoming(),
-      },
-    );
-    const { signal } = this.#stopping;
-    signal.addEventListener("abort", () => resolve(false), { once: true });
-    const inTime = await settledWithin(this.#deps.runtime.clock, UNLINK_WITHIN_MS, up);
-    if (inTime && await up) return await this.#within(CLOSE_WITHIN_MS, connection.logout());
-    if (signal.aborted) {
-      await this.#within(CLOSE_WITHIN_MS, connection.close());
-      // The network does not know, so nothing may be forgotten.
-      signal.throwIfAborted();
-    }
-    this.#deps.runtime.log.warn({ lineId: this.lineId }, "the network could not be told that a line was unlinked");
-    await this.#within(CLOSE_WITHIN_MS, connection.close());
   }
 
   /** Fails what waits, to the last message, before anything else: a new link may be another number. */
   async #endQueue(error: MessageError): Promise<void> {
     this.runner.use({ kind: "ended", error });
     await this.runner.idle();
-  }
-
-  async #within(limitMs: number, done: Promise<void>): Promise<void> {
-    if (await settledWithin(this.#deps.runtime.clock, limitMs, done)) return;
-    this.#deps.runtime.log.warn({ lineId: this.lineId }, "a connection did not close in time");
   }
 }
 
