@@ -222,9 +222,16 @@ class Load {
 /** What was not reported as received exactly once, after 60 s at the latest. */
 async function notReceivedOnce(stage: Stage, written: string[]): Promise<string[]> {
   const end = systemClock.now() + 60_000;
-  for (;;) {
-    const { data } = await stage.api.call("GET", "/events?types=message.received&limit=1000");
-    const times = Map.groupBy(data, ({ data }: Json) => data.text);
+  const received: Json[] = [];
+  for (let after = "";;) {
+    // A page of few types may end before the feed does: `next` leads on.
+    const { data, next } = await stage.api.call("GET", `/events?types=message.received&limit=1000${after}`);
+    received.push(...data);
+    if (next !== null) {
+      after = `&after=${next}`;
+      continue;
+    }
+    const times = Map.groupBy(received, ({ data }) => data.text);
     const others = written.filter((text) => times.get(text)?.length !== 1);
     if (others.length === 0 || systemClock.now() > end) {
       return others.map((text) => `"${text}" was reported ${times.get(text)?.length ?? 0} times`);
