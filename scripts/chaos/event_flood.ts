@@ -9,6 +9,7 @@ import { type Json, until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type LinkedLine, openStage, type Stage } from "../../tests/support/stage.ts";
 import { type Accepted, checkFeed, checkPhones, checkWebhook, type Posted, type Written } from "./event_checks.ts";
+import { Feed } from "./feed.ts";
 
 export interface EventFloodOptions {
   /** How many incoming, and as many outgoing, spread over the kills. */
@@ -180,15 +181,11 @@ async function settledFeed(
   stage: Stage,
   { written, accepted }: { written: Written[]; accepted: Accepted[] },
 ): Promise<Json[]> {
-  const events: Json[] = [];
-  const count = (fits: (event: Json) => boolean) => events.filter(fits).length;
-  let after = "";
+  const feed = new Feed(stage.api.call);
   const end = systemClock.now() + CATCH_UP_MS;
   for (;;) {
-    const { data, next } = await stage.api.call("GET", `/events?limit=1000${after}`);
-    events.push(...data);
-    if (next !== null) after = `&after=${next}`;
-    if (data.length > 0) continue;
+    const events = await feed.readOn();
+    const count = (fits: (event: Json) => boolean) => events.filter(fits).length;
     const done = count(({ event }) => event === "message.received") >= written.length &&
       count(({ data }) => data.status === "delivered") >= accepted.length;
     // The checks report what is missing then.

@@ -5,9 +5,10 @@
  */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type Json, until } from "../../src/cli/client.ts";
+import { until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type LinkedLine, openStage, type Stage, type StageOptions } from "../../tests/support/stage.ts";
+import { Feed } from "./feed.ts";
 import { type AcceptedText, checkArrivals } from "./paced_checks.ts";
 
 export interface FailureOptions {
@@ -222,16 +223,9 @@ class Load {
 /** What was not reported as received exactly once, after 60 s at the latest. */
 async function notReceivedOnce(stage: Stage, written: string[]): Promise<string[]> {
   const end = systemClock.now() + 60_000;
-  const received: Json[] = [];
-  for (let after = "";;) {
-    // A page of few types may end before the feed does: `next` leads on.
-    const { data, next } = await stage.api.call("GET", `/events?types=message.received&limit=1000${after}`);
-    received.push(...data);
-    if (next !== null) {
-      after = `&after=${next}`;
-      continue;
-    }
-    const times = Map.groupBy(received, ({ data }) => data.text);
+  const received = new Feed(stage.api.call, "types=message.received");
+  for (;;) {
+    const times = Map.groupBy(await received.readOn(), ({ data }) => data.text);
     const others = written.filter((text) => times.get(text)?.length !== 1);
     if (others.length === 0 || systemClock.now() > end) {
       return others.map((text) => `"${text}" was reported ${times.get(text)?.length ?? 0} times`);

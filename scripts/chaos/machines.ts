@@ -10,6 +10,7 @@ import { makeLog } from "../../src/ops/log.ts";
 import { sleep, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { type Process, RolesStage, type StoreName } from "../../tests/support/roles_stage.ts";
 import { type Blow, type Fleet, strike } from "./blows.ts";
+import { Feed } from "./feed.ts";
 import { type FailOver, Holders, judgeFailOver, type LineTimes } from "./fail_over.ts";
 
 interface MachinesOptions {
@@ -133,7 +134,7 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
     report(`${there.length} of ${expected} are at the phone after ${seconds()} s`);
     return { there: there.length, wanted: expected };
   });
-  const events = await untilAll(() => feedOf(call), (all) => {
+  const events = await untilAll(() => new Feed(call).readOn(), (all) => {
     const there = all.filter(({ event }) => event === "message.sent" || event === "message.received").length;
     return { there, wanted: expected + incoming };
   });
@@ -200,14 +201,4 @@ function* differences(what: string, found: readonly string[], wanted: readonly s
   if (missing > 0) yield `${what}: ${missing} of ${wanted.length} are missing`;
   if (there.size !== found.length) yield `${what}: ${found.length - there.size} came twice`;
   if (missing === 0 && there.size === found.length && found.join() !== wanted.join()) yield `${what}: out of order`;
-}
-
-async function feedOf(call: (method: string, path: string) => Promise<Json>): Promise<Json[]> {
-  const events: Json[] = [];
-  for (let after: string | null = null;;) {
-    const page: Json = await call("GET", `/events?limit=1000${after ? `&after=${after}` : ""}`);
-    events.push(...page.data);
-    if (page.next === null) return events;
-    after = page.next;
-  }
 }

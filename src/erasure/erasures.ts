@@ -1,8 +1,9 @@
 /** Asking that a person be erased from an account, and what came of it. */
+import { readUntil } from "../base/read_until.ts";
 import { notFound, Problem } from "../errors.ts";
 import { lineIdsOf } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
-import { type Runtime, sleep } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, isRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { erasureKeys, type ErasureRecord, type ErasureRow } from "./rows.ts";
@@ -11,8 +12,6 @@ import { erasureKeys, type ErasureRecord, type ErasureRow } from "./rows.ts";
 const MOST = 100;
 /** Most end within this time; for the others the client asks again. */
 const WAIT_MS = 5_000;
-/** Where a ring was lost. */
-const LOOK_EVERY_MS = 1_000;
 
 /** Rings for whoever erases: somebody is to be erased, or the next piece is due. */
 export const ERASURE_TOPIC = "erasure";
@@ -98,21 +97,12 @@ export function makeErasures({ kv, runtime, bell }: ErasuresDeps): Erasures {
     async begin(accountId, asked) {
       await refuseOwn(accountId, asked.name);
       const { id } = await begun(accountId, asked);
-      let wake = () => {};
-      const deafen = bell.hear(ERASED_TOPIC + id, () => wake());
-      try {
-        bell.ring(ERASURE_TOPIC);
-        const until = clock.now() + WAIT_MS;
-        for (;;) {
-          const rung = new AbortController();
-          wake = () => rung.abort();
-          const record = await get(accountId, id);
-          if (record.doneAt !== null || clock.now() >= until) return record;
-          await sleep(clock, LOOK_EVERY_MS, rung.signal);
-        }
-      } finally {
-        deafen();
-      }
+      bell.ring(ERASURE_TOPIC);
+      return await readUntil(() => get(accountId, id), ({ doneAt }) => doneAt !== null, {
+        clock,
+        withinMs: WAIT_MS,
+        watch: (changed) => bell.hear(ERASED_TOPIC + id, changed),
+      });
     },
 
     get,

@@ -1,5 +1,6 @@
 /** What a client's answer waits for: that a line is where it was wanted (promise 5). */
-import { type Clock, sleep } from "../runtime.ts";
+import { readUntil } from "../base/read_until.ts";
+import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { DELETED_REASON, type Line, type LineStatus, NOTHING_TO_LINK, type Wanted } from "./line.ts";
 import type { LiveLines } from "./live.ts";
@@ -7,8 +8,6 @@ import { lineKeys } from "./rows.ts";
 
 /** How long an answer waits. */
 const REACHED_WITHIN_MS = 5_000;
-/** So often it looks meanwhile, should a ring have been lost. */
-const LOOK_EVERY_MS = 1_000;
 
 /** Where what is wanted leads. Deleted is when the row is gone. */
 const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
@@ -28,21 +27,18 @@ export type Until = (last: Line, done: (now: Line) => boolean) => Promise<Line>;
 
 export function makeUntil({ kv, clock, live }: { kv: Kv; clock: Clock; live: Pick<LiveLines, "watch"> }): Until {
   return async (last, done) => {
-    const over = clock.now() + REACHED_WITHIN_MS;
-    for (let line = last;;) {
-      const changed = new AbortController();
-      const unwatch = live.watch(line.id, () => changed.abort());
-      try {
-        const now = (await kv.get(lineKeys.line(line.id))).value;
-        if (!now) return { ...line, ...DELETED };
-        line = now;
-        const left = over - clock.now();
-        if (done(line) || left <= 0) return line;
-        await sleep(clock, Math.min(left, LOOK_EVERY_MS), changed.signal);
-      } finally {
-        unwatch();
-      }
-    }
+    let line = last;
+    const read = async () => {
+      const { value } = await kv.get(lineKeys.line(last.id));
+      line = value ?? line;
+      return value;
+    };
+    const now = await readUntil(read, (row) => row === null || done(row), {
+      clock,
+      withinMs: REACHED_WITHIN_MS,
+      watch: (changed) => live.watch(last.id, changed),
+    });
+    return now ?? { ...line, ...DELETED };
   };
 }
 

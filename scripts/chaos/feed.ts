@@ -1,0 +1,26 @@
+/** The whole event feed of an account, as a client reads it. */
+import type { Client, Json } from "../../src/cli/client.ts";
+
+export class Feed {
+  /** All that was read so far, oldest first. */
+  readonly events: Json[] = [];
+  readonly #call: Client["call"];
+  readonly #query: string;
+  #after = "";
+
+  /** `query` narrows it: `types=message.received`. */
+  constructor(call: Client["call"], query = "") {
+    this.#call = call;
+    this.#query = query && `&${query}`;
+  }
+
+  /** Reads to its present end. A page of few types may end before the feed does: `next` leads on. */
+  async readOn(): Promise<Json[]> {
+    for (;;) {
+      const { data, next } = await this.#call("GET", `/events?limit=1000${this.#query}${this.#after}`);
+      this.events.push(...data);
+      if (next === null) return this.events;
+      this.#after = `&after=${next}`;
+    }
+  }
+}
