@@ -47,7 +47,12 @@ onStage(
     await api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/gone", events: ["message.received"] });
     await chat(stage, line);
     await control.call("POST", "/faults", { line: line.number, kind: "drop" });
-    await stage.sessionStatus(line, "disconnected");
+    // The event, for the state itself may be over between two looks.
+    await until(
+      systemClock,
+      async () => (await stage.events(line)).find(({ event }) => event === "session.disconnected"),
+      { what: "the drop" },
+    );
     await stage.sessionStatus(line, "connected");
 
     await stage.addPhone("4915100000002");
