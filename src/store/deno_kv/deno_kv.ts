@@ -22,6 +22,7 @@ import {
   StoreError,
 } from "../kv.ts";
 import type { CommitLoad } from "../limits.ts";
+import { narrowExpiryIndex } from "./expiry_index.ts";
 import { storeError } from "./store_error.ts";
 
 /** Deno KV answers at most this many keys in one `getMany`. */
@@ -55,6 +56,7 @@ async function openConnections(path: string, options: { runtime: Runtime }): Pro
   // Each connection to memory has a memory of its own.
   if (path === ":memory:") return { writes, reads: writes };
   try {
+    narrowExpiryIndex(path, options.runtime);
     return { writes, reads: await openNative(path, options) };
   } catch (error) {
     writes.close();

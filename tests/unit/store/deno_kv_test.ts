@@ -118,6 +118,40 @@ Deno.test("a file that another process holds locked is an error of its own kind,
     }
   }));
 
+Deno.test("the engine's index of what expires holds nothing else, and serves the engine's own queries", () =>
+  withFolder(async (folder) => {
+    const path = join(folder, "store.db");
+    // As an earlier version made it, and still open.
+    const native = await Deno.openKv(path);
+    await native.set(["stays"], 1);
+    await native.set(["expires"], 1, { expireIn: 60_000 });
+    const kv = await openDenoKv(path, { runtime });
+    try {
+      await native.set(["stays too"], 1);
+      await kv.commit(new Change().set(["new"], 1));
+      using database = new DatabaseSync(path, { readOnly: true });
+      const planOf = (sql: string) => {
+        return database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all().map(({ detail }) => detail).join();
+      };
+      const indexed = "SELECT COUNT(*) AS n FROM kv INDEXED BY kv_expiration_ms_idx WHERE expiration_ms >= 0";
+      assert.equal(database.prepare(indexed).get()?.n, 1);
+      assert.match(planOf("delete from kv where expiration_ms >= 0 and expiration_ms <= 5"), /kv_expiration_ms_idx/);
+      assert.match(
+        planOf("select expiration_ms from kv where expiration_ms >= 0 order by expiration_ms limit 1"),
+        /kv_expiration_ms_idx/,
+      );
+      // Only the rows that expire stand in it: it cannot answer for the others.
+      assert.throws(
+        () => database.prepare("SELECT k FROM kv INDEXED BY kv_expiration_ms_idx WHERE expiration_ms = -1"),
+        /no query solution/,
+      );
+      for (const key of ["stays", "expires", "stays too", "new"]) assert.equal((await kv.get([key])).value, 1);
+    } finally {
+      kv.close();
+      native.close();
+    }
+  }));
+
 Deno.test("a store that was just opened reads, whoever locks the file the next moment", () =>
   withFolder(async (folder) => {
     // What an instance does by itself at first races with the lock: one opening may miss it.
