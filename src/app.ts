@@ -183,7 +183,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const data = starting.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
   const bell = starting.adopt(await openBell(config, runtime), (bell) => bell.close());
   const media = await openMedia(options, data.kv);
-  const { services, url, firstRunLink } = ROLES[role](options, { data, bell, media, place });
+  const hasChanged = config.store === null
+    ? starting.adopt(engine.watch(pathsOf(config.dataDir).store), (watch) => watch.close()).hasChanged
+    : () => true;
+  const { services, url, firstRunLink } = ROLES[role](options, { data, bell, media, hasChanged, place });
   await startServices(starting, services);
   runtime.log.info({ role, url: url(), data: placeOf(config) }, "the gateway is up");
 
@@ -211,7 +214,7 @@ export async function openApi(options: GatewayOptions): Promise<Handler> {
   const data = await dataFolder.open(config, runtime);
   const bell = await openBell(config, runtime);
   const media = await openMedia({ ...options, role: "api" }, data.kv);
-  const { app } = apiOn(options, { data, bell, media, place: null }, {
+  const { app } = apiOn(options, { data, bell, media, hasChanged: () => true, place: null }, {
     stopping: new AbortController().signal,
     url: () => config.publicUrl ?? "http://localhost",
     connections: () => 0,
@@ -234,6 +237,8 @@ interface Opened {
   data: DataFolder;
   bell: Bell;
   media: Media;
+  /** Whether anybody has committed to the store since it was last asked; true where that cannot be told. */
+  hasChanged(): boolean;
   /** Null where leases are not held, and where another process has the folder. */
   place: Place | null;
 }

@@ -1,12 +1,14 @@
 /**
- * The supervisor of all lines: gives each a session, brings them up one after another at boot, and looks at the rows
- * from time to time, because what is wanted may be written by another process and a ring may be lost (promises 4, 5 and 7).
+ * The supervisor of all lines: gives each a session, brings them up one after another at boot, and looks at the rows when
+ * the store has changed, because what is wanted may be written by another process, and from time to time, because a ring
+ * may be lost (promises 4, 5 and 7).
  */
 import type { Service } from "../base/service.ts";
 import { busyLines } from "../message/busy_lines.ts";
-import { expireMessages } from "../message/expiry.ts";
+import { expireMessages, nextExpiry } from "../message/expiry.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
+import type { Changes } from "../store/changes.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import type { Ownership } from "./ownership.ts";
 import { lineKeys } from "./rows.ts";
@@ -18,10 +20,10 @@ import { LineSession, type LineSessionDeps } from "./line_session.ts";
 import { LINE_STATUSES, type LineStatus } from "./line.ts";
 import { LINE_TOPIC } from "./runner.ts";
 
-/** What another process wrote is found within this time. */
-const SWEEP_EVERY_MS = 2_000;
-/** Every so many sweeps each queue in which something waits is looked at, should a ring have been lost. */
-const SWEEPS_A_QUEUE_LOOK = 5;
+/** A store in which nothing changes is swept this often, and each queue in which something waits looked at, should a ring have been lost. */
+const SWEEP_EVERY_MS = 10_000;
+/** A sweep that has left something to do comes again after this time. */
+const SWEEP_AGAIN_MS = 2_000;
 /** Between the first connects of two lines at boot: a hundred lines are up within 2 s and none waits for a crowd. */
 const STAGGER_MS = 15;
 
@@ -29,6 +31,7 @@ interface SupervisorDeps {
   kv: Kv;
   runtime: Runtime;
   bell: Bell;
+  changes: Changes;
   ownership: Ownership;
   /** Whether a plan is another one than at the last call. */
   plansChanged(): Promise<boolean>;
@@ -42,9 +45,10 @@ export class Supervisor implements Service, LiveLines {
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #listeners = new Set<(lineId: string) => void>();
   #cancelSweep: () => void = () => {};
-  #deafen: () => void = () => {};
+  readonly #deafen: (() => void)[] = [];
   readonly #sweepOnce = singleFlight(() => this.#sweepAgain());
-  #sweeps = 0;
+  /** When the queues were last looked at. */
+  #queuesSeenAt = 0;
   #counts = noLines();
   #degraded = 0;
   #started = false;
@@ -59,12 +63,16 @@ export class Supervisor implements Service, LiveLines {
   async start(): Promise<void> {
     if (this.#started) return;
     this.#started = true;
-    this.#deafen = this.#deps.bell.hear(LINE_TOPIC, (topic) => {
-      if (topic === LINE_TOPIC) { for (const session of this.#sessions.values()) session.runner.wake(); }
-      else this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
-    });
-    await this.#sweep();
-    this.#sweepLater();
+    const { bell, changes, runtime: { clock } } = this.#deps;
+    this.#deafen.push(
+      bell.hear(LINE_TOPIC, (topic) => {
+        if (topic === LINE_TOPIC) { for (const session of this.#sessions.values()) session.runner.wake(); }
+        else this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
+      }),
+      changes.hear(() => void this.#sweepOnce()),
+    );
+    this.#queuesSeenAt = clock.now();
+    this.#sweepAfter(await this.#sweep());
   }
 
   /** Closes every connection, keeps every link, lets messages that are on their way come to their end. Idempotent. */
@@ -74,7 +82,7 @@ export class Supervisor implements Service, LiveLines {
       this.#cancelSweep();
       await this.#sweepOnce();
       await Promise.all([...this.#sessions.values()].map((session) => session.stop()));
-      this.#deafen();
+      for (const deaf of this.#deafen.splice(0)) deaf();
     })();
     return this.#stopped;
   }
@@ -192,46 +200,59 @@ export class Supervisor implements Service, LiveLines {
     for (const look of this.#listeners) look(lineId);
   }
 
-  #sweepLater(): void {
+  #sweepAfter(delayMs: number): void {
     if (this.#isStopping) return;
     this.#cancelSweep();
-    this.#cancelSweep = this.#deps.runtime.clock.after(SWEEP_EVERY_MS, () => void this.#sweepOnce());
+    this.#cancelSweep = this.#deps.runtime.clock.after(delayMs, () => void this.#sweepOnce());
   }
 
   async #sweepAgain(): Promise<void> {
     if (this.#isStopping) return;
     try {
-      await this.#sweep();
+      this.#sweepAfter(await this.#sweep());
     } catch (error) {
       this.#deps.runtime.log.warn({ error: String(error) }, "the lines could not be looked at");
+      this.#sweepAfter(SWEEP_AGAIN_MS);
     }
-    this.#sweepLater();
   }
 
-  /** Finds lines that are new or gone, generations that nobody reported, messages whose time is over, rings that were lost. */
-  async #sweep(): Promise<void> {
+  /**
+   * Finds lines that are new or gone, generations that nobody reported, messages whose time is over, rings that were lost.
+   * Resolves to how long it is not needed again while the store does not change.
+   */
+  async #sweep(): Promise<number> {
+    const { kv, ownership, plansChanged, runtime: { clock } } = this.#deps;
     const found = new Set<string>();
     const counts = noLines();
     let begun = 0;
     let degraded = 0;
-    for await (const line of this.#deps.ownership.lines()) {
+    let isObserved = true;
+    for await (const line of ownership.lines()) {
       found.add(line.id);
       counts[line.status]++;
       if (line.status === "connected" && line.reason !== null) degraded++;
       if (!this.#sessions.has(line.id)) this.#sessionOf(line, STAGGER_MS * begun++);
-      else if (line.observedGeneration !== line.generation) this.#sessions.get(line.id)?.reconcile();
+      else if (line.observedGeneration !== line.generation) {
+        isObserved = false;
+        this.#sessions.get(line.id)?.reconcile();
+      }
     }
     this.#counts = counts;
     this.#degraded = degraded;
     for (const [lineId, session] of this.#sessions) if (!found.has(lineId)) await this.#release(lineId, session);
     await expireMessages(this.#deps, (lineId) => this.#sessions.get(lineId)?.recorder ?? null);
-    if (await this.#deps.plansChanged()) { for (const { runner } of this.#sessions.values()) runner.wake(); }
-    if (++this.#sweeps % SWEEPS_A_QUEUE_LOOK === 0) await this.#wakeBusy();
+    if (await plansChanged()) { for (const { runner } of this.#sessions.values()) runner.wake(); }
+    if (Math.abs(clock.now() - this.#queuesSeenAt) >= SWEEP_EVERY_MS) await this.#wakeBusy();
+    if (!isObserved) return SWEEP_AGAIN_MS;
+    const expiresIn = await nextExpiry(kv) - clock.now();
+    // Its time is over, and it is still there: on its way, or of a bulk that is being accepted.
+    return expiresIn <= 0 ? SWEEP_AGAIN_MS : Math.min(expiresIn, SWEEP_EVERY_MS);
   }
 
   async #wakeBusy(): Promise<void> {
     const { kv, runtime: { clock } } = this.#deps;
-    for (const lineId of await busyLines(kv, this.#sessions.keys(), clock.now())) {
+    this.#queuesSeenAt = clock.now();
+    for (const lineId of await busyLines(kv, this.#sessions.keys(), this.#queuesSeenAt)) {
       this.#sessions.get(lineId)?.runner.wake();
     }
   }

@@ -10,6 +10,12 @@ export const EXPIRED: MessageError = {
   message: "It could not leave within the time it was allowed to wait.",
 };
 
+/** When the next message's time is over, Unix ms; infinity without one. */
+export async function nextExpiry(kv: Kv): Promise<number> {
+  for await (const { key } of kv.list({ prefix: messageKeys.expiries() }, { limit: 1 })) return key[1] as number;
+  return Infinity;
+}
+
 /** Messages that are looked at together. */
 const AT_ONCE = 500;
 

@@ -2,13 +2,15 @@
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import type { Runtime } from "../runtime.ts";
-import type { Bell } from "../store/bell.ts";
 
 export interface Sweep {
   name: string;
   everyMs: number;
-  /** Topic of the bell that wakes it before its time; a ring may be lost, so it runs at its own pace too. */
-  topic?: string;
+  /**
+   * Calls `wake` when it is to run before its time, and answers how to stop that. A call may get lost, so it runs at its
+   * own pace too.
+   */
+  wakenBy?(wake: () => void): () => void;
   /** One bounded slice of work; resolves to how many things it removed. Stops early when the signal aborts. */
   run(signal: AbortSignal): Promise<number>;
 }
@@ -19,9 +21,8 @@ const FIRST_RUN_MS = 10_000;
 /** Runs each sweep at its own pace and when it is woken, one at a time. A sweep that fails is logged and comes again. */
 export function makeMaintenance(
   sweeps: readonly Sweep[],
-  { runtime, bell }: { runtime: Runtime; bell: Pick<Bell, "hear"> },
+  { clock, log, random }: Pick<Runtime, "clock" | "log" | "random">,
 ): Service {
-  const { clock, log, random } = runtime;
   const abort = new AbortController();
   const timers = new Map<Sweep, () => void>();
   const turning = new Set<Sweep>();
@@ -36,7 +37,7 @@ export function makeMaintenance(
     timers.set(sweep, clock.after(delayMs, () => void turn(sweep)));
   }
 
-  /** Whoever rings while it runs or waits for its turn is heard after that. */
+  /** Whoever calls while it runs or waits for its turn is heard after that. */
   function wake(sweep: Sweep): void {
     if (!turning.has(sweep)) plan(sweep, 0);
     else woken.add(sweep);
@@ -65,7 +66,7 @@ export function makeMaintenance(
       for (const sweep of sweeps) {
         if (timers.has(sweep)) continue;
         plan(sweep, Math.min(sweep.everyMs, FIRST_RUN_MS + random.between(0, FIRST_RUN_MS)));
-        if (sweep.topic !== undefined) deafen.push(bell.hear(sweep.topic, () => wake(sweep)));
+        if (sweep.wakenBy) deafen.push(sweep.wakenBy(() => wake(sweep)));
       }
       return Promise.resolve();
     },

@@ -20,6 +20,7 @@ import type { DiskShares } from "../media/shares.ts";
 import { sweepMedia } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
+import type { Changes } from "../store/changes.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
 import type { Recorder } from "../message/record.ts";
@@ -39,6 +40,7 @@ interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
   bell: Bell;
+  changes: Changes;
   media: SweptMedia;
   shares: DiskShares;
   /** What the files may take on disk. */
@@ -55,17 +57,22 @@ interface SweepContext {
 }
 
 export function sweeps(context: SweepContext): Sweep[] {
-  const { kv, runtime, network, events, eventDays, historyDays } = context;
+  const { kv, runtime, bell, changes, network, events, eventDays, historyDays } = context;
   const now = () => runtime.clock.now();
   const sweepSeen = makeSweepSeen(kv);
   const sweepStaged = makeSweepStaged(kv);
   return [
-    // A command asked for it, and waits.
-    { name: "removed accounts", everyMs: 2_000, run: (signal) => removeAccounts(context, signal) },
+    {
+      name: "removed accounts",
+      everyMs: MINUTE_MS,
+      // A command asked for it, and waits.
+      wakenBy: changes.hear,
+      run: (signal) => removeAccounts(context, signal),
+    },
     {
       name: "erased people",
       everyMs: MINUTE_MS,
-      topic: ERASURE_TOPIC,
+      wakenBy: (wake) => bell.hear(ERASURE_TOPIC, wake),
       run: (signal) => erasePeople(context, signal),
     },
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },

@@ -1,4 +1,5 @@
 /** What every role stands on: the data, the bell, the measures, and what reads and writes through them. */
+import type { Service } from "../base/service.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { readAllowList } from "../egress/address.ts";
@@ -20,6 +21,7 @@ import { measuredEvents, measuredRecorder, measuredStore } from "../ops/measure.
 import { makeMetrics, type Metrics } from "../ops/metrics.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
+import { type Changes, watchChanges } from "../store/changes.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withMemory } from "../store/layers/memory.ts";
@@ -34,6 +36,8 @@ export interface Ground {
   runtime: Runtime;
   data: DataFolder;
   bell: Bell;
+  /** Begins to look with the worker, which alone follows them. */
+  changes: Changes & Service;
   metrics: Metrics;
   kv: ChunkedKv;
   events: EventLog;
@@ -61,11 +65,13 @@ const REMEMBERED = new Set(
 );
 
 interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
+  /** Whether anybody has committed to the store since it was last asked; true where that cannot be told. */
+  hasChanged(): boolean;
   /** `http://HOST:PORT`, once it listens. */
   url(): string;
 }
 
-export function layGround({ config, runtime, data, bell, media, url }: GroundOptions): Ground {
+export function layGround({ config, runtime, data, bell, media, hasChanged, url }: GroundOptions): Ground {
   const metrics = makeMetrics();
   const isShared = config.store !== null;
   const measured = measuredStore(data.kv, metrics, runtime.clock);
@@ -85,6 +91,7 @@ export function layGround({ config, runtime, data, bell, media, url }: GroundOpt
     runtime,
     data,
     bell,
+    changes: watchChanges({ hasChanged, clock: runtime.clock }),
     metrics,
     kv,
     events,

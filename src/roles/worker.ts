@@ -45,7 +45,7 @@ interface WorkerPart {
 
 /** All there is, on data that is this process's alone. */
 export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart {
-  const { kv } = ground;
+  const { kv, changes } = ground;
   const network = openNetwork(() => kv);
   const supervisor: Supervisor = makeSupervisor(ground, {
     network,
@@ -57,12 +57,13 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   // What a crash left of a bulk that nobody was told of.
   const clearing: Service = { start: () => removeAllStaged(kv), stop: () => Promise.resolve() };
   const upkeep = upkeepOf(ground, network, (lineId) => supervisor.queueChanged(lineId));
-  return { network, supervisor, dispatcher, service: inOrder(clearing, together(dispatcher, supervisor, upkeep)) };
+  const service = inOrder(clearing, together(dispatcher, supervisor, upkeep), changes);
+  return { network, supervisor, dispatcher, service };
 }
 
 /** A share of what there is, on a store that many processes use. `place`: where the next process finds this one's name. */
 export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Place | null): WorkerPart {
-  const { kv, bell, runtime, metrics } = ground;
+  const { kv, bell, changes, runtime, metrics } = ground;
   let parts: Omit<WorkerPart, "service"> | null = null;
   let upkeep: Service | null = null;
 
@@ -142,7 +143,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     holds: (lineId) => lines.storeOf(lineId) !== null,
   });
   // To its end first: what it gives up is taken by others while the rest goes on.
-  return { ...parts, service: inOrder(supervisor, dispatcher, answers, member) };
+  return { ...parts, service: inOrder(supervisor, dispatcher, answers, member, changes) };
 }
 
 /** As one service: they start in order and stop in reverse. */
@@ -165,7 +166,8 @@ function makeSupervisor(
     queueChanged: (lineId: string) => void;
   },
 ): Supervisor {
-  const { kv, runtime, bell, media, links, events, lookups, safeFetch, recorderOn, data: { accounts, seal } } = ground;
+  const { kv, runtime, bell, changes, media, links, events, lookups, safeFetch, recorderOn } = ground;
+  const { accounts, seal } = ground.data;
   const shared = {
     runtime,
     bell,
@@ -186,7 +188,8 @@ function makeSupervisor(
     const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder });
     return { ...shared, kv, recorder, fetchAttachment };
   };
-  return new Supervisor({ kv, runtime, bell, ownership, plansChanged: () => accounts.plansChanged(), session });
+  const plansChanged = () => accounts.plansChanged();
+  return new Supervisor({ kv, runtime, bell, changes, ownership, plansChanged, session });
 }
 
 function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhooks>): Dispatcher {
@@ -203,7 +206,7 @@ function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhoo
 }
 
 function upkeepOf(
-  { kv, runtime, bell, media, diskShares, events, config, recorderOn }: Ground,
+  { kv, runtime, bell, changes, media, diskShares, events, config, recorderOn }: Ground,
   network: Network,
   queueChanged: (lineId: string) => void,
 ): Service {
@@ -216,6 +219,7 @@ function upkeepOf(
       kv,
       runtime,
       bell,
+      changes,
       media,
       shares: diskShares,
       mediaBytes,
@@ -229,7 +233,7 @@ function upkeepOf(
       everyMs: SWEEP_PANEL_MS,
       run: (signal) => sweepPanel(kv, runtime.clock.now(), signal),
     },
-  ], { runtime, bell });
+  ], runtime);
 }
 
 function addWorkerGauges(

@@ -12,6 +12,8 @@ export interface FileEngine {
    * lock with the process, also after `kill -9`.
    */
   tryLock(path: string): Promise<FileLock | null>;
+  /** Follows the commits to the store at `path`, which this process has open until the watch is closed. */
+  watch(path: string): FileWatch;
   /** What the engine keeps beside an open store, and a killed process leaves there. */
   leftovers(path: string): readonly string[];
   /** Makes an archive of the empty file at `path`. */
@@ -25,6 +27,13 @@ export interface FileEngine {
 export interface FileLock {
   /** Calling it again is fine. */
   release(): void;
+}
+
+export interface FileWatch {
+  /** Whether anybody has committed since it was last asked, of this process or another; true where that cannot be told. */
+  hasChanged(): boolean;
+  /** Calling it again is fine. */
+  close(): void;
 }
 
 /** One file with a store as it stood at one moment, and files beside it. It is whole after `finish` alone. */

@@ -172,6 +172,7 @@ export class ApiWorld implements ApiStage {
       kv,
       runtime,
       bell,
+      changes: { hear: () => () => {} },
       ownership: soleOwnership(kv),
       plansChanged: () => Promise.resolve(false),
       session: () => session,

@@ -17,6 +17,7 @@ import { makeOptOuts, type OptOuts } from "../../src/message/opt_outs.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
+import { watchChanges } from "../../src/store/changes.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import type { LineSessionDeps } from "../../src/line/line_session.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
@@ -128,10 +129,17 @@ export class World {
       optOuts: this.optOuts,
       sessionName: names.of,
     });
+    let seen = -1;
+    const changes = watchChanges({
+      hasChanged: () => seen !== (seen = this.disk.commits),
+      clock: this.clock,
+    });
+    await changes.start();
     this.supervisor = new Supervisor({
       kv,
       runtime: this.runtime,
       bell: this.bell,
+      changes,
       ownership: soleOwnership(kv),
       plansChanged: () => Promise.resolve(false),
       session,

@@ -1,6 +1,6 @@
 /** Deno KV's engine for one file, which is SQLite's. */
 import { DatabaseSync } from "node:sqlite";
-import type { FileEngine, FileLock } from "../file_engine.ts";
+import type { FileEngine, FileLock, FileWatch } from "../file_engine.ts";
 import { createArchive, openArchive } from "./archive.ts";
 import { openDenoKv } from "./deno_kv.ts";
 import { assertSound } from "./sound_file.ts";
@@ -12,6 +12,7 @@ export const denoKvFiles: FileEngine = {
     return await openDenoKv(path, options);
   },
   tryLock,
+  watch,
   leftovers: (path) => ["-wal", "-shm", "-journal"].map((suffix) => path + suffix),
   createArchive,
   openArchive,
@@ -34,4 +35,28 @@ async function tryLock(path: string): Promise<FileLock | null> {
   }
   held.add(database);
   return { release: () => void (held.delete(database) && database.close()) };
+}
+
+/** SQLite itself counts the commits of all other connections, in memory that those on one file share. */
+function watch(path: string): FileWatch {
+  const database = new DatabaseSync(path, { readOnly: true });
+  const version = database.prepare("PRAGMA data_version");
+  let last: unknown;
+  let isClosed = false;
+  return {
+    hasChanged() {
+      try {
+        const [now] = Object.values(version.get() ?? {});
+        if (now === last) return false;
+        last = now;
+      } catch {
+        // Another process has the file for itself: nobody knows what it writes.
+      }
+      return true;
+    },
+    close() {
+      if (!isClosed) database.close();
+      isClosed = true;
+    },
+  };
 }

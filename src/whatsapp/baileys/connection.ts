@@ -20,9 +20,8 @@ import { cut, type LineSocket, openSocket, type SocketGround, type Way } from ".
 import { watchVitals } from "./vitals.ts";
 import type { WebVersion } from "./web_version.ts";
 
-/** Without a frame for so long (two pings unanswered) the socket is half-open: noticed within 50 s. */
+/** Without a frame for so long (two pings unanswered) the socket is half-open: noticed within 50 s, rounds included. */
 const SILENCE_MS = 42_000;
-const WATCH_MS = 5_000;
 /** From the handshake to the login, key upload included. */
 const LOGIN_MS = 60_000;
 const CONNECT_MS = 20_000;
@@ -37,6 +36,8 @@ interface Shared extends SocketGround {
   versionRefused(lineId: string): boolean;
   /** Whether the line may be connected anew because it hears nothing: once in a while, for it may not help. */
   mayComplain(lineId: string): boolean;
+  /** Calls `look` every few seconds, all lines' together; the returned function ends it. */
+  rounds(look: () => void): () => void;
 }
 
 interface LineConnection extends Connection {
@@ -185,8 +186,9 @@ export function connectLine(
    * Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. One that answers and yet
    * hears nothing is opened anew once.
    */
-  function watchSilence(complained: string | null = null): void {
-    cancelWatch = clock.after(WATCH_MS, () => {
+  function watchSilence(): void {
+    let complained: string | null = null;
+    cancelWatch = shared.rounds(() => {
       if (clock.now() - (vitals.vitals.lastFrameAt ?? 0) > SILENCE_MS) return finish(closeReason("lost"));
       const complaint = vitals.complaint();
       if (complaint !== null && shared.mayComplain(lineId)) {
@@ -194,7 +196,7 @@ export function connectLine(
       }
       // Another connection did not help: people have to know.
       if (complaint !== complained) events.degraded(complaint);
-      watchSilence(complaint);
+      complained = complaint;
     });
   }
 

@@ -16,6 +16,7 @@ import { connectLine } from "./connection.ts";
 import type { Way } from "./socket.ts";
 import { eraseTraces } from "./erase.ts";
 import { forgetEnds, sweepExpired } from "./expiry.ts";
+import { makeRounds } from "../../base/rounds.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/strays.ts";
@@ -35,6 +36,9 @@ import { makeWebVersions } from "./web_version.ts";
 
 /** What was received is on disk in this time, a slow file aside: for that no log-out is held up, it follows from memory. */
 const HAND_OVER_MS = 2_000;
+
+/** How often every line is asked whether it still hears something. */
+const WATCH_MS = 5_000;
 
 /**
  * A line that hears nothing, or whose version was refused, is connected anew once in this time: where it does not help,
@@ -105,6 +109,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     refreshHandled,
     countStray: makeCountStray(countStray, runtime.log),
     mayComplain: (lineId: string) => isFirstIn(complainedAt, lineId),
+    rounds: makeRounds(runtime.clock, WATCH_MS),
   };
   /** When each line's last connection let go of the keys; a new one waits for it. */
   const ends = new Map<string, Promise<void>>();

@@ -14,7 +14,7 @@ Deno.test("each sweep runs soon after the start and then at its own pace", async
   const runtime = testRuntime();
   const often = countingSweep("often", MINUTE_MS);
   const seldom = countingSweep("seldom", 60 * MINUTE_MS);
-  const maintenance = makeMaintenance([often, seldom], { runtime, bell: testBell(runtime) });
+  const maintenance = makeMaintenance([often, seldom], runtime);
   await maintenance.start();
   await maintenance.start();
   await runtime.clock.advance(9_000);
@@ -32,7 +32,7 @@ Deno.test("a sweep that fails is logged, comes again, and disturbs no other", as
   const runtime = testRuntime();
   const failing = countingSweep("failing", MINUTE_MS, () => Promise.reject(new Error("disk")));
   const other = countingSweep("other", MINUTE_MS);
-  const maintenance = makeMaintenance([failing, other], { runtime, bell: testBell(runtime) });
+  const maintenance = makeMaintenance([failing, other], runtime);
   await maintenance.start();
   await runtime.clock.advance(5 * MINUTE_MS);
   assert.ok(failing.runs >= 4 && other.runs >= 4);
@@ -55,7 +55,7 @@ Deno.test("stopping aborts the sweep that runs, waits for it, and starts no othe
       ),
   );
   const waiting = countingSweep("waiting", MINUTE_MS);
-  const maintenance = makeMaintenance([slow, waiting], { runtime, bell: testBell(runtime) });
+  const maintenance = makeMaintenance([slow, waiting], runtime);
   await maintenance.start();
   await runtime.clock.advance(5 * MINUTE_MS);
   assert.equal(slow.runs, 1);
@@ -72,10 +72,10 @@ Deno.test("a ring runs a sweep at once, and once more when it comes while that r
   const ends: (() => void)[] = [];
   const woken = {
     ...countingSweep("woken", 60 * MINUTE_MS, () => new Promise((resolve) => ends.push(() => resolve(0)))),
-    topic: "work",
+    wakenBy: (wake: () => void) => bell.hear("work", wake),
   };
   let runs = 0;
-  const maintenance = makeMaintenance([{ ...woken, run: (signal) => (runs++, woken.run(signal)) }], { runtime, bell });
+  const maintenance = makeMaintenance([{ ...woken, run: (signal) => (runs++, woken.run(signal)) }], runtime);
   await maintenance.start();
   bell.ring("work");
   await runtime.clock.advance(0);

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
+import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
+import { watchChanges } from "../../../src/store/changes.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+Deno.test("whoever hears of changes is called after one, within 2 s, and not without", async () => {
+  const { clock } = testRuntime();
+  let changed = true;
+  const changes = watchChanges({ hasChanged: () => changed, clock });
+  let calls = 0;
+  const deaf = changes.hear(() => calls++);
+  await changes.start();
+  await changes.start();
+  await clock.advance(2_000);
+  assert.equal(calls, 1);
+  changed = false;
+  await clock.advance(60_000);
+  assert.equal(calls, 1);
+  changed = true;
+  await clock.advance(2_000);
+  assert.equal(calls, 2);
+  deaf();
+  await clock.advance(60_000);
+  await changes.stop();
+  assert.equal(calls, 2);
+});
+
+Deno.test("the watch of a file sees commits of every connection, and nothing in what writes nothing", async () => {
+  const folder = await Deno.makeTempDir();
+  const path = join(folder, "store.db");
+  const { clock } = testRuntime();
+  const one = await openNative(path, { runtime: { clock } });
+  const other = await openNative(path, { runtime: { clock } });
+  const watch = denoKvFiles.watch(path);
+  try {
+    watch.hasChanged();
+    assert.equal(watch.hasChanged(), false);
+    for (const kv of [one, other]) {
+      await kv.set(["row"], 1);
+      assert.equal(watch.hasChanged(), true);
+      assert.equal(watch.hasChanged(), false);
+    }
+    assert.equal((await one.get(["row"])).value, 1);
+    assert.equal((await one.atomic().check({ key: ["row"], versionstamp: null }).set(["row"], 2).commit()).ok, false);
+    assert.equal(watch.hasChanged(), false);
+  } finally {
+    watch.close();
+    watch.close();
+    one.close();
+    other.close();
+    await Deno.remove(folder, { recursive: true });
+  }
+});
