@@ -27,6 +27,8 @@ interface EventPage {
    * than its limit.
    */
   next: string | null;
+  /** Whether the read ended before the log did: because the page was full, or because it had looked at enough. */
+  isCut: boolean;
   /** True when events after the cursor are no longer kept: the reader was away for too long. */
   gap: boolean;
 }
@@ -171,17 +173,17 @@ async function scan(
     for (const event of read) {
       if (fits(event, query)) {
         bytes += sizeBound(event.data);
-        if (events.length > 0 && bytes > PAGE_BYTES) return { events, next };
+        if (events.length > 0 && bytes > PAGE_BYTES) return { events, next, isCut: true };
         events.push(event);
       }
       next = event.id;
-      if (events.length === query.limit) return { events, next };
+      if (events.length === query.limit) return { events, next, isCut: true };
     }
-    if (read.length < EVENTS_A_READ) break;
+    if (read.length < EVENTS_A_READ) return { events, next, isCut: false };
     looked += read.length;
     order = orderOf(next!);
   }
-  return { events, next };
+  return { events, next, isCut: true };
 }
 
 /** Whether the query asks for the event. */

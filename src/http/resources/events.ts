@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { EVENT_ID, EVENT_NAMES, type EventName, type LoggedEvent } from "../../event/event.ts";
-import type { EventQuery } from "../../event/log.ts";
+import { type EventLog, type EventQuery, orderOf } from "../../event/log.ts";
 import { makeTails, type Tails } from "../../event/tail.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
 import { type Api, ok, route } from "../api/route.ts";
@@ -88,29 +88,34 @@ export function addEvents(api: Api, services: Needed): void {
     return ok({ data: page.events.map(feedEventOf), next, gap: page.gap });
   });
 
-  api.on(streamEvents, async ({ c, caller, checkKey, query: { after, types, sessionId = null } }) => {
+  api.on(streamEvents, async ({ c, caller, checkKey, query: { after: asked, types, sessionId = null } }) => {
     const accountId = caller.account.id;
-    const cursor = await cursorOf(accountId, c.req.header("last-event-id") || after || null);
-    const query = { after: cursor, types, sessionId, limit: STREAM_PAGE };
+    const after = c.req.header("last-event-id") || asked || null;
     // A cursor that is none is refused now, while the answer can still be a problem.
-    await events.read(accountId, { ...query, limit: 1 });
+    if (after !== null && after !== "now") orderOf(after);
     const place = budgets.streams.open(accountId, caller.plan.eventStreams);
-    // Nobody reads the answer to HEAD, or closes it.
+    // Nobody reads the answer to HEAD, or closes it. One stream too many is refused before anything is read for it.
     if (c.req.method === "GET") place.add(1);
-    return c.body(eventStream({ ...services, tails }, { accountId, query, checkKey, place }), 200, {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-store",
-      "x-accel-buffering": "no",
-    });
+    try {
+      const query = { after: await cursorOf(accountId, after), types, sessionId, limit: STREAM_PAGE };
+      return c.body(eventStream({ ...services, tails }, { accountId, query, checkKey, place }), 200, {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+      });
+    } catch (error) {
+      place[Symbol.dispose]();
+      throw error;
+    }
   });
 }
 
 /**
- * Server-sent events from the cursor on. Reads the log at the reader's pace: a slow client costs a page of memory. Ends
- * when the key may not be used any more, before it tells anything else.
+ * Server-sent events from the cursor on. Reads the log at the reader's pace: a slow client costs a page of memory. What is
+ * behind catches up in its account's turn. Ends when the key may not be used any more, before it tells anything else.
  */
 function eventStream(
-  { events, tails, runtime, stopping }: Needed & { tails: Tails },
+  { events, tails, budgets, runtime, stopping }: Needed & { tails: Tails },
   { accountId, query, checkKey, place }: {
     accountId: string;
     query: EventQuery;
@@ -122,13 +127,16 @@ function eventStream(
   let wake = () => {};
   /** At first it has not looked yet. */
   let woken = true;
+  /** Whether more may lie behind the last page; nobody knows what lies behind the first cursor. */
+  let isBehind = true;
   let resting = false;
-  let ended = false;
+  const ending = new AbortController();
+  const { signal } = ending;
   let unsubscribe: (() => void) | null = null;
 
   /** At the first read: an answer that nobody reads, such as one to HEAD, listens to nothing. */
   function listen(): void {
-    if (unsubscribe || ended) return;
+    if (unsubscribe || signal.aborted) return;
     unsubscribe = tails.subscribe(accountId, query, (since) => {
       // It has seen all that there was: between that and this lies nothing for it.
       if (resting && since !== null && (after === null || since > after)) after = since;
@@ -141,11 +149,17 @@ function eventStream(
   }
 
   function end(): void {
-    ended = true;
+    ending.abort();
     place[Symbol.dispose]();
     unsubscribe?.();
     stopping.removeEventListener("abort", end);
     wake();
+  }
+
+  function read(): ReturnType<EventLog["read"]> {
+    const next = () => events.read(accountId, { ...query, after });
+    // Those at the end of the log share one read of what is new.
+    return isBehind ? budgets.reads.run({ party: accountId, lane: "streams", signal }, next) : next();
   }
 
   /** Whether the key is good for what was read before this was asked. */
@@ -180,23 +194,26 @@ function eventStream(
     },
     async pull(controller) {
       listen();
-      while (!ended) {
+      while (!signal.aborted) {
         if (!woken) {
           await rest();
-          if (ended) break;
+          if (signal.aborted) break;
           if (!woken) {
             if (!await mayTell()) break;
             return controller.enqueue(KEEP_ALIVE);
           }
         }
         woken = false;
-        const page = await events.read(accountId, { ...query, after }).catch((error) => {
+        const page = await read().catch((error) => {
+          if (signal.aborted) return null;
           end();
           throw error;
         });
+        if (!page) break;
         after = page.next ?? after;
+        isBehind = page.isCut;
         // A page may be full, or with a filter empty, and yet not the last.
-        if (page.next !== null) woken = true;
+        if (isBehind) woken = true;
         if (page.events.length === 0) continue;
         if (!await mayTell()) break;
         return controller.enqueue(Buffer.concat(page.events.map(sse)));

@@ -1,5 +1,6 @@
 /** What an account has in hand is bounded; what is too much is refused, and says when to come again. */
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import { Tally } from "../../../src/http/edge/budgets.ts";
 import { makeBudgets } from "../../../src/http/edge/budgets.ts";
 import { Problem } from "../../../src/errors.ts";
@@ -75,9 +76,10 @@ function lengthOf(json: unknown): Record<string, string> {
 Deno.test("an account has so many event streams at a time, and one that ends makes room", async () => {
   const budgets = makeBudgets({ bodyBytes: 0, metrics: makeMetrics(), clock: testRuntime().clock });
   await withApi(async (world) => {
+    const read = mock.method(world.services.events, "read");
     const streams: Response[] = [];
     for (;;) {
-      const answer = await world.call("GET", "/v1/events/stream");
+      const answer = await world.call("GET", "/v1/events/stream?types=session.restricted");
       if (answer.status !== 200) {
         assert.equal(answer.status, 429);
         assert.equal((await answer.json()).code, "too_much_at_once");
@@ -85,6 +87,9 @@ Deno.test("an account has so many event streams at a time, and one that ends mak
       }
       streams.push(answer);
     }
+    assert.equal(budgets.streams.sum, 3);
+    assert.equal(read.mock.callCount(), 0, "the log is read for nobody yet, and never for one that was refused");
+    assert.equal((await world.call("GET", "/v1/events/stream?after=evt_1")).status, 400);
     assert.equal(budgets.streams.sum, 3);
     await (await world.call("HEAD", "/v1/events/stream")).body?.cancel();
     await streams.pop()!.body!.cancel();
