@@ -2,7 +2,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { runAsChild } from "./child.ts";
-import { percentile } from "./measure.ts";
 
 export interface QuietAccount {
   /** `http://HOST:PORT/v1` */
@@ -17,17 +16,17 @@ export interface QuietReady {
   hookUrl: string;
 }
 
-/** Milliseconds. */
+/** Of each message, milliseconds. */
 export interface QuietTimes {
-  /** From the request to its 202, p50. */
-  acceptMs: number;
-  /** From the request until the network had acknowledged it, p99. */
-  sentMs: number;
-  /** From then until the first webhook request, p99. */
-  webhookMs: number;
+  /** From the request to its 202. */
+  accept: number[];
+  /** From the request until the network had acknowledged it. */
+  sent: number[];
+  /** From then until the first webhook request. */
+  webhook: number[];
 }
 
-const EVERY_MS = 250;
+const EVERY_MS = 100;
 /** What has not come by then counts with this time. */
 const PATIENCE_MS = 20_000;
 
@@ -79,12 +78,11 @@ async function measure(
   while (sent.some(({ messageId }) => !heard.has(messageId)) && wallClock() < end) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  const p = (percent: number, of: (message: (typeof sent)[number]) => number) => percentile(sent.map(of), percent);
   const cameOf = (messageId: string) => heard.get(messageId) ?? { sentAt: end, at: end };
   return {
-    acceptMs: p(50, ({ asked, accepted }) => accepted - asked),
-    sentMs: p(99, ({ messageId, asked }) => Math.max(0, cameOf(messageId).sentAt - asked)),
-    webhookMs: p(99, ({ messageId }) => Math.max(0, cameOf(messageId).at - cameOf(messageId).sentAt)),
+    accept: sent.map(({ asked, accepted }) => accepted - asked),
+    sent: sent.map(({ messageId, asked }) => Math.max(0, cameOf(messageId).sentAt - asked)),
+    webhook: sent.map(({ messageId }) => Math.max(0, cameOf(messageId).at - cameOf(messageId).sentAt)),
   };
 }
 
