@@ -146,6 +146,11 @@ async function besideAndApart(
     const { times: apart } = await whileNoisy(stage, stage.elsewhere, name);
     report(`${name}: ${JSON.stringify(answers)}; gateway ${loadOf(during)}, without ${loadOf(before)}`);
     measured.push({ alone, beside, apart });
+    const p99 = (times: QuietTimes) =>
+      (["accept", "queue", "send", "webhook"] as const).map((part) => percentile(times[part], 99).toFixed(0)).join(
+        ", ",
+      );
+    report(`  p99 of accepting, queue, network, webhook: ${p99(beside)} ms; alone ${p99(alone)}, apart ${p99(apart)}`);
   }
   return MEASURES.flatMap(({ name: what, of, percent }) => {
     // Percentiles of all rounds together: a round has too few messages for its own.

@@ -22,6 +22,9 @@ export interface QuietTimes {
   accept: number[];
   /** From the request until the network had acknowledged it. */
   sent: number[];
+  /** Of that: from its acceptance until it was handed over, and until the network had acknowledged it. */
+  queue: number[];
+  send: number[];
   /** From then until the first webhook request. */
   webhook: number[];
 }
@@ -79,7 +82,15 @@ async function measure(
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   const cameOf = (messageId: string) => heard.get(messageId) ?? { sentAt: end, at: end };
+  const departed = await Promise.all(sent.map(async ({ messageId }) => {
+    const answer = await fetch(`${baseUrl}/messages/${messageId}`, { headers: { "x-api-key": apiKey } });
+    const { data: { createdAt, life } } = await answer.json();
+    const handedOver = life.find(({ status }: { status: string }) => status === "processing")?.at ?? end;
+    return { createdAt: new Date(createdAt).getTime(), handedOverAt: new Date(handedOver).getTime() };
+  }));
   return {
+    queue: departed.map(({ createdAt, handedOverAt }) => handedOverAt - createdAt),
+    send: sent.map(({ messageId }, i) => cameOf(messageId).sentAt - departed[i]!.handedOverAt),
     accept: sent.map(({ asked, accepted }) => accepted - asked),
     sent: sent.map(({ messageId, asked }) => Math.max(0, cameOf(messageId).sentAt - asked)),
     webhook: sent.map(({ messageId }) => Math.max(0, cameOf(messageId).at - cameOf(messageId).sentAt)),

@@ -14,7 +14,7 @@ import { PathIndex } from "./api/path_index.ts";
 import { PathRouter } from "./api/router.ts";
 import { type Answer, type Api, type ApiRequest, type Route, scopeOf } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
-import { validate } from "./api/validation.ts";
+import { validate, validateUnhurried } from "./api/validation.ts";
 import { checkContentType, checkLength, discardRest, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";
 import { type KeyForm, makeAuth } from "./edge/auth.ts";
@@ -175,15 +175,15 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
         using inMemory = budgets.bodies.open(accountId);
         const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));
         if (!route.upload && !route.body) await endBody(c, clock);
-        const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
         const checkKey = async () => void await auth.authenticate(c, form);
-        const work = () => {
-          const body = route.body && validate(route.body, parseJson(bytes));
+        const work = async () => {
+          const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
+          const body = await readFields(route, bytes, clock);
           const request = { c, caller, ...parameters, body, repeat, checkKey } as Handled;
-          if (repeat === null || route.repeats === "handler") return handle(request);
-          return idempotency.once(repeat, async () => plainAnswer(await handle(request)));
+          if (repeat === null || route.repeats === "handler") return await handle(request);
+          return await idempotency.once(repeat, async () => plainAnswer(await handle(request)));
         };
-        if (!route.inTurn) return send(c, await work());
+        if (!route.longList) return send(c, await work());
         return await budgets.bulks.run({ party: accountId }, async () => send(c, await work()));
       }
 
@@ -228,6 +228,13 @@ async function readBody(c: ApiContext, route: Route, count: (bytes: number) => v
     return await readBytes(c.req.raw, { maxBytes, count });
   }
   return new Uint8Array();
+}
+
+/** What the schema makes of the body; undefined for a route without one. Throws Problem. */
+function readFields({ body, longList: list }: Route, bytes: Uint8Array, clock: Clock): unknown {
+  if (!body) return undefined;
+  const value = parseJson(bytes);
+  return list ? validateUnhurried(body, value, { list, clock }) : validate(body, value);
 }
 
 function plainAnswer(answer: Answer | Response): Answer {

@@ -10,6 +10,7 @@ import type { Caller, Scope } from "../../account/account.ts";
 import type { RepeatableRequest } from "../../account/idempotency.ts";
 import type { ProblemCode } from "../../errors.ts";
 import type { ApiContext } from "./context.ts";
+import type { LongList } from "./validation.ts";
 
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   method: "get" | "post" | "put" | "patch" | "delete";
@@ -36,8 +37,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * passes `request.repeat` on to the commit that does the work.
    */
   repeats?: "server" | "handler";
-  /** Much work: parsing, validating and handling wait for the account's turn (`edge/budgets.ts`). */
-  inTurn?: true;
+  /** Much work, because of a long list in its body: it waits for the account's turn (`edge/budgets.ts`). */
+  longList?: LongList;
   /** The handler's commit checks that the key is valid still (`Caller.keyRow`), so that it need not be read first. */
   checksKey?: true;
   answers: Readonly<Record<number, RouteAnswer>>;

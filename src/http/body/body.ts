@@ -6,6 +6,10 @@ export const MIB = 1024 ** 2;
 
 /** Deeper than any request of this API needs, far from what a recursive reader chokes on. */
 const MAX_DEPTH = 32;
+/** Far more than any request needs, and what is parsed and validated in some milliseconds. */
+const MAX_MEMBERS = 1_000;
+/** Ten thousand messages of a bulk may have fifty each. */
+const MAX_VALUES = 500_000;
 
 /** How much of a refused body is read, how long, and how long without a byte: an upload that is a little too large. */
 const REST_BYTES = 128 * MIB;
@@ -125,19 +129,54 @@ export async function discardRest({ body, headers }: Request, clock: Clock): Pro
   }
 }
 
-/** Parses JSON that is UTF-8 and at most 32 levels deep. Throws Problem malformed_json, validation_failed. */
+/**
+ * Parses JSON that is UTF-8, at most 32 levels deep, and of a bounded number of values: bytes alone bound neither time nor
+ * memory. Throws Problem malformed_json, validation_failed.
+ */
 export function parseJson(bytes: Uint8Array): unknown {
-  let value: unknown;
+  assertBounded(bytes);
   try {
-    value = JSON.parse(strictUtf8.decode(bytes));
+    return JSON.parse(strictUtf8.decode(bytes));
   } catch (cause) {
     throw new Problem("malformed_json", bytes.length === 0 ? "The body is empty." : sentence(cause), { cause });
   }
-  if (isDeeper(value, MAX_DEPTH)) {
-    const message = `is nested deeper than ${MAX_DEPTH} levels`;
-    throw new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }] });
+}
+
+const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT, CLOSE_LIST, CLOSE_OBJECT] = new TextEncoder().encode(
+  '"\\,[{]}',
+);
+
+/** Counts what the JSON is made of before it is parsed. Throws Problem validation_failed. */
+function assertBounded(bytes: Uint8Array): void {
+  /** Commas in each open object; less than none in a list. */
+  const commas = new Int32Array(MAX_DEPTH + 1);
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    switch (bytes[at]) {
+      case QUOTE:
+        while (++at < bytes.length && bytes[at] !== QUOTE) if (bytes[at] === BACKSLASH) at++;
+        break;
+      case OPEN_LIST:
+      case OPEN_OBJECT:
+        if (++depth > MAX_DEPTH) throw unbounded(`is nested deeper than ${MAX_DEPTH} levels`);
+        commas[depth] = bytes[at] === OPEN_OBJECT ? 0 : -1;
+        break;
+      case CLOSE_LIST:
+      case CLOSE_OBJECT:
+        if (depth > 0) depth--;
+        break;
+      case COMMA:
+        if (++values === MAX_VALUES) throw unbounded(`has more than ${MAX_VALUES} values`);
+        if (commas[depth]! >= 0 && ++commas[depth]! === MAX_MEMBERS) {
+          throw unbounded(`has an object of more than ${MAX_MEMBERS} members`);
+        }
+    }
   }
-  return value;
+}
+
+function unbounded(message: string): Problem {
+  return new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }] });
 }
 
 export function tooLarge(maxBytes: number): Problem {
@@ -153,10 +192,4 @@ function brokenOff(cause: unknown): never {
 function sentence(cause: unknown): string {
   const position = /position \d+|line \d+ column \d+/.exec(String(cause))?.[0];
   return position ? `The body cannot be read as JSON at ${position}.` : "The body cannot be read as JSON in UTF-8.";
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }

@@ -39,7 +39,8 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions): Budge
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
   const budgets: Budgets = {
     reads: new Turns({ ...READS, restBy: clock }),
-    bulks: new Turns({ ...BULKS, restBy: clock }),
+    // They rest between their pieces.
+    bulks: new Turns(BULKS),
     bodies: new Tally("bytes of bodies", {
       inAll,
       each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),

@@ -49,7 +49,7 @@ export const sendBulk = route({
   description: "All are accepted or none. They leave in their order, with the pauses of the plan between them.",
   body: BulkMessage,
   maxBytes: MAX_BULK_BODY,
-  inTurn: true,
+  longList: { name: "messages", most: MAX_BULK },
   answers: { 202: { description: "All accepted", schema: BulkAcknowledgement, headers: quotaHeaders } },
 });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { chunksOf, discardRest } from "../../../../src/http/body/body.ts";
+import { Problem } from "../../../../src/errors.ts";
+import { chunksOf, discardRest, parseJson } from "../../../../src/http/body/body.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const REST_MS = 5_000;
@@ -53,4 +54,30 @@ Deno.test("a body that breaks off is no failure of ours", async () => {
     body: new ReadableStream({ pull: (controller) => controller.error(new Error("reset by peer")) }),
   });
   assert.equal(await discardRest(request, testRuntime().clock), false);
+});
+
+Deno.test("JSON is parsed only where its depth, its values and the members of its objects are bounded", () => {
+  const parse = (json: string) => parseJson(new TextEncoder().encode(json));
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  const list = (values: number) => `[${"{},".repeat(values - 1)}{}]`;
+  const object = (members: number) => `{${Array.from({ length: members }, (_, i) => `"k${i}":[]`).join(",")}}`;
+  for (const json of [nested(32), list(500_000), object(1_000), `[${object(1_000)},${object(1_000)}]`]) {
+    assert.deepEqual(parse(json), JSON.parse(json));
+  }
+  // Neither ends a string, nor opens or separates anything.
+  const strange = JSON.stringify({ '"': `${"[".repeat(50)}\\"${",".repeat(2_000)}{`, "\\": "\\" });
+  assert.deepEqual(parse(strange), JSON.parse(strange));
+  for (
+    const [json, message] of Object.entries({
+      [nested(33)]: /deeper than 32 levels/,
+      ["[".repeat(100_000)]: /deeper than 32 levels/,
+      [list(500_001)]: /more than 500000 values/,
+      [object(1_001)]: /more than 1000 members/,
+    })
+  ) {
+    assert.throws(() => parse(json), (error) => error instanceof Problem && message.test(error.message));
+  }
+  for (const json of ["", "]", '{"a":"', '"\\', "{]}"]) {
+    assert.throws(() => parse(json), (error) => error instanceof Problem && error.code === "malformed_json");
+  }
 });
