@@ -25,6 +25,7 @@ import { type Changes, watchChanges } from "../store/changes.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withMemory } from "../store/layers/memory.ts";
+import { withRecent } from "../store/layers/recent.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { relayedEvents, relayedLookups } from "./relays.ts";
 
@@ -75,7 +76,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
   const metrics = makeMetrics();
   const isShared = config.store !== null;
   const measured = measuredStore(data.kv, metrics, runtime.clock);
-  const kv = isShared ? measured : withMemory(measured, REMEMBERED);
+  const kv = isShared ? measured : withRecent(withMemory(measured, REMEMBERED), runtime);
   const log = measuredEvents(makeEventLog(kv, runtime), metrics);
   const lookups = makeLookups(runtime);
   const events = isShared ? relayedEvents(log, bell) : log;

@@ -83,8 +83,11 @@ export type Mutation =
   | { kind: "delete"; key: Key }
   | { kind: "add"; key: Key; amount: bigint };
 
-/** Builds mutations that depend on the commit's place in a sequence; `order` sorts after all that were given before. */
-type OrderedBuild = (order: string) => readonly Mutation[];
+/**
+ * Builds mutations that depend on the commit's place in a sequence; `order` sorts after all that were given before.
+ * `follows` tells of an earlier order whether it is the last one before this.
+ */
+type OrderedBuild = (order: string, follows: (earlier: string) => boolean) => readonly Mutation[];
 
 /**
  * A change as a value: parts of the product each add what is theirs, then one commit writes it all or nothing.

@@ -91,7 +91,9 @@ export class MemoryKv implements Kv {
       if (this.commitsLeft-- <= 0) throw new StoreError("unavailable", "the process has crashed");
       if (change.checks.some(({ key, version }) => this.#slot(key).version !== version)) return null;
       const version = String(++this.disk.commits).padStart(12, "0");
-      const ordered = change.orderedBuilds.flatMap(({ build }) => build(String(++this.disk.orders).padStart(12, "0")));
+      const place = () => String(++this.disk.orders).padStart(12, "0");
+      // All sequences share their places here, so what stands between two may be another's.
+      const ordered = change.orderedBuilds.flatMap(({ build }) => build(place(), () => false));
       for (const mutation of [...change.mutations, ...ordered]) {
         const id = idOf(mutation.key);
         if (mutation.kind === "delete") this.disk.delete(id);

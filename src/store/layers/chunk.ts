@@ -62,11 +62,11 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
     const stageId = await nextStageId();
     const blobs = large.map(({ key, bytes }, index) => makeBlob({ stageId, index, parts: 0 }, key, bytes));
     for (const blob of blobs) small.mutations.push(blob.head);
-    change.orderedBuilds.forEach(({ sequence, build }, place) => {
+    change.orderedBuilds.forEach(({ sequence, build }, number) => {
       // Blobs of ordered builds are numbered after the others, each build in a range of its own.
-      let index = large.length + place * COMMIT_LIMITS.mutations;
-      small.ordered(sequence, (order) =>
-        build(order).flatMap((mutation) => {
+      let index = large.length + number * COMMIT_LIMITS.mutations;
+      small.ordered(sequence, (...place) =>
+        build(...place).flatMap((mutation) => {
           if (mutation.kind !== "set") return [mutation];
           const encoded = encodeValue(mutation.value);
           if (encoded.kind === "row") return [{ ...mutation, value: encoded.value }];

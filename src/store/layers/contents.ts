@@ -69,7 +69,7 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
       written.checks.push(...change.checks);
       written.mutations.push(...change.mutations.map((mutation) => sealed(mutation, chosen)));
       for (const { sequence, build } of change.orderedBuilds) {
-        written.ordered(sequence, (order) => build(order).map((mutation) => sealed(mutation, chosen)));
+        written.ordered(sequence, (...place) => build(...place).map((mutation) => sealed(mutation, chosen)));
       }
       return await kv.commit(written, options);
     },

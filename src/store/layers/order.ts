@@ -53,13 +53,23 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
     return rows.length === sequences.size ? rows : await kv.getMany([...sequences.values()]);
   }
 
-  /** The change with what it orders at its place, and the rows of its sequences checked and raised. */
-  function place(change: Change, rows: ReadonlyMap<string, Slot<number>>, suffix: string): Placed {
+  /**
+   * The change with what it orders at its place, and the rows of its sequences checked and raised. `last` holds the last
+   * place given out in each sequence.
+   */
+  function place(
+    change: Change,
+    rows: ReadonlyMap<string, Slot<number>>,
+    { last, suffix }: { last: Map<string, number>; suffix: string },
+  ): Placed {
     const placed = new Change();
     placed.checks.push(...change.checks);
     placed.mutations.push(...change.mutations);
-    for (const { build } of change.orderedBuilds) {
-      placed.mutations.push(...build(String(++highest).padStart(PLACE_DIGITS, "0") + suffix));
+    for (const { sequence, build } of change.orderedBuilds) {
+      const name = nameOfKey(sequence);
+      const before = digitsOf(last.get(name) ?? rows.get(name)!.value ?? 0);
+      last.set(name, ++highest);
+      placed.mutations.push(...build(digitsOf(highest) + suffix, (earlier) => earlier.startsWith(before)));
     }
     const names = [...sequencesOf([change]).keys()];
     for (const name of names) {
@@ -80,7 +90,8 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
       const seen = new Map(rows.map((row) => [nameOfKey(row.key), row]));
       // With the clock: after an old backup is restored, places lie above all that were handed out since.
       highest = Math.max(highest, clock.now() * 1000, ...rows.map(({ value }) => value ?? 0));
-      const placed = open.map((i) => place(changes[i]!, seen, suffix));
+      const last = new Map<string, number>();
+      const placed = open.map((i) => place(changes[i]!, seen, { last, suffix }));
       const versions = await commitAll(placed.map(({ change }) => change));
       for (const [n, { names, place }] of placed.entries()) {
         const version = versions[n]!;
@@ -111,6 +122,10 @@ interface Placed {
   names: string[];
   /** Its last place. */
   place: number;
+}
+
+function digitsOf(place: number): string {
+  return String(place).padStart(PLACE_DIGITS, "0");
 }
 
 function sequencesOf(changes: readonly Change[]): Map<string, KeyOf<number>> {
