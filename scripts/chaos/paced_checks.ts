@@ -22,9 +22,6 @@ export interface Gaps {
   maxMs: number;
 }
 
-/** A message that is due leaves within this time: after its pause, when it is accepted, or when the lines are back. */
-const AT_ONCE_MS = 2_000;
-
 /** Every text at the phone exactly once, delivered once by the network, and in the order in which its line accepted it. */
 export function* checkArrivals(accepted: AcceptedText[], inbox: Json[]): Iterable<string> {
   const byText = Map.groupBy(inbox, (message) => message.text);
@@ -46,10 +43,12 @@ export interface Witnesses {
   arrived: Json[];
   outages: Outage[];
   bounds: { delayMinMs: number; delayMaxMs: number };
+  /** A message that is due leaves within this time: after its pause, when it is accepted, or when the lines are back. */
+  atOnceMs: number;
 }
 
 /** What the server saw on the wire: one id a message, in order, no two departures of a line too close or too far apart. */
-export function checkDepartures(wire: Json[], { accepted, arrived, outages, bounds }: Witnesses) {
+export function checkDepartures(wire: Json[], { accepted, arrived, outages, bounds, atOnceMs }: Witnesses) {
   const broken: string[] = [];
   const between: number[] = [];
   const across: number[] = [];
@@ -68,7 +67,7 @@ export function checkDepartures(wire: Json[], { accepted, arrived, outages, boun
       const outage = outages.findLast(({ from, to }) => from <= time && before <= to);
       (outage ? across : between).push(gap);
       const waitedFor = Math.max(acceptedAt.get(id) ?? 0, outage?.to ?? 0);
-      const latest = Math.max(before + bounds.delayMaxMs, waitedFor) + AT_ONCE_MS;
+      const latest = Math.max(before + bounds.delayMaxMs, waitedFor) + atOnceMs;
       if (gap < bounds.delayMinMs || time > latest) {
         broken.push(`line ${line}: a gap of ${gap} ms${outage ? " across a kill" : ""}`);
       }

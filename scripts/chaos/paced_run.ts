@@ -16,6 +16,8 @@ export interface PacedRunOptions {
   delayMaxMs: number;
   /** Limits of the random time between a start and the next kill. */
   killAfterMs: [number, number];
+  /** What a machine may add to a pause, and to the time until a message leaves that is due. */
+  atOnceMs?: number;
   report: (line: string) => void;
 }
 
@@ -38,11 +40,13 @@ export interface PacedRunResult {
 const CUSTOMER = "4917000000001";
 /** Accepted at once, so that a line always has something to send and its longest pause can be judged. */
 const HEAD_START = 10;
+/** Of a machine with nothing else to do. */
+const AT_ONCE_MS = 2_000;
 /** Before every second kill the network holds back its acks, so that messages are in flight when the gateway dies. */
 const HOLD_ACKS_MS = 900;
 
 export async function pacedRun(options: PacedRunOptions): Promise<PacedRunResult> {
-  const { delayMinMs, delayMaxMs, report } = options;
+  const { delayMinMs, delayMaxMs, atOnceMs = AT_ONCE_MS, report } = options;
   const started = systemClock.now();
   const stage = await openStage({ plan: { delayMinMs, delayMaxMs, sessions: options.lines, daily: null } });
   try {
@@ -62,7 +66,8 @@ export async function pacedRun(options: PacedRunOptions): Promise<PacedRunResult
 
     // An answer to a phone's retry receipt is not a departure of the queue.
     const wire: Json[] = (await stage.control.call("GET", "/wire")).filter(({ retry }: Json) => !retry);
-    const departures = checkDepartures(wire, { accepted, arrived, outages, bounds: { delayMinMs, delayMaxMs } });
+    const bounds = { delayMinMs, delayMaxMs };
+    const departures = checkDepartures(wire, { accepted, arrived, outages, bounds, atOnceMs });
     const broken = [...checkArrivals(accepted, arrived), ...departures.broken];
     const { gaps, gapsAcrossKills } = departures;
     const resends = wire.length - accepted.length;

@@ -16,6 +16,7 @@ import { onSmallDisk } from "../../tests/support/small_disk.ts";
 
 const LINES = 4;
 const BACK_WITHIN_MS = 5_000;
+const DRAINS_WITHIN_MS = 10_000;
 const DISK_MEGABYTES = 32;
 
 function usage(error: string): never {
@@ -48,7 +49,7 @@ const FAILURES: Record<string, () => Promise<FailureResult | null>> = {
   "full-disk": () =>
     onSmallDisk(DISK_MEGABYTES, (folder) => fullDisk({ ...shared, folder, seconds: number(values.seconds, 130) })),
   "held-lock": () => heldLock({ ...shared, seconds: number(values.seconds, 25) }),
-  sigterm: () => terminated({ ...shared, times: number(values.times, 20) }),
+  sigterm: () => terminated({ ...shared, times: number(values.times, 20), drainsWithinMs: DRAINS_WITHIN_MS }),
 };
 for (const name of positionals) if (!(name in FAILURES)) usage(`there is no failure ${name}`);
 

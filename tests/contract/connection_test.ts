@@ -180,7 +180,7 @@ async function withTwoWaiting(scene: Scene, kv: Kv) {
 /** The network ends the link; resolves when the line was told. */
 async function unlinkedByPhone(scene: Scene, events: LineEvents): Promise<void> {
   const { switchboard } = scene.simulated;
-  switchboard.breakSessions(switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!.account, "logout");
+  switchboard.breakSessions(switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!.account, { kind: "logout" });
   assert.equal((await events.until("closed")).reason.kind, "logged_out");
 }
 

@@ -1,9 +1,9 @@
 /** What came while the line was away: everything, once, in order, whatever else lies in between. */
 import assert from "node:assert/strict";
 import pino from "pino";
-import type { Json } from "../../src/cli/client.ts";
+import { type Json, until } from "../../src/cli/client.ts";
 import { dataFolder } from "../../src/app.ts";
-import { systemRandom, systemRuntime } from "../../src/runtime.ts";
+import { systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { type BinaryNode, element } from "../../src/sandbox/world/stanza.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -202,13 +202,10 @@ async function passMinute(
   }
 }
 
-async function eventOf(events: () => Promise<Json[]>, messageId: string): Promise<Json> {
-  for (let attempt = 0; attempt < 400; attempt++) {
-    const event = (await events()).find(({ data }) => data.messageId === messageId);
-    if (event) return event;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`waited in vain for ${messageId}`);
+function eventOf(events: () => Promise<Json[]>, messageId: string): Promise<Json> {
+  return until(systemClock, async () => (await events()).find(({ data }) => data.messageId === messageId), {
+    what: `the event of ${messageId}`,
+  });
 }
 
 async function writes({ control }: Stage<RunningGateway>, number: string, text: string): Promise<string> {

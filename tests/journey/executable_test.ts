@@ -1,11 +1,9 @@
 /** The compiled executable where there is no Deno, no source and no cache: its demo, and the pages it has to carry. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../src/runtime.ts";
 import { startProgram, tryProgram } from "../support/gateway_process.ts";
 
 const EXECUTABLE = Deno.env.get("PALOMA_EXECUTABLE") ?? fileURLToPath(new URL("../../dist/paloma", import.meta.url));
-const DEMO_WITHIN_MS = 120_000;
 
 /** A test with the executable in an empty place; skipped, and saying so, where it was not built. */
 function withExecutable(name: string, run: (env: Record<string, string>) => Promise<void>): void {
@@ -24,13 +22,11 @@ function withExecutable(name: string, run: (env: Record<string, string>) => Prom
 }
 
 withExecutable("the executable runs its demo where there is no Deno", async (env) => {
-  const started = systemClock.now();
   const { code, stdout, stderr } = await tryProgram(EXECUTABLE, ["sandbox", "--demo"], env);
   assert.equal(code, 0, stderr);
   for (const step of ["linked by QR (2 scans)", "✓ text", "✓ PDF", "✓ bulk", "✓ answer", "signature verified"]) {
     assert.ok(stdout.includes(step), `${step} is missing in:\n${stdout}`);
   }
-  assert.ok(systemClock.now() - started < DEMO_WITHIN_MS);
 });
 
 withExecutable("the executable carries panel and reference with all that they load", async (env) => {

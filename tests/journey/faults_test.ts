@@ -13,6 +13,8 @@ interface Scene extends Stage {
   line: LinkedLine;
   /** Causes the fault on the line, while a text of the other line is on its way. */
   cause(fault: { kind: string; [option: string]: unknown }): Promise<void>;
+  /** Ends what still holds of the line's faults. */
+  lift(): Promise<void>;
   /** Sends a text of the line to the customer. */
   send(text: string): Promise<string>;
   /** Waits for the text; it must have come once. */
@@ -31,6 +33,7 @@ function onFault(name: string, run: (scene: Scene) => Promise<void>, options: St
         await stage.control.call("POST", "/faults", { line: line.number, ...fault });
         meanwhile.push(flows(stage, other, `the other line lives on, ${meanwhile.length}`));
       },
+      lift: async () => void await stage.control.call("DELETE", `/faults/${line.number}`),
       send: (text) => stage.sendText(line, ANA, text),
       async arrives(text) {
         await stage.arrival(ANA, (message) => message.text === text);
@@ -74,8 +77,7 @@ for (
 ) {
   onFault(`${kind}: the line comes back by itself, what was sent meanwhile waits and leaves`, async (scene) => {
     const { line } = scene;
-    await scene.cause({ kind });
-    await scene.cause({ kind }); // the next log-in too, so that there is time to look
+    await scene.cause({ kind, count: 1_000 }); // until it is lifted: however slow the machine, there is time to look
     assert.equal((await scene.sessionStatus(line, "disconnected")).reason, reason);
     const messageId = await scene.send("written while the line was away");
     const [waiting, ...more] = await scene.queue(line);
@@ -90,12 +92,13 @@ for (
       waitsFor: null,
     });
 
+    await scene.lift();
     assert.equal((await scene.sessionStatus(line, "connected")).reason, null);
     await scene.status(messageId, "sent");
     await scene.arrives("written while the line was away");
     assert.deepEqual(await scene.queue(line), []);
     assert.deepEqual(transitions(await scene.events(line)), ["connected", `disconnected: ${reason}`, "connected"]);
-    assert.deepEqual(ends(scene, line), ["restart 515", end, end]);
+    assert.deepEqual([...new Set(ends(scene, line))], ["restart 515", end]);
   });
 }
 
@@ -105,7 +108,7 @@ onFault("restart: the line logs in again at once", async (scene) => {
   const messageId = await scene.send("sent into the restart");
   await scene.status(messageId, "sent");
   await scene.arrives("sent into the restart");
-  assert.equal((await scene.session(line)).status, "connected");
+  await scene.sessionStatus(line, "connected");
   assert.deepEqual(transitions(await scene.events(line)), [
     "connected",
     "disconnected: The network asked to connect again.",
@@ -159,12 +162,16 @@ onFault("logout: the link is gone, what waits fails and says why, and a new QR l
   assert.deepEqual([failed.count, failed.code], [1, "session_logged_out"]);
 
   await api.call("POST", `/sessions/${line.sessionId}/reconnect`);
-  assert.match((await api.call("GET", `/sessions/${line.sessionId}/qr`)).qr, /^data:image\/png/);
+  const { qr } = await until(systemClock, async () => {
+    const shown = await api.call("GET", `/sessions/${line.sessionId}/qr`);
+    return shown.qr === null ? null : shown;
+  }, { what: "a QR" });
+  assert.match(qr, /^data:image\/png/);
 }, { plan: { delayMinMs: 60_000, delayMaxMs: 60_000, daily: null } });
 
 onFault("hold_acks: processing until the ack is there, and nothing overtakes", async (scene) => {
   const { line } = scene;
-  await scene.cause({ kind: "hold_acks", seconds: 2 });
+  await scene.cause({ kind: "hold_acks", seconds: 600 });
   const first = await scene.send("acknowledged late");
   const second = await scene.send("right behind it");
   await scene.arrives("acknowledged late");
@@ -172,6 +179,7 @@ onFault("hold_acks: processing until the ack is there, and nothing overtakes", a
     [first, "processing", 1],
     [second, "queued", 2],
   ]);
+  await scene.lift();
   await scene.status(second, "sent");
   await scene.arrives("right behind it");
   await scene.status(first, "sent");
@@ -183,10 +191,11 @@ onFault("hold_acks: processing until the ack is there, and nothing overtakes", a
 onFault(
   "hold_acks, then drop: a message whose ack was lost is sent under its one id, and arrives once",
   async (scene) => {
-    await scene.cause({ kind: "hold_acks", seconds: 2 });
+    await scene.cause({ kind: "hold_acks", seconds: 600 });
     const messageId = await scene.send("its ack is lost");
     const { id } = await scene.arrives("its ack is lost");
     await scene.cause({ kind: "drop" });
+    await scene.lift();
     await scene.status(messageId, "sent");
     await scene.arrives("its ack is lost");
     assert.deepEqual([...new Set((await wireOf(scene)).map((entry) => entry.id))], [id]);

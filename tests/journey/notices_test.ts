@@ -88,6 +88,7 @@ onStage("a call rings as an event, and so does what changed in groups while the 
   await stage.sessionStatus(line, "connected");
   // Whoever is removed may not ask for the group any more.
   await client.event("the new name", ({ data }) => data.group?.name === "Crew");
+  await client.event("Ben's call", ({ data }) => data.number === BEN);
   change("remove", own);
   await client.event("the removal", ({ data }) => data.action === "remove");
   const told = (await stage.events(line)).filter(({ event }: Json) =>

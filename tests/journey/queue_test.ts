@@ -12,6 +12,8 @@ import { openStage, type Stage, withStage } from "../support/stage.ts";
 const LINE = "4915557000001";
 const CUSTOMER = "4917557000001";
 const MINUTE_MS = 60_000;
+/** What a slow and busy machine may add to a pause; the unit tests hold the bounds to the millisecond. */
+const LATE_MS = 10_000;
 /** The first message leaves, the others wait for minutes. */
 const SLOW = { delayMinMs: 4 * MINUTE_MS, delayMaxMs: 6 * MINUTE_MS };
 
@@ -144,7 +146,9 @@ Deno.test("the gaps between a line's departures lie within its plan's bounds, bu
     const times = await departures(stage, number);
     const gaps = times.slice(1).map((time, i) => time - times[i]!);
     assert.equal(gaps.length, 9);
-    for (const gap of gaps) assert.ok(gap >= bounds.delayMinMs && gap <= bounds.delayMaxMs, `gaps: ${gaps}`);
+    for (const gap of gaps) {
+      assert.ok(gap >= bounds.delayMinMs && gap <= bounds.delayMaxMs + LATE_MS, `gaps: ${gaps}`);
+    }
     assert.ok(new Set(gaps.map((gap) => Math.round(gap / 50))).size > 3, `the gaps are not random: ${gaps}`);
   });
 });

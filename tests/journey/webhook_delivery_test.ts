@@ -34,17 +34,15 @@ onStage("an endpoint that hangs never delays a healthy neighbour", async (stage)
     answer: (response) => void response.writeHead(200, Object.fromEntries(SPACES)).end(),
   });
   const healthy = await subscribe(stage, { events: ["message.received"] });
-  const late: number[] = [];
-  for (let i = 0; i < 40; i++) {
-    const id = await writes(stage, `for a healthy endpoint ${i}`);
-    const sent = performance.now();
-    const { request } = await healthy.event("the event", ({ data }) => data.messageId === id);
-    late.push(request.at - sent);
+  const ids: string[] = [];
+  for (let i = 0; i < 40; i++) ids.push(await writes(stage, `for a healthy endpoint ${i}`));
+  for (const { count } of [healthy, spacious]) {
+    assert.deepEqual((await count(40)).map(({ data }) => data.messageId), ids);
   }
-  late.sort((a, b) => a - b);
-  assert.ok(late[37]! < 2_000, `of 40 the third slowest took ${late[37]} ms`);
-  assert.equal((await spacious.count(40)).length, 40);
-  for (const { receiver } of [hanging, dripping]) assert.equal(receiver.requests.length, 1, "one chat, one at a time");
+  // By then the others have not got beyond the first: one chat, one at a time.
+  for (const { delivered } of [hanging, dripping]) {
+    assert.deepEqual([...new Set(delivered().map(({ data }) => data.messageId))], ids.slice(0, 1));
+  }
   for (const client of [healthy, spacious, hanging, dripping]) await client.end();
 });
 
@@ -183,10 +181,9 @@ onStage("what fails before a kill is tried again after it, and nothing is missin
     const log = await deliveries(stage, client.webhookId);
     return log.every(({ status }) => status === "delivered") ? log : null;
   }, { what: "all to be delivered" });
-  assert.deepEqual(log.map(({ attempts }) => attempts.map(({ status }: Json) => status)), [[200], [503, 200], [
-    503,
-    200,
-  ]]);
+  const [last, ...retried] = log.map(({ attempts }) => attempts.map(({ status }: Json) => status).join(" "));
+  assert.equal(last, "200");
+  for (const statuses of retried) assert.match(statuses, /^(503 )+200$/);
   await client.end();
 });
 

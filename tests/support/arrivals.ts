@@ -11,10 +11,10 @@ import type { Stage } from "./stage.ts";
 export function arrivals(
   stage: Pick<Stage<RunningGateway>, "inbox">,
   number: string,
-  { count, timeoutMs = 60_000 }: { count: number; timeoutMs?: number },
+  { count }: { count: number },
 ): Promise<Json[]> {
   return until(systemClock, async () => {
     const inbox = await stage.inbox(number);
     return inbox.length >= count ? inbox : null;
-  }, { what: `${count} messages at ${number}`, timeoutMs });
+  }, { what: `${count} messages at ${number}` });
 }

@@ -14,6 +14,8 @@ import {
 } from "@whiskeysockets/baileys";
 import { Agent } from "node:https";
 import pino from "pino";
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
 import type { Phone } from "../../src/sandbox/world/phone.ts";
 import type { SandboxNetwork } from "../../src/sandbox/network.ts";
 
@@ -118,14 +120,11 @@ export function untilAck(socket: WASocket, id: string): Promise<BinaryNode> {
   return new Promise((resolve) => socket.ws.once(`CB:ack,id:${id}`, resolve));
 }
 
-/** Asks again until the answer is truthy. Rejects after ten seconds. */
-export async function eventually<T>(ask: () => T | Promise<T>): Promise<NonNullable<T>> {
-  for (let i = 0; i < 1_000; i++) {
-    const answer = await ask();
-    if (answer) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("waited in vain");
+/** Asks again until the answer is truthy. */
+export function eventually<T>(ask: () => T | Promise<T>): Promise<NonNullable<T>> {
+  return until(systemClock, async () => await ask() || null, { what: String(ask), pauseMs: 10 }) as Promise<
+    NonNullable<T>
+  >;
 }
 
 function memoryKeys(rows: Map<string, unknown>): AuthenticationState["keys"] {

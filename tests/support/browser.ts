@@ -1,6 +1,7 @@
 /** Debian's Chromium, headless: what a person sees of the gateway, and what the page asks for. */
 import assert from "node:assert/strict";
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { PATIENCE_MS } from "../../src/cli/client.ts";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 /** No sandbox, for tests may run as root; no traffic of the browser's own. */
@@ -17,9 +18,6 @@ const FLAGS = [
 const OWN_PROTOCOLS = ["data:", "blob:", "chrome-extension:"];
 /** Passkeys need a name. */
 const OWN_HOSTS = ["127.0.0.1", "localhost"];
-
-/** What a page has not shown by then, it will not. */
-const MOST_MS = 45_000;
 
 export interface Visit {
   readonly page: Page;
@@ -85,7 +83,7 @@ async function visit(
   const trouble: string[] = [];
   async function another(options: BrowserContextOptions = {}): Promise<Page> {
     const context = await newContext({ locale: "en-US", ...options });
-    context.setDefaultTimeout(MOST_MS);
+    context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     page.on("console", (message) => {
       if (message.type() !== "error" && message.type() !== "warning") return;

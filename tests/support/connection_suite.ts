@@ -2,12 +2,13 @@
  * The contract of the port in `src/whatsapp/`, for any engine: each test runs on a simulated network of its own, with
  * phones as witnesses. A factory opens the engine; the suite's clock moves only when told.
  */
+import { until } from "../../src/cli/client.ts";
 import { Change, type Kv } from "../../src/store/kv.ts";
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
-import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
+import { makeIds, type Runtime, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import type { InboxItem } from "../../src/sandbox/world/inbox.ts";
 import type { Phone } from "../../src/sandbox/world/phone.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
@@ -108,17 +109,13 @@ export async function withScene(
       engine = await openEngine({ simulated, runtime, folder });
     },
     async arrival(phone, fits) {
-      for (let attempt = 0; attempt < 500; attempt++) {
+      return await until(systemClock, async () => {
         await phone.idle();
-        const item = phone.inbox().find(fits);
-        if (item) return item;
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      throw new Error(`it did not arrive; the phone has ${JSON.stringify(phone.inbox().map(({ id }) => id))}`);
+        return phone.inbox().find(fits);
+      }, { what: `a message that fits ${fits}`, pauseMs: 10 });
     },
     async eventually(holds) {
-      for (let attempt = 0; !holds() && attempt < 500; attempt++) await new Promise((done) => setTimeout(done, 10));
-      assert.ok(holds(), `in vain: ${holds}`);
+      await until(systemClock, () => Promise.resolve(holds() || null), { what: String(holds), pauseMs: 10 });
     },
   };
   try {
@@ -786,5 +783,5 @@ function randomFile(length: number): Uint8Array {
 
 function drop(scene: Scene, kind: "drop" | "replace" | "logout" | "restart" | "unavailable"): void {
   const { switchboard } = scene.simulated;
-  switchboard.breakSessions(switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!.account, kind);
+  switchboard.breakSessions(switchboard.directory.resolve(`${OWNER}@s.whatsapp.net`)!.account, { kind });
 }

@@ -3,6 +3,8 @@
  * source, or is the executable that PALOMA_EXECUTABLE names, so that every journey can be made with what is shipped.
  */
 import { fileURLToPath } from "node:url";
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
 import { onTestStore } from "./test_store.ts";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
@@ -149,7 +151,13 @@ export async function startGatewayProcess(env: Environment): Promise<GatewayProc
     stop: () => running.end("SIGTERM"),
     async start() {
       earlierLog += running.stderr();
-      running = await serve(new URL(baseUrl).port);
+      running = await until(systemClock, () => {
+        // Somebody else's test may listen on the port for a moment.
+        return serve(new URL(baseUrl).port).catch((error) => {
+          if (!/is in use/.test(String(error))) throw error;
+          return null;
+        });
+      }, { what: `the port of ${baseUrl}` });
     },
   };
 }

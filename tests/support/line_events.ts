@@ -1,4 +1,5 @@
 /** What a connection reported, in order, with promises in place of polling. */
+import { PATIENCE_MS } from "../../src/cli/client.ts";
 import type { Notice } from "../../src/whatsapp/notices.ts";
 import type { CloseReason, ConnectionEvents, OwnIdentity, Restriction } from "../../src/whatsapp/connection.ts";
 import type { Incoming, Receipt } from "../../src/whatsapp/incoming.ts";
@@ -17,9 +18,6 @@ export type Reported =
   | { event: "notice"; notice: Notice };
 
 export type ReportedAs<E extends Reported["event"]> = Extract<Reported, { event: E }>;
-
-/** Waiting longer than this is a failure, told with what was reported until then. */
-const PATIENCE_MS = 15_000;
 
 export class LineEvents implements ConnectionEvents {
   readonly all: Reported[] = [];

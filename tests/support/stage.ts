@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import pino from "pino";
 import type { PlanChange } from "../../src/account/plan.ts";
 import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
-import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { type Clock, systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type NetworkOptions, type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
 import { findLeaks, type Secret } from "./leaks.ts";
@@ -17,7 +17,7 @@ export interface StageOptions {
   plan?: Omit<PlanChange, "name" | "sessions"> & { sessions?: number };
   /** Settings of the gateway beside those of its place. */
   env?: Record<string, string>;
-  network?: Pick<NetworkOptions, "refresh" | "codeLifetimeMs" | "passkeyLifetimeMs">;
+  network?: Pick<NetworkOptions, "refresh" | "passkeyLifetimeMs"> & { clock?: Clock };
 }
 
 export interface LinkedLine {
@@ -73,7 +73,9 @@ export async function openStageWith<G extends RunningGateway>(
   start: (env: Record<string, string>) => Promise<G>,
   options: StageOptions = {},
 ): Promise<Stage<G>> {
-  const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), ...options.network });
+  const { clock = systemClock, ...networkOptions } = options.network ?? {};
+  const runtime = { ...systemRuntime(pino({ level: "silent" })), clock };
+  const network = await startNetwork({ runtime, ...networkOptions });
   const dataDir = await Deno.makeTempDir({ prefix: "paloma-stage-" });
   const caFile = await Deno.makeTempFile({ prefix: "paloma-stage-", suffix: ".pem" });
   await Deno.writeTextFile(caFile, network.caPem);

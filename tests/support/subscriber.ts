@@ -60,7 +60,7 @@ export async function subscribe(stage: Stage<RunningGateway>, options: Subscribe
       until(systemClock, () => {
         const seen = new Map(delivered().map((one) => [one.id, one]));
         return Promise.resolve(seen.size >= events ? [...seen.values()] : null);
-      }, { what: `${events} events`, timeoutMs: 60_000 }),
+      }, { what: `${events} events` }),
     async end() {
       await receiver.close();
       for (const request of receiver.requests) verify(request, secrets);

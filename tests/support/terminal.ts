@@ -109,7 +109,7 @@ export class Terminal implements AsyncDisposable {
     await until(
       systemClock,
       () => Promise.resolve(status !== null || ready.test(printed.stdout + printed.stderr) || null),
-      { what: `${place}: ${text}: to be up`, timeoutMs: 60_000 },
+      { what: `${place}: ${text}: to be up` },
     ).catch((error) => {
       child.kill("SIGKILL");
       throw failed(String(error));

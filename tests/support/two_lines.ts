@@ -14,6 +14,8 @@ export interface Scene {
   line: BareClient;
   other: BareClient;
   cause(fault: Record<string, unknown>): Promise<void>;
+  /** Ends what still holds of the line's faults. */
+  lift(): Promise<void>;
 }
 
 /** A test on a line and another one, which must not notice. */
@@ -30,7 +32,13 @@ export function onLines(name: string, test: (scene: Scene) => Promise<void>): vo
       let otherClosed = false;
       other.socket.ev.on("connection.update", ({ connection }) => otherClosed ||= connection === "close");
       try {
-        await test({ network, line, other, cause: (fault) => cause(network, { line: LINE, ...fault }) });
+        await test({
+          network,
+          line,
+          other,
+          cause: (fault) => cause(network, { line: LINE, ...fault }),
+          lift: () => lift(network),
+        });
         assert.equal(otherClosed, false, "the other line noticed");
       } finally {
         await line.close();
@@ -44,4 +52,9 @@ export function onLines(name: string, test: (scene: Scene) => Promise<void>): vo
 async function cause(network: SandboxNetwork, fault: Record<string, unknown>): Promise<void> {
   const response = await fetch(`${network.controlUrl}/faults`, { method: "POST", body: JSON.stringify(fault) });
   assert.equal(response.status, 201, await response.text());
+}
+
+async function lift(network: SandboxNetwork): Promise<void> {
+  const response = await fetch(`${network.controlUrl}/faults/${LINE}`, { method: "DELETE" });
+  assert.equal(response.status, 200, await response.text());
 }

@@ -4,7 +4,7 @@
  */
 import { Hono } from "@hono/hono";
 import { notFound, Problem } from "../../errors.ts";
-import { causeFault, fault } from "./faults.ts";
+import { causeFault, fault, liftFaults } from "./faults.ts";
 import { groupRoutes } from "./groups.ts";
 import { messageRoutes } from "./messages.ts";
 import type { ControlledNetwork } from "./network.ts";
@@ -24,6 +24,10 @@ export function controlApp(network: ControlledNetwork): Hono {
     const asked = await body(c, fault);
     causeFault(switchboard, asked);
     return c.json(asked, 201);
+  });
+  app.delete("/faults/:line", (c) => {
+    liftFaults(switchboard, c.req.param("line"));
+    return c.json({ line: c.req.param("line") });
   });
   app.get("/wire", (c) => c.json(switchboard.wire.entries(c.req.query("line"))));
 

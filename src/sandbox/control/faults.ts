@@ -1,4 +1,4 @@
-/** `POST /faults`: has the network do something wrong to one line. */
+/** `POST /faults`: has the network do something wrong to one line; `DELETE /faults/{line}` has it do right again. */
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import type { Account } from "../world/directory.ts";
@@ -20,7 +20,7 @@ const error = z.coerce.number().int().min(400).max(599);
 const line = { line: number };
 
 export const fault = z.discriminatedUnion("kind", [
-  z.object({ ...line, kind: z.enum(STREAM_FAULTS) }),
+  z.object({ ...line, kind: z.enum(STREAM_FAULTS), count }),
   z.object({ ...line, kind: z.enum(TIMED_FAULTS), seconds }),
   z.object({ ...line, kind: z.literal("slow_upload"), seconds, count }),
   z.object({ ...line, kind: z.literal("nack"), count, error: error.default(DEFAULT_NACK) }),
@@ -82,6 +82,12 @@ function cause(network: Switchboard, account: Account, asked: z.infer<typeof fau
       network.trust.renewSalt(account);
       return account.phone?.shareSalt();
     default:
-      return network.breakSessions(account, asked.kind);
+      return network.breakSessions(account, asked);
   }
+}
+
+/** Ends the faults that hold or wait for their turn. Throws Problem not_found as above. */
+export function liftFaults(network: Switchboard, line: string): void {
+  if (!network.directory.account(line)) throw notFound("line");
+  network.faults.lift(line);
 }

@@ -89,17 +89,11 @@ class Session implements CompanionSession, SocketOwner {
       this.#stalled.push(run);
       return;
     }
-    const silentMs = this.#network.faults.remainingMs(this.#line, "silence");
-    if (silentMs === 0) return run();
+    const { faults } = this.#network;
+    if (!faults.holds(this.#line, "silence")) return run();
     this.#stalled = [run];
-    this.#resumeAfter(silentMs);
-  }
-
-  #resumeAfter(silentMs: number): void {
-    this.#network.runtime.clock.after(silentMs, () => {
+    faults.after(this.#line, "silence", () => {
       if (this.#closed) return;
-      const longerMs = this.#network.faults.remainingMs(this.#line, "silence");
-      if (longerMs > 0) return this.#resumeAfter(longerMs);
       const stalled = this.#stalled ?? [];
       this.#stalled = null;
       for (const run of stalled) run();
@@ -181,10 +175,7 @@ class Session implements CompanionSession, SocketOwner {
     const nack = peer ? null : faults.take(this.#line, "nack");
     const needsToken = !peer && !isGroup(to) && to !== STATUS_CHAT && faults.take(this.#line, "demand_token") !== null;
     const outcome = nack === null ? relay.submit(this.#self, message, { needsToken }) : { error: nack };
-    const answer = () => this.#acknowledge(message, outcome);
-    const heldMs = faults.remainingMs(this.#line, "hold_acks");
-    if (heldMs === 0) return answer();
-    runtime.clock.after(heldMs, () => this.#closed || answer());
+    faults.after(this.#line, "hold_acks", () => this.#closed || this.#acknowledge(message, outcome));
   }
 
   #acknowledge(stanza: BinaryNode, outcome: { error?: string; phash?: string } = {}): void {

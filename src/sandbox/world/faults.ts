@@ -38,6 +38,8 @@ interface LineFaults {
   pending: StreamFault[];
   /** Unix ms until which a timed fault holds. */
   until: Record<TimedFault, number>;
+  /** Each looks whether what it waits for is over. */
+  waiting: Set<() => void>;
   /** In the order in which they were set. */
   counted: { [Kind in CountedFault]?: CountedFaults[Kind][] };
 }
@@ -50,9 +52,9 @@ export class Faults {
     this.#clock = clock;
   }
 
-  /** A stream fault for the line's next connection. */
-  await(line: string, kind: StreamFault): void {
-    this.#of(line).pending.push(kind);
+  /** A stream fault for the line's next `count` connections. */
+  await(line: string, kind: StreamFault, count = 1): void {
+    this.#of(line).pending.push(...Array.from({ length: count }, () => kind));
   }
 
   /** Takes the stream fault that is meant for the line's new connection. */
@@ -66,9 +68,30 @@ export class Faults {
     until[kind] = Math.max(until[kind], this.#clock.now() + durationMs);
   }
 
-  /** Milliseconds that a timed fault still lasts; 0 when it does not hold. */
-  remainingMs(line: string, kind: TimedFault): number {
-    return Math.max(0, (this.#lines.get(line)?.until[kind] ?? 0) - this.#clock.now());
+  /** Whether a timed fault holds now. */
+  holds(line: string, kind: TimedFault): boolean {
+    return this.#remainingMs(line, kind) > 0;
+  }
+
+  /** Runs when the timed fault is over, by its time or because it was lifted; at once where none holds. */
+  after(line: string, kind: TimedFault, run: () => void): void {
+    const remainingMs = this.#remainingMs(line, kind);
+    if (remainingMs === 0) return run();
+    const { waiting } = this.#of(line);
+    const look = () => {
+      cancel();
+      waiting.delete(look);
+      this.after(line, kind, run);
+    };
+    const cancel = this.#clock.after(remainingMs, look);
+    waiting.add(look);
+  }
+
+  /** Ends every fault of the line that holds or waits for its turn. */
+  lift(line: string): void {
+    const faults = this.#lines.get(line);
+    this.#lines.delete(line);
+    for (const look of [...faults?.waiting ?? []]) look();
   }
 
   /** The fault affects the line's next `count` of what it names. */
@@ -83,10 +106,14 @@ export class Faults {
     return this.#lines.get(line)?.counted[kind]?.shift() ?? null;
   }
 
+  #remainingMs(line: string, kind: TimedFault): number {
+    return Math.max(0, (this.#lines.get(line)?.until[kind] ?? 0) - this.#clock.now());
+  }
+
   #of(line: string): LineFaults {
     let faults = this.#lines.get(line);
     if (!faults) {
-      faults = { pending: [], until: { silence: 0, hold_acks: 0 }, counted: {} };
+      faults = { pending: [], until: { silence: 0, hold_acks: 0 }, waiting: new Set(), counted: {} };
       this.#lines.set(line, faults);
     }
     return faults;

@@ -38,8 +38,8 @@ export interface Switchboard {
   takeKeys(endpoint: Endpoint): KeyBundle | null;
   /** Unlinks a companion: its session ends, its address is not used again. */
   removeCompanion(companion: Companion): void;
-  /** Ends the account's open sessions as the fault says; with none open, its next one. */
-  breakSessions(account: Account, kind: StreamFault): void;
+  /** Ends the account's open sessions as the fault says, and those after them: `count` times in all. */
+  breakSessions(account: Account, fault: { kind: StreamFault; count?: number }): void;
   /** Somebody's status post reaches the account's companions. */
   postStatus(account: Account, form: StatusForm): void;
 }
@@ -90,9 +90,9 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       notices.devices(companion, "remove");
     },
 
-    breakSessions(account, kind) {
+    breakSessions(account, { kind, count = 1 }) {
       const open = [...account.companions.values()].filter(({ session }) => session !== null);
-      if (open.length === 0) return faults.await(account.number, kind);
+      faults.await(account.number, kind, open.length === 0 ? count : count - 1);
       const error = streamError(kind);
       for (const companion of open) {
         if (kind === "logout") network.removeCompanion(companion);

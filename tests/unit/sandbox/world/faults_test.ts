@@ -17,11 +17,31 @@ Deno.test("a timed fault ends by itself, and a shorter one does not cut it off",
   const faults = new Faults(clock);
   faults.hold(LINE, "silence", 5_000);
   faults.hold(LINE, "silence", 1_000);
-  assert.equal(faults.remainingMs(LINE, "hold_acks"), 0);
+  const ended: string[] = [];
+  faults.after(LINE, "hold_acks", () => ended.push("there was none"));
+  faults.after(LINE, "silence", () => ended.push("after a silence"));
   await clock.advance(4_999);
-  assert.equal(faults.remainingMs(LINE, "silence"), 1);
+  assert.deepEqual([ended, faults.holds(LINE, "silence")], [["there was none"], true]);
   await clock.advance(1);
-  assert.equal(faults.remainingMs(LINE, "silence"), 0);
+  assert.deepEqual([ended, faults.holds(LINE, "silence")], [["there was none", "after a silence"], false]);
+});
+
+Deno.test("what is lifted ends at once, on its line alone, and nothing of it comes later", async () => {
+  const clock = new ManualClock();
+  const faults = new Faults(clock);
+  const other = "4915100000002";
+  const ended: string[] = [];
+  for (const line of [LINE, other]) {
+    faults.hold(line, "hold_acks", 5_000);
+    faults.after(line, "hold_acks", () => ended.push(line));
+  }
+  faults.await(LINE, "unavailable", 3);
+  faults.add(LINE, "nack", "463", 2);
+  assert.equal(faults.takePending(LINE), "unavailable");
+  faults.lift(LINE);
+  assert.deepEqual([ended, faults.takePending(LINE), faults.take(LINE, "nack")], [[LINE], null, null]);
+  await clock.advance(5_000);
+  assert.deepEqual(ended, [LINE, other]);
 });
 
 Deno.test("counted faults are used up one message at a time", () => {
