@@ -81,12 +81,13 @@ onLines(
 
 onLines("silence delays both directions and loses nothing", async ({ network, line, cause, lift }) => {
   await cause({ kind: "silence", seconds: 600 });
-  await send(line, "into the silence");
+  const sent = send(line, "into the silence");
   await network.phone(ANA)!.sendMessage({ to: LINE, text: "out of it" });
   await network.phone(ANA)!.idle();
   assert.equal(network.phone(ANA)!.inbox().filter(({ fromMe }) => !fromMe).length, 0);
   assert.equal(line.received.length, 0);
   await lift();
+  await sent;
   await eventually(() => network.phone(ANA)!.inbox().find(({ text }) => text === "into the silence"));
   await eventually(() => line.received.find(({ message }) => message?.conversation === "out of it"));
 });

@@ -200,7 +200,8 @@ onStage("a gateway that was killed while a passkey was asked for begins the link
 
 Deno.test("a challenge that ran out is replaced by a new QR, which links", async () => {
   const clock = new LeapClock();
-  await withStage(() => openStageWith((env) => startGatewayHere(env), { network: { clock } }), async (stage) => {
+  const open = () => openStageWith((env) => startGatewayHere(env, { clock }), { network: { clock } });
+  await withStage(open, async (stage) => {
     const line = await createLine(stage);
     await scan(stage, line);
     const { options } = await asked(stage, line, "required");
