@@ -1,5 +1,6 @@
 /** The contract of `src/store/bell.ts` as tests over any engine. */
 import assert from "node:assert/strict";
+import { PATIENCE_MS } from "../../src/cli/client.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import type { Bell } from "../../src/store/bell.ts";
 
@@ -15,8 +16,8 @@ interface World {
   pass(ms: number): Promise<void>;
 }
 
-/** A ring that has not come after this time never will. */
-const PATIENCE_MS = 60_000;
+/** A queue that had lost it would ring after a minute. A slow and busy machine adds some seconds. */
+const LATE_MS = 30_000;
 
 /** Topics that rang, with a promise for the next ones. */
 function ear({ clock }: Runtime) {
@@ -87,7 +88,7 @@ export function bellContract(engine: BellEngine): void {
     await lines.until(2);
     for (const { topic, at } of lines.rung) {
       assert.ok(at >= times.get(topic)!, `${topic} rang early`);
-      assert.ok(at <= times.get(topic)! + 2_000, `${topic} rang late`);
+      assert.ok(at <= times.get(topic)! + LATE_MS, `${topic} rang late`);
     }
   });
 

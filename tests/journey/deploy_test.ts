@@ -5,7 +5,8 @@ import { createHash } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
 import { systemRandom } from "../../src/runtime.ts";
 import { denoKvProgram } from "../support/denokv.ts";
-import { freePort, RolesStage } from "../support/roles_stage.ts";
+import { freePort } from "../support/free_port.ts";
+import { RolesStage } from "../support/roles_stage.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
 
 const LINE = "4915200000201";

@@ -4,6 +4,7 @@ import pino from "pino";
 import { httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
+import { freePort } from "../support/free_port.ts";
 import { guides, shellBlocks } from "../support/guides.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
@@ -32,9 +33,7 @@ Deno.test({
     cleanup.defer(() => postgres.remove());
     const bucket = await startS3();
     cleanup.defer(() => bucket.remove());
-    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { port } = listener.addr;
-    listener.close();
+    const port = freePort();
     const control = httpClient(network.controlUrl);
     for (const number of [LINE, READER]) await control.call("POST", "/phones", { number, name: "Phone" });
 

@@ -1,6 +1,7 @@
 /** The gateway as a process: how it starts, refuses to start, and ends. */
 import assert from "node:assert/strict";
 import { systemClock } from "../../src/runtime.ts";
+import { freePort } from "../support/free_port.ts";
 import { startCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, openStage, withStage } from "../support/stage.ts";
 
@@ -103,14 +104,6 @@ Deno.test("without a flag or PALOMA_PORT the gateway listens on PORT", () =>
       assert.equal(await gateway.end("SIGINT"), 0);
     }
   }));
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
-}
 
 Deno.test("below PALOMA_MIN_FREE_DISK sends are 503, and the rest goes on", async () => {
   await withStage(() => openStage({ env: { PALOMA_MIN_FREE_DISK: "1000000TB" } }), async (stage) => {

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { type Client, type Json, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { tryCommand } from "../support/gateway_process.ts";
+import { freePort } from "../support/free_port.ts";
 import { postgresPrograms } from "../support/postgres.ts";
-import { freePort, type Process, RolesStage } from "../support/roles_stage.ts";
+import { type Process, RolesStage } from "../support/roles_stage.ts";
 
 const ANA = "4917000000099";
 const NUMBERS = Array.from({ length: 6 }, (_, i) => `49152000001${String(i).padStart(2, "0")}`);

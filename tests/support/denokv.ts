@@ -1,5 +1,6 @@
 /** A `denokv` server for tests (`cargo install denokv --version 0.14.0 --locked`), gone with its handle. */
 import { join } from "node:path";
+import { freePort } from "./free_port.ts";
 import { toolOf } from "./tools.ts";
 
 /** Every server of the tests takes it; the runtime reads it from the environment. */
@@ -22,9 +23,7 @@ export const denoKvProgram = () => toolOf("denokv");
 export async function startDenoKv(): Promise<DenoKvServer> {
   Deno.env.set("DENO_KV_ACCESS_TOKEN", TOKEN);
   const folder = await Deno.makeTempDir({ prefix: "paloma-denokv-" });
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
+  const port = freePort();
   const url = `http://127.0.0.1:${port}`;
   let server: Deno.ChildProcess;
 

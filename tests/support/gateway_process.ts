@@ -3,8 +3,7 @@
  * source, or is the executable that PALOMA_EXECUTABLE names, so that every journey can be made with what is shipped.
  */
 import { fileURLToPath } from "node:url";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import { freePort } from "./free_port.ts";
 import { onTestStore } from "./test_store.ts";
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
@@ -131,13 +130,14 @@ export async function startProgram(path: string, args: readonly string[], env: E
   };
 }
 
-/** Starts a gateway with these settings, on a port of its own choice at first, logging all that it can. */
+/** Starts a gateway with these settings, on a port that it keeps, logging all that it can. */
 export async function startGatewayProcess(env: Environment): Promise<GatewayProcess> {
   let earlierLog = "";
-  let running = await serve("0");
+  const port = String(freePort());
+  let running = await serve();
   const { baseUrl } = JSON.parse(running.line);
 
-  function serve(port: string): Promise<Started> {
+  function serve(): Promise<Started> {
     return startCommand(["serve", "--json"], { PALOMA_LOG_LEVEL: "trace", ...env, PALOMA_PORT: port });
   }
 
@@ -151,13 +151,7 @@ export async function startGatewayProcess(env: Environment): Promise<GatewayProc
     stop: () => running.end("SIGTERM"),
     async start() {
       earlierLog += running.stderr();
-      running = await until(systemClock, () => {
-        // Somebody else's test may listen on the port for a moment.
-        return serve(new URL(baseUrl).port).catch((error) => {
-          if (!/is in use/.test(String(error))) throw error;
-          return null;
-        });
-      }, { what: `the port of ${baseUrl}` });
+      running = await serve();
     },
   };
 }

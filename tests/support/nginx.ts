@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { freePort } from "./free_port.ts";
 
 const ROOT = join(import.meta.dirname!, "..", "..");
 export const TLS = join(ROOT, "tests", "support", "tls");
@@ -9,13 +10,6 @@ const NGINX = "/usr/sbin/nginx";
 
 export async function hasNginx(): Promise<boolean> {
   return await Deno.stat(NGINX).then(() => true, () => false);
-}
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  listener.close();
-  return listener.addr.port;
 }
 
 /** nginx with the very file that the documentation gives, but for ports, name and certificate. */

@@ -52,7 +52,7 @@ export async function scanFrom(
     if (await done.isVisible()) return true;
     const source = await picture.getAttribute("src", { timeout: 1_000 }).catch(() => null);
     if (!source || source === shown) return null;
-    const pixels = await picture.screenshot({ timeout: 2_000 }).catch(() => null);
+    const pixels = await picture.screenshot({ timeout: 15_000 }).catch(() => null);
     if (!pixels) return null;
     shown = source;
     const qr = `data:image/png;base64,${pixels.toString("base64")}`;

@@ -1,5 +1,6 @@
 /** A PgBouncer in front of a test's PostgreSQL, which gives each transaction any of its few sessions. */
 import { join } from "node:path";
+import { freePort } from "./free_port.ts";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
 
@@ -10,9 +11,7 @@ export const WITHOUT_POOLER = await Deno.stat(PROGRAM).then(() => false, () => t
 export async function startPooler(database: string): Promise<AsyncDisposable & { url: string }> {
   const url = new URL(database);
   const folder = await Deno.makeTempDir({ prefix: "paloma-pooler-" });
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
+  const port = freePort();
   const settings = [
     "[databases]",
     `* = host=127.0.0.1 port=${url.port} user=${url.username}`,

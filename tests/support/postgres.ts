@@ -1,5 +1,6 @@
 /** A PostgreSQL server for tests: Debian's, in a temporary folder, on a port of its own, gone with its handle. */
 import { join } from "node:path";
+import { freePort } from "./free_port.ts";
 
 const PLACES = ["/usr/lib/postgresql", "/opt/homebrew/opt/postgresql@17", "/usr/local/pgsql"];
 
@@ -108,11 +109,6 @@ function isFile(path: string): boolean {
 async function idsOf(user: string): Promise<{ uid: number; gid: number }> {
   const id = async (flag: string) => Number(await output(new Deno.Command("id", { args: [flag, user] })));
   return { uid: await id("-u"), gid: await id("-g") };
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 async function output(command: Deno.Command): Promise<string> {

@@ -163,9 +163,3 @@ export class RolesStage {
     await Deno.remove(this.env.PALOMA_DATA_DIR!, { recursive: true });
   }
 }
-
-/** A port that nobody has now. */
-export function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}

@@ -1,6 +1,7 @@
 /** An S3 server for tests: versitygw on a temporary folder (`go install github.com/versity/versitygw/cmd/versitygw`). */
 import { join } from "node:path";
 import type { BucketConfig } from "../../src/config.ts";
+import { freePort } from "./free_port.ts";
 import { toolOf } from "./tools.ts";
 
 export const s3Program = () => toolOf("versitygw");
@@ -32,9 +33,7 @@ export async function startS3(): Promise<S3Server> {
   const bucket = join(folder, BUCKET);
   await Deno.mkdir(bucket, { recursive: true });
   await Deno.mkdir(sidecar);
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
+  const port = freePort();
   const endpoint = `http://127.0.0.1:${port}`;
   let server: Deno.ChildProcess | null = null;
 

@@ -1,0 +1,19 @@
+/** Ports for servers that have to be told theirs, and come back to it when they are restarted. */
+
+import { systemRandom } from "../../src/runtime.ts";
+
+/** Below those that Linux gives to whoever names none: nobody gets one of these while its server is away. */
+const [FIRST, LAST] = [12_000, 32_000];
+
+/** A port of loopback on which nobody listens. */
+export function freePort(): number {
+  for (;;) {
+    const port = systemRandom.between(FIRST, LAST);
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+      return port;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    }
+  }
+}
