@@ -1,5 +1,7 @@
 /** Which lines have something to send, found without asking each. */
-import type { Kv, PrefixOf, Row } from "../store/kv.ts";
+import type { Key, Kv, PrefixOf, Row } from "../store/kv.ts";
+import { waitingSince } from "./enqueue.ts";
+import { LineQueue } from "./queue.ts";
 import { messageKeys, type QueueRow } from "./rows.ts";
 
 /**
@@ -14,6 +16,34 @@ export async function busyLines(kv: Kv, lineIds: Iterable<string>, now: number):
     if (sendAt as number <= now) busy.add(lineId as string);
   }
   return busy;
+}
+
+/**
+ * Since when the message waits that has waited longest in the queues of all lines, Unix ms; null when none does. One read
+ * for each lane of a line in which something waits, and one more. Throws StoreError.
+ */
+export async function oldestWaiting(kv: Kv): Promise<number | null> {
+  let oldest: number | null = null;
+  for await (const { key: [, lineId, , , position], value: { bulkId } } of firstRowsOfLanes(kv)) {
+    const counts = bulkId === null || (await kv.get(messageKeys.bulk(bulkId))).value !== null;
+    const since = counts
+      ? waitingSince(position as number)
+      : await new LineQueue(kv, lineId as string).oldestSince() ?? Infinity;
+    oldest = Math.min(oldest ?? Infinity, since);
+  }
+  return oldest === Infinity ? null : oldest;
+}
+
+/** From a row that is found, the next read begins behind its lane. */
+async function* firstRowsOfLanes(kv: Kv): AsyncGenerator<Row<QueueRow>> {
+  const prefix = messageKeys.queues();
+  for (let start: { start?: Key } = {};;) {
+    const [row] = await Array.fromAsync(kv.list({ prefix, ...start }, { limit: 1 }));
+    if (!row) return;
+    yield row;
+    const [family, lineId, priority, lane] = row.key;
+    start = { start: [family!, lineId!, priority!, lane as number + 1] };
+  }
 }
 
 /** The first row of each line that has any: from one that is found, the next read begins at the line behind it. */

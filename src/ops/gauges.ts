@@ -1,9 +1,8 @@
-/** Gauges, which `/metrics` reads when it is asked. None of them reads more as the history grows. */
+/** Gauges, which `/metrics` reads when it is asked. None of them reads more as the history grows, or for a line that is idle. */
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
-import { lineKeys } from "../line/rows.ts";
-import { LineQueue } from "../message/queue.ts";
+import { oldestWaiting } from "../message/busy_lines.ts";
 import type { Clock } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
@@ -80,11 +79,7 @@ async function countRows(kv: Kv): Promise<number> {
   return count;
 }
 
-/** Reads the heads of each line's queue: what is scheduled does not count. */
 async function oldestSeconds(kv: Kv, clock: Clock): Promise<number> {
-  let oldest = clock.now();
-  for await (const { value: line } of kv.list({ prefix: lineKeys.lines() })) {
-    oldest = Math.min(oldest, await new LineQueue(kv, line.id).oldestSince() ?? oldest);
-  }
-  return (clock.now() - oldest) / 1000;
+  const since = await oldestWaiting(kv);
+  return since === null ? 0 : (clock.now() - since) / 1000;
 }
