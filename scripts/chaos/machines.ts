@@ -163,6 +163,7 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
   if (order.some((id, i) => i > 0 && id <= order[i - 1])) {
     broken.push("the feed is not in the order of its ids, each once");
   }
+  if (broken.length > 0) report(`what the processes wrote is in ${await keepLogs(stage)}`);
 
   return {
     outgoing: expected,
@@ -175,6 +176,15 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
     tookMs: systemClock.now() - begun,
     broken,
   };
+}
+
+/** Writes the log of each process there was into a new folder, which stays. */
+async function keepLogs({ started }: RolesStage): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "paloma-chaos-" });
+  for (const [i, process] of started.entries()) {
+    await Deno.writeTextFile(`${folder}/${String(i).padStart(3, "0")}.log`, process.stderr());
+  }
+  return folder;
 }
 
 /** Looks until all is there, or until nothing was added for a while. */
@@ -200,5 +210,8 @@ function* differences(what: string, found: readonly string[], wanted: readonly s
   const missing = wanted.filter((one) => !there.has(one)).length;
   if (missing > 0) yield `${what}: ${missing} of ${wanted.length} are missing`;
   if (there.size !== found.length) yield `${what}: ${found.length - there.size} came twice`;
-  if (missing === 0 && there.size === found.length && found.join() !== wanted.join()) yield `${what}: out of order`;
+  const first = found.findIndex((one, i) => one !== wanted[i]);
+  if (missing === 0 && there.size === found.length && first >= 0) {
+    yield `${what}: out of order, ${found[first]} stands where ${wanted[first]} belongs`;
+  }
 }

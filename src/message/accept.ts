@@ -5,17 +5,21 @@
  */
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
-import { type Kv, type Slot, StoreError } from "../store/kv.ts";
+import { sleep } from "../runtime.ts";
+import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { Batcher, type Settled } from "../base/batcher.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
 import { commitSized, fitsOneCommit } from "./commit_size.ts";
 import { Flushes } from "./flushes.ts";
+import { EMPTY_LEDGER } from "./history/ledger.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
 import { removeStaged } from "./staged_bulk.ts";
 
 /** How often another process may be faster before the sends are given up. */
 const TRIES = 20;
+/** So long whoever was slower twice leaves an account to the other process: some of its commits. */
+const GIVE_WAY_MS = [60, 180] as const;
 /** Of the ten checks of a commit: the others are for the ledger and a staged bulk. */
 const MOST_PRECONDITIONS = 8;
 /** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
@@ -57,7 +61,9 @@ class AccountSends {
   }
 
   accept(command: SendCommand): Promise<Accepted> {
-    return this.#batcher.add(command);
+    const accepted = this.#batcher.add(command);
+    this.#options.flushes.add();
+    return accepted;
   }
 
   /** Outcomes in the order of the commands. Throws StoreError: then none was accepted, as far as the store knows. */
@@ -66,17 +72,34 @@ class AccountSends {
     // What is written in several commits, or again, holds up nobody else.
     if (!fitsOneCommit(loadOfCommand(commands[0]!))) flushes.leave(this);
     let changed: ReadonlySet<Precondition> = new Set();
-    for (let attempt = 0; attempt < TRIES; attempt++) {
+    for (let attempt = 1; attempt <= TRIES; attempt++) {
       try {
         return await this.#attempt(commands, changed);
       } catch (error) {
         if (!(error instanceof Conflict)) throw error;
-        changed = await changedPreconditions(kv, commands);
       } finally {
         flushes.leave(this);
       }
+      if (attempt > 1) await this.#takeTurns();
+      changed = await changedPreconditions(kv, commands);
     }
     throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
+  }
+
+  /**
+   * Another process takes sends of the account without a pause: each commit of the one makes the other's void. So the
+   * slower one lets it go on for a while, then writes the ledger as it is, which is quick, and goes on from there while the
+   * other is the slower one.
+   */
+  async #takeTurns(): Promise<void> {
+    const { kv, runtime: { clock, random } } = this.#options;
+    await sleep(clock, random.between(...GIVE_WAY_MS));
+    for (let attempt = 1; attempt <= TRIES && this.#ledger === null; attempt++) {
+      const slot = await kv.get(messageKeys.ledger(this.#accountId));
+      const value = slot.value ?? EMPTY_LEDGER;
+      const version = await kv.commit(new Change().check(slot).set(slot.key, value));
+      if (version !== null) this.#ledger = { key: slot.key, value, version };
+    }
   }
 
   /** As `#commit`; throws Conflict when a row was not as remembered. */

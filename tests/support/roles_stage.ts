@@ -44,6 +44,8 @@ export type StoreName = keyof typeof STORES;
 
 export class RolesStage {
   readonly processes = new Set<Process>();
+  /** Every process there was, in the order in which they came. */
+  readonly started: Process[] = [];
   apiKey = "";
 
   private constructor(
@@ -92,6 +94,7 @@ export class RolesStage {
     const said = JSON.parse(started.line);
     const process = Object.assign(started, { url: said.url ?? said.baseUrl.replace(/\/v1$/, "") });
     this.processes.add(process);
+    this.started.push(process);
     return process;
   }
 

@@ -2,15 +2,25 @@ import assert from "node:assert/strict";
 import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
 import type { Line } from "../../../src/line/line.ts";
 import { type Accepted, LineChanged } from "../../../src/message/send.ts";
+import { sleep } from "../../../src/runtime.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { withGroupCommit } from "../../../src/store/layers/group_commit.ts";
-import { MemoryKv } from "../../support/memory_kv.ts";
-import { testRuntime } from "../../support/runtime.ts";
-import { aBulk, aCaller, aLine, aSend, keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
+import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
+import { type TestRuntime, testRuntime } from "../../support/runtime.ts";
+import {
+  aBulk,
+  aCaller,
+  aLine,
+  aSend,
+  keysUnder,
+  type SendWorld,
+  sendWorld,
+  withSendWorld,
+} from "../../support/send_world.ts";
 
 /** How many were accepted; every other must have been refused by the quota. */
 function countAccepted(outcomes: PromiseSettledResult<Accepted>[]): number {
@@ -228,9 +238,54 @@ Deno.test("however many rows each send has, a commit keeps to what it may have",
         ttlMs: 60_000 + 1_000 * i,
         idempotency: { key: `k${i}`, fingerprint: "f" },
       }));
-    await Promise.all(sends.map(accept));
+    await runtime.clock.during(Promise.all(sends.map(accept)));
     assert.equal((await keysUnder(kv, messageKeys.messages())).length, 401);
   }));
+
+/** A store whose commits take 20 ms each, one after another; `outcomes`: what became of each. */
+function onSlowDisk({ clock }: TestRuntime, disk = new MemoryDisk()): { kv: Kv; outcomes: (string | null)[] } {
+  const kv = new MemoryKv(disk);
+  const commit = kv.commit.bind(kv);
+  const outcomes: (string | null)[] = [];
+  kv.commit = async (change) => {
+    await sleep(clock, 20);
+    const version = await commit(change);
+    outcomes.push(version);
+    return version;
+  };
+  return { kv, outcomes };
+}
+
+/** Clients that send again within 3 ms of the answer. */
+async function sendOnAndOn(
+  { accept, runtime: { clock } }: SendWorld,
+  { clients, each }: { clients: number; each: number },
+): Promise<void> {
+  await Promise.all(Array.from({ length: clients }, async (_, client) => {
+    for (let i = 0; i < each; i++) {
+      await sleep(clock, client % 4);
+      await accept(aSend());
+    }
+  }));
+}
+
+Deno.test("on a slow disk those who are answered come again before the next commit", async () => {
+  const runtime = testRuntime();
+  const { kv, outcomes } = onSlowDisk(runtime);
+  await runtime.clock.during(sendOnAndOn(sendWorld(kv, runtime), { clients: 60, each: 8 }));
+  assert.ok(outcomes.length <= 10, `${outcomes.length} commits for 60 clients that send 8 times each`);
+});
+
+Deno.test("two processes that take sends of one account without a pause take turns, and refuse none", async () => {
+  const runtime = testRuntime();
+  const disk = new MemoryDisk();
+  const stores = [onSlowDisk(runtime, disk), onSlowDisk(runtime, disk)];
+  const worlds = stores.map(({ kv }) => sendWorld(kv, runtime));
+  await runtime.clock.during(Promise.all(worlds.map((world) => sendOnAndOn(world, { clients: 8, each: 50 }))));
+  const outcomes = stores.flatMap(({ outcomes }) => outcomes);
+  const refused = outcomes.filter((version) => version === null).length;
+  assert.ok(refused < outcomes.length / 2, `${refused} of ${outcomes.length} commits were in vain`);
+});
 
 Deno.test("sends on many lines at once keep to the checks that a commit may have", () =>
   withSendWorld(async ({ accept, kv }) => {
