@@ -180,7 +180,7 @@ export class AcceptCommit {
    * so that nobody else's message can stand at one of them, whatever becomes of the bulk. Throws Conflict.
    */
   async #stage(messages: readonly Message[]): Promise<void> {
-    const { kv, runtime: { clock } } = this.#options;
+    const { kv } = this.#options;
     const bulkId = messages[0]!.bulkId;
     if (bulkId === null) throw new Error("only a bulk may be larger than a commit");
     const reserved: Ledger = { ...this.#ledger, lastPosition: lastPositionOf(this.#ledger, messages) };
@@ -193,7 +193,7 @@ export class AcceptCommit {
     this.#slot = { key, value: reserved, version };
     this.#ledger = reserved;
     this.staged = bulkId;
-    publishStaged(this.#change, await writeStaged({ kv, clock }, bulkId, messages));
+    publishStaged(this.#change, await writeStaged(kv, bulkId, messages));
   }
 }
 

@@ -3,8 +3,6 @@
  * Nothing shows what is staged: no history number, no quota, and queue rows that name a bulk count only with its row.
  * What a crash leaves is removed at boot, or by a sweep where other processes may be at work.
  */
-import { unhurried } from "../base/unhurried.ts";
-import type { Clock } from "../runtime.ts";
 import { Change, isRow, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
 import { enqueue, removeQueued } from "./enqueue.ts";
@@ -19,19 +17,12 @@ export function stage(change: Change, bulkId: string, messages: readonly Message
   change.set(messageKeys.stagedBulk(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
 }
 
-/**
- * Writes the rows of a bulk that is staged; the commit that publishes it must check the answer (`publishStaged`). Half of
- * the time nothing of it is being written, so that others wait for a flush no longer than without it, on average.
- */
-export async function writeStaged(
-  { kv, clock }: { kv: Kv; clock: Clock },
-  bulkId: string,
-  messages: readonly Message[],
-): Promise<Row<StagedBulk>> {
-  for await (const piece of unhurried(inCommits(messages), clock, 1)) {
+/** Writes the rows of a bulk that is staged; the commit that publishes it must check the answer (`publishStaged`). */
+export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Message[]): Promise<Row<StagedBulk>> {
+  for (const piece of inCommits(messages)) {
     const change = new Change();
     enqueue(change, piece);
-    await kv.commit(change);
+    await kv.commit(change, { unhurried: true });
   }
   const slot = await kv.get(messageKeys.stagedBulk(bulkId));
   if (!isRow(slot)) throw new StoreError("unavailable", "a staged bulk was removed while it was written");
@@ -60,7 +51,7 @@ export async function removeStaged(kv: Kv, bulkId: string): Promise<void> {
   for (const piece of inCommits(left)) {
     const change = new Change();
     for (const message of piece) removeQueued(change, message);
-    await kv.commit(change);
+    await kv.commit(change, { unhurried: true });
   }
   await kv.commit(new Change().delete(slot.key));
 }

@@ -66,6 +66,8 @@ export interface ListOptions {
 export interface CommitOptions {
   /** For what nobody waits for: until this resolves the commit may be held back, for another's flush to share. */
   patience?: Promise<unknown>;
+  /** Of work that can wait: an engine may let such commits rest while others write. */
+  unhurried?: boolean;
 }
 
 export interface Kv {

@@ -39,7 +39,7 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions): Budge
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
   const budgets: Budgets = {
     reads: new Turns({ ...READS, restBy: clock }),
-    // They rest between their pieces.
+    // Their pieces rest.
     bulks: new Turns(BULKS),
     bodies: new Tally("bytes of bodies", {
       inAll,

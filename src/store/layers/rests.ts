@@ -1,0 +1,33 @@
+/**
+ * Commits of work that can wait leave half of the store's time to others: after one, the next such commit rests for as long
+ * as it took. When nobody else writes, none rests.
+ */
+import { type Clock, sleep } from "../../runtime.ts";
+import type { Kv } from "../kv.ts";
+
+/** Whoever wrote so lately probably writes again. */
+const LATELY_MS = 1_000;
+
+/** Honours `CommitOptions.unhurried`. */
+export function withRests(kv: Kv, { clock }: { clock: Clock }): Kv {
+  let rested: Promise<unknown> = Promise.resolve();
+  let lastOtherAt = -Infinity;
+  return {
+    get: (key) => kv.get(key),
+    getMany: (keys) => kv.getMany(keys),
+    list: (range, options) => kv.list(range, options),
+    async commit(change, options) {
+      if (!options?.unhurried) {
+        lastOtherAt = clock.now();
+        return await kv.commit(change, options);
+      }
+      await rested;
+      const begun = clock.now();
+      const version = await kv.commit(change, options);
+      const now = clock.now();
+      if (now > begun && now - lastOtherAt < LATELY_MS) rested = Promise.all([rested, sleep(clock, now - begun)]);
+      return version;
+    },
+    close: () => kv.close(),
+  };
+}
