@@ -2,6 +2,7 @@
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
+import { unhurried } from "../base/unhurried.ts";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
@@ -74,7 +75,7 @@ export class AcceptCommit {
 
     if (this.#ledger.optOuts) await this.#refuseOptedOut(command);
     const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#now });
-    const messages = this.#messagesOf(command);
+    const messages = await this.#messagesOf(command);
     const { bulkId, sessionId, createdAt, historyNumber } = messages[0]!;
     if (!fitsOneCommit(loadOfCommand(command))) await this.#stage(messages);
     this.#messages.push(...messages);
@@ -141,22 +142,24 @@ export class AcceptCommit {
   }
 
   /** The messages of a send, at the next places of the account. */
-  #messagesOf({ items, line, bulk, ttlMs, sendAt, priority }: SendCommand): Message[] {
-    const { ids } = this.#options.runtime;
+  async #messagesOf({ items, line, bulk, ttlMs, sendAt, priority }: SendCommand): Promise<Message[]> {
+    const { ids, clock } = this.#options.runtime;
     const now = this.#now;
     const historyNumber = this.#ledger.messages + this.#messages.length + 1;
     const first = sendAt === null ? Math.max(this.#ledger.lastPosition + 1, positionAt(now)) : positionAt(sendAt);
     const bulkId = bulk ? ids.next("blk") : null;
-    return items.map(({ to, content, manner }, i) => {
+    const messages: Message[] = [];
+    for await (const { to, content, manner } of bulk ? unhurried(items, clock) : items) {
       const id = ids.next("msg");
-      return {
+      const place = messages.length;
+      messages.push({
         id,
         jobId: id.replace("msg_", "job_"),
         accountId: this.#accountId,
         sessionId: line.id,
         networkId: ids.network(),
-        position: first + i,
-        historyNumber: historyNumber + i,
+        position: first + place,
+        historyNumber: historyNumber + place,
         to,
         content,
         ...(manner ? { manner } : {}),
@@ -171,8 +174,9 @@ export class AcceptCommit {
         sentAt: null,
         deliveredAt: null,
         readAt: null,
-      };
-    });
+      });
+    }
+    return messages;
   }
 
   /**

@@ -50,12 +50,12 @@ const ONCE: readonly string[] = ["image", "video", "audio", "voice"];
  * named. Throws Problem validation_failed, not_found.
  */
 export async function resolve(
-  items: readonly Item[],
+  items: Iterable<Item> | AsyncIterable<Item>,
   context: Context,
 ): Promise<{ items: SendItem[]; sessionId: string | null }> {
   let { sessionId } = context;
   const resolved: SendItem[] = [];
-  for (const item of items) {
+  for await (const item of items) {
     const { to, content } = item;
     const manner = mannerOf(item);
     if (item.manner?.replyTo != null) {

@@ -2,6 +2,7 @@
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import type { QuotaLeft } from "../../../account/quota.ts";
+import { unhurried } from "../../../base/unhurried.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
 import type { Priority } from "../../../message/message.ts";
@@ -62,7 +63,7 @@ export function makeSender(services: Needed): Sender {
       sendAt: sendTimeOf(sendAt, runtime.clock.now()),
       priority: priority ?? "normal",
     };
-    const sending = await resolve(items, {
+    const sending = await resolve(bulk ? unhurried(items, runtime.clock) : items, {
       accountId: caller.account.id,
       sessionId: sessionId ?? null,
       findReferred,
