@@ -67,11 +67,16 @@ export class Deadline {
     this.#release = null;
   }
 
-  /** Ends the request; gives the error as users may read it. */
-  end(error: unknown): EgressError {
+  /** The request has come to its end. */
+  end(): void {
     this.#cancelTimer();
     this.#unlisten();
     this.release();
+  }
+
+  /** The request has failed; gives the error as users may read it. */
+  fail(error: unknown): EgressError {
+    this.end();
     if (error instanceof EgressError) return error;
     if (error instanceof BadResponse) return new EgressError("bad_response", error.message, { cause: error });
     return new EgressError("unreachable", "the connection broke", { cause: error });

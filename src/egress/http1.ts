@@ -28,8 +28,8 @@ export interface StreamedBody {
 export interface PlainResponse {
   status: number;
   headers: Headers;
-  /** As sent: a content coding is left alone. Ends where the framing says, errors when the connection ends before. */
-  body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** As sent: a content coding is left alone. Ends where the framing says, throws when the connection ends before. */
+  body: AsyncGenerator<Uint8Array<ArrayBuffer>>;
   /** Whether the connection can take another request; true at most after the body was read to its end. */
   mayContinue(): boolean;
 }
@@ -41,6 +41,8 @@ export class BadResponse extends Error {
 
 const MAX_HEAD_BYTES = 32 * 1024;
 const MAX_LINE_BYTES = 8 * 1024;
+/** The answer to a webhook fits into the first of them. */
+const FIRST_READ_BYTES = 1024;
 const READ_BYTES = 16 * 1024;
 const MAX_INFORMATIONAL = 8;
 
@@ -62,7 +64,7 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   });
   const framing = framingOf(reader, { ...head, method: request.method });
   let ended = false;
-  const body = streamOf(framing.chunks, () => ended = true);
+  const body = telling(framing.chunks, () => ended = true);
   const closes = /\bclose\b/i.test(head.headers.get("connection") ?? "") || head.version === "1.0";
   // An answer that came before the whole request was sent leaves a connection on which the rest still goes out.
   const mayContinue = () => sent && ended && framing.delimited && !closes && reader.isEmpty;
@@ -151,7 +153,7 @@ async function readHead(reader: ByteReader): Promise<Head> {
 }
 
 interface Framing {
-  chunks: AsyncIterator<Uint8Array<ArrayBuffer>>;
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>;
   /** Whether the body has an end of its own, apart from that of the connection. */
   delimited: boolean;
 }
@@ -169,18 +171,12 @@ function framingOf(reader: ByteReader, { status, headers, method }: Head & { met
   return { chunks: sized(reader, Number(length)), delimited: true };
 }
 
-function streamOf(
-  chunks: AsyncIterator<Uint8Array<ArrayBuffer>>,
+async function* telling(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
   ended: () => void,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await chunks.next();
-      if (!done) return controller.enqueue(value);
-      ended();
-      controller.close();
-    },
-  }, { highWaterMark: 0 });
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield* chunks;
+  ended();
 }
 
 async function* sized(reader: ByteReader, length: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -217,6 +213,7 @@ async function* untilEnd(reader: ByteReader): AsyncGenerator<Uint8Array<ArrayBuf
 class ByteReader {
   #connection: ByteConnection;
   #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  #nextBytes = FIRST_READ_BYTES;
 
   constructor(connection: ByteConnection) {
     this.#connection = connection;
@@ -251,7 +248,8 @@ class ByteReader {
   }
 
   async #more(): Promise<boolean> {
-    const buffer = new Uint8Array(READ_BYTES);
+    const buffer = new Uint8Array(this.#nextBytes);
+    this.#nextBytes = READ_BYTES;
     const read = await this.#connection.read(buffer);
     if (read === null) return false;
     this.#held = this.#held.length === 0 ? buffer.subarray(0, read) : joined(this.#held, buffer.subarray(0, read));

@@ -8,6 +8,8 @@ import type { ByteConnection } from "./http1.ts";
 
 /** Shorter than servers wait (5 s and more), so that a request hardly ever meets a connection that is being closed. */
 const IDLE_MS = 2_000;
+/** Read while a connection waits: most answers to the next request come whole. */
+const AHEAD_BYTES = 1024;
 /** For one place. */
 const MAX_IDLE = 32;
 
@@ -24,23 +26,25 @@ export class ReusableConnection implements ByteConnection {
 
   /** Resolves when the other side ends the connection or sends something unasked; the next `read` reads on from there. */
   async disturbed(): Promise<void> {
-    this.#ahead = this.#readByte();
+    this.#ahead = this.#readAhead();
     await this.#ahead.catch(() => {});
   }
 
-  async #readByte(): Promise<Uint8Array | null> {
-    const byte = new Uint8Array(1);
-    const read = await this.#connection.read(byte);
-    return read === null ? null : byte.subarray(0, read);
+  async #readAhead(): Promise<Uint8Array | null> {
+    const bytes = new Uint8Array(AHEAD_BYTES);
+    const read = await this.#connection.read(bytes);
+    return read === null ? null : bytes.subarray(0, read);
   }
 
   async read(into: Uint8Array): Promise<number | null> {
     if (this.#ahead === null) return await this.#connection.read(into);
     const bytes = await this.#ahead;
-    this.#ahead = null;
-    if (bytes === null) return null;
-    into.set(bytes);
-    return bytes.length;
+    const given = bytes?.subarray(0, into.length) ?? null;
+    const rest = bytes?.subarray(into.length);
+    this.#ahead = rest?.length ? Promise.resolve(rest) : null;
+    if (given === null) return null;
+    into.set(given);
+    return given.length;
   }
 
   write(bytes: Uint8Array): Promise<number> {

@@ -38,9 +38,11 @@ export interface SafeRequest {
   signal?: AbortSignal;
 }
 
-export interface SafeResponse extends Pick<PlainResponse, "status" | "headers" | "body"> {
+export interface SafeResponse extends Pick<PlainResponse, "status" | "headers"> {
   /** Where the answer came from, after redirects. */
   url: URL;
+  /** As sent; errors where the answer is cut short, too large or late. */
+  body: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 export interface SafeFetch {
@@ -138,7 +140,7 @@ export function makeSafeFetch(
   function finish({ url, response, connection }: Hop, request: SafeRequest, deadline: Deadline): void {
     const keep = request.reuse && response.mayContinue();
     if (keep) deadline.letGo();
-    deadline.end(null);
+    deadline.end();
     if (keep) idle.put(url.origin, connection);
   }
 
@@ -162,7 +164,7 @@ export function makeSafeFetch(
           url = readUrl(location, url);
         }
       } catch (error) {
-        throw deadline.end(error);
+        throw deadline.fail(error);
       }
     },
 
@@ -170,10 +172,10 @@ export function makeSafeFetch(
       const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
       try {
         const [vettedAddress] = await deadline.race(vetted(urlOf(address), PROXY_SCHEMES));
-        deadline.end(null);
+        deadline.end();
         return await makeProxy(address, vettedAddress!);
       } catch (error) {
-        throw deadline.end(error);
+        throw deadline.fail(error);
       }
     },
 
@@ -181,9 +183,9 @@ export function makeSafeFetch(
       const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
       try {
         await deadline.race(vetted(readUrl(text), schemes));
-        deadline.end(null);
+        deadline.end();
       } catch (error) {
-        const failure = deadline.end(error);
+        const failure = deadline.fail(error);
         if (failure.code !== "unresolved" && failure.code !== "timeout") throw failure;
         const url = readUrl(text);
         if (!allow.allowsHost(hostOf(url), portOf(url))) checkUrl(url, schemes);
@@ -226,15 +228,14 @@ function readUrl(text: string, base?: URL): URL {
 
 /** Caps the body, and ties the connection to it: cancelled or failed, it is closed. */
 function guarded(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  body: PlainResponse["body"],
   { maxBytes, deadline, ended }: { maxBytes: number; deadline: Deadline; ended: () => void },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const reader = body.getReader();
   let size = 0;
   return new ReadableStream({
     async pull(controller) {
       try {
-        const { done, value } = await deadline.race(reader.read());
+        const { done, value } = await deadline.race(body.next());
         if (done) {
           ended();
           return controller.close();
@@ -245,9 +246,9 @@ function guarded(
         }
         controller.enqueue(value);
       } catch (error) {
-        controller.error(deadline.end(error));
+        controller.error(deadline.fail(error));
       }
     },
-    cancel: () => void deadline.end(null),
+    cancel: () => void deadline.end(),
   }, { highWaterMark: 0 });
 }

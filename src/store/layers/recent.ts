@@ -76,7 +76,7 @@ export function withRecent(kv: ChunkedKv, { clock }: { clock: Clock }): ChunkedK
     const stretch = stretches.get(nameOfKey(prefix));
     const from = start.at(-1)!;
     if (!stretch || from < orderOf(stretch.rows[0]!)) return null;
-    const rows = stretch.rows.filter((row) => orderOf(row) >= from);
+    const rows = stretch.rows.slice(stretch.rows.findLastIndex((row) => orderOf(row) < from) + 1);
     return rows.length > 0 || clock.now() - stretch.at < BELIEVED_MS ? rows : null;
   }
 

@@ -1,6 +1,7 @@
 /**
  * What stands in a row of the engine for a value of any size. Most values stand there as they are. The others are bytes
- * with a tag in front: the serialised value, or a head that names the chunks in which it lies.
+ * with a tag in front: bytes as they were given, another serialised value, or a head that names the chunks in which it
+ * lies.
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";
@@ -11,6 +12,7 @@ import { sizeBound } from "./size.ts";
 const CHUNK_BYTES = 60 * 1024;
 const SERIALISED = 1;
 const HEAD = 2;
+const BYTES = 3;
 
 /** Where a large value lies. */
 export interface Head {
@@ -22,6 +24,7 @@ export interface Head {
 /** A row's value as it is written, or the bytes that must be split. Throws TypeError when it cannot be serialised. */
 export function encodeValue(value: unknown): { kind: "row"; value: unknown } | { kind: "large"; bytes: Uint8Array } {
   if (!ArrayBuffer.isView(value) && sizeBound(value) <= CHUNK_BYTES) return { kind: "row", value };
+  if (value instanceof Uint8Array && value.length < CHUNK_BYTES) return { kind: "row", value: tagged(BYTES, value) };
   const bytes = serialise(value);
   return bytes.length < CHUNK_BYTES ? { kind: "row", value: tagged(SERIALISED, bytes) } : { kind: "large", bytes };
 }
@@ -36,6 +39,7 @@ export function decodeRow(row: unknown): { kind: "value"; value: unknown } | { k
   if (!(row instanceof Uint8Array)) return { kind: "value", value: row };
   // A copy, not a view: Deno 2.6 reads byte arrays inside the value from the wrong place of a view (2.9 does not).
   const body = row.slice(1);
+  if (row[0] === BYTES) return { kind: "value", value: body };
   if (row[0] === SERIALISED) return { kind: "value", value: v8.deserialize(body) };
   return { kind: "head", head: JSON.parse(Buffer.from(body).toString()) };
 }

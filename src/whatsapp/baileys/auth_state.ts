@@ -205,12 +205,17 @@ export async function forgetLine(kv: Kv, lineId: string): Promise<void> {
   await deleteRange(kv, { prefix: networkKeys.waLine(lineId) });
 }
 
+/** A session's keys are base64: the conversion of buffers would look at each of its many values in vain. */
+const SESSION_BEGINS = '{"_sessions":';
+
 function encode(value: unknown): Uint8Array {
-  return Buffer.from(JSON.stringify(value, BufferJSON.replacer));
+  const isSession = typeof value === "object" && value !== null && "_sessions" in value;
+  return Buffer.from(isSession ? JSON.stringify(value) : JSON.stringify(value, BufferJSON.replacer));
 }
 
 function decode<T>(bytes: Uint8Array): T {
-  return JSON.parse(Buffer.from(bytes).toString("utf8"), BufferJSON.reviver);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  return text.startsWith(SESSION_BEGINS) ? JSON.parse(text) : JSON.parse(text, BufferJSON.reviver);
 }
 
 // deno-lint-ignore no-explicit-any -- the library types its values by the key's type, which is not known here

@@ -17,7 +17,7 @@ Deno.test("what was waited for is not kept until the request ends: a download wo
   }
   const held = Deno.memoryUsage().external - before;
   assert.ok(held < PARTS * PART_BYTES / 2, `${held / 1024 ** 2} MiB are held`);
-  deadline.end(null);
+  deadline.end();
 });
 
 Deno.test("everybody who waits hears that time is up, what is open is closed, and what comes late is taken", async () => {

@@ -23,7 +23,7 @@ function peer(answer: string, { piece = 7, end = null as Error | null } = {}): B
 }
 
 const GET = { method: "GET", target: "/a?b", headers: { host: "x.test" }, body: null };
-const text = async ({ body }: PlainResponse) => await new Response(body).text();
+const text = async ({ body }: PlainResponse) => await new Response(ReadableStream.from(body)).text();
 
 const GOOD: [string, string, number, string, boolean][] = [
   ["a length", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", true],
