@@ -145,10 +145,11 @@ Deno.test("of 500 parallel sends against a quota of 100 exactly 100 are accepted
 
 Deno.test("two processes that accept for one account share its quota exactly and never a place", () =>
   withSendWorld(async (world) => {
-    const other = sendWorld(world.kv, testRuntime(2));
+    const { clock } = world.runtime;
+    const other = sendWorld(world.kv, testRuntime(2, clock));
     const caller = aCaller({ monthly: 100 });
     const sends = [world, other].flatMap(({ accept }) => Array.from({ length: 150 }, () => accept(aSend({ caller }))));
-    assert.equal(countAccepted(await Promise.allSettled(sends)), 100);
+    assert.equal(countAccepted(await clock.during(Promise.allSettled(sends))), 100);
     const places = await keysUnder(world.kv, messageKeys.queueOfLine("ses_1"));
     assert.deepEqual(places.map((key) => key.at(-1)), Array.from({ length: 100 }, (_, i) => i + 1));
   }));
@@ -296,9 +297,10 @@ Deno.test("sends on many lines at once keep to the checks that a commit may have
 
 Deno.test("one Idempotency-Key in two processes makes one message", () =>
   withSendWorld(async (world) => {
-    const other = sendWorld(world.kv, testRuntime(2));
+    const { clock } = world.runtime;
+    const other = sendWorld(world.kv, testRuntime(2, clock));
     const send = aSend({ idempotency: { key: "k", fingerprint: "f" } });
-    const answers = await Promise.all([world, other, world, other].map(({ accept }) => accept(send)));
+    const answers = await clock.during(Promise.all([world, other, world, other].map(({ accept }) => accept(send))));
     assert.equal(new Set(answers.map(({ messages }) => messages[0]!.id)).size, 1);
   }));
 
