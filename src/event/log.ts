@@ -48,7 +48,7 @@ export interface EventLog {
    * who ask for the same at the same time share one read: an event wakes every webhook and stream of its account.
    */
   following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]>;
-  /** The newest events that fit, newest first; looks at a bounded number of events. */
+  /** The newest events that fit, newest first; looks at a bounded number of events, and ends where a page would. */
   recent(accountId: string, query: Omit<EventQuery, "after">): Promise<LoggedEvent[]>;
   /** Id of the newest event; null when there is none. */
   newest(accountId: string): Promise<string | null>;
@@ -117,8 +117,14 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
 
     async recent(accountId, query) {
       const found: LoggedEvent[] = [];
+      let bytes = 0;
       const rows = kv.list({ prefix: eventKeys.events(accountId) }, { limit: SCAN_LIMIT, reverse: true });
-      for await (const { value } of rows) if (fits(value, query) && found.push(value) === query.limit) break;
+      for await (const { value } of rows) {
+        if (!fits(value, query)) continue;
+        bytes += sizeBound(value.data);
+        if (found.length > 0 && bytes > PAGE_BYTES) break;
+        if (found.push(value) === query.limit) break;
+      }
       return found;
     },
 

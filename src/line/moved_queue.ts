@@ -29,16 +29,23 @@ export interface MovedMessage {
 /** Messages that are put in by one commit, at most. */
 const AT_ONCE = 50;
 
-/** Everything that waits on the line, in the order of departure. */
+/**
+ * Everything that waits on the line, in the order of departure; null when contents and files are more than `mostBytes`,
+ * which are not read then.
+ */
 export async function readQueue(
   { kv, media }: { kv: Kv; media: Pick<SharedMediaStore, "read"> },
   lineId: string,
-): Promise<MovedMessage[]> {
+  mostBytes: number,
+): Promise<MovedMessage[] | null> {
   const moved: MovedMessage[] = [];
+  let bytes = 0;
   for await (const message of new LineQueue(kv, lineId).each(Infinity)) {
     const stored = storedFile(message.content);
-    const bytes = stored && await media.read(stored.fileId, { start: 0, length: stored.size });
-    const file = bytes && Buffer.from(await new Response(bytes).arrayBuffer()).toString("base64");
+    bytes += loadOf([message]).bytes + (stored?.size ?? 0);
+    if (bytes > mostBytes) return null;
+    const content = stored && await media.read(stored.fileId, { start: 0, length: stored.size });
+    const file = content && Buffer.from(await new Response(content).arrayBuffer()).toString("base64");
     moved.push({ message, file });
   }
   return moved;

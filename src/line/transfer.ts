@@ -46,8 +46,8 @@ const SALT_BYTES = 16;
 /** A gateway that runs looks at its lines every 2 s, and lets a message on its way come to its end. */
 const LET_GO_WITHIN_MS = 30_000;
 const POLL_MS = 200;
-/** Of the files of what waits, together: the file of a line is made in memory. */
-const MOST_FILE_BYTES = 256 * 1024 ** 2;
+/** Of what waits, files included: the file of a line is made in memory. */
+const MOST_BYTES = 256 * 1024 ** 2;
 
 interface Exported {
   /** Names this export: of one file no two lines are made. */
@@ -78,12 +78,11 @@ export async function exportLine(
   let messages: number;
   try {
     if (gatewayRuns) await untilObserved(kv, runtime.clock, asked);
-    const queue = await readQueue(deps, lineId);
-    messages = queue.length;
-    const bytes = queue.reduce((sum, { file }) => sum + (file?.length ?? 0), 0);
-    if (bytes > MOST_FILE_BYTES * 4 / 3) {
-      throw new TransferError(`the files that wait on ${lineId} are more than 256 MB: let its queue run down first`);
+    const queue = await readQueue(deps, lineId, MOST_BYTES);
+    if (queue === null) {
+      throw new TransferError(`what waits on ${lineId} is more than 256 MB: let its queue run down first`);
     }
+    messages = queue.length;
     const exported: Exported = {
       id: Buffer.from(runtime.random.bytes(SALT_BYTES)).toString("base64url"),
       name: asked.name,

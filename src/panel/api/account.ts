@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Accounts } from "../../account/account.ts";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
 import { invalid, notFound } from "../../errors.ts";
+import type { Budgets } from "../../http/edge/budgets.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Audit } from "../audit.ts";
 import { type Links, linkUrl } from "../logins/links.ts";
@@ -26,12 +27,13 @@ interface AccountDeps {
   links: Links;
   audit: Audit;
   usage: Usage;
+  budgets: Pick<Budgets, "reads">;
   clock: Clock;
   panelUrl(): string;
 }
 
 export function addAccountPages(deps: AccountDeps): void {
-  const { guard, act, accounts, people, links, audit, usage, clock, panelUrl } = deps;
+  const { guard, act, accounts, people, links, audit, usage, budgets, clock, panelUrl } = deps;
 
   guard.account({ method: "GET", path: ACCOUNT }, ({ account }) => {
     const { id, name, plan, active, expiresAt, allowedIps, allowedDomains } = account;
@@ -93,7 +95,7 @@ export function addAccountPages(deps: AccountDeps): void {
   guard.account({ method: "GET", path: `${ACCOUNT}/usage` }, async ({ account, query }) => {
     const days = Math.min(90, Math.max(1, Number(query("days") ?? 30) || 30));
     const from = new Date(clock.now() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-    return { data: await usage.days(account.id, from) };
+    return { data: await budgets.reads.run({ party: account.id }, () => usage.days(account.id, from)) };
   });
 
   guard.account({ method: "GET", path: `${ACCOUNT}/audit` }, async ({ account, query }) => ({

@@ -1,6 +1,7 @@
 /** The chats of a line, and one of them: what was sent and received, in chronological order, from what is kept of both. */
 import type { LoggedEvent, MessageReceivedData } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
+import type { Budgets } from "../../http/edge/budgets.ts";
 import type { Act } from "./act.ts";
 import type { AskedOfAccount, Guard } from "./guard.ts";
 
@@ -28,18 +29,23 @@ interface Turn {
   error: { code: string; message: string } | null;
 }
 
-export function addChats({ guard, act, events }: { guard: Guard; act: Act; events: EventLog }): void {
+interface ChatsDeps {
+  guard: Guard;
+  act: Act;
+  events: EventLog;
+  budgets: Pick<Budgets, "reads">;
+}
+
+export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
   /** Of the whole line, or of one chat of it. */
   async function turnsOf(asked: AskedOfAccount, chat: string | null): Promise<Turn[] | Response> {
     const sessionId = asked.param("sessionId");
     // Another account's line is refused here.
     const known = await act.fetch(asked, `/v1/sessions/${encodeURIComponent(sessionId)}/status`);
     if (!known.ok) return known;
-    const received = await events.recent(asked.account.id, {
-      types: ["message.received", "message.echo"],
-      sessionId,
-      limit: MOST_EVENTS,
-    });
+    const party = asked.account.id;
+    const query = { types: ["message.received", "message.echo"], sessionId, limit: MOST_EVENTS } as const;
+    const received = await budgets.reads.run({ party }, () => events.recent(party, query));
     const turns = [...received.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
     return turns.filter((turn) => chat === null || turn.chat === chat).sort(inOrder);
   }

@@ -4,6 +4,7 @@
  */
 import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
+import { Tally } from "../../http/edge/budgets.ts";
 import { feedEventOf } from "../../http/resources/event_schemas.ts";
 import type { Lines } from "../../line/lines.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
@@ -14,6 +15,8 @@ const HEARTBEAT_MS = 20_000;
 /** Pages redraw no faster; what happens within this time is sent together. */
 const PAUSE_MS = 200;
 const PAGE = 50;
+/** Open at a time: of an account, and of all operators. Each reads the events that happen. */
+const MOST_TABS = 50;
 const HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
@@ -35,11 +38,26 @@ export interface LiveDeps {
 
 export function addLive(deps: LiveDeps): void {
   const { guard } = deps;
-  guard.account({ method: "GET", path: "/accounts/:accountId/live" }, async ({ c, account }) => {
-    return c.body(await liveStream(deps, c, (wake) => ofAccount(deps, account.id, wake)), 200, HEADERS);
+  const tabs = new Tally("pages open", { inAll: Infinity, each: MOST_TABS, free: 0 });
+
+  async function answer(c: ApiContext, party: string, open: (wake: () => void) => Promise<Source>): Promise<Response> {
+    // Nobody reads the answer to HEAD, or closes it.
+    if (c.req.method === "HEAD") return c.body(null, 200, HEADERS);
+    const place = tabs.open(party);
+    place.add(1);
+    try {
+      return c.body(await liveStream(deps, c, { place, open }), 200, HEADERS);
+    } catch (error) {
+      place[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  guard.account({ method: "GET", path: "/accounts/:accountId/live" }, ({ c, account: { id } }) => {
+    return answer(c, id, (wake) => ofAccount(deps, id, wake));
   });
-  guard.operator({ method: "GET", path: "/operator/live" }, async ({ c }) => {
-    return c.body(await liveStream(deps, c, (wake) => Promise.resolve(ofAllLines(deps, wake))), 200, HEADERS);
+  guard.operator({ method: "GET", path: "/operator/live" }, ({ c }) => {
+    return answer(c, "operators", (wake) => Promise.resolve(ofAllLines(deps, wake)));
   });
 }
 
@@ -146,13 +164,17 @@ function shown(event: LoggedEvent) {
 async function liveStream(
   { guard, runtime: { clock }, stopping }: LiveDeps,
   c: ApiContext,
-  open: (wake: () => void) => Promise<Source>,
+  { place, open }: { place: Disposable; open: (wake: () => void) => Promise<Source> },
 ): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
   const cancelled = new AbortController();
   const ended = AbortSignal.any([cancelled.signal, stopping]);
   let wake = () => {};
   const source = await open(() => wake());
+  const end = () => {
+    place[Symbol.dispose]();
+    source.end();
+  };
 
   /** Resolves when the source wakes it; to false when a heartbeat is due first. */
   async function untilAwake(): Promise<boolean> {
@@ -184,12 +206,12 @@ async function liveStream(
     async pull(controller) {
       const text = await next();
       if (text !== null) return controller.enqueue(encoder.encode(text));
-      source.end();
+      end();
       controller.close();
     },
     cancel() {
       cancelled.abort();
-      source.end();
+      end();
     },
   }, { highWaterMark: 1 });
 }

@@ -234,6 +234,26 @@ Deno.test("the live stream tells events and changes of lines, of this account al
     assert.equal((await read).done, true);
   }));
 
+Deno.test("an account has so many pages open at a time, and one that is closed makes room", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const live = (method: string) =>
+      world.call(method, `/panel/api${below(world, "/live")}`, { key: null, headers: { cookie: ana.cookie! } });
+    const open: Response[] = [];
+    for (let i = 0; i < 50; i++) {
+      assert.equal((await live("HEAD")).status, 200);
+      open.push(await live("GET"));
+      assert.equal(open.at(-1)!.status, 200);
+    }
+    const refused = await live("GET");
+    assert.equal(refused.status, 429);
+    assert.equal((await refused.json()).code, "too_much_at_once");
+    await open.pop()!.body!.cancel();
+    open.push(await live("GET"));
+    assert.equal(open.at(-1)!.status, 200);
+    for (const stream of open) await stream.body!.cancel();
+  }));
+
 Deno.test("an operator's stream tells that any line has changed, and is nobody else's", () =>
   withApi(async (world) => {
     const live = (headers: Record<string, string>) =>

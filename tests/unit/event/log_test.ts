@@ -321,6 +321,9 @@ Deno.test("a page of long events is cut by its bytes, and goes on where it was c
     after = page.next;
   }
   assert.deepEqual(seen, ids);
+  const recent = await s.events.recent("acc_1", query({ limit: 1000 }));
+  assert.ok(JSON.stringify(recent).length < 32 * 1024 ** 2);
+  assert.deepEqual(recent.map(({ id }) => id), ids.slice(-recent.length).reverse(), "the newest first");
 });
 
 Deno.test("a text of control characters counts as what it becomes in JSON", () => {
