@@ -1,6 +1,6 @@
 /** The plan catalogue: rows that the operator edits (`paloma plan set`). */
 import { type FieldError, notFound, Problem } from "../errors.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { Change, isRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { hoursRefusal } from "./hours.ts";
 import { DEFAULT_PLANS, type Plan, type PlanChange, PlanInUse, type Plans, UNLIMITED } from "./plan.ts";
 import { accountKeys, type PlanRecord } from "./rows.ts";
@@ -46,10 +46,17 @@ export function makePlans(kv: Kv): Plans {
       throw new PlanInUse(name);
     },
     async addDefaults() {
-      for (const plan of DEFAULT_PLANS) {
-        const [row, removed] = [accountKeys.plan(plan.name), accountKeys.removedPlan(plan.name)];
-        // A failed check means that the plan is there, or is not wanted.
-        await kv.commit(new Change().checkAbsent(row).checkAbsent(removed).set(row, plan));
+      for (;;) {
+        const change = new Change();
+        await Promise.all(DEFAULT_PLANS.map(async (plan) => {
+          const row = accountKeys.plan(plan.name);
+          const slots = await kv.getMany<unknown>([row, accountKeys.removedPlan(plan.name)]);
+          // The plan is there, or is not wanted.
+          if (slots.some(isRow)) return;
+          for (const slot of slots) change.check(slot);
+          change.set(row, plan);
+        }));
+        if (change.mutations.length === 0 || await kv.commit(change)) return;
       }
     },
   };

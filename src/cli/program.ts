@@ -105,7 +105,7 @@ export function program(args: readonly string[], json: boolean): Command {
   addOpenapiCommand(root);
   addHealthcheckCommand(root);
   addVersionCommand(root);
-  addSettings(root);
+  addSettings(root, args);
   return root;
 }
 

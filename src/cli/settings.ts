@@ -13,9 +13,13 @@ export function withSettings(command: Command): Command {
   return command;
 }
 
-/** Adds the settings to the commands that take them, behind the options of their own. */
-export function addSettings(command: Command): void {
-  for (const below of command.commands) addSettings(below);
+/**
+ * Adds the settings to the commands that take them, behind the options of their own. `args` are the command's: where they
+ * name one below, the others are not asked for theirs, which would be a thousand options at each start.
+ */
+export function addSettings(command: Command, args: readonly string[]): void {
+  const named = command.commands.filter((below) => below.name() === args[0]);
+  for (const below of named.length > 0 ? named : command.commands) addSettings(below, args.slice(1));
   if (!taking.has(command)) return;
   for (const { env, flag, argument, about } of SETTINGS) {
     command.addOption(new Option(`${flag} ${argument}`, `${about} [${env}]`).helpGroup(HEADING));

@@ -10,12 +10,14 @@ export interface ReactionContent {
   target: MessageKey;
 }
 
-/** No flags, so that the reference can show it: what people and apps count as one emoji is a grapheme. */
-const graphemes = new Intl.Segmenter();
+/** No flags, so that the reference can show it. */
 const EMOJI = /\p{Extended_Pictographic}|\p{Regional_Indicator}{2}|[0-9#*]\u{fe0f}?\u{20e3}/u;
 
-export const Emoji = z.string().max(64)
-  .refine((text) => text === "" || (EMOJI.test(text) && [...graphemes.segment(text)].length === 1), "is not one emoji");
+/** What people and apps count as one emoji is a grapheme. The segmenter is made when it is needed: it loads a locale. */
+export const Emoji = z.string().max(64).refine(
+  (text) => text === "" || (EMOJI.test(text) && [...new Intl.Segmenter().segment(text)].length === 1),
+  "is not one emoji",
+);
 
 export const reaction: Kind<ReactionContent> = {
   preview: ({ emoji }) => ({ text: emoji, caption: null, filename: null }),

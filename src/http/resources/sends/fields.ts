@@ -63,7 +63,7 @@ const Mentioned = z.string().regex(
   "must be a number of 7 to 15 digits, or a JID (…@s.whatsapp.net, …@lid)",
 );
 export const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
-  error: `must be "all", or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
+  error: () => `must be "all", or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
 });
 
 export const typingMs = z.int().min(0).max(MAX_TYPING_MS);
