@@ -56,6 +56,11 @@ export class Chats {
     this.#heardAt.set(chat, Math.max(at, this.#heardAt.get(chat) ?? 0));
   }
 
+  anyWroteLately(now: number): boolean {
+    for (const chat of this.#heardAt.keys()) if (this.wroteLately(chat, now)) return true;
+    return false;
+  }
+
   wroteLately(chat: string, now: number): boolean {
     const at = this.#heardAt.get(chat);
     if (at === undefined) return false;

@@ -39,8 +39,9 @@ export class NextUp {
   readonly #chats: Chats;
   /** Chats that wrote since the last look. */
   readonly #heard = new Map<string, number>();
-  /** Where the queue of each priority ended at the last look; null before the first. */
+  /** Where the queue of each priority ended at the last look; null while no chat has written lately. */
   #ends: Awaited<ReturnType<LineQueue["ends"]>> | null = null;
+  #isLoaded = false;
   #dueAt = Infinity;
 
   constructor({ kv, clock }: { kv: Kv; clock: Clock }, lineId: string) {
@@ -65,12 +66,15 @@ export class NextUp {
   async sortIn(now: number): Promise<void> {
     this.#queue.changed();
     const laneOf = (chat: string) => this.#chats.wroteLately(chat, now) ? "reply" : "cold";
-    if (this.#ends === null) {
+    if (!this.#isLoaded) {
       for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);
-      this.#ends = await this.#queue.ends();
-    } else {
-      await this.#queue.sortIn(this.#ends, { laneOf, clock: this.#clock });
+      this.#isLoaded = true;
     }
+    for (const [chat, at] of this.#heard) this.#chats.heard(chat, at);
+    // Otherwise nothing that waits is a reply: whatever there is of a chat is moved when it writes.
+    if (!this.#chats.anyWroteLately(now)) this.#ends = null;
+    else if (this.#ends === null) this.#ends = await this.#queue.ends();
+    else await this.#queue.sortIn(this.#ends, { laneOf, clock: this.#clock });
     for (const [chat, at] of [...this.#heard]) {
       this.#chats.heard(chat, at);
       await this.#queue.moveChat(chat, "reply");

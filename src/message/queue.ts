@@ -26,6 +26,8 @@ interface Choice {
 
 /** Messages that are read at a time: with the longest texts some 6 MB. */
 const READ_AT_ONCE = 50;
+/** The head, and the one that is on its way before it. */
+const FIRST_ROWS = 2;
 /** Rows that are read ahead while a line departs without pauses. */
 const ROWS_AHEAD = 16;
 
@@ -44,6 +46,8 @@ export class LineQueue {
    * `mixed` when more than one lane was found in it.
    */
   #state: "changed" | "calm" | "mixed" = "changed";
+  /** The only message of the queue, as was found since it was last changed. */
+  #only: string | null = null;
 
   constructor(kv: Kv, lineId: string) {
     this.#kv = kv;
@@ -90,10 +94,12 @@ export class LineQueue {
   changed(): void {
     this.#ahead = [];
     this.#state = "changed";
+    this.#only = null;
   }
 
   /** The message that departs next; null when none may. */
   async next(choice: Choice): Promise<Row<Message> | null> {
+    if (choice.behind !== null && choice.behind === this.#only) return null;
     const following = await this.#following(choice);
     if (following) return following;
     const lanes = new Set(LANES);
@@ -227,7 +233,12 @@ export class LineQueue {
 
   /** The first row of these lanes in the order of departure. */
   async #head(lanes: ReadonlySet<Lane>, { behind }: Pick<Choice, "behind">): Promise<Row<QueueRow> | null> {
-    if (lanes.size === LANES.length) return await this.#firstOf(messageKeys.queueOfLine(this.#lineId), behind);
+    if (lanes.size === LANES.length) {
+      const prefix = messageKeys.queueOfLine(this.#lineId);
+      const rows = await this.#firstRows(prefix, FIRST_ROWS);
+      if (behind === null && rows.length === 1) this.#only = rows[0]!.value.messageId;
+      return await this.#firstOf(prefix, behind, rows);
+    }
     for (const priority of PRIORITIES) {
       for (const lane of lanes) {
         const row = await this.#firstOf(messageKeys.queueLane(this.#lineId, priority, lane), behind);
@@ -269,7 +280,7 @@ export class LineQueue {
       return null;
     }
     const own = await this.#messageAt(row);
-    if (!own) return null;
+    if (!own || messageId === this.#only) return own;
     for (;;) {
       const first = await this.#firstOf(messageKeys.queueOfChat(this.#lineId, chat), behind);
       if (!first || first.value.messageId === messageId) return own;
@@ -316,20 +327,24 @@ export class LineQueue {
   }
 
   /** The first row that counts, the one of the message that is on its way aside. */
-  async #firstOf(prefix: PrefixOf<QueueRow>, behind: string | null): Promise<Row<QueueRow> | null> {
+  async #firstOf(
+    prefix: PrefixOf<QueueRow>,
+    behind: string | null,
+    read?: readonly Row<QueueRow>[],
+  ): Promise<Row<QueueRow> | null> {
     // A few, then the rest: the head is asked for far more often than what follows.
-    let last: Row<QueueRow> | null = null;
-    let few = behind === null ? 1 : 2;
-    for await (const row of this.#kv.list({ prefix }, { limit: few })) {
-      few--;
-      last = row;
-      if (row.value.messageId !== behind && await this.#counts(row)) return row;
-    }
-    if (last === null || few > 0) return null;
-    for await (const row of this.#counting({ prefix, start: after(last.key) })) {
+    const few = behind === null ? 1 : FIRST_ROWS;
+    const rows = read ?? await this.#firstRows(prefix, few);
+    for (const row of rows) if (row.value.messageId !== behind && await this.#counts(row)) return row;
+    if (rows.length < few) return null;
+    for await (const row of this.#counting({ prefix, start: after(rows.at(-1)!.key) })) {
       if (row.value.messageId !== behind) return row;
     }
     return null;
+  }
+
+  #firstRows(prefix: PrefixOf<QueueRow>, limit: number): Promise<Row<QueueRow>[]> {
+    return Array.fromAsync(this.#kv.list({ prefix }, { limit }));
   }
 
   async *#counting(range: { prefix: PrefixOf<QueueRow>; start?: Key }): AsyncIterable<Row<QueueRow>> {
