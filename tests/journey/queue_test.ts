@@ -111,6 +111,9 @@ Deno.test("what is queued can be seen, cancelled, and does not wait longer than 
       assert.deepEqual(held.waitsFor, { kind: "hours", until: opensAt });
       const record = await stage.api.call("GET", `/messages/${held.messageId}`);
       assert.deepEqual(record.data.waitsFor, held.waitsFor);
+      const { data: listed } = await stage.api.call("GET", "/messages/history");
+      assert.deepEqual(listed.find((item: Json) => item.messageId === held.messageId).waitsFor, held.waitsFor);
+      assert.ok(!("waitsFor" in listed.at(-1)), "the first left long ago");
       const { data: health } = await stage.api.call("GET", `/sessions/${sessionId}/health`);
       assert.deepEqual(health.queue.waitsFor, held.waitsFor);
     });
