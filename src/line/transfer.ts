@@ -30,7 +30,7 @@ interface TransferDeps {
   accounts: Pick<Accounts, "caller">;
   link: LinkCopy;
   /** The files of what waits. */
-  media: SharedMediaStore;
+  media: Pick<SharedMediaStore, "read" | "write">;
   /** Adds to the commit that makes a line what lets a process take it up. */
   offer(change: Change, lineId: string): void;
 }

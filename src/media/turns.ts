@@ -16,6 +16,8 @@ export interface SharedMediaStore extends Omit<MediaStore, "write"> {
     content: ReadableStream<Uint8Array>,
     options: { accountId: string; maxBytes: number },
   ): ReturnType<MediaStore["write"]>;
+  /** How many pieces wait for their account's turn. */
+  waiting(): number;
 }
 
 /** The same store, to which accounts write in turn. */
@@ -24,6 +26,7 @@ export function inTurns<M extends MediaStore>(media: M, clock: Clock): Omit<M, "
   let files = 0;
   return {
     ...media,
+    waiting: () => turns.waiting,
     async write(content, { accountId, maxBytes }) {
       const turn = { party: accountId, lane: String(files++) };
       try {

@@ -74,6 +74,8 @@ interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "be
 
 export function layGround({ config, runtime, data, bell, media, hasChanged, url }: GroundOptions): Ground {
   const metrics = makeMetrics();
+  const piecesWaiting = () => media.waiting();
+  metrics.gauge("paloma_media_pieces_waiting", "Pieces of files that wait for their account's turn", piecesWaiting);
   const isShared = config.store !== null;
   const measured = measuredStore(data.kv, metrics, runtime.clock);
   const kv = isShared ? measured : withRecent(withMemory(measured, REMEMBERED), runtime);

@@ -31,6 +31,8 @@ Deno.test("a file waits for a piece of another account's files, not for their fl
   const of = (accountId: string) => ({ accountId, maxBytes: 100 });
   const flood = Array.from({ length: 10 }, (_, i) => shared.write(file(`flood ${i}`, "more"), of("loud")));
   const one = shared.write(file("quiet"), of("still"));
+  await clock.advance(0);
+  assert.equal(shared.waiting(), 9, "all but the one that is written, and another account's");
   for (let passed = 0; !written.includes("quiet"); passed += 10) {
     assert.ok(passed < 1_000, "it never came");
     await clock.advance(10);

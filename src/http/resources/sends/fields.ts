@@ -23,7 +23,10 @@ const ttl = seconds.nullish().openapi({
   example: undefined,
 });
 
-export const FileUrl = z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).max(2048).openapi({
+// Its length first: parsing 30 MB as a URL takes half a second.
+export const FileUrl = z.string().max(2048, { abort: true }).check(
+  z.url({ protocol: /^https?$/, error: "must be an http or https URL" }),
+).openapi({
   description:
     "Address of a file, like https://files.example.com/1042.pdf; it is fetched when the turn of its message comes",
   example: undefined,
