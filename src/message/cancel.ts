@@ -9,7 +9,7 @@ import { messageKeys } from "./rows.ts";
 
 export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
 /** Messages of a bulk that end at a time. */
-const AT_ONCE = 50;
+const AT_ONCE = 20;
 
 export interface Cancel {
   /**

@@ -7,7 +7,7 @@ import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { messageKeys } from "./rows.ts";
-import { Change, type Kv, type Row, StoreError } from "../store/kv.ts";
+import { Change, type CommitOptions, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history/history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
@@ -74,7 +74,11 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
    * Makes all of the moves in one commit, or none of them; reads the messages again when one was changed in between (a
    * receipt came, the owner cancelled).
    */
-  async function move(moves: readonly Move[], alongside?: Alongside): Promise<MessageRow[] | null> {
+  async function move(
+    moves: readonly Move[],
+    alongside?: Alongside,
+    options?: CommitOptions,
+  ): Promise<MessageRow[] | null> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const change = new Change();
       const moved: Message[] = [];
@@ -96,7 +100,7 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
         moved.push(message);
       }
       alongside?.(change, moved.at(-1)!);
-      const version = await kv.commit(change);
+      const version = await kv.commit(change, options);
       if (version === null) continue;
       for (const message of moved) if (hasEnded(message)) await afterEnd(message);
       return moved.map((value) => ({ key: messageKeys.message(value.id), value, version }));
@@ -166,7 +170,8 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
     dropped: (messageId, error) => first(move([queued(messageId, (m) => failedUnlessProved(m, error))])),
     cancelled: (messageId, error) => {
       const cancel = queued(messageId, (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null);
-      return first(move([cancel], giveBack));
+      // Of a bulk there are thousands.
+      return first(move([cancel], giveBack, { unhurried: true }));
     },
   };
 }

@@ -1,4 +1,5 @@
 /** The delivery log of a webhook: the outcome of each event, and redelivery of one or of many. */
+import { unhurried } from "../base/unhurried.ts";
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
@@ -91,7 +92,8 @@ export async function redeliverAll(
     batch = [];
   };
   // Times grow with orders, so the newest come first and the first that is too old ends it.
-  for await (const { value: event } of kv.list({ prefix: eventKeys.events(webhook.accountId) }, { reverse: true })) {
+  const newestFirst = kv.list({ prefix: eventKeys.events(webhook.accountId) }, { reverse: true });
+  for await (const { value: event } of unhurried(newestFirst, runtime.clock)) {
     if (event.createdAt < since || orderOf(event.id) <= progress.origin) break;
     if (wants(webhook, event)) batch.push(event);
     if (batch.length === BATCH) await flush();
@@ -115,7 +117,7 @@ async function redeliverBatch(
     makeDue(change, webhook.id, { event, slot, now });
     scheduled++;
   });
-  if (scheduled > 0) await kv.commit(change);
+  if (scheduled > 0) await kv.commit(change, { unhurried: true });
   return scheduled;
 }
 

@@ -16,12 +16,15 @@ const RETRY_AFTER_SECONDS = 1;
 /** Of long texts a page takes tens of megabytes while it is put together. */
 const READS = { inAll: 8, each: 1 };
 const BULKS = { inAll: 2, each: 1 };
+const JOBS = { inAll: 8, each: 1 };
 
 export interface Budgets {
   /** Pages of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
   reads: Turns;
   /** Bulks, from parsing to the commit. */
   bulks: Turns;
+  /** Work on thousands of rows that one request asks for: cancelling a bulk, redelivering since a time. */
+  jobs: Turns;
   /** Bytes of bodies that are held in memory. */
   bodies: Tally;
   /** Event streams. */
@@ -39,8 +42,9 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions): Budge
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
   const budgets: Budgets = {
     reads: new Turns({ ...READS, restBy: clock }),
-    // Their pieces rest.
+    // Of these and of jobs each piece rests.
     bulks: new Turns(BULKS),
+    jobs: new Turns(JOBS),
     bodies: new Tally("bytes of bodies", {
       inAll,
       each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),
@@ -52,6 +56,8 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions): Budge
   metrics.gauge("paloma_event_streams", "Open event streams", () => budgets.streams.sum);
   metrics.gauge("paloma_http_reads_waiting", "Reads of pages that wait for their turn", () => budgets.reads.waiting);
   metrics.gauge("paloma_bulks_waiting", "Bulks that wait for their turn", () => budgets.bulks.waiting);
+  const jobsWait = "Cancelled bulks and redeliveries since a time that wait for their turn";
+  metrics.gauge("paloma_jobs_waiting", jobsWait, () => budgets.jobs.waiting);
   return budgets;
 }
 

@@ -75,7 +75,8 @@ export function addBulks(api: Api, { cancel, bulkIds, bulkView, budgets }: Neede
   api.on(getBulk, async ({ caller, params: { id } }) => ok({ data: await bulkOf(caller.account.id, id) }));
 
   api.on(cancelBulk, async ({ caller, params: { id } }) => {
-    await cancel.bulk(caller.account.id, id);
-    return ok({ data: await bulkOf(caller.account.id, id) });
+    const party = caller.account.id;
+    await budgets.jobs.run({ party }, () => cancel.bulk(party, id));
+    return ok({ data: await bulkOf(party, id) });
   });
 }

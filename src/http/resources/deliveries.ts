@@ -84,9 +84,11 @@ const redeliverSince = route({
 
 export const deliveryRoutes = [listDeliveries, redeliver, redeliverSince];
 
-export function addDeliveries(api: Api, { webhooks }: Pick<Services, "webhooks">): void {
+export function addDeliveries(api: Api, { webhooks, budgets }: Pick<Services, "webhooks" | "budgets">): void {
   api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
-    const page = await webhooks.deliveries(caller.account.id, params.id, { status, before, limit });
+    const party = caller.account.id;
+    const asked = { status, before, limit };
+    const page = await budgets.reads.run({ party }, () => webhooks.deliveries(party, params.id, asked));
     return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
   });
 
@@ -97,7 +99,9 @@ export function addDeliveries(api: Api, { webhooks }: Pick<Services, "webhooks">
   );
 
   api.on(redeliverSince, async ({ caller, params, body }) => {
-    const { scheduled } = await webhooks.redeliverSince(caller.account.id, params.id, Date.parse(body.since));
+    const party = caller.account.id;
+    const since = Date.parse(body.since);
+    const { scheduled } = await budgets.jobs.run({ party }, () => webhooks.redeliverSince(party, params.id, since));
     return ok({ data: { scheduled } });
   });
 }

@@ -207,8 +207,13 @@ export const sessionRoutes = [
   resumeQueue,
 ];
 
-export function addSessions(api: Api, { lines, idempotency }: Pick<Services, "lines" | "idempotency">): void {
-  api.on(listSessions, async ({ caller }) => ok({ data: (await lines.list(caller.account.id)).map(sessionOf) }));
+type Needed = Pick<Services, "lines" | "idempotency" | "budgets">;
+
+export function addSessions(api: Api, { lines, idempotency, budgets }: Needed): void {
+  api.on(listSessions, async ({ caller }) => {
+    const party = caller.account.id;
+    return ok({ data: (await budgets.reads.run({ party }, () => lines.list(party))).map(sessionOf) });
+  });
 
   api.on(createSession, async ({ caller, body: { name, pairingPhone, proxy }, repeat }) => {
     const answerTo = (line: Line) => created({ data: sessionOf(line) });

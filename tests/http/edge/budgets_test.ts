@@ -58,12 +58,34 @@ Deno.test("pages of what may be long wait for their account's turn", async () =>
     const sessionId = await world.linkedSession();
     const { reads } = world.services.budgets;
     const place = await reads.enter({ party: world.account.id });
-    const paths = ["events", "messages/history", `sessions/${sessionId}/queue`, "bulks", "optouts", "erasures"];
+    const webhook = await (await world.call("POST", "/v1/webhooks", { json: { url: "https://hooks.test/" } })).json();
+    const deliveries = `webhooks/${webhook.data.id}/deliveries`;
+    const lists = ["events", "messages/history", "sessions", "bulks", "optouts", "erasures"];
+    const paths = [...lists, `sessions/${sessionId}/queue`, deliveries];
     const asking = paths.map((path) => world.call("GET", `/v1/${path}`));
     while (reads.waiting < paths.length) await settle();
     place[Symbol.dispose]();
     for (const answer of await Promise.all(asking)) {
       assert.equal(answer.status, 200);
+      await answer.body?.cancel();
+    }
+  });
+});
+
+Deno.test("of work on thousands of rows an account has one piece at a time", async () => {
+  await withApi(async (world) => {
+    const { jobs } = world.services.budgets;
+    const place = await jobs.enter({ party: world.account.id });
+    const asking = [
+      world.call("DELETE", `/v1/bulks/${world.runtime.ids.next("blk")}`),
+      world.call("POST", `/v1/webhooks/${world.runtime.ids.next("whk")}/redeliver`, {
+        json: { since: "2026-01-01T00:00:00Z" },
+      }),
+    ];
+    while (jobs.waiting < asking.length) await settle();
+    place[Symbol.dispose]();
+    for (const answer of await Promise.all(asking)) {
+      assert.equal(answer.status, 404);
       await answer.body?.cancel();
     }
   });

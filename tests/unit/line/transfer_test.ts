@@ -32,9 +32,6 @@ function commandOn(world: World, files = new Map<string, Uint8Array>()) {
         return { id, size: files.get(id)!.length, sha256: "of the file" };
       },
       read: (id) => Promise.resolve(new Blob([new Uint8Array(files.get(id)!)]).stream()),
-      head: () => Promise.reject(new Error("not asked for")),
-      onDisk: () => Promise.reject(new Error("not asked for")),
-      remove: () => Promise.resolve(),
     },
   };
   return { kv, deps };
