@@ -1,7 +1,7 @@
 /** A store that refuses while a message comes in: the network keeps the message, and the line gets it when it is back. */
 import assert from "node:assert/strict";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
-import { type Change, type Kv, StoreError } from "../../src/store/kv.ts";
+import { type Change, type Key, type Kv, StoreError } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { baileysNetwork } from "../../src/whatsapp/baileys/network.ts";
 import { type EngineOptions, type Scene, send, text, withScene } from "../support/connection_suite.ts";
@@ -12,19 +12,19 @@ const STRANGER = "5511900000003";
 
 /** What the store under the line refuses at the moment. */
 interface Refusals {
-  reads: boolean;
+  reads: (key: Key) => boolean;
   commits: (change: Change) => boolean;
 }
 
-const NOTHING: Refusals = { reads: false, commits: () => false };
-const FULL: Refusals = { reads: false, commits: () => true };
-const LOCKED: Refusals = { reads: true, commits: () => true };
+const NOTHING: Refusals = { reads: () => false, commits: () => false };
+const FULL: Refusals = { reads: () => false, commits: () => true };
+const LOCKED: Refusals = { reads: () => true, commits: () => true };
 
 function refusingKv(kv: Kv, refusals: Refusals): Kv {
   const no = () => Promise.reject(new StoreError("unavailable", "no"));
   return {
-    get: (key) => refusals.reads ? no() : kv.get(key),
-    getMany: (keys) => refusals.reads ? no() : kv.getMany(keys),
+    get: (key) => refusals.reads(key) ? no() : kv.get(key),
+    getMany: (keys) => keys.some(refusals.reads) ? no() : kv.getMany(keys),
     list: (range, options) => kv.list(range, options),
     commit: (change) => refusals.commits(change) ? no() : kv.commit(change),
     close: () => kv.close(),
@@ -78,6 +78,27 @@ test(
   },
 );
 
+test(
+  "a session that cannot be read at once is not taken for a lost one: messages keep their order",
+  async (scene, refuse) => {
+    const first = await scene.login();
+    await scene.friend.sendMessage({ to: OWNER, text: "known" });
+    await first.events.until("message");
+    await scene.restart();
+    const line = await scene.open();
+    await line.events.until("open");
+    const [friend] = scene.friend.lid.split("@");
+    let reads = 0;
+    const ofSession = (key: Key) => key.includes("session") && String(key.at(-1)).startsWith(friend!);
+    refuse({ ...NOTHING, reads: (key) => ofSession(key) && reads++ === 0 });
+    for (const text of ["one", "two"]) await scene.friend.sendMessage({ to: OWNER, text });
+    assert.equal((await line.events.until("closed")).reason.kind, "unavailable");
+    const again = await scene.open();
+    await again.events.until("message", ({ message }) => message.text === "two");
+    assert.deepEqual(again.events.of("message").map(({ message }) => message.text), ["one", "two"]);
+  },
+);
+
 test("a store that refuses what is learned of a recipient does not end the line", async (scene, refuse) => {
   scene.simulated.addPhone(STRANGER);
   let refused = 0;
@@ -91,7 +112,7 @@ test("a store that refuses what is learned of a recipient does not end the line"
   const events = new LineEvents();
   // An answer to what comes in is a send like any other.
   events.onMessage = async () => {
-    refuse({ reads: false, commits: aboutRecipients });
+    refuse({ ...NOTHING, commits: aboutRecipients });
     const message = { networkId: "3EB0F6", to: STRANGER, body: text("hello") };
     outcome.resolve((await send(line.connection, message)).kind);
   };

@@ -47,6 +47,8 @@ export interface AuthState {
   /** Every row of one of the adapter's own types. */
   list<T>(type: OwnKeyType): Promise<Map<string, T>>;
   get<T>(type: OwnKeyType, id: string): Promise<T | null>;
+  /** How many reads the store has refused: the library takes a session that cannot be read for one that is not there. */
+  refusedReads(): number;
   /** Runs `work`; until `patience` resolves, sessions that are written meanwhile may wait for another commit's flush. */
   patiently(patience: Promise<unknown>, work: () => Promise<void>): Promise<void>;
   /** Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's keys. */
@@ -82,6 +84,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
   });
   /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
   let writes = 0;
+  let refusedReads = 0;
   const underway = new Set<Promise<unknown>>();
   let closed = false;
   let patience: Promise<unknown> | undefined;
@@ -117,7 +120,10 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     }
     if (missing.length === 0) return found;
     const before = writes;
-    const slots = await kv.getMany(missing.map((id) => networkKeys.waKey(lineId, type, id)));
+    const slots = await kv.getMany(missing.map((id) => networkKeys.waKey(lineId, type, id))).catch((error) => {
+      refusedReads++;
+      throw error;
+    });
     slots.forEach((slot, i) => {
       const bytes = slot.value ? seal.open(slot.value) : NONE;
       if (bytes !== NONE) found.set(missing[i]!, bytes);
@@ -184,6 +190,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
       const bytes = (await read(type, [id])).get(id);
       return bytes ? decode<T>(bytes) : null;
     },
+    refusedReads: () => refusedReads,
     async patiently(given, work) {
       patience = given;
       try {

@@ -5,6 +5,9 @@
  * same peer meanwhile changed the same session, and one of the two changes was lost; and a kill after the frame forgot
  * that its key was used. Either way a later message was encrypted with a used key: receivers take that for a repetition
  * and drop it, although the server acknowledged it. See docs/decisions/0009-signal-sessions.md.
+ *
+ * And none of them on a session that could not be read: the library takes it for one that is not there, asks the sender
+ * for the message once more, which then comes behind later ones, or begins a new session in its place.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -13,14 +16,16 @@ import {
   type SignalKeyStoreWithTransaction,
   type SignalRepositoryWithLIDStore,
 } from "@whiskeysockets/baileys";
+import { StoreError } from "../../../store/kv.ts";
 
-/** Runs `work` in a transaction of its own, one at a time for each peer or group. */
+/** Runs `work` in a transaction of its own, one at a time for each peer or group. Throws StoreError when a read failed. */
 type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
 
-/** To be called outside of any transaction: its works run where it was called. */
+/** To be called outside of any transaction: its works run where it was called. `refusedReads`: of the store, so far. */
 export function makeAlone(
   store: Pick<SignalKeyStoreWithTransaction, "transaction">,
   lidMapping: Pick<SignalRepositoryWithLIDStore["lidMapping"], "getLIDForPN">,
+  refusedReads: () => number,
 ): Alone {
   // The library knows its transaction by the asynchronous context; this leads out of it.
   const outside = AsyncLocalStorage.snapshot();
@@ -30,7 +35,16 @@ export function makeAlone(
     const { user, server } = jidDecode(lid ?? jid)!;
     return `${user}@${server}`;
   }
-  return (jid, work) => outside(async () => await store.transaction(work, `alone/${await ownerOf(jid)}`));
+  /** Within the transaction, so that nothing of it is written. */
+  async function onWhatWasRead<T>(work: () => Promise<T>): Promise<T> {
+    const before = refusedReads();
+    const [settled] = await Promise.allSettled([work()]);
+    if (refusedReads() !== before) throw new StoreError("unavailable", "what the message needs could not be read");
+    if (settled.status === "rejected") throw settled.reason;
+    return settled.value;
+  }
+  return (jid, work) =>
+    outside(async () => await store.transaction(() => onWhatWasRead(work), `alone/${await ownerOf(jid)}`));
 }
 
 /** The repository with everything that changes a session or our sender keys run alone. Decryption is the journal's. */

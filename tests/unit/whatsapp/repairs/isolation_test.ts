@@ -1,6 +1,7 @@
 /** A session changes in a transaction of its own, on disk at once, whatever transaction the library is in. */
 import assert from "node:assert/strict";
 import type { SignalDataSet, SignalKeyStore } from "@whiskeysockets/baileys";
+import { StoreError } from "../../../../src/store/kv.ts";
 import { makeAlone } from "../../../../src/whatsapp/baileys/repairs/isolation.ts";
 import { settle } from "../../../support/runtime.ts";
 import { memoryKeys, withTransactions } from "../../../support/signal_peer.ts";
@@ -18,8 +19,10 @@ function aloneWith(lids: Record<string, string> = {}) {
       return memory.set(data);
     },
   } as SignalKeyStore);
-  const alone = makeAlone(store, { getLIDForPN: (pn) => Promise.resolve(lids[pn] ?? null) });
-  return { store, alone, commits };
+  const refused = { reads: 0 };
+  const lidMapping = { getLIDForPN: (pn: string) => Promise.resolve(lids[pn] ?? null) };
+  const alone = makeAlone(store, lidMapping, () => refused.reads);
+  return { store, alone, commits, refused };
 }
 
 const row = (id: string) => ({ session: { [id]: new Uint8Array([1]) } }) as SignalDataSet;
@@ -79,6 +82,17 @@ Deno.test("a work that fails leaves nothing behind, and the next one runs", asyn
 
 Deno.test("a number whose LID cannot be asked for has its turn by number", async () => {
   const { store } = aloneWith();
-  const alone = makeAlone(store, { getLIDForPN: () => Promise.reject(new Error("not connected")) });
+  const alone = makeAlone(store, { getLIDForPN: () => Promise.reject(new Error("not connected")) }, () => 0);
   assert.equal(await alone(PHONE, () => Promise.resolve("done")), "done");
+});
+
+Deno.test("nothing is written by what goes on after a read that was refused, and it says so", async () => {
+  const { store, alone, commits, refused } = aloneWith();
+  const work = async () => {
+    refused.reads++;
+    await store.set(row("a session that begins anew"));
+    return "done";
+  };
+  await assert.rejects(alone(LID, work), StoreError);
+  assert.deepEqual(commits, []);
 });
