@@ -102,15 +102,17 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
       alongside?.(change, moved.at(-1)!);
       const version = await kv.commit(change, options);
       if (version === null) continue;
-      for (const message of moved) if (hasEnded(message)) await afterEnd(message);
+      const open = new Set(moved.map((message) => hasEnded(message) ? null : message.bulkId));
+      for (const message of moved) if (hasEnded(message)) await afterEnd(message, open.has(message.bulkId));
       return moved.map((value) => ({ key: messageKeys.message(value.id), value, version }));
     }
     throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
   }
 
-  async function afterEnd({ accountId, bulkId, content }: Message): Promise<void> {
+  /** `goesOn`: another message of its bulk leaves now, so that nobody has to look whether this was the last. */
+  async function afterEnd({ accountId, bulkId, content }: Message, goesOn: boolean): Promise<void> {
     events.committed(accountId);
-    if (bulkId !== null) await finishBulk({ kv, events, sessionName }, bulkId);
+    if (bulkId !== null && !goesOn) await finishBulk({ kv, events, sessionName }, bulkId);
     const file = storedFile(content);
     if (file) await removeFile(file.fileId);
   }
