@@ -8,6 +8,7 @@ import {
   DEFAULT_CONNECTION_CONFIG,
   makeWASocket,
   type SignalKeyStore,
+  type UserFacingSocketConfig,
   WA_CERT_DETAILS,
   type WASocket,
 } from "@whiskeysockets/baileys";
@@ -42,8 +43,12 @@ export async function readBareLines(folder: string, lines: number): Promise<Bare
   return read;
 }
 
-/** Resolves when all of them are logged in. */
-export async function connectBareLines(network: NetworkReady, lines: readonly BareLine[]): Promise<WASocket[]> {
+/** Resolves when all of them are logged in. `config`: beside what all baselines have. */
+export async function connectBareLines(
+  network: NetworkReady,
+  lines: readonly BareLine[],
+  config: Partial<UserFacingSocketConfig> = {},
+): Promise<WASocket[]> {
   // libsignal prints whole sessions with it.
   console.info = () => {};
   WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(network.rootKey, "hex");
@@ -59,6 +64,7 @@ export async function connectBareLines(network: NetworkReady, lines: readonly Ba
       shouldSyncHistoryMessage: () => false,
       // As often as the gateway, which has to notice a half-open socket sooner: pings are not what is compared.
       keepAliveIntervalMs: PING_MS,
+      ...config,
     });
     socket.ev.on("creds.update", (update) => Object.assign(creds, update));
     await new Promise<void>((resolve, reject) => {

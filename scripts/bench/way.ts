@@ -1,12 +1,14 @@
 /**
  * The way of a message, from its request to the webhook that says `sent`: processor time and pace of one line without
  * pauses, against bare Baileys with its keys in memory that writes the same texts and awaits their acks. It stores
- * nothing and answers nobody; the second baseline first writes one raw commit per message. Also what the gateway asks
- * of its store per message, over one line and over several.
+ * nothing and answers nobody; the second baseline first writes one raw commit per message, and the third also waits for
+ * the ack of the message before, as a line has to. Also what the gateway asks of its store per message, over one line and
+ * over several.
  */
 import { join } from "node:path";
 import { httpClient, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import type { BareSender } from "./bare_sender.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayLoad, GatewayReady } from "./gateway.ts";
 import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
@@ -55,8 +57,9 @@ export const way: Bench = {
       const measured: Round[] = [];
       for (let i = 0; i < rounds; i++) {
         const round: Round = {
-          bare: await measureBare(stage, null),
-          raw: await measureBare(stage, join(root, `raw-${i}.db`)),
+          bare: await measureBare(stage, { path: null, inTurn: false }),
+          raw: await measureBare(stage, { path: join(root, `raw-${i}.db`), inTurn: false }),
+          turn: await measureBare(stage, { path: join(root, `turn-${i}.db`), inTurn: true }),
           gateway: await measureGateway(stage, { over: 1 }),
         };
         measured.push(round);
@@ -82,7 +85,7 @@ interface Stage {
   folder: LinkedFolder;
 }
 
-type Round = Record<"bare" | "raw", Sent> & { gateway: Way };
+type Round = Record<"bare" | "raw" | "turn", Sent> & { gateway: Way };
 
 function conclude(measured: readonly Round[]): Result[] {
   const ratios = (of: keyof Sent, to: keyof Round) => measured.map((round) => round.gateway[of] / round[to][of]);
@@ -101,9 +104,21 @@ function conclude(measured: readonly Round[]): Result[] {
       detail: `against ${middle("raw")}`,
     },
     {
+      name: "processor time a message / the same, one at a time",
+      ratios: ratios("usedMs", "turn"),
+      goal: null,
+      detail: `against ${middle("turn")}`,
+    },
+    {
       name: "messages a second of one line / bare Baileys",
       ratios: ratios("tookMs", "bare").map((ratio) => 1 / ratio),
       goal: { atLeast: 0.8 },
+      detail: "",
+    },
+    {
+      name: "messages a second of one line / a raw commit, one at a time",
+      ratios: ratios("tookMs", "turn").map((ratio) => 1 / ratio),
+      goal: null,
       detail: "",
     },
   ];
@@ -119,8 +134,11 @@ function callsInWords({ reads, flushes }: StoreCalls, lines: number): string {
   } flushes a message`;
 }
 
-async function measureBare({ root, network }: Stage, path: string | null): Promise<Sent> {
-  const sender = await startChild<true>("./bare_sender.ts", { network: network.ready, folder: root, path });
+async function measureBare(
+  { root, network }: Stage,
+  baseline: Pick<BareSender, "path" | "inTurn">,
+): Promise<Sent> {
+  const sender = await startChild<true>("./bare_sender.ts", { network: network.ready, folder: root, ...baseline });
   const sends = { to: await newPhones(network), atOnce: AT_ONCE, text: TEXT };
   await sender.ask<Sent>({ ...sends, count: WARM });
   const sent = await sender.ask<Sent>({ ...sends, count: COUNT });
