@@ -57,17 +57,39 @@ async function open(page: Page, url: string): Promise<void> {
   await page.getByText("Loading…").first().waitFor({ state: "detached" });
 }
 
+/** Counts what the page loads, nothing of it from a cache. */
+async function weigh(page: Page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Network.enable");
+  await devtools.send("Network.setCacheDisabled", { cacheDisabled: true });
+  const loaded = { bytes: 0, requests: 0 };
+  devtools.on("Network.loadingFinished", ({ encodedDataLength }) => {
+    loaded.bytes += encodedDataLength;
+    loaded.requests++;
+  });
+  return {
+    loaded,
+    reset: () => void Object.assign(loaded, { bytes: 0, requests: 0 }),
+    end: () => devtools.detach(),
+  };
+}
+
 inBrowser(
-  "no page or dialog has a fault that axe finds, in both themes and three sizes, and none is wider than its screen",
+  "no page or dialog has a fault that axe finds, in both themes and three sizes, none is wider than its screen, and each is light",
   ({ page, assertQuiet }) =>
     withStage(openStage, async (stage) => {
       const pages = await furnish(stage);
       await asOperator(page, stage);
       const found: string[] = [];
+      const scale = await weigh(page);
       for (const url of pages) {
+        scale.reset();
         await open(page, url);
+        const { bytes, requests } = scale.loaded;
+        assert.ok(bytes > 10_000 && bytes < MOST_BYTES, `${url} loads ${bytes} bytes in ${requests} requests`);
         found.push(...await faultsOf(page, new URL(url).pathname));
       }
+      await scale.end();
       const dialogs: [path: string, button: string][] = [
         ["/lines", "Link a line"],
         ["/webhooks", "Add a webhook"],
@@ -81,32 +103,6 @@ inBrowser(
         found.push(...await faultsOf(page, name));
       }
       assert.deepEqual(found, []);
-      assertQuiet();
-    }),
-);
-
-inBrowser(
-  "a page is light: what it loads from nothing, compressed",
-  ({ page, another, assertQuiet }) =>
-    withStage(openStage, async (stage) => {
-      const pages = await furnish(stage);
-      await asOperator(page, stage);
-      const { cookies } = await page.context().storageState();
-      for (const url of pages) {
-        const visitor = await another();
-        await visitor.context().addCookies(cookies);
-        const devtools = await visitor.context().newCDPSession(visitor);
-        await devtools.send("Network.enable");
-        let bytes = 0;
-        let requests = 0;
-        devtools.on("Network.loadingFinished", ({ encodedDataLength }) => {
-          bytes += encodedDataLength;
-          requests++;
-        });
-        await open(visitor, url);
-        assert.ok(bytes > 10_000 && bytes < MOST_BYTES, `${url} loads ${bytes} bytes in ${requests} requests`);
-        await visitor.context().close();
-      }
       assertQuiet();
     }),
 );

@@ -1,6 +1,6 @@
 /** Debian's Chromium, headless: what a person sees of the gateway, and what the page asks for. */
 import assert from "node:assert/strict";
-import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { PATIENCE_MS } from "../../src/cli/client.ts";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
@@ -18,6 +18,10 @@ const FLAGS = [
 const OWN_PROTOCOLS = ["data:", "blob:", "chrome-extension:"];
 /** Passkeys need a name. */
 const OWN_HOSTS = ["127.0.0.1", "localhost"];
+
+/** One for all tests of a file; each visits it with cookies of its own. */
+let browsing: Promise<Browser> | null = null;
+Deno.test.afterAll(async () => await (await browsing)?.close());
 
 export interface Visit {
   readonly page: Page;
@@ -66,8 +70,14 @@ export function inBrowser(
         const context = await chromium.launchPersistentContext("", { ...settings, args, locale: "en-US" });
         await play(() => Promise.resolve(context)).finally(() => context.close());
       } else {
-        const browser = await chromium.launch({ ...settings, args: FLAGS });
-        await play((options) => browser.newContext(options)).finally(() => browser.close());
+        const browser = await (browsing ??= chromium.launch({ ...settings, args: FLAGS }));
+        const contexts: BrowserContext[] = [];
+        const newContext = async (options: BrowserContextOptions) => {
+          const context = await browser.newContext(options);
+          contexts.push(context);
+          return context;
+        };
+        await play(newContext).finally(() => Promise.all(contexts.map((context) => context.close())));
       }
     },
   });

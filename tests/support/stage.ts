@@ -5,12 +5,14 @@
 import assert from "node:assert/strict";
 import pino from "pino";
 import type { PlanChange } from "../../src/account/plan.ts";
+import { dataFolder } from "../../src/app.ts";
 import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { type Clock, systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type NetworkOptions, type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
 import { findLeaks, type Secret } from "./leaks.ts";
 import { Secrets } from "./secrets.ts";
+import { dataConfigOf } from "./test_store.ts";
 
 export interface StageOptions {
   /** Bounds of the account's plan; without them it is on the plan `sandbox`: no quota, no pauses. */
@@ -164,13 +166,28 @@ export async function openStageWith<G extends RunningGateway>(
   return stage;
 }
 
-/** An account on a plan with these bounds, made by the commands that an operator would give. */
-async function addAccount(
-  env: Record<string, string>,
-  bounds: StageOptions["plan"],
-): Promise<{ accountId: string; apiKey: string }> {
+type NewAccount = Pick<Stage, "accountId" | "apiKey">;
+
+/** An account on a plan with these bounds. */
+async function addAccount(env: Record<string, string>, bounds: StageOptions["plan"]): Promise<NewAccount> {
+  // What one runtime writes another may not read: an executable makes its own.
+  if (Deno.env.has("PALOMA_EXECUTABLE")) return await addAccountByCommand(env, bounds);
+  const data = await dataFolder.open(dataConfigOf(env), systemRuntime(pino({ level: "silent" })));
+  try {
+    if (bounds) await data.plans.set({ name: "staged", ...UNBOUNDED, ...bounds });
+    const { account, apiKey } = await data.accounts.create({ name: "stage", plan: bounds ? "staged" : "sandbox" });
+    return { accountId: account.id, apiKey };
+  } finally {
+    data.close();
+  }
+}
+
+const UNBOUNDED = { sessions: 10, daily: null, monthly: null, requestsPerMinute: null };
+
+/** The same as an operator does it. */
+async function addAccountByCommand(env: Record<string, string>, bounds: StageOptions["plan"]): Promise<NewAccount> {
   if (bounds) {
-    const { sessions = 10, daily = null, monthly = null, requestsPerMinute = null, delayMinMs, delayMaxMs } = bounds;
+    const { sessions, daily, monthly, requestsPerMinute, delayMinMs, delayMaxMs } = { ...UNBOUNDED, ...bounds };
     const flags = {
       sessions,
       daily,
