@@ -1,6 +1,6 @@
 /** How long events are kept, and their removal. */
 import { eventKeys } from "./rows.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, type Kv, PATIENCE_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
 import { orderOf } from "./log.ts";
@@ -9,8 +9,6 @@ import { orderOf } from "./log.ts";
 const EVENT_KEEP_COUNT = 500_000;
 /** Events removed in one commit, which make the flush of another that it goes with about 1 ms longer. */
 const BATCH = 100;
-/** A commit waits so long for one to go with. */
-const PATIENCE_MS = 25;
 
 interface SweepEventsOptions {
   /** Ends the sweep between two commits. */

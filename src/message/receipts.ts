@@ -7,7 +7,7 @@ import type { EventBody } from "../event/event.ts";
 import { messageKeys } from "./rows.ts";
 import { type Clock, sleep } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
-import { Change, isRow, type KeyOf, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
+import { Change, isRow, type KeyOf, type Kv, PATIENCE_MS, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/incoming.ts";
 import { hasEnded, type Message } from "./message.ts";
 
@@ -22,8 +22,6 @@ export function isProved(message: Message): boolean {
   return message.deliveredAt !== null;
 }
 
-/** A line that is busy writes within this time, and takes the receipts along. */
-const PATIENCE_MS = 20;
 /** What one commit of receipts may take: each has a row and an event, each message is checked and rewritten once. */
 const RECEIPTS_A_COMMIT = 150;
 const MESSAGES_A_COMMIT = 8;

@@ -63,6 +63,9 @@ export interface ListOptions {
   reverse?: boolean;
 }
 
+/** What nobody waits for is held back this long: a line or webhook that is busy writes within it. */
+export const PATIENCE_MS = 20;
+
 export interface CommitOptions {
   /** For what nobody waits for: until this resolves the commit may be held back, for another's flush to share. */
   patience?: Promise<unknown>;

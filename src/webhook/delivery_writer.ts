@@ -7,7 +7,7 @@ import { orderOf } from "../event/log.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
-import { Change } from "../store/kv.ts";
+import { Change, PATIENCE_MS } from "../store/kv.ts";
 import { retry } from "../base/retry.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
@@ -16,8 +16,6 @@ import { type Delivery, deliveryId, type WebhookProgress, type WebhookRow } from
 
 /** Results in one commit; each is at most five mutations. */
 const BATCH = 100;
-/** What made the event, or the next one, is written within this time, and takes results along. */
-const PATIENCE_MS = 20;
 /** Most attempts that a result carries: the newest, over all redeliveries. */
 const ATTEMPTS_KEPT = 20;
 

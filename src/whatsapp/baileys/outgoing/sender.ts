@@ -17,7 +17,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { type Runtime, sleep } from "../../../runtime.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
-import { StoreError } from "../../../store/kv.ts";
+import { PATIENCE_MS, StoreError } from "../../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
 import { type Outgoing, type Prepared, type SendOutcome, STATUS_CHAT, type Unsent } from "../../outgoing.ts";
 import { within } from "../../../base/within.ts";
@@ -35,8 +35,6 @@ import type { Standing } from "./standing.ts";
 
 /** The server acknowledges within a second; after this it is taken as lost. */
 const ACK_MS = 20_000;
-/** The departure of a message that was encrypted ahead is written within this time, and takes its sessions along. */
-const PATIENCE_MS = 20;
 /** The server has trouble, or wants fewer messages: the only refusals that trying again can change. */
 const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
 /** 463: the account may not start new chats for now. Sending again makes it worse. */
@@ -148,6 +146,7 @@ export function makeSender(options: SenderOptions): Sender {
   ): Promise<void> {
     const { messageContextInfo } = message;
     const toOwn = { deviceSentMessage: { destinationJid, message }, messageContextInfo };
+    // The departure of a message that was encrypted ahead takes its sessions along.
     const patience = Promise.race([leaving, sleep(runtime.clock, PATIENCE_MS)]);
     try {
       await auth.patiently(patience, async () => {
