@@ -99,14 +99,13 @@ export function makeHistory(kv: Kv): History {
     return null;
   }
 
-  /** The history numbers that the days and the bulk leave. */
+  /** The history numbers that the days and the bulk leave of all. */
   async function rangeOf(
     accountId: string,
     { from, to, bulkId, before = null }: HistoryQuery,
-    messages: number,
+    all: Stretch,
   ): Promise<Stretch> {
-    const [floor, mark, beforeFrom, throughTo, bulk] = await Promise.all([
-      kv.get(messageKeys.historyFloor(accountId)),
+    const [mark, beforeFrom, throughTo, bulk] = await Promise.all([
       before === null ? null : own(accountId, before),
       from === null ? 0 : acceptedBefore(accountId, from),
       // "~" sorts after every character of a day: the first day after `to`.
@@ -114,8 +113,8 @@ export function makeHistory(kv: Kv): History {
       bulkId === null ? null : kv.get(messageKeys.bulk(bulkId)),
     ]);
     const days = {
-      first: Math.max(floor.value ?? 0, beforeFrom ?? messages) + 1,
-      last: Math.min(throughTo ?? messages, messages, (mark?.historyNumber ?? Infinity) - 1),
+      first: Math.max(all.first, (beforeFrom ?? all.last) + 1),
+      last: Math.min(throughTo ?? all.last, all.last, (mark?.historyNumber ?? Infinity) - 1),
     };
     if (bulk === null) return days;
     if (bulk.value?.accountId !== accountId) return NOTHING;
@@ -172,8 +171,12 @@ export function makeHistory(kv: Kv): History {
       };
       const isFiltered = Object.values(facets).some((value) => value !== null);
       if (isFiltered) await filters.catchUp(accountId);
-      const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
-      const range = await rangeOf(accountId, query, ledger.messages);
+      const [{ value }, { value: floor }] = await Promise.all([
+        kv.get(messageKeys.ledger(accountId)),
+        kv.get(messageKeys.historyFloor(accountId)),
+      ]);
+      const ledger = value ?? EMPTY_LEDGER;
+      const range = await rangeOf(accountId, query, { first: (floor ?? 0) + 1, last: ledger.messages });
       const reader = status && new StatusReader({ kv, ended }, { accountId, status, messages: ledger.messages });
       const { numbers, total } = isFiltered
         ? await pageOfFacets(await filters.find(accountId, facets, range), reader, query)
