@@ -104,8 +104,9 @@ export class LineQueue {
     if (following) return following;
     const lanes = new Set(LANES);
     for (;;) {
-      const row = await this.#oldest(lanes, choice) ?? await this.#head(lanes, choice);
-      if (!row) return null;
+      const head = await this.#head(lanes, choice);
+      if (!head) return null;
+      const row = head.value.messageId === this.#only ? head : await this.#oldest(lanes, choice) ?? head;
       if (laneAt(row) === "held" && await choice.laneOf(row.value.chat) === "held") {
         lanes.delete("held");
         continue;
