@@ -12,7 +12,7 @@ import type { BareSender } from "./bare_sender.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayLoad, GatewayReady } from "./gateway.ts";
 import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
-import { type Bench, medians, type Result } from "./measure.ts";
+import { type Bench, median, medians, percentile, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import type { StoreCalls } from "./store_calls.ts";
@@ -21,6 +21,8 @@ import { TEXT } from "./sends.ts";
 const COUNT = 1_000;
 const AT_ONCE = 16;
 const RECIPIENTS = 10;
+/** Messages one at a time, to see how long one takes by itself. */
+const ALONE = 100;
 /** Not counted: the first to each recipient start a Signal session, and code warms up. */
 const WARM = 200;
 
@@ -40,8 +42,17 @@ export interface Sent {
   tookMs: number;
 }
 
-/** What else the gateway does for these messages. */
-type Way = Sent & StoreCalls;
+/** What else the gateway does for these messages, and how long its users wait. */
+type Way = Sent & StoreCalls & Waits;
+
+/** In ms. */
+interface Waits {
+  /** Of a request's answer, with all clients at once. */
+  answerP50: number;
+  answerP99: number;
+  /** From a request to its frame at the network's server, one message at a time: its clock has whole milliseconds. */
+  departureP50: number;
+}
 
 export const way: Bench = {
   name: "way",
@@ -64,7 +75,9 @@ export const way: Bench = {
         };
         measured.push(round);
         const shown = Object.entries(round).map(([name, sent]) => `${name} ${inWords(sent)}`);
-        report(`round ${i + 1}: ${shown.join("; ")}; ${callsInWords(round.gateway, 1)}`);
+        report(
+          `round ${i + 1}: ${shown.join("; ")}; ${callsInWords(round.gateway, 1)}; ${waitsInWords(round.gateway)}`,
+        );
       }
       const many = await makeLinkedFolder(network, { root, options: { accounts: 1, lines } });
       for (const over of new Set([Math.min(10, lines), lines])) {
@@ -134,6 +147,12 @@ function callsInWords({ reads, flushes }: StoreCalls, lines: number): string {
   } flushes a message`;
 }
 
+function waitsInWords({ answerP50, answerP99, departureP50 }: Waits): string {
+  return `answers after ${answerP50.toFixed(1)} ms, p99 ${
+    answerP99.toFixed(1)
+  }, at the network after ${departureP50} ms`;
+}
+
 async function measureBare(
   { root, network }: Stage,
   baseline: Pick<BareSender, "path" | "inTurn">,
@@ -162,30 +181,50 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
   }
 
   const to = await newPhones(network);
-  async function send(count: number): Promise<Way> {
-    await gateway.ask<GatewayLoad>(null);
-    const began = performance.now();
+  /** Resolves to how long each answer took. */
+  async function send(count: number, atOnce: number): Promise<number[]> {
+    const answers: number[] = [];
     let next = 0;
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+    await Promise.all(Array.from({ length: atOnce }, async () => {
       while (next < count) {
         const i = next++;
         const sessionId = sessionIds[i % over];
         // After this many each line has written to each of them.
         const number = to[Math.floor(i / over) % to.length];
+        const asked = performance.now();
         await api.call("POST", "/messages/send/text", { sessionId, to: number, text: TEXT });
+        answers.push(performance.now() - asked);
       }
     }));
     const wanted: ArrivalsWanted = { count };
     await receiver.ask<Arrivals>(wanted);
-    const tookMs = performance.now() - began;
-    const { usedMs, reads, flushes } = await gateway.ask<GatewayLoad>(null);
-    return { usedMs, tookMs, reads, flushes };
+    return answers;
   }
-  await send(Math.max(WARM, over * RECIPIENTS));
-  const sent = await send(COUNT);
+  await send(Math.max(WARM, over * RECIPIENTS), AT_ONCE);
+  await gateway.ask<GatewayLoad>(null);
+  const began = performance.now();
+  const answers = await send(COUNT, AT_ONCE);
+  const tookMs = performance.now() - began;
+  const { usedMs, reads, flushes } = await gateway.ask<GatewayLoad>(null);
+
+  const asked: number[] = [];
+  for (let i = 0; i < ALONE; i++) {
+    asked.push(Date.now());
+    await send(1, 1);
+  }
+  const wire: { time: number; retry: boolean }[] = await httpClient(network.ready.controlUrl).call("GET", "/wire");
+  const departures = wire.filter(({ retry }) => !retry).slice(-ALONE).map(({ time }, i) => time - asked[i]!);
   await gateway.stop();
   await Deno.remove(dataDir, { recursive: true });
-  return sent;
+  return {
+    usedMs,
+    tookMs,
+    reads,
+    flushes,
+    answerP50: median(answers),
+    answerP99: percentile(answers, 99),
+    departureP50: median(departures),
+  };
 }
 
 let phones = 0;

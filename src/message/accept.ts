@@ -61,9 +61,7 @@ class AccountSends {
   }
 
   accept(command: SendCommand): Promise<Accepted> {
-    const accepted = this.#batcher.add(command);
-    this.#options.flushes.add();
-    return accepted;
+    return this.#batcher.add(command);
   }
 
   /** Outcomes in the order of the commands. Throws StoreError: then none was accepted, as far as the store knows. */

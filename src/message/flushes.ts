@@ -1,8 +1,7 @@
 /**
  * Whose turn it is at the store. The sends of all accounts go in two halves: while one is written, the other is parsed
  * and gathers. If all went at once, everybody would wait for the disk at one time and for the processor at another. The
- * commits of a half begin together, so that the store's group commit writes them in one flush. Where the disk is slow that
- * half is all: who was answered is waited for a moment.
+ * commits of a half begin together, so that the store's group commit writes them in one flush.
  */
 import type { Clock } from "../runtime.ts";
 
@@ -23,22 +22,12 @@ export class Flushes {
   /** Those of the present flush; and how each goes on once all others are ready too. */
   readonly #writing = new Map<Party, (() => void) | null>();
   #begunAt = 0;
-  #endedAt = 0;
   #tookMs = 0;
   /** In the last flush. */
   #sends = 0;
-  /** How many have come since it ended. */
-  #came = 0;
-  #cancel: () => void = () => {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
-  }
-
-  /** A send has come, and waits. */
-  add(): void {
-    this.#came++;
-    if (this.#came === this.#sends) this.#next();
   }
 
   /** Resolves when the party may take sends; it says with `ready` and `leave` how far it is with them. */
@@ -63,18 +52,8 @@ export class Flushes {
   leave(party: Party): void {
     if (!this.#writing.delete(party)) return;
     if (this.#writing.size > 0) return this.#writeTogether();
-    this.#endedAt = this.#clock.now();
-    this.#tookMs = this.#endedAt - this.#begunAt;
-    this.#came = 0;
+    this.#tookMs = this.#clock.now() - this.#begunAt;
     this.#next();
-  }
-
-  /**
-   * Those of the last flush are answered, and whoever goes on comes again within this time: where the disk is slow, the next
-   * flush takes them along.
-   */
-  get #gatherMs(): number {
-    return Math.floor(Math.min(this.#sends / SENDS_A_MS, this.#tookMs / 3));
   }
 
   #writeTogether(): void {
@@ -85,12 +64,6 @@ export class Flushes {
   /** Whole parties begin, in the order in which they came: what a commit costs a party is shared by its sends. */
   #next(): void {
     if (this.#writing.size > 0 || this.#waiting.length === 0) return;
-    this.#cancel();
-    const restMs = this.#endedAt + this.#gatherMs - this.#clock.now();
-    if (restMs > 0 && this.#came < this.#sends) {
-      this.#cancel = this.#clock.after(restMs, () => this.#next());
-      return;
-    }
     // Those of the last flush are answered now, and as many will come again.
     const half = this.#waiting.reduce((sum, { party }) => sum + party.waiting, this.#sends) / 2;
     this.share = Math.ceil(Math.max(half, SENDS_A_MS * Math.max(1, this.#tookMs)));
