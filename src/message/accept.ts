@@ -1,7 +1,7 @@
 /**
  * Accepting sends by group commit: while one commit of an account is written its next sends gather, and share the
- * following one (`flushes.ts` says when). Nothing is read for a send that is remembered: its commit checks the ledger, the line's row and the
- * key's, so that what another process does counts at once (docs/decisions/0012-sends-read-nothing.md).
+ * following one (`flushes.ts` says when). Nothing is read for a send that is remembered: its commit checks the ledger, the
+ * line's row and the key's, so that what another process does counts at once (docs/decisions/0012-sends-read-nothing.md).
  */
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
@@ -22,6 +22,7 @@ const TRIES = 20;
 const GIVE_WAY_MS = [60, 180] as const;
 /** Of the ten checks of a commit: the others are for the ledger and a staged bulk. */
 const MOST_PRECONDITIONS = 8;
+
 /** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
