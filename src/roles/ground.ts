@@ -5,6 +5,7 @@ import type { DataFolder } from "../data/data_folder.ts";
 import { readAllowList } from "../egress/address.ts";
 import { makeSafeFetch, type SafeFetch } from "../egress/safe_fetch.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
+import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
 import { makeOptOuts, type OptOuts } from "../message/opt_outs.ts";
 import { lineIdsOf, makeSessionNames, type SessionNames } from "../line/line_row.ts";
@@ -65,6 +66,9 @@ const REMEMBERED = new Set(
   ].map(([family]) => family!),
 );
 
+/** Of these rows the newest are: webhooks and streams follow them. */
+const RECENT = new Set([eventKeys.events("")[0]!]);
+
 interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
   /** Whether anybody has committed to the store since it was last asked; true where that cannot be told. */
   hasChanged(): boolean;
@@ -78,7 +82,9 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
   metrics.gauge("paloma_media_pieces_waiting", "Pieces of files that wait for their account's turn", piecesWaiting);
   const isShared = config.store !== null;
   const measured = measuredStore(data.kv, metrics, runtime.clock);
-  const kv = isShared ? measured : withRecent(withMemory(measured, REMEMBERED), runtime);
+  const kv = isShared
+    ? measured
+    : withRecent(withMemory(measured, REMEMBERED), { clock: runtime.clock, families: RECENT });
   const log = measuredEvents(makeEventLog(kv, runtime), metrics);
   const lookups = makeLookups(runtime);
   const events = isShared ? relayedEvents(log, bell) : log;

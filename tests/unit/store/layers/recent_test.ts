@@ -37,7 +37,7 @@ async function withWorld(run: (world: World) => Promise<void>): Promise<void> {
       asked = true;
       return raw.list(range, options);
     },
-  }, { clock });
+  }, { clock, families: new Set(["log"]) });
   const read: World["read"] = async (after, limit = 100) => {
     asked = false;
     const range = { prefix: log, ...(after ? { start: [...log, `${after.at(-1)}\0`] } : {}) };
@@ -65,6 +65,39 @@ Deno.test("whoever is at the end of a sequence reads what was committed since fr
     await clock.advance(1_000);
     assert.equal((await read(rest.keys[2])).asked, true, "the end is not believed for long");
   });
+});
+
+Deno.test("what was read from the engine is there for the next reader too, though its commit is not answered yet", async () => {
+  const runtime = testRuntime();
+  const raw = await openDenoKv(":memory:", { runtime });
+  const written = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  let commits = 0;
+  const kv = withRecent({
+    ...raw,
+    async commit(change, options) {
+      const version = await raw.commit(change, options);
+      if (++commits < 2) return version;
+      written.resolve();
+      await answered.promise;
+      return version;
+    },
+  }, { clock: new ManualClock(), families: new Set(["log"]) });
+  const after = (row: Key | null) =>
+    Array.fromAsync(kv.list<string>({ prefix: log, ...(row && { start: [...log, `${row.at(-1)}\0`] }) }, {}));
+  try {
+    await kv.commit(append("a"));
+    const late = kv.commit(append("b"));
+    await written.promise;
+    const [a, b] = await after(null);
+    assert.deepEqual([a!.value, b!.value], ["a", "b"]);
+    assert.deepEqual((await after(a!.key)).map(({ value }) => value), ["b"]);
+    answered.resolve();
+    await late;
+    assert.deepEqual((await after(a!.key)).map(({ value }) => value), ["b"]);
+  } finally {
+    raw.close();
+  }
 });
 
 Deno.test("what another process has written in between is not missed", async () => {
