@@ -47,6 +47,17 @@ function test(name: string, play: (scene: Scene, refuse: (what: Refusals) => voi
   Deno.test({ name: `Baileys: ${name}`, fn, sanitizeOps: false, sanitizeResources: false });
 }
 
+/** A line that was started anew after the friend had written to it: it has a session with them, and nothing in memory. */
+async function openKnowing(scene: Scene, text: string): ReturnType<Scene["open"]> {
+  const first = await scene.login();
+  await scene.friend.sendMessage({ to: OWNER, text });
+  await first.events.until("message");
+  await scene.restart();
+  const line = await scene.open();
+  await line.events.until("open");
+  return line;
+}
+
 test(
   "a full disk ends the line, and the first message of a new sender comes when there is room",
   async (scene, refuse) => {
@@ -63,12 +74,7 @@ test(
 test(
   "a locked store ends the line, and the message of a sender known before the start comes later",
   async (scene, refuse) => {
-    const first = await scene.login();
-    await scene.friend.sendMessage({ to: OWNER, text: "first" });
-    await first.events.until("message");
-    await scene.restart();
-    const line = await scene.open();
-    await line.events.until("open");
+    const line = await openKnowing(scene, "first");
     refuse(LOCKED);
     await scene.friend.sendMessage({ to: OWNER, text: "second" });
     assert.equal((await line.events.until("closed")).reason.kind, "unavailable");
@@ -81,12 +87,7 @@ test(
 test(
   "a session that cannot be read at once is not taken for a lost one: messages keep their order",
   async (scene, refuse) => {
-    const first = await scene.login();
-    await scene.friend.sendMessage({ to: OWNER, text: "known" });
-    await first.events.until("message");
-    await scene.restart();
-    const line = await scene.open();
-    await line.events.until("open");
+    const line = await openKnowing(scene, "known");
     const [friend] = scene.friend.lid.split("@");
     let reads = 0;
     const ofSession = (key: Key) => key.includes("session") && String(key.at(-1)).startsWith(friend!);
