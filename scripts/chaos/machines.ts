@@ -134,7 +134,8 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
     report(`${there.length} of ${expected} are at the phone after ${seconds()} s`);
     return { there: there.length, wanted: expected };
   });
-  const events = await untilAll(() => new Feed(call).readOn(), (all) => {
+  const feed = new Feed(call);
+  const events = await untilAll(() => feed.readOn(), (all) => {
     const there = all.filter(({ event }) => event === "message.sent" || event === "message.received").length;
     return { there, wanted: expected + incoming };
   });
