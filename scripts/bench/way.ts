@@ -212,7 +212,7 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
     asked.push(Date.now());
     await send(1, 1);
   }
-  const wire: { time: number; retry: boolean }[] = await httpClient(network.ready.controlUrl).call("GET", "/wire");
+  const wire: { time: number; retry?: true }[] = await httpClient(network.ready.controlUrl).call("GET", "/wire");
   const departures = wire.filter(({ retry }) => !retry).slice(-ALONE).map(({ time }, i) => time - asked[i]!);
   await gateway.stop();
   await Deno.remove(dataDir, { recursive: true });

@@ -54,7 +54,7 @@ export function withRecent(kv: ChunkedKv, { clock, families }: RecentOptions): C
   /** Returns the highest order of the row's sequence, this one included. */
   function saw(key: Key): string {
     const name = nameOfKey(key.slice(0, -1));
-    const order = String(key.at(-1));
+    const order = orderOf({ key });
     const before = newest.get(name) ?? "";
     if (order <= before) return before;
     newest.set(name, order);
