@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { PATIENCE_MS, until } from "../../src/cli/client.ts";
+import { GIVE_UP_AFTER_MS, until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type LinkedLine, openStage, type Stage, type StageOptions } from "../../tests/support/stage.ts";
 import { Feed } from "./feed.ts";
@@ -223,7 +223,7 @@ class Load {
 
 /** What was not reported as received exactly once, at the latest. */
 async function notReceivedOnce(stage: Stage, written: string[]): Promise<string[]> {
-  const end = systemClock.now() + PATIENCE_MS;
+  const end = systemClock.now() + GIVE_UP_AFTER_MS;
   const received = new Feed(stage.api.call, "types=message.received");
   for (;;) {
     const times = Map.groupBy(await received.readOn(), ({ data }) => data.text);

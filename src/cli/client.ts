@@ -4,7 +4,7 @@ import { Exit } from "./output.ts";
 
 const POLL_MS = 50;
 /** No time that anything should take: a machine that is ten times slower than ours gets there too. */
-export const PATIENCE_MS = 120_000;
+export const GIVE_UP_AFTER_MS = 120_000;
 
 // deno-lint-ignore no-explicit-any -- answers are read as the reader of the API reference would, field by field
 export type Json = any;
@@ -33,7 +33,7 @@ export function httpClient(base: string, headers: Record<string, string> = {}): 
 export async function until<T>(
   clock: Clock,
   ask: () => Promise<T | null | undefined>,
-  { what, timeoutMs = PATIENCE_MS, pauseMs = POLL_MS }: { what: string; timeoutMs?: number; pauseMs?: number },
+  { what, timeoutMs = GIVE_UP_AFTER_MS, pauseMs = POLL_MS }: { what: string; timeoutMs?: number; pauseMs?: number },
 ): Promise<T> {
   const end = clock.now() + timeoutMs;
   for (;;) {

@@ -1,6 +1,6 @@
 /** The contract of `src/store/bell.ts` as tests over any engine. */
 import assert from "node:assert/strict";
-import { PATIENCE_MS } from "../../src/cli/client.ts";
+import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import type { Bell } from "../../src/store/bell.ts";
 
@@ -31,8 +31,8 @@ function ear({ clock }: Runtime) {
       heard();
     },
     async until(count: number) {
-      const late = setTimeout(() => heard(), PATIENCE_MS);
-      const end = Date.now() + PATIENCE_MS;
+      const late = setTimeout(() => heard(), GIVE_UP_AFTER_MS);
+      const end = Date.now() + GIVE_UP_AFTER_MS;
       while (rung.length < count) {
         if (Date.now() >= end) assert.fail(`${rung.length} of ${count} rings came: ${rung.map(({ topic }) => topic)}`);
         await new Promise<void>((resolve) => heard = resolve);

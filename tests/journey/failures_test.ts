@@ -1,11 +1,11 @@
 /** Failures of the machine in small; `scripts/checks/failures.ts` has them last. */
 import assert from "node:assert/strict";
-import { PATIENCE_MS } from "../../src/cli/client.ts";
+import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 import { type FailureResult, fullDisk, heldLock, terminated } from "../../scripts/chaos/failures.ts";
 import { onSmallDisk } from "../support/small_disk.ts";
 
 /** No time that anything should take: the check asks for 5 s to be back, and 10 s to end. */
-const shared = { backWithinMs: PATIENCE_MS, report: () => {} };
+const shared = { backWithinMs: GIVE_UP_AFTER_MS, report: () => {} };
 
 function assertHeld({ broken, accepted, received }: FailureResult): void {
   assert.deepEqual(broken, []);
@@ -25,7 +25,7 @@ Deno.test("a gateway whose database another process holds locked loses nothing a
 });
 
 Deno.test("SIGTERM under load ends the gateway with 0, and nothing that got a 202 is missing", async () => {
-  const { broken, backAfterMs } = await terminated({ ...shared, lines: 2, times: 3, drainsWithinMs: PATIENCE_MS });
+  const { broken, backAfterMs } = await terminated({ ...shared, lines: 2, times: 3, drainsWithinMs: GIVE_UP_AFTER_MS });
   assert.deepEqual(broken, []);
   assert.equal(backAfterMs.length, 3);
 });

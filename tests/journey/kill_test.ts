@@ -1,6 +1,6 @@
 /** A short run of `deno task chaos paced`, which kills twenty times. */
 import assert from "node:assert/strict";
-import { PATIENCE_MS } from "../../src/cli/client.ts";
+import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 import { pacedRun } from "../../scripts/chaos/paced_run.ts";
 
 Deno.test("through three kills every message arrives once, in order, under one id, with its pause", async () => {
@@ -12,7 +12,7 @@ Deno.test("through three kills every message arrives once, in order, under one i
     delayMaxMs: 1_300,
     killAfterMs: [200, 1_000],
     // The unit tests hold the pauses to the millisecond; other tests run beside this one.
-    atOnceMs: PATIENCE_MS,
+    atOnceMs: GIVE_UP_AFTER_MS,
     report: () => {},
   });
   assert.deepEqual({ accepted, kills, broken }, { accepted: 40, kills: 3, broken: [] });

@@ -1,7 +1,7 @@
 /** Debian's Chromium, headless: what a person sees of the gateway, and what the page asks for. */
 import assert from "node:assert/strict";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { PATIENCE_MS } from "../../src/cli/client.ts";
+import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 /** No sandbox, for tests may run as root; no traffic of the browser's own. */
@@ -93,7 +93,7 @@ async function visit(
   const trouble: string[] = [];
   async function another(options: BrowserContextOptions = {}): Promise<Page> {
     const context = await newContext({ locale: "en-US", ...options });
-    context.setDefaultTimeout(PATIENCE_MS);
+    context.setDefaultTimeout(GIVE_UP_AFTER_MS);
     const page = await context.newPage();
     page.on("console", (message) => {
       if (message.type() !== "error" && message.type() !== "warning") return;

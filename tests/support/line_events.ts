@@ -1,5 +1,5 @@
 /** What a connection reported, in order, with promises in place of polling. */
-import { PATIENCE_MS } from "../../src/cli/client.ts";
+import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 import type { Notice } from "../../src/whatsapp/notices.ts";
 import type { CloseReason, ConnectionEvents, OwnIdentity, Restriction } from "../../src/whatsapp/connection.ts";
 import type { Incoming, Receipt } from "../../src/whatsapp/incoming.ts";
@@ -89,7 +89,7 @@ export class LineEvents implements ConnectionEvents {
         reject(
           new Error(`no such "${event}" came; reported: ${this.all.map(({ event }) => event).join(", ") || "nothing"}`),
         );
-      }, PATIENCE_MS);
+      }, GIVE_UP_AFTER_MS);
       this.#watchers.add(look);
       look();
     });

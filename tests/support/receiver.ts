@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { PATIENCE_MS } from "../../src/cli/client.ts";
+import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 
 export interface Received {
   headers: IncomingHttpHeaders;
@@ -88,7 +88,7 @@ export class Receiver {
 /** Waits for a condition outside the manual clock, a request on a socket for one; fails when it does not come. */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
-  { what, timeoutMs = PATIENCE_MS }: { what: string; timeoutMs?: number },
+  { what, timeoutMs = GIVE_UP_AFTER_MS }: { what: string; timeoutMs?: number },
 ): Promise<void> {
   const end = performance.now() + timeoutMs;
   while (!(await condition())) {
