@@ -35,6 +35,38 @@ Deno.test("every file and folder that a page names exists", async () => {
   assert.ok(named > 50, `only ${named} were found`);
 });
 
+/** A file of the source, by its whole path or the end of it: `listen/listen.ts`. */
+const SOURCE = /`([\w./-]+\.(?:ts|go))`/g;
+const FOLDERS = ["src", "tests", "scripts", "extension"];
+
+Deno.test("every file of the source that a page names, by whatever end of its path, exists", async () => {
+  const files = (await Promise.all(FOLDERS.map((folder) => filesOf(folder)))).flat();
+  files.push("main.ts", "deploy.ts");
+  const named = [...guides(), ...decisions()].flatMap(({ path: page, text }) =>
+    [...text.matchAll(SOURCE)].map(([, path]) => ({ page, path: path! }))
+  );
+  assert.ok(named.length > 100, `only ${named.length} were found`);
+  assert.deepEqual(named.filter(({ path }) => !files.some((file) => `/${file}`.endsWith(`/${path}`))), []);
+});
+
+Deno.test("every function and table that the map of the source names is in the source", async () => {
+  const sources = (await filesOf("src")).filter((file) => file.endsWith(".ts"));
+  const text = (await Promise.all(sources.map((file) => Deno.readTextFile(join(ROOT, file))))).join("\n");
+  const map = guides().find(({ path }) => path === "docs/develop.md")!.text;
+  const names = new Set(
+    [...map.matchAll(/`#?([a-z]+[A-Z]\w+|[A-Z]+_[A-Z_]+|[A-Z][a-z]+[A-Z]\w+)`/g)].map(([, name]) => name!),
+  );
+  assert.ok(names.size > 20, `only ${names.size} were found`);
+  assert.deepEqual([...names].filter((name) => !text.includes(name)), []);
+});
+
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(join(ROOT, folder)));
+  const files = entries.filter(({ isFile }) => isFile).map(({ name }) => `${folder}/${name}`);
+  const below = entries.filter(({ isDirectory }) => isDirectory).map(({ name }) => filesOf(`${folder}/${name}`));
+  return [...files, ...(await Promise.all(below)).flat()];
+}
+
 Deno.test("every heading that a link leads to exists", () => {
   const anchors = new Map(
     guides().map(({ path, text }) => [
