@@ -2,7 +2,7 @@
  * `deno task bench [NAME…]`: measures against a raw baseline in the same run, round by round, and prints ratios with their
  * goals (docs/benchmarks.md). Times of a shared machine mean nothing by themselves.
  */
-import { Argument, Command } from "commander";
+import { Argument } from "commander";
 import { api } from "./bench/api.ts";
 import { groups } from "./bench/groups.ts";
 import { history } from "./bench/history.ts";
@@ -17,6 +17,7 @@ import { postgres } from "./bench/postgres.ts";
 import { start } from "./bench/start.ts";
 import { way } from "./bench/way.ts";
 import { webhooks } from "./bench/webhooks.ts";
+import { parsed, scriptCommand, whole } from "./command.ts";
 
 const BENCHES: readonly Bench[] = [
   lines,
@@ -34,21 +35,20 @@ const BENCHES: readonly Bench[] = [
   machines,
 ];
 
-const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
-const command = new Command("bench")
+const command = scriptCommand("bench", "Measures against a raw baseline in the same run (docs/benchmarks.md)")
   .addArgument(new Argument("[names...]", "which; all if left out").choices(BENCHES.map(({ name }) => name)))
   .option("--rounds <n>", "rounds of baseline and subject, whose median counts", whole, 3)
   .option("--lines <n>", "lines: how many are connected", whole, 100)
   .option("--messages <n>", "history, retention: messages in the account", whole, 1_000_000)
   .option("--backlog <n>", "api, queue: messages that wait", whole, 100_000)
   .option("--deliveries <n>", "webhooks: deliveries a round", whole, 2_000)
-  .option("--noise <text>", "neighbours: kinds of noise whose name has this in it", "")
-  .parse([Deno.execPath(), "bench", ...Deno.args]);
+  .option("--noise <text>", "neighbours: kinds of noise whose name has this in it", "");
+const { options, args: names } = parsed<Omit<BenchOptions, "report">>(command);
+const report = (line: string) => console.log(`    ${line}`);
 
-for (const bench of BENCHES.filter(({ name }) => command.args.length === 0 || command.args.includes(name))) {
+for (const bench of BENCHES.filter(({ name }) => names.length === 0 || names.includes(name))) {
   console.log(`\n${bench.name}: ${bench.about}`);
-  const options: BenchOptions = { ...command.opts(), report: (line) => console.log(`    ${line}`) };
-  for (const result of await bench.run(options)) console.log(rowOf(result));
+  for (const result of await bench.run({ ...options, report })) console.log(rowOf(result));
 }
 // Libraries under test leave timers behind.
 Deno.exit(0);

@@ -2,9 +2,10 @@
  * `deno task chaos [NAME…]`: kill -9 under load, on loopback, bounded; exit 1 when a promise broke. `machines` strikes many
  * machines on one PostgreSQL or one `denokv`, and runs only where it is named.
  */
-import { Argument, Command, Option } from "commander";
+import { Argument, Option } from "commander";
 import { describeEventFlood, eventFlood } from "./chaos/event_flood.ts";
 import { describePacedRun, pacedRun, type PacedRunOptions } from "./chaos/paced_run.ts";
+import { parsed, scriptCommand, whole } from "./command.ts";
 
 interface Options {
   kills?: number;
@@ -16,8 +17,7 @@ interface Options {
   minutes: number;
 }
 
-const whole = (text: string) => Math.max(1, Math.floor(Number(text)) || 1);
-const command = new Command("chaos")
+const command = scriptCommand("chaos", "Kills gateways under load and holds them to their promises")
   .addArgument(
     new Argument("[names...]", "which; paced and events if left out").choices(["paced", "events", "machines"]),
   )
@@ -29,10 +29,9 @@ const command = new Command("chaos")
   .option("--lines <n>", "machines: lines", whole, 60)
   .option("--out <n>", "machines: messages that go out", whole, 20_000)
   .option("--in <n>", "machines: messages that come in", whole, 5_000)
-  .option("--minutes <n>", "machines: the most that the blows may take", whole, 30)
-  .parse([Deno.execPath(), "chaos", ...Deno.args]);
-const { kills, messages, ...options } = command.opts<Options>();
-const names = command.args.length > 0 ? command.args : ["paced", "events"];
+  .option("--minutes <n>", "machines: the most that the blows may take", whole, 30);
+const { options: { kills, messages, ...options }, args } = parsed<Options>(command);
+const names = args.length > 0 ? args : ["paced", "events"];
 const report = (line: string) => console.log(`  ${line}`);
 let broken = 0;
 

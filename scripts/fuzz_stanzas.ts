@@ -1,7 +1,5 @@
 /**
- * Throws mutated stanzas and receipts at a line, and mutated protobufs at what reads messages:
- *   deno run -A scripts/fuzz_stanzas.ts [COUNT] [SEED]     10,000 and 1 if left out
- * On loopback, against a gateway of its own. Fails when one is not acknowledged, a connection ends, another line
+ * Throws mutated stanzas and receipts at a line, and mutated protobufs at what reads messages. On loopback, against a gateway of its own. Fails when one is not acknowledged, a connection ends, another line
  * notices, or when reading a message takes longer than it may. The same seed throws the same.
  */
 import { Buffer } from "node:buffer";
@@ -12,6 +10,7 @@ import { decode, type DecodeContext } from "../src/whatsapp/baileys/incoming/dec
 import { seededRandom } from "../tests/support/runtime.ts";
 import { openStage, type Stage } from "../tests/support/stage.ts";
 import { asksForAck, mutated, strangeStanzas } from "../tests/support/strange_stanzas.ts";
+import { parsed, scriptCommand, whole } from "./command.ts";
 
 const LINE = "4915100000001";
 const OTHER = "4915100000002";
@@ -58,7 +57,13 @@ const CONTEXT: DecodeContext = {
   history: () => Promise.resolve(),
 };
 
-const [count = 10_000, seed = 1] = Deno.args.map(Number);
+const command = scriptCommand(
+  "fuzz_stanzas",
+  "Throws mutated stanzas at a line, and mutated protobufs at what reads messages",
+)
+  .option("--count <n>", "how many of each", whole, 10_000)
+  .option("--seed <n>", "the same seed throws the same", whole, 1);
+const { options: { count, seed } } = parsed<{ count: number; seed: number }>(command);
 const random = seededRandom(seed);
 const broken: string[] = [];
 

@@ -2,13 +2,17 @@
  * Ten thousand lines on twenty workers, by the product's own ownership on a store in memory, a network that takes 200 ms
  * to connect a line (each worker begins one every 15 ms) and a simulated clock: how evenly lines are spread, and how
  * long it takes until all are held after a start, after a worker died, after one came and after a rolling restart.
- *
- *     deno run -A scripts/simulate_cluster.ts [LINES] [WORKERS]
  */
 import { Cluster } from "../tests/support/cluster.ts";
+import { parsed, scriptCommand, whole } from "./command.ts";
 
-const lines = Number(Deno.args[0] ?? 10_000);
-const workers = Number(Deno.args[1] ?? 20);
+const command = scriptCommand(
+  "simulate_cluster",
+  "Simulates how lines are spread over workers, and how long that takes",
+)
+  .option("--lines <n>", "how many there are", whole, 10_000)
+  .option("--workers <n>", "how many hold them", whole, 20);
+const { options: { lines, workers } } = parsed<{ lines: number; workers: number }>(command);
 
 function report(what: string, cluster: Cluster, tookMs: number, begun: number): void {
   const spread = cluster.spread();

@@ -31,7 +31,7 @@ export interface QuietTimes {
 
 const EVERY_MS = 100;
 /** What has not come by then counts with this time. */
-const PATIENCE_MS = 20_000;
+const LATEST_MS = 20_000;
 
 /** Asks for this many sends, one every `EVERY_MS`. */
 export interface QuietQuestion extends QuietAccount {
@@ -77,7 +77,7 @@ async function measure(
     return { messageId, asked, accepted: wallClock() };
   });
   const sent = await Promise.all(sending);
-  const end = wallClock() + PATIENCE_MS;
+  const end = wallClock() + LATEST_MS;
   while (sent.some(({ messageId }) => !heard.has(messageId)) && wallClock() < end) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

@@ -43,7 +43,7 @@ interface MachinesResult {
 
 const CUSTOMER = "4917000000001";
 /** So long nothing may come any more before the rest is taken for lost. */
-const PATIENCE_MS = 60_000;
+const LOST_AFTER_MS = 60_000;
 /** What is still to be sent and to come in is spread over the blows. */
 const PACE_MS = 100;
 
@@ -197,7 +197,7 @@ async function untilAll(
     const found = await look();
     const { there, wanted } = count(found);
     if (there > most) [most, since] = [there, systemClock.now()];
-    if (there >= wanted || systemClock.now() - since > PATIENCE_MS) return found;
+    if (there >= wanted || systemClock.now() - since > LOST_AFTER_MS) return found;
     await sleep(systemClock, 2_000);
   }
 }

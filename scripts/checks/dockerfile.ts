@@ -3,11 +3,11 @@
  * what runs in it. It builds on this machine's own system in place of the image of the first stage, and on the shared
  * libraries that the executable names in place of the last one's. Then the ENTRYPOINT runs as compose.yaml has it run:
  * as nobody's user, on a root that cannot be written, without capabilities; HEALTHCHECK and the command of the compose
- * file's first lines have to answer.
- *
- *     deno run -A scripts/checks/dockerfile.ts     on Linux, as root: it mounts, in a mount namespace of its own
+ * file's first lines have to answer. On Linux, as root: it mounts, in a mount namespace of its own.
  */
 import { dirname, join } from "node:path";
+import { Option } from "commander";
+import { parsed, scriptCommand } from "../command.ts";
 
 const HERE = new URL("../../", import.meta.url).pathname;
 const USER = 65532;
@@ -242,8 +242,10 @@ async function check(folder: string): Promise<void> {
   await serveReadOnly(stage!);
 }
 
-const [flag, folder] = Deno.args;
-if (flag === "--in-namespace") await check(folder!);
+const command = scriptCommand("dockerfile", "Carries out the Dockerfile's steps without a container engine; needs root")
+  .addOption(new Option("--in-namespace <folder>", "where it may mount").hideHelp());
+const { options: { inNamespace } } = parsed<{ inNamespace?: string }>(command);
+if (inNamespace !== undefined) await check(inNamespace);
 else {
   const folder = await Deno.makeTempDir({ prefix: "paloma-docker-" });
   const args = ["--mount", "--propagation", "private", Deno.execPath(), "run", "-A", "--no-check"];

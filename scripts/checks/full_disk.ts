@@ -1,12 +1,10 @@
 /**
  * Fills a small file system with the store while the bell goes on ringing, then makes room and writes again. A queue on
  * the full disk would end the process (docs/decisions/0005-bell-on-a-queue-in-memory.md): `--queue-on-disk` shows it.
- *
- *     deno run -A scripts/checks/full_disk.ts [--seconds 75] [--queue-on-disk]     as root, for it mounts a tmpfs
- *
- * Exits 0 when all held, 1 when not, 3 when no tmpfs could be mounted.
+ * Needs root, for it mounts a tmpfs. Exits 0 when all held, 1 when not, 3 when no tmpfs could be mounted.
  */
 import { join } from "node:path";
+import { Option } from "commander";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import type { Bell } from "../../src/store/bell.ts";
@@ -14,13 +12,18 @@ import { denoKvBell, openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { Change, key, type Kv, StoreError } from "../../src/store/kv.ts";
 import { onSmallDisk } from "../../tests/support/small_disk.ts";
+import { parsed, scriptCommand, whole } from "../command.ts";
 
 const RING_EVERY_MS = 500;
 const MOST_LATE_MS = 1_000;
 
-const valueOf = (flag: string) => Deno.args.includes(flag) ? Deno.args[Deno.args.indexOf(flag) + 1] : undefined;
-
-const seconds = Number(valueOf("--seconds") ?? 75);
+const command = scriptCommand("full_disk", "Fills a small file system under a store whose bell goes on ringing")
+  .option("--seconds <n>", "how long it rings", whole, 75)
+  .option("--queue-on-disk", "puts the bell's queue on the full disk, which ends the process", false)
+  .addOption(new Option("--in <folder>", "a small file system that is there").hideHelp());
+const { options: { seconds, queueOnDisk, in: inside } } = parsed<
+  { seconds: number; queueOnDisk: boolean; in?: string }
+>(command);
 const runtime = systemRuntime(makeLog("silent"));
 const { clock } = runtime;
 
@@ -63,8 +66,7 @@ async function check(folder: string): Promise<boolean> {
   const ballast = join(folder, "ballast");
   await Deno.writeFile(ballast, new Uint8Array(2 * 1024 ** 2));
   const kv = await openDenoKv(join(folder, "store", "kv.sqlite3"), { runtime });
-  const onDisk = Deno.args.includes("--queue-on-disk");
-  const bell = onDisk
+  const bell = queueOnDisk
     ? denoKvBell(await Deno.openKv(join(folder, "queue.sqlite3")), { runtime })
     : await openDenoKvBell({ runtime });
   // Due while the disk is full: taking it from a queue on disk would write.
@@ -101,5 +103,4 @@ async function checkOnSmallDisk(): Promise<number> {
   return code === 0 ? 0 : 1;
 }
 
-const inside = valueOf("--in");
-Deno.exit(inside ? await check(inside) ? 0 : 1 : await checkOnSmallDisk());
+Deno.exit(inside !== undefined ? await check(inside) ? 0 : 1 : await checkOnSmallDisk());

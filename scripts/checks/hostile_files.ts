@@ -2,9 +2,6 @@
  * Hostile files of nine formats through the whole gateway: each is sent, received, and shown as the picture of a link's
  * preview. Every message has to come to its end, while the gateway's event loop is never held for more than 100 ms
  * (processor time: on a shared machine a turn may also wait for a processor) and its memory never grows by more than 150 MB.
- *
- *     deno run -A scripts/checks/hostile_files.ts [--files 306] [--seed 1]
- *
  * Exits 0 when that holds, else 1. Linux only where the bound on the inspecting processes' memory is concerned.
  */
 import { type Client, httpClient, until } from "../../src/cli/client.ts";
@@ -12,6 +9,7 @@ import { systemClock } from "../../src/runtime.ts";
 import { type HostileFile, hostileFiles } from "../../tests/support/hostile_corpus.ts";
 import { startPictures } from "../../tests/support/pictures.ts";
 import { sampleFile } from "../../tests/support/sample_files.ts";
+import { parsed, scriptCommand, whole } from "../command.ts";
 import { startChild } from "../bench/child.ts";
 import type { GatewayLoad, GatewayReady } from "../bench/gateway.ts";
 import { makeLinkedFolder } from "../bench/linked_folder.ts";
@@ -25,10 +23,10 @@ const CUSTOMER = "4917560000001";
 /** A sound file before the first hostile one: the memory of the idle process includes the loaded code. */
 const WARM_UP: HostileFile = { name: "warm-up.png", mimetype: "image/png", bytes: sampleFile("png") };
 
-const valueOf = (flag: string, otherwise: number) =>
-  Deno.args.includes(flag) ? Number(Deno.args[Deno.args.indexOf(flag) + 1]) : otherwise;
-const count = valueOf("--files", 306);
-const seed = valueOf("--seed", 1);
+const command = scriptCommand("hostile_files", "Sends, receives and previews hostile files through a whole gateway")
+  .option("--files <n>", "how many each way", whole, 306)
+  .option("--seed <n>", "the same seed makes the same", whole, 1);
+const { options: { files: count, seed } } = parsed<{ files: number; seed: number }>(command);
 
 const root = await Deno.makeTempDir({ prefix: "paloma-hostile-" });
 const network = await startChild<NetworkReady>("./network.ts", null);

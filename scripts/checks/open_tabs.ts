@@ -1,22 +1,26 @@
 /**
  * What onlookers cost: tabs of the panel open on an account with many lines, beside a customer who sends at
  * the rate of their plan. No request of the customer may be refused, and an idle tab costs next to nothing.
- *
- *     deno run -A scripts/checks/open_tabs.ts [--lines 50] [--unlinked 12] [--minutes 10] [--idle 60]
- *
- * `--unlinked`: how many of the lines show a QR that rotates. `--idle`: seconds that the idle gateway is watched without tabs, with two of the account, and with two of the
- * operator's. Needs Debian's Chromium. Everything is on this machine. Exits 0 when no answer was 429, else 1.
+ * Needs Debian's Chromium. Everything is on this machine. Exits 0 when no answer was 429, else 1.
  */
 import { chromium, type Page } from "playwright-core";
 import { asOperator, panelOf } from "../../tests/support/panel_pages.ts";
 import { openStage } from "../../tests/support/stage.ts";
+import { parsed, scriptCommand, whole } from "../command.ts";
 
-const valueOf = (flag: string, otherwise: number) =>
-  Deno.args.includes(flag) ? Number(Deno.args[Deno.args.indexOf(flag) + 1]) : otherwise;
-const lines = valueOf("--lines", 50);
-const unlinked = valueOf("--unlinked", 12);
-const minutes = valueOf("--minutes", 10);
-const idleSeconds = valueOf("--idle", 60);
+const command = scriptCommand("open_tabs", "Measures what open tabs of the panel cost an account's customers")
+  .option("--lines <n>", "of the account", whole, 50)
+  .option("--unlinked <n>", "how many of them show a QR that rotates", whole, 12)
+  .option("--minutes <n>", "how long the customer sends", whole, 10)
+  .option(
+    "--idle <n>",
+    "seconds that the idle gateway is watched: without tabs, with two, with two operators'",
+    whole,
+    60,
+  );
+const { options: { lines, unlinked, minutes, idle: idleSeconds } } = parsed<
+  Record<"lines" | "unlinked" | "minutes" | "idle", number>
+>(command);
 
 const CUSTOMER = "4917000000001";
 const RATE = 600;

@@ -1,7 +1,5 @@
 /**
- * Takes the network away from many lines at once and gives it back, over real connections:
- *   deno run -A scripts/checks/outage.ts [LINES] [SECONDS]     40 and 60 if left out
- * Prints when each line hears again, and how many tried at once; then what a 515 and a network that flaps cost a line.
+ * Takes the network away from many lines at once and gives it back, over real connections. Prints when each line hears again, and how many tried at once; then what a 515 and a network that flaps cost a line.
  * Fails when a line hears again later than 10 s after the end.
  */
 import { once } from "node:events";
@@ -10,9 +8,13 @@ import { linkByQr, until } from "../../src/cli/client.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { Companion } from "../../src/sandbox/world/directory.ts";
 import { openStage, type Stage } from "../../tests/support/stage.ts";
+import { parsed, scriptCommand, whole } from "../command.ts";
 
-const lines = Number(Deno.args[0] ?? 40);
-const outageSeconds = Number(Deno.args[1] ?? 60);
+const command = scriptCommand("outage", "Takes the network away from many lines, and prints when each hears again")
+  .option("--lines <n>", "how many", whole, 40)
+  .option("--seconds <n>", "how long", whole, 60);
+const { options: { lines, seconds: outageSeconds } } = parsed<{ lines: number; seconds: number }>(command);
+
 const ANA = "4917000000001";
 const LINKED_AT_ONCE = 5;
 const GOAL_MS = 10_000;

@@ -1,18 +1,16 @@
 /**
  * A gateway with few open files and very many clients that are silent, slow or gone half-way: it must stay up and
  * answer honest ones, from an address of their own: one address has half of the connections at most.
- *
- *     deno run -A scripts/checks/slow_clients.ts [--clients 5000] [--files 1024] [--seconds 20]     needs bash, curl
- *
- * Exits 0 when all honest requests were answered and the gateway stopped when asked, else 1.
+ * Needs bash and curl. Exits 0 when all honest requests were answered and the gateway stopped when asked, else 1.
  */
 import { systemClock } from "../../src/runtime.ts";
+import { parsed, scriptCommand, whole } from "../command.ts";
 
-const valueOf = (flag: string, otherwise: number) =>
-  Deno.args.includes(flag) ? Number(Deno.args[Deno.args.indexOf(flag) + 1]) : otherwise;
-const clients = valueOf("--clients", 5_000);
-const files = valueOf("--files", 1_024);
-const seconds = valueOf("--seconds", 20);
+const command = scriptCommand("slow_clients", "Holds a gateway with few open files to its answers beside slow clients")
+  .option("--clients <n>", "how many are slow", whole, 5_000)
+  .option("--files <n>", "how many the gateway may have open", whole, 1_024)
+  .option("--seconds <n>", "how long honest clients ask", whole, 20);
+const { options: { clients, files, seconds } } = parsed<Record<"clients" | "files" | "seconds", number>>(command);
 
 const folder = await Deno.makeTempDir();
 const main = new URL("../../main.ts", import.meta.url).pathname;

@@ -45,8 +45,8 @@ export function makePlans(kv: Kv): Plans {
       await kv.commit(new Change().checkAbsent(row).set(row, removed));
       throw new PlanInUse(name);
     },
-    async addDefaults() {
-      for (;;) {
+    addDefaults() {
+      return retryOnConflict(kv, async () => {
         const change = new Change();
         await Promise.all(DEFAULT_PLANS.map(async (plan) => {
           const row = accountKeys.plan(plan.name);
@@ -56,8 +56,8 @@ export function makePlans(kv: Kv): Plans {
           for (const slot of slots) change.check(slot);
           change.set(row, plan);
         }));
-        if (change.mutations.length === 0 || await kv.commit(change)) return;
-      }
+        return { change, result: undefined };
+      });
     },
   };
 }

@@ -38,7 +38,7 @@ const PDF_BYTES = 8 * 1024 * 1024;
 /** For one file, the start of the process included; an honest file takes tenths of a second. */
 const RUN_MS = 3_000;
 /** The wait for a turn included: behind a flood of slow files a message leaves without its preview. */
-const PATIENCE_MS = 8_000;
+const FACTS_WITHIN_MS = 8_000;
 const AT_ONCE = 2;
 /** Of the whole process; the runtime takes some 60 MB of it. Watched on Linux; the heap is limited everywhere. */
 const MEMORY_BYTES = 160 * 1024 ** 2;
@@ -107,7 +107,7 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
 
   return async (file, { signal }) => {
     if (!(file instanceof Uint8Array) && !tellsAnything(file)) return {};
-    using patience = timeLimit(clock, PATIENCE_MS, signal);
+    using patience = timeLimit(clock, FACTS_WITHIN_MS, signal);
     try {
       return await turns.add(() => inOwnProcess(file, patience.signal));
     } catch {

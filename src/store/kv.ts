@@ -102,6 +102,11 @@ export class Change {
   readonly mutations: Mutation[] = [];
   readonly orderedBuilds: { sequence: KeyOf<number>; build: OrderedBuild }[] = [];
 
+  /** Whether there is nothing to write, and nothing to check. */
+  get isEmpty(): boolean {
+    return this.mutations.length + this.orderedBuilds.length + this.checks.length === 0;
+  }
+
   /** Commit only if the slot is still as it was read. */
   check(slot: Pick<Slot<unknown>, "key" | "version">): this {
     this.checks.push({ key: slot.key, version: slot.version });
@@ -152,7 +157,10 @@ export class StoreError extends Error {
   }
 }
 
-/** Reads, builds a change, commits; again from the start when a check failed. Throws StoreError after `tries`. */
+/**
+ * Reads, builds a change, commits; again from the start when a check failed. An empty change is not committed. Throws
+ * StoreError after `tries`.
+ */
 export async function retryOnConflict<T>(
   kv: Kv,
   build: () => Promise<{ change: Change; result: T } & CommitOptions>,
@@ -160,7 +168,7 @@ export async function retryOnConflict<T>(
 ): Promise<T> {
   for (let attempt = 0; attempt < tries; attempt++) {
     const { change, result, ...options } = await build();
-    if (await kv.commit(change, options)) return result;
+    if (change.isEmpty || await kv.commit(change, options)) return result;
   }
   throw new StoreError("unavailable", `gave up after ${tries} conflicting commits`);
 }

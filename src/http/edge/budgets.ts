@@ -62,7 +62,7 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions): Budge
 }
 
 /** An amount that is in use, which whoever took it gives back. */
-interface Taken extends Disposable {
+export interface Taken extends Disposable {
   /** Throws Problem too_much_at_once where the account has its share, busy where all is in use. */
   add(amount: number): void;
 }

@@ -6,6 +6,7 @@ import { EVENT_ID, EVENT_NAMES, type EventName, type LoggedEvent } from "../../e
 import { type EventLog, type EventQuery, orderOf } from "../../event/log.ts";
 import { makeTails, type Tails } from "../../event/tail.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
+import { streamAnswer } from "../api/event_stream.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { queryInt } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -94,19 +95,10 @@ export function addEvents(api: Api, services: Needed): void {
     // A cursor that is none is refused now, while the answer can still be a problem.
     if (after !== null && after !== "now") orderOf(after);
     const place = budgets.streams.open(accountId, caller.plan.eventStreams);
-    // Nobody reads the answer to HEAD, or closes it. One stream too many is refused before anything is read for it.
-    if (c.req.method === "GET") place.add(1);
-    try {
+    return await streamAnswer(c, place, async () => {
       const query = { after: await cursorOf(accountId, after), types, sessionId, limit: STREAM_PAGE };
-      return c.body(eventStream({ ...services, tails }, { accountId, query, checkKey, place }), 200, {
-        "content-type": "text/event-stream; charset=utf-8",
-        "cache-control": "no-store",
-        "x-accel-buffering": "no",
-      });
-    } catch (error) {
-      place[Symbol.dispose]();
-      throw error;
-    }
+      return eventStream({ ...services, tails }, { accountId, query, checkKey, place });
+    });
   });
 }
 
@@ -134,7 +126,7 @@ function eventStream(
   const { signal } = ending;
   let unsubscribe: (() => void) | null = null;
 
-  /** At the first read: an answer that nobody reads, such as one to HEAD, listens to nothing. */
+  /** At the first read: an answer that nobody reads listens to nothing. */
   function listen(): void {
     if (unsubscribe || signal.aborted) return;
     unsubscribe = tails.subscribe(accountId, query, (since) => {

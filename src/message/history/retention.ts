@@ -8,17 +8,15 @@
  */
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../../store/delete_range.ts";
-import { Change, type Kv, type Slot } from "../../store/kv.ts";
+import { Change, type Kv, PATIENCE_MS, type Slot } from "../../store/kv.ts";
 import { hasEnded, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { BLOCK_SIZE, EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
 import { containerOf } from "./number_set.ts";
 import { forgettable } from "./status_index.ts";
 
-/** Messages that go with another's commit; each makes that flush some 0.1 ms longer. */
+/** Messages that go with another's commit; each makes that flush some 0.1 ms longer. Where there was none, a block goes next. */
 const REMOVED_BESIDE = 3;
-/** A commit waits so long for one to go with. Where there was none, a whole block goes next. */
-const PATIENCE_MS = 25;
 /** Messages after which the indexes are tidied. */
 const TIDIED_EVERY = 200 * BLOCK_SIZE;
 

@@ -9,6 +9,7 @@ import { feedEventOf } from "../../http/resources/event_schemas.ts";
 import type { Lines } from "../../line/lines.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import type { ApiContext } from "../../http/api/context.ts";
+import { streamAnswer } from "../../http/api/event_stream.ts";
 import type { Guard } from "./guard.ts";
 
 const HEARTBEAT_MS = 20_000;
@@ -17,11 +18,6 @@ const PAUSE_MS = 200;
 const PAGE = 50;
 /** Open at a time: of an account, and of all operators. Each reads the events that happen. */
 const MOST_TABS = 50;
-const HEADERS = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-store",
-  "x-accel-buffering": "no",
-};
 const LINES_CHANGED = "event: lines\ndata: {}\n\n";
 
 export interface LiveDeps {
@@ -40,17 +36,9 @@ export function addLive(deps: LiveDeps): void {
   const { guard } = deps;
   const tabs = new Tally("pages open", { inAll: Infinity, each: MOST_TABS, free: 0 });
 
-  async function answer(c: ApiContext, party: string, open: (wake: () => void) => Promise<Source>): Promise<Response> {
-    // Nobody reads the answer to HEAD, or closes it.
-    if (c.req.method === "HEAD") return c.body(null, 200, HEADERS);
+  function answer(c: ApiContext, party: string, open: (wake: () => void) => Promise<Source>): Promise<Response> {
     const place = tabs.open(party);
-    place.add(1);
-    try {
-      return c.body(await liveStream(deps, c, { place, open }), 200, HEADERS);
-    } catch (error) {
-      place[Symbol.dispose]();
-      throw error;
-    }
+    return streamAnswer(c, place, () => liveStream(deps, c, { place, open }));
   }
 
   guard.account({ method: "GET", path: "/accounts/:accountId/live" }, ({ c, account: { id } }) => {

@@ -3,6 +3,7 @@ import { DEFAULT_PLANS, UNLIMITED } from "../../../src/account/plan.ts";
 import { makePlans } from "../../../src/account/plans.ts";
 import { accountKeys, type PlanRecord } from "../../../src/account/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
+import { failingKv } from "../../support/failing_kv.ts";
 import { withSendWorld } from "../../support/send_world.ts";
 
 Deno.test("a new data folder has the default plans, free with 1 session and 100 messages a day", () =>
@@ -17,9 +18,11 @@ Deno.test("a new data folder has the default plans, free with 1 session and 100 
 
 Deno.test("a plan that the operator edited stays as it is when the defaults are added again", () =>
   withSendWorld(async ({ kv }) => {
-    const plans = makePlans(kv);
+    const counted = failingKv(kv);
+    const plans = makePlans(counted);
     await plans.set({ name: "free", sessions: 2, daily: 50, delayMinMs: 1_000, delayMaxMs: 2_000 });
     await plans.addDefaults();
+    assert.equal(counted.commits.length, 1, "a start with all plans there writes");
     assert.deepEqual(await plans.get("free"), {
       ...UNLIMITED,
       name: "free",

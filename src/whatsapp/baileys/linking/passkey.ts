@@ -29,7 +29,7 @@ const ADV_SECRET_BYTES = 32;
 /** Of a challenge that does not say how long it is good. */
 const CHALLENGE_MS = 5 * 60_000;
 /** A link is given up after so long without a signature; each challenge that runs out meanwhile is replaced. */
-const PATIENCE_MS = 15 * 60_000;
+const SIGNED_WITHIN_MS = 15 * 60_000;
 /** After a refusal the network asks again by itself within this time, or is asked for a new challenge. */
 const ASKED_AGAIN_MS = 3_000;
 /** For a person to compare two codes. */
@@ -99,14 +99,14 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
 
   function require(request: Options): void {
     const { timeout } = request;
-    const lastsMs = typeof timeout === "number" && timeout > 0 ? Math.min(timeout, PATIENCE_MS) : CHALLENGE_MS;
+    const lastsMs = typeof timeout === "number" && timeout > 0 ? Math.min(timeout, SIGNED_WITHIN_MS) : CHALLENGE_MS;
     enter({ name: "required", options: request }, { afterMs: lastsMs, run: () => void renew(request.challenge) });
     events.asked({ stage: "required", options: request, expiresAt: clock.now() + lastsMs, refusal });
   }
 
   /** Another challenge in place of one that was refused, or of this one that ran out, within the same link. */
   async function renew(ranOut?: unknown): Promise<void> {
-    if (clock.now() - begunAt >= PATIENCE_MS) return fail("Nobody signed with the passkey in time.");
+    if (clock.now() - begunAt >= SIGNED_WITHIN_MS) return fail("Nobody signed with the passkey in time.");
     enter({ name: "busy" });
     const renewing = stage;
     try {
