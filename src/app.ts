@@ -54,9 +54,8 @@ import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
 import type { LinkCopy, Network } from "./whatsapp/network.ts";
 import { networkOnDemand } from "./whatsapp/on_demand.ts";
 import { makeAsk } from "./cluster/calls.ts";
-import type { Hono } from "@hono/hono";
-import type { ApiEnv } from "./http/api/context.ts";
-import { createHealth } from "./http/server.ts";
+import type { Answers } from "./http/front.ts";
+import { createHealth } from "./http/health.ts";
 import { addProcessGauges } from "./ops/gauges.ts";
 import { noMediaStore } from "./media/none.ts";
 import { makeApi } from "./roles/api.ts";
@@ -266,7 +265,7 @@ function makePort({ config, runtime }: GatewayOptions) {
     stopping: stopping.signal,
     url: () => server!.url,
     connections: () => server?.connections() ?? 0,
-    listening: (app: Hono<ApiEnv>): Service => ({
+    listening: (app: Answers): Service => ({
       async start() {
         server ??= await listen(app, { ...config, runtime });
       },
@@ -291,7 +290,7 @@ function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
     : soleWorker(ground, networkOf(options, ground));
   const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
   metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
-  const { app, panel } = makeApi(ground, {
+  const { app, firstRunLink } = makeApi(ground, {
     ...port,
     live: isShared ? makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }) : worker.supervisor,
     webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
@@ -301,7 +300,7 @@ function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
   const requests = port.listening(app);
   return {
     url: port.url,
-    firstRunLink: panel.firstRunLink,
+    firstRunLink,
     services: [
       // Before the lines, whose media links carry the port.
       requests,
@@ -316,8 +315,8 @@ function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
 /** `paloma api`: HTTP and panel, no sockets to the network. */
 function apiRole(options: GatewayOptions, opened: Opened): RunningRole {
   const port = makePort(options);
-  const { app, panel } = apiOn(options, opened, port);
-  return { url: port.url, firstRunLink: panel.firstRunLink, services: [port.listening(app)] };
+  const { app, firstRunLink } = apiOn(options, opened, port);
+  return { url: port.url, firstRunLink, services: [port.listening(app)] };
 }
 
 /** The API and the panel, for lines and webhooks that others hold. */

@@ -2,41 +2,28 @@
  * The HTTP side of the gateway. A request passes, in this order: the route; id, log and metrics; CORS; then key, limits,
  * parameters, body, `Idempotency-Key`, handler. Whatever goes wrong on the way is rendered in one place.
  */
-import { Hono } from "@hono/hono";
+import type { Hono } from "@hono/hono";
 import type { Caller } from "../account/account.ts";
 import { requireScope } from "../account/keys.ts";
-import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
-import { answerJson, problemOf, renderProblem } from "./api/answer.ts";
 import type { ApiContext, ApiEnv } from "./api/context.ts";
 import { idempotencyKey, repeatable } from "./api/idempotency.ts";
-import { PathIndex } from "./api/path_index.ts";
-import { PathRouter } from "./api/router.ts";
+import type { PathIndex } from "./api/path_index.ts";
 import { type Answer, type Api, type ApiRequest, type Route, scopeOf } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
 import { validate, validateUnhurried } from "./api/validation.ts";
-import { checkContentType, checkLength, discardRest, MIB, parseJson, readBytes } from "./body/body.ts";
+import { endBody, type Ground, makeApp, makeRegister, noRoute, send } from "./app.ts";
+import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";
 import { type KeyForm, makeAuth } from "./edge/auth.ts";
 import { makeClientAddress } from "./edge/client_address.ts";
-import { answerOrigin } from "./edge/cors.ts";
 import { makeHoldRefusal, makeLimitRate } from "./edge/limits.ts";
-import { type Handle, isSafe, makeObserved, type Observed } from "./edge/observed.ts";
-import { addHealth } from "./resources/health.ts";
 import { addResources } from "./resources/resources.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
-const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
 /** What is no part of the API: each below a path of its own. */
 const PAGES = ["/", "/openapi.json", "/docs/*", "/panel/*"];
-
-/** What routes need of the app. */
-interface Ground {
-  paths: PathIndex;
-  observed: Observed;
-  clock: Clock;
-}
 
 /** The app with every resource on it. Starts nothing: `listen.ts` gives it a port, tests call `app.request`. */
 export function createApi(services: Services): Hono<ApiEnv> {
@@ -50,89 +37,6 @@ export function createApi(services: Services): Hono<ApiEnv> {
   addResources(makeRouting(app, services, ground), services);
   addDocs(app, ground.paths);
   return app;
-}
-
-/** What a process without an API answers: whether it is alive and ready, and how busy it is. */
-export function createHealth(services: Pick<Services, "runtime" | "metrics" | "probe" | "stopping">): Hono<ApiEnv> {
-  const { app, ground } = makeApp(services);
-  addHealth({ onOpen: makeOnOpen(app, ground) }, services);
-  return app;
-}
-
-/** An app without routes. Handlers of the API stand alone at their paths: with middleware a request would cost more. */
-function makeApp(services: Pick<Services, "runtime" | "metrics">): { app: Hono<ApiEnv>; ground: Ground } {
-  const app = new Hono<ApiEnv>({ router: new PathRouter() });
-  const paths = new PathIndex();
-  const { clock } = services.runtime;
-  const observed = makeObserved(services);
-  const nothingHere = async (c: ApiContext) => {
-    const isApi = c.req.path.startsWith("/v1/");
-    const preflight = isApi ? answerOrigin(c, (path) => paths.methodsOf(path)) : null;
-    return preflight ?? await refuse(c, noRoute(c, paths), clock);
-  };
-  const observedNothing = observed(nothingHere);
-  app.onError((error, c) => refuse(c, problemOf(error), clock));
-  // Below a path of pages it is observed already.
-  app.notFound((c) => c.get("requestId") === undefined ? observedNothing(c) : nothingHere(c));
-  return { app, ground: { paths, observed, clock } };
-}
-
-function noRoute(c: ApiContext, paths: PathIndex): Problem {
-  const methods = paths.methodsOf(c.req.path);
-  if (methods.length === 0) {
-    return new Problem("not_found", "There is nothing here; /docs lists what there is.");
-  }
-  c.get("headers").allow = methods.join(", ");
-  return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
-}
-
-/** The answer to what cannot be done, once the client has sent what it had begun to send. */
-async function refuse(c: ApiContext, problem: Problem, clock: Clock): Promise<Response> {
-  await endBody(c, clock);
-  return renderProblem(c, problem);
-}
-
-/** Ends the body of a request that needs none (any more); where that cannot be, the connection ends with the answer. */
-async function endBody(c: ApiContext, clock: Clock): Promise<void> {
-  if (isSafe(c)) return;
-  if (waitsToSend(c) || !await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
-}
-
-/** Whether the client sends its body only when asked to, by reading it; `node:http` has asked already. */
-function waitsToSend(c: ApiContext): boolean {
-  return c.req.header("expect") !== undefined && !c.req.raw.bodyUsed && c.env?.outgoing === undefined;
-}
-
-type Register = (route: Route, handle: Handle) => void;
-
-/** Routes on the app, which render what is thrown. */
-function makeRegister(app: Hono<ApiEnv>, { paths, observed, clock }: Ground): Register {
-  return (route, handle) => {
-    const { path } = route;
-    const method = route.method.toUpperCase();
-    paths.add(method, path, route.params);
-    const isApi = path.startsWith("/v1/");
-    const answer: Handle = async (c) => {
-      c.set("route", path);
-      try {
-        if (isApi) answerOrigin(c);
-        return await handle(c);
-      } catch (error) {
-        // Here and not in `onError`, which is not told what is thrown without being an Error.
-        return await refuse(c, problemOf(error), clock);
-      }
-    };
-    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), observed(answer));
-  };
-}
-
-function makeOnOpen(app: Hono<ApiEnv>, ground: Ground): Api["onOpen"] {
-  const register = makeRegister(app, ground);
-  return (route, handle) =>
-    register(route, async (c) => {
-      const parameters = readParameters(c, route, ground.paths);
-      return send(c, await handle({ c, ...parameters } as Parameters<typeof handle>[0]));
-    });
 }
 
 function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api {
@@ -201,7 +105,12 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
       });
     },
 
-    onOpen: makeOnOpen(app, ground),
+    onOpen(route, handle) {
+      register(route, async (c) => {
+        const parameters = readParameters(c, route, paths);
+        return send(c, await handle({ c, ...parameters } as Parameters<typeof handle>[0]));
+      });
+    },
   };
 }
 
@@ -240,10 +149,4 @@ function readFields({ body, longList: list }: Route, bytes: Uint8Array, clock: C
 function plainAnswer(answer: Answer | Response): Answer {
   if (answer instanceof Response) throw new Error("an answer that is kept must be JSON");
   return answer;
-}
-
-function send(c: ApiContext, answer: Answer | Response): Response {
-  if (answer instanceof Response) return answer;
-  const { status, body, headers } = answer;
-  return answerJson(c, { status, body, headers: { ...JSON_HEADERS, ...headers } });
 }

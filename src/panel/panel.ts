@@ -19,12 +19,11 @@ import { addLive, type LiveDeps } from "./api/live.ts";
 import { addOperatorPages } from "./api/operator.ts";
 import { addSecondFactors } from "./api/second_factors.ts";
 import { makeAudit } from "./audit.ts";
-import { linkUrl, makeLinks } from "./logins/links.ts";
+import { makeLinks } from "./logins/links.ts";
 import { makePasskeys } from "./logins/passkeys.ts";
 import { makePasswords } from "./logins/password.ts";
 import { makePeople } from "./logins/people.ts";
 import { makeSignIns } from "./logins/sign_ins.ts";
-import { sweepPanel } from "./sweep.ts";
 import { makeUsage } from "./usage.ts";
 import { addPages } from "./web.ts";
 
@@ -41,14 +40,7 @@ interface PanelDeps extends Services, Pick<LiveDeps, "watchLine" | "watchAllLine
   panelUrl(): string;
 }
 
-export interface Panel {
-  /** Removes what has expired; resolves to how many rows. */
-  sweep(signal: AbortSignal): Promise<number>;
-  /** A new one-time link that creates the operator's login; null when there is an operator. */
-  firstRunLink(): Promise<string | null>;
-}
-
-export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): Panel {
+export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   const { kv, seal, runtime } = deps;
   const { clock } = runtime;
   const people = makePeople({ kv, seal, runtime });
@@ -73,12 +65,4 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): Panel {
   addPages(app);
   // Relative, so that it also works below a proxy's path.
   app.get("/", (c) => c.req.header("accept")?.includes("text/html") ? c.redirect("panel") : c.notFound());
-
-  return {
-    sweep: (signal) => sweepPanel(kv, clock.now(), signal),
-    async firstRunLink() {
-      if (await people.hasOperator()) return null;
-      return linkUrl(deps.panelUrl(), { kind: "operator" }, (await links.make({ kind: "operator" })).token);
-    },
-  };
 }

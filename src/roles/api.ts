@@ -1,13 +1,12 @@
 /** The API's part: what HTTP and panel need, whoever holds the lines. */
-import type { Hono } from "@hono/hono";
 import { makeAccountKeys } from "../account/keys.ts";
 import { makeIdempotency } from "../account/idempotency.ts";
 import { makeErasures } from "../erasure/erasures.ts";
 import { makeProbe } from "../data/probe.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";
-import type { ApiEnv } from "../http/api/context.ts";
 import type { Services } from "../http/api/services.ts";
-import { createApi } from "../http/server.ts";
+import { type Answers, apiOnDemand } from "../http/front.ts";
+import { createHealth } from "../http/health.ts";
 import { makeAmendments } from "../line/amendments.ts";
 import { makeFindWaits } from "../line/waiting.ts";
 import { makeBulkIds } from "../message/bulk.ts";
@@ -26,7 +25,8 @@ import { makeQuotaView } from "../message/history/counts.ts";
 import { makeTallyOf } from "../message/votes.ts";
 import { makeReplay } from "../message/replay.ts";
 import { makeReschedule } from "../message/reschedule.ts";
-import { addPanel, type Panel } from "../panel/panel.ts";
+import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
+import { makePeople } from "../panel/logins/people.ts";
 import type { WebhookKeeper } from "../webhook/ownership.ts";
 import { makeWebhooks } from "../webhook/webhooks.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -43,7 +43,14 @@ interface ApiOptions {
   url(): string;
 }
 
-export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv>; panel: Panel } {
+interface ApiPart {
+  /** Takes the requests. */
+  app: Answers;
+  /** While the panel has no operator: a new one-time link that makes one. */
+  firstRunLink(): Promise<string | null>;
+}
+
+export function makeApi(ground: Ground, options: ApiOptions): ApiPart {
   const { config, runtime, data, bell, metrics, kv, events, media, links, lookups, safeFetch, queuedCount } = ground;
   const { live, network, stopping, url } = options;
   const { clock } = runtime;
@@ -92,19 +99,37 @@ export function makeApi(ground: Ground, options: ApiOptions): { app: Hono<ApiEnv
     probe: makeProbe(kv, clock),
     stopping,
   };
-  const app = createApi(services);
-  const panel = addPanel(app, {
-    ...services,
-    kv,
-    seal,
-    plans: data.plans,
-    queuedCount,
-    watchLine: (lineId, look) => live.watch(lineId, look),
-    watchAllLines: (look) => live.watchAll(look),
-    publicUrl: config.publicUrl,
-    dataDir: config.dataDir,
-    webVersion: config.whatsapp.version,
-    panelUrl: () => `${config.publicUrl ?? url()}/panel`,
-  });
-  return { app, panel };
+  const panelUrl = () => `${config.publicUrl ?? url()}/panel`;
+
+  async function loadApi() {
+    const [{ createApi }, { addPanel }] = await Promise.all([
+      import("../http/server.ts"),
+      import("../panel/panel.ts"),
+    ]);
+    const app = createApi(services);
+    addPanel(app, {
+      ...services,
+      kv,
+      seal,
+      plans: data.plans,
+      queuedCount,
+      watchLine: (lineId, look) => live.watch(lineId, look),
+      watchAllLines: (look) => live.watchAll(look),
+      publicUrl: config.publicUrl,
+      dataDir: config.dataDir,
+      webVersion: config.whatsapp.version,
+      panelUrl,
+    });
+    return app;
+  }
+
+  return {
+    app: apiOnDemand(createHealth(services), loadApi),
+    firstRunLink: () =>
+      firstRunLink({
+        people: makePeople({ kv, seal, runtime }),
+        links: makeLinks({ kv, runtime }),
+        panelUrl: panelUrl(),
+      }),
+  };
 }

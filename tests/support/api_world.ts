@@ -49,7 +49,7 @@ import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount, makeQuotaView } from "../../src/message/history/counts.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
-import { addPanel, type Panel } from "../../src/panel/panel.ts";
+import { addPanel } from "../../src/panel/panel.ts";
 import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
@@ -102,7 +102,6 @@ export class ApiWorld implements ApiStage {
   links!: MediaLinks;
   app!: Hono<ApiEnv>;
   services!: Services;
-  panel!: Panel;
   /** The accounts as a command in another process sees them. */
   otherProcess!: () => Accounts;
   #folder!: string;
@@ -233,7 +232,7 @@ export class ApiWorld implements ApiStage {
       ...services,
     };
     this.app = createApi(this.services);
-    this.panel = addPanel(this.app, {
+    addPanel(this.app, {
       ...this.services,
       kv,
       seal,

@@ -2,10 +2,9 @@
  * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
  * waits for ever. Where `node:http` does too, on connections that are served one by one (docs/decisions/0011).
  */
-import type { Hono } from "@hono/hono";
 import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { ApiEnv } from "../api/context.ts";
+import type { Answers } from "../front.ts";
 import { problemDocument, problemOf } from "../api/answer.ts";
 import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
 import { makeSeats, seatsForFiles } from "./seats.ts";
@@ -67,7 +66,7 @@ class CannotListen extends OperatorError {
 const suitable: Serve = NODE_HAS_TIMEOUTS || !serveHttp ? serveNode : serveConnections;
 
 /** Resolves when requests are taken. Throws CannotListen. */
-export async function listen(app: Hono<ApiEnv>, options: ListenOptions): Promise<Listening> {
+export async function listen(app: Answers, options: ListenOptions): Promise<Listening> {
   const { host, port, timeouts, serve = suitable, runtime: { clock, ids } } = options;
   const limits = {
     headersMs: timeouts?.headersMs ?? HEADERS_TIMEOUT_MS,

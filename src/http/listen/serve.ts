@@ -1,7 +1,6 @@
 /** What `listen.ts` needs of a server, whichever it is. */
-import type { Hono } from "@hono/hono";
 import type { Clock } from "../../runtime.ts";
-import type { ApiEnv } from "../api/context.ts";
+import type { Answers } from "../front.ts";
 import type { Seats } from "./seats.ts";
 
 interface Limits {
@@ -33,7 +32,7 @@ export interface HttpServer {
 }
 
 /** Resolves when requests are taken; rejects with what the runtime says when the address cannot be had. */
-export type Serve = (app: Hono<ApiEnv>, options: ServeOptions) => Promise<HttpServer>;
+export type Serve = (app: Answers, options: ServeOptions) => Promise<HttpServer>;
 
 /** The host as a client on this machine reaches it, for a URL. */
 export function reachable(host: string): string {

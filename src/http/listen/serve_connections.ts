@@ -4,11 +4,10 @@
  * connection, and a body is read no faster than it is used.
  */
 import type { IncomingMessage } from "node:http";
-import type { Hono } from "@hono/hono";
 import { RequestError } from "@hono/node-server";
 import { settledWithin, within } from "../../base/within.ts";
 import { sleep } from "../../runtime.ts";
-import type { ApiEnv } from "../api/context.ts";
+import type { Answers } from "../front.ts";
 import { NO_SEAT, type Seat } from "./seats.ts";
 import type { HttpServer, ServeOptions } from "./serve.ts";
 
@@ -32,7 +31,7 @@ const ACCEPT_AGAIN_MS = 100;
 
 // deno-lint-ignore require-await -- what `Deno.listen` throws is a rejection
 export async function serveConnections(
-  app: Hono<ApiEnv>,
+  app: Answers,
   { host, port, clock, limits, seats, unreadable }: ServeOptions,
 ): Promise<HttpServer> {
   const listener = Deno.listen({ hostname: host, port });

@@ -2,8 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import type { Hono } from "@hono/hono";
-import type { ApiEnv } from "../api/context.ts";
+import type { Answers } from "../front.ts";
 import { NO_SEAT, type Seat, type Seats } from "./seats.ts";
 import { type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
@@ -15,7 +14,7 @@ export const NODE_HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
  * and `Deno.serve` in the same process.
  */
 export async function serveNode(
-  app: Hono<ApiEnv>,
+  app: Answers,
   { host, port, clock, limits, seats, unreadable }: ServeOptions,
 ): Promise<HttpServer> {
   const server = createServer(

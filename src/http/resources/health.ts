@@ -1,11 +1,7 @@
-/** What operators and their tools ask: alive, ready, how busy. No key; the gateway binds to loopback unless told otherwise. */
+/** Health as the reference shows it. */
 import { z } from "@hono/zod-openapi";
-import { within } from "../../base/within.ts";
-import { type Api, ok, route } from "../api/route.ts";
-import type { Services } from "../api/services.ts";
-
-/** A storage that takes longer than this is no storage for a request that waits. */
-const PROBE_MS = 2_000;
+import { type Api, route } from "../api/route.ts";
+import { makeHealth } from "../health.ts";
 
 const State = z.object({ status: z.enum(["ok", "stopping", "storage_unavailable"]) }).openapi("Health");
 const base = { method: "get", tag: "Operations", access: "open", problems: [] } as const;
@@ -39,30 +35,9 @@ const metricsRoute = route({
 
 export const healthRoutes = [healthz, readyz, metricsRoute];
 
-export function addHealth(
-  api: Pick<Api, "onOpen">,
-  services: Pick<Services, "metrics" | "probe" | "stopping" | "runtime">,
-): void {
-  const { metrics, stopping } = services;
-  api.onOpen(healthz, () => Promise.resolve(ok({ status: "ok" })));
-
-  api.onOpen(readyz, async () => {
-    if (stopping.aborted) return { status: 503, body: { status: "stopping" } };
-    const ready = await storageAnswers(services);
-    return ready ? ok({ status: "ok" }) : { status: 503, body: { status: "storage_unavailable" } };
-  });
-
-  api.onOpen(
-    metricsRoute,
-    async ({ c }) =>
-      c.body(await metrics.render(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }),
-  );
-}
-
-async function storageAnswers({ probe, runtime }: Pick<Services, "probe" | "runtime">): Promise<boolean> {
-  try {
-    return await within(runtime.clock, PROBE_MS, probe()) !== "late";
-  } catch {
-    return false;
-  }
+export function addHealth(api: Pick<Api, "onOpen">, services: Parameters<typeof makeHealth>[0]): void {
+  const health = makeHealth(services);
+  api.onOpen(healthz, health["/healthz"]);
+  api.onOpen(readyz, health["/readyz"]);
+  api.onOpen(metricsRoute, ({ c }) => health["/metrics"](c));
 }

@@ -3,6 +3,7 @@ import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv, type Row } from "../../store/kv.ts";
 import { Refusal } from "../refusal.ts";
 import { type Invitation, panelKeys, type Purpose } from "../rows.ts";
+import type { People } from "./people.ts";
 import { hashToken, makeToken } from "./secrets.ts";
 
 const HOUR_MS = 60 * 60_000;
@@ -48,4 +49,12 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
 /** The URL to hand out. */
 export function linkUrl(panelUrl: string, { kind }: Pick<Purpose, "kind">, token: string): string {
   return `${panelUrl}/${kind === "line" ? "link-line" : "welcome"}#${token}`;
+}
+
+/** While there is no operator: a new link that makes one; else null. */
+export async function firstRunLink(
+  { people, links, panelUrl }: { people: Pick<People, "hasOperator">; links: Links; panelUrl: string },
+): Promise<string | null> {
+  if (await people.hasOperator()) return null;
+  return linkUrl(panelUrl, { kind: "operator" }, (await links.make({ kind: "operator" })).token);
 }

@@ -1,8 +1,10 @@
 /** Who comes into the panel, and how. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { firstRunLink, makeLinks } from "../../../src/panel/logins/links.ts";
 import { totpCode } from "../../../src/panel/logins/totp.ts";
 import { panelKeys } from "../../../src/panel/rows.ts";
+import { sweepPanel } from "../../../src/panel/sweep.ts";
 import { withApi } from "../../support/api_world.ts";
 import { joined, linkFor, PanelVisit, PASSWORD } from "../../support/panel_visit.ts";
 
@@ -24,14 +26,17 @@ Deno.test("until there is an operator the panel opens on the gateway's own machi
 
 Deno.test("a link makes one login, and is dead after", () =>
   withApi(async (world) => {
-    const link = await world.panel.firstRunLink();
-    const token = link!.split("#")[1]!;
     const visit = new PanelVisit(world);
+    const people = { hasOperator: async () => (await visit.get("/state")).hasOperator };
+    const links = makeLinks(world);
+    const panelUrl = "http://gateway.test/panel";
+    const link = await firstRunLink({ people, links, panelUrl });
+    const token = link!.split("#")[1]!;
     const join = (login: string) => visit.ask("POST", "/join", { token, login, password: PASSWORD });
     const answers = await Promise.all(Array.from({ length: 4 }, (_, i) => join(`ana${i}`)));
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404]);
     assert.equal((await visit.ask("POST", "/welcome", { token })).body.code, "link_dead");
-    assert.equal(await world.panel.firstRunLink(), null);
+    assert.equal(await firstRunLink({ people, links, panelUrl }), null);
     const late = await linkFor(world, { kind: "operator" });
     await world.runtime.clock.advance(61 * MINUTE_MS);
     assert.equal((await visit.ask("POST", "/welcome", { token: late })).body.code, "link_dead");
@@ -95,7 +100,7 @@ Deno.test("a sign-in is ended from another browser, by a new password, and by ti
     assert.equal((await first.ask("GET", "/me")).status, 200);
     await world.runtime.clock.advance(25 * 60 * MINUTE_MS);
     assert.equal((await first.ask("GET", "/me")).status, 401);
-    assert.ok(await world.panel.sweep(new AbortController().signal) > 0);
+    assert.ok(await sweepPanel(world.kv, world.runtime.clock.now(), new AbortController().signal) > 0);
   }));
 
 Deno.test("nothing that a copied store could be used for stands in it readable", () =>

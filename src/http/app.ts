@@ -1,0 +1,101 @@
+/**
+ * An app without routes, how a route gets onto it, and how whatever goes wrong on the way is rendered: what the API has
+ * in common with a process that has none.
+ */
+import { Hono } from "@hono/hono";
+import { Problem } from "../errors.ts";
+import type { Clock } from "../runtime.ts";
+import { answerJson, problemOf, renderProblem } from "./api/answer.ts";
+import type { ApiContext, ApiEnv } from "./api/context.ts";
+import { PathIndex } from "./api/path_index.ts";
+import { PathRouter } from "./api/router.ts";
+import type { Answer, Route } from "./api/route.ts";
+import type { Services } from "./api/services.ts";
+import { discardRest } from "./body/body.ts";
+import { answerOrigin } from "./edge/cors.ts";
+import { type Handle, isSafe, makeObserved, type Observed } from "./edge/observed.ts";
+
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+
+/** What routes need of the app. */
+export interface Ground {
+  paths: PathIndex;
+  observed: Observed;
+  clock: Clock;
+}
+
+/** An app without routes. Handlers of the API stand alone at their paths: with middleware a request would cost more. */
+export function makeApp(services: Pick<Services, "runtime" | "metrics">): { app: Hono<ApiEnv>; ground: Ground } {
+  const app = new Hono<ApiEnv>({ router: new PathRouter() });
+  const paths = new PathIndex();
+  const { clock } = services.runtime;
+  const observed = makeObserved(services);
+  const nothingHere = async (c: ApiContext) => {
+    const isApi = c.req.path.startsWith("/v1/");
+    const preflight = isApi ? answerOrigin(c, (path) => paths.methodsOf(path)) : null;
+    return preflight ?? await refuse(c, noRoute(c, paths), clock);
+  };
+  const observedNothing = observed(nothingHere);
+  app.onError((error, c) => refuse(c, problemOf(error), clock));
+  // Below a path of pages it is observed already.
+  app.notFound((c) => c.get("requestId") === undefined ? observedNothing(c) : nothingHere(c));
+  return { app, ground: { paths, observed, clock } };
+}
+
+export function noRoute(c: ApiContext, paths: PathIndex): Problem {
+  const methods = paths.methodsOf(c.req.path);
+  if (methods.length === 0) {
+    return new Problem("not_found", "There is nothing here; /docs lists what there is.");
+  }
+  c.get("headers").allow = methods.join(", ");
+  return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
+}
+
+/** The answer to what cannot be done, once the client has sent what it had begun to send. */
+async function refuse(c: ApiContext, problem: Problem, clock: Clock): Promise<Response> {
+  await endBody(c, clock);
+  return renderProblem(c, problem);
+}
+
+/** Ends the body of a request that needs none (any more); where that cannot be, the connection ends with the answer. */
+export async function endBody(c: ApiContext, clock: Clock): Promise<void> {
+  if (isSafe(c)) return;
+  if (waitsToSend(c) || !await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
+}
+
+/** Whether the client sends its body only when asked to, by reading it; `node:http` has asked already. */
+function waitsToSend(c: ApiContext): boolean {
+  return c.req.header("expect") !== undefined && !c.req.raw.bodyUsed && c.env?.outgoing === undefined;
+}
+
+/** What of a route the app looks at. */
+type Place = Pick<Route, "method" | "path" | "params">;
+
+type Register = (route: Place, handle: Handle) => void;
+
+/** Routes on the app, which render what is thrown. */
+export function makeRegister(app: Hono<ApiEnv>, { paths, observed, clock }: Ground): Register {
+  return (route, handle) => {
+    const { path } = route;
+    const method = route.method.toUpperCase();
+    paths.add(method, path, route.params);
+    const isApi = path.startsWith("/v1/");
+    const answer: Handle = async (c) => {
+      c.set("route", path);
+      try {
+        if (isApi) answerOrigin(c);
+        return await handle(c);
+      } catch (error) {
+        // Here and not in `onError`, which is not told what is thrown without being an Error.
+        return await refuse(c, problemOf(error), clock);
+      }
+    };
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), observed(answer));
+  };
+}
+
+export function send(c: ApiContext, answer: Answer | Response): Response {
+  if (answer instanceof Response) return answer;
+  const { status, body, headers } = answer;
+  return answerJson(c, { status, body, headers: { ...JSON_HEADERS, ...headers } });
+}

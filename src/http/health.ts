@@ -1,0 +1,50 @@
+/**
+ * What operators and their tools ask: alive, ready, how busy. No key; the gateway binds to loopback unless told otherwise.
+ * A process without an API answers this alone, and one with an API before that is loaded.
+ */
+import type { Hono } from "@hono/hono";
+import { within } from "../base/within.ts";
+import type { ApiContext, ApiEnv } from "./api/context.ts";
+import { type Answer, ok } from "./api/route.ts";
+import type { Services } from "./api/services.ts";
+import { makeApp, makeRegister, send } from "./app.ts";
+
+/** A storage that takes longer than this is no storage for a request that waits. */
+const PROBE_MS = 2_000;
+
+type Needed = Pick<Services, "metrics" | "probe" | "stopping" | "runtime">;
+
+/** The paths with their answers to GET. */
+export function makeHealth(services: Needed) {
+  const { metrics, stopping } = services;
+  return {
+    "/healthz": () => Promise.resolve(ok({ status: "ok" })),
+
+    async "/readyz"() {
+      if (stopping.aborted) return { status: 503, body: { status: "stopping" } };
+      const ready = await storageAnswers(services);
+      return ready ? ok({ status: "ok" }) : { status: 503, body: { status: "storage_unavailable" } };
+    },
+
+    "/metrics": async (c) =>
+      c.body(await metrics.render(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }),
+  } satisfies Record<string, (c: ApiContext) => Promise<Answer | Response>>;
+}
+
+/** An app with nothing else. */
+export function createHealth(services: Needed): Hono<ApiEnv> {
+  const { app, ground } = makeApp(services);
+  const register = makeRegister(app, ground);
+  for (const [path, answer] of Object.entries(makeHealth(services))) {
+    register({ method: "get", path }, async (c) => send(c, await answer(c)));
+  }
+  return app;
+}
+
+async function storageAnswers({ probe, runtime }: Needed): Promise<boolean> {
+  try {
+    return await within(runtime.clock, PROBE_MS, probe()) !== "late";
+  } catch {
+    return false;
+  }
+}
