@@ -4,6 +4,7 @@
  */
 import { Argument } from "commander";
 import { api } from "./bench/api.ts";
+import { crowd } from "./bench/crowd.ts";
 import { groups } from "./bench/groups.ts";
 import { history } from "./bench/history.ts";
 import { idle } from "./bench/idle.ts";
@@ -30,6 +31,7 @@ const BENCHES: readonly Bench[] = [
   groups,
   neighbours,
   way,
+  crowd,
   start,
   postgres,
   machines,
@@ -38,7 +40,7 @@ const BENCHES: readonly Bench[] = [
 const command = scriptCommand("bench", "Measures against a raw baseline in the same run (docs/benchmarks.md)")
   .addArgument(new Argument("[names...]", "which; all if left out").choices(BENCHES.map(({ name }) => name)))
   .option("--rounds <n>", "rounds of baseline and subject, whose median counts", whole, 3)
-  .option("--lines <n>", "lines: how many are connected", whole, 100)
+  .option("--lines <n>", "lines, idle, way, crowd: how many there are", whole, 100)
   .option("--messages <n>", "history, retention: messages in the account", whole, 1_000_000)
   .option("--backlog <n>", "api, queue: messages that wait", whole, 100_000)
   .option("--deliveries <n>", "webhooks: deliveries a round", whole, 2_000)

@@ -95,7 +95,7 @@ function memoryKeys(rows: Map<string, unknown>): SignalKeyStore {
 }
 
 if (import.meta.main) {
-  await runAsChild<{ network: NetworkReady; folder: string; lines: number }, number>(
+  await runAsChild<{ network: NetworkReady; folder: string; lines: number }, { restMs: number }>(
     async ({ network, folder, lines }) => {
       const mine = await readBareLines(folder, lines);
       const began = performance.now();
@@ -104,7 +104,7 @@ if (import.meta.main) {
       const { user, system } = process.cpuUsage(cpu);
       const tookMs = performance.now() - began;
       const ready: Connected = { tookMs, cpuMs: (user + system) / 1000, bytes: await restingMemory() };
-      return { ready, answer: rest };
+      return { ready, answer: ({ restMs }) => rest(restMs) };
     },
   );
 }

@@ -5,10 +5,12 @@
 import process from "node:process";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import { startChild } from "./child.ts";
+import type { GatewayQuestion } from "./gateway_lines.ts";
 import { copyFolder, exportLines, makeLinkedFolder } from "./linked_folder.ts";
 import type { Connected } from "./lines.ts";
 import { type Bench, median } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
+import type { StoreCalls } from "./store_calls.ts";
 
 /** Until the after-effects of a start are over: garbage collection, and the first run of every sweep. */
 const SETTLE_MS = 30_000;
@@ -16,12 +18,9 @@ const SETTLE_MS = 30_000;
 const IDLE_MS = 60_000;
 
 /** What a process did while it was idle. */
-interface Idle {
+export interface Idle extends StoreCalls {
   /** Processor time. */
   cpuMs: number;
-  /** Operations of the store: transactions that read, and commits. */
-  reads: number;
-  commits: number;
 }
 
 export const idle: Bench = {
@@ -56,47 +55,27 @@ async function resting(module: string, argument: unknown): Promise<Idle> {
   const child = await startChild<Connected>(module, argument);
   try {
     await sleep(systemClock, SETTLE_MS);
-    return await child.ask<Idle>(IDLE_MS);
+    const question: GatewayQuestion = { restMs: IDLE_MS };
+    return await child.ask<Idle>(question);
   } finally {
     await child.stop();
   }
 }
 
 /** The child's side: what this process does within the given milliseconds. */
-export async function rest(ms: number): Promise<Idle> {
-  const counted = countStore();
+export async function rest(ms: number, storeCalls: () => StoreCalls = () => ({ reads: 0, flushes: 0 })): Promise<Idle> {
+  const callsBefore = storeCalls();
   const before = process.cpuUsage();
   await sleep(systemClock, ms);
   const { user, system } = process.cpuUsage(before);
-  return { cpuMs: (user + system) / 1000, ...counted };
-}
-
-/** Counts the operations on every Deno KV of this process from now on. */
-function countStore(): { reads: number; commits: number } {
-  const counted = { reads: 0, commits: 0 };
-  const { get, getMany, list } = Deno.Kv.prototype;
-  const { commit } = Deno.AtomicOperation.prototype;
-  Object.assign(Deno.Kv.prototype, {
-    get(...given: Parameters<typeof get>) {
-      counted.reads++;
-      return get.apply(this as Deno.Kv, given);
-    },
-    getMany(...given: Parameters<typeof getMany>) {
-      counted.reads++;
-      return getMany.apply(this as Deno.Kv, given);
-    },
-    list(...given: Parameters<typeof list>) {
-      counted.reads++;
-      return list.apply(this as Deno.Kv, given);
-    },
-  });
-  Deno.AtomicOperation.prototype.commit = function () {
-    counted.commits++;
-    return commit.apply(this);
+  const calls = storeCalls();
+  return {
+    cpuMs: (user + system) / 1000,
+    reads: calls.reads - callsBefore.reads,
+    flushes: calls.flushes - callsBefore.flushes,
   };
-  return counted;
 }
 
-function shown({ cpuMs, reads, commits }: Idle): string {
-  return `${cpuMs.toFixed(0)} ms of processor, ${reads} reads, ${commits} commits`;
+function shown({ cpuMs, reads, flushes }: Idle): string {
+  return `${cpuMs.toFixed(0)} ms of processor, ${reads} reads, ${flushes} flushes`;
 }

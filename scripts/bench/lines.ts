@@ -3,13 +3,8 @@
  * same simulated network and with the very same credentials. Each measurement is the slope between a process with few
  * lines and one with many, so that what a process costs by itself cancels out.
  */
-import { dataFolder } from "../../src/app.ts";
-import { makeLog } from "../../src/ops/log.ts";
-import { systemRuntime } from "../../src/runtime.ts";
-import { lineKeys } from "../../src/line/rows.ts";
-import { Change } from "../../src/store/kv.ts";
 import { startChild } from "./child.ts";
-import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
+import { copyFolder, exportLines, makeLinkedFolder } from "./linked_folder.ts";
 import { type Bench, medians, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 
@@ -34,7 +29,6 @@ export const lines: Bench = {
     const network = await startChild<NetworkReady>("./network.ts", null);
     try {
       const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines: FEW + many } });
-      const few = await folderWith(folder, FEW, root);
       await exportLines(folder, root);
       report(`${FEW + many} lines linked`);
 
@@ -45,7 +39,7 @@ export const lines: Bench = {
       const measured: { subject: Connected; raw: Connected }[] = [];
       for (let i = 0; i < rounds; i++) {
         const raw = slope(await baileys(FEW), await baileys(FEW + many), many);
-        const copies = [await copyFolder({ dataDir: few }, root), await copyFolder(folder, root)] as const;
+        const copies = [await copyFolder(folder, root, FEW), await copyFolder(folder, root)] as const;
         const subject = slope(await gateway(copies[0], FEW), await gateway(copies[1], FEW + many), many);
         measured.push({ subject, raw });
         report(`round ${i + 1}: gateway ${shown(subject)}; bare Baileys ${shown(raw)}`);
@@ -87,15 +81,4 @@ function conclude(measured: readonly { subject: Connected; raw: Connected }[]): 
 
 function shown({ tookMs, cpuMs, bytes }: Connected): string {
   return `${(bytes / 2 ** 20).toFixed(2)} MiB, ${tookMs.toFixed(1)} ms (${cpuMs.toFixed(1)} ms of processor)`;
-}
-
-/** A copy of the folder with the first lines only. */
-async function folderWith(folder: LinkedFolder, count: number, root: string): Promise<string> {
-  const dataDir = await copyFolder(folder, root);
-  const { kv, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
-  for (const lineId of folder.accounts[0]!.sessionIds.slice(count)) {
-    await kv.commit(new Change().delete(lineKeys.line(lineId)));
-  }
-  close();
-  return dataDir;
 }

@@ -7,6 +7,8 @@ import { readConfig } from "../../src/config.ts";
 import type { SettingValues } from "../../src/settings.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { lineKeys } from "../../src/line/rows.ts";
+import { deleteKeys } from "../../src/store/delete_range.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { type BareLine, bareLinePath } from "./bare_lines.ts";
 import type { Child } from "./child.ts";
@@ -68,12 +70,18 @@ export async function makeLinkedFolder(
   return { dataDir, settings, accounts };
 }
 
-/** A copy to measure on. */
-export async function copyFolder({ dataDir }: Pick<LinkedFolder, "dataDir">, root: string): Promise<string> {
+/** A copy to measure on; `count`: with the first account's first lines only. */
+export async function copyFolder(folder: LinkedFolder, root: string, count = Infinity): Promise<string> {
+  const { dataDir, accounts } = folder;
   const copy = await Deno.makeTempDir({ dir: root, prefix: "copy-" });
   for await (const { name, isFile } of Deno.readDir(dataDir)) {
     if (isFile) await Deno.copyFile(join(dataDir, name), join(copy, name));
   }
+  const others = accounts[0]!.sessionIds.slice(count);
+  if (others.length === 0) return copy;
+  const { kv, close } = await dataFolder.open({ dataDir: copy, secretKey: null }, systemRuntime(makeLog("error")));
+  await deleteKeys(kv, others.map((lineId) => lineKeys.line(lineId)));
+  close();
   return copy;
 }
 
@@ -97,6 +105,12 @@ export async function exportLines(folder: LinkedFolder, root: string): Promise<v
 const AT_ONCE = 6;
 
 let phones = 0;
+
+/** Recipients to whom no line has written before: both sides have to start Signal sessions. */
+export async function newPhones(network: Child<NetworkReady>, count: number): Promise<string[]> {
+  const control = httpClient(network.ready.controlUrl);
+  return await Promise.all(Array.from({ length: count }, () => newPhone(control)));
+}
 
 /** The number of a new phone. */
 async function newPhone(control: Client): Promise<string> {

@@ -10,11 +10,12 @@ import { httpClient } from "../../src/cli/client.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { type Child, startChild } from "./child.ts";
-import type { GatewayLoad, GatewayReady } from "./gateway.ts";
+import type { GatewayReady } from "./gateway.ts";
 import { type LinkedAccount, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
 import { type Bench, percentile, type Result, rowOf } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 import { type NoiseAnswer, type NoiseName, type NoiseQuestion, NOISES, type NoiseSetting } from "./noise.ts";
+import type { GatewayLoad } from "./watch_load.ts";
 import type { QuietAccount, QuietQuestion, QuietReady, QuietTimes } from "./quiet_account.ts";
 
 const SENDS = 60;

@@ -13,6 +13,11 @@ const CONNECTIONS = 64;
 const WARM_MS = 3_000;
 const MEASURE_MS = 2_000;
 
+/** Lines take turns, and each writes to one after another. */
+export function recipientOf(i: number, { lines, to }: { lines: number; to: readonly string[] }): string {
+  return to[Math.floor(i / lines) % to.length]!;
+}
+
 /** The same message to the bare server. */
 export const bareSends: Load["requests"] = [{ path: "/send", headers: {}, body: { to: TO, text: TEXT } }];
 

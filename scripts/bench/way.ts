@@ -10,13 +10,14 @@ import { httpClient, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import type { BareSender } from "./bare_sender.ts";
 import { type Child, startChild } from "./child.ts";
-import type { GatewayLoad, GatewayReady } from "./gateway.ts";
-import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
+import type { GatewayReady } from "./gateway.ts";
+import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder, newPhones } from "./linked_folder.ts";
 import { type Bench, median, medians, percentile, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import type { StoreCalls } from "./store_calls.ts";
-import { TEXT } from "./sends.ts";
+import { recipientOf, TEXT } from "./sends.ts";
+import type { GatewayLoad } from "./watch_load.ts";
 
 const COUNT = 1_000;
 const AT_ONCE = 16;
@@ -155,8 +156,13 @@ async function measureBare(
   { root, network }: Stage,
   baseline: Pick<BareSender, "path" | "inTurn">,
 ): Promise<Sent> {
-  const sender = await startChild<true>("./bare_sender.ts", { network: network.ready, folder: root, ...baseline });
-  const sends = { to: await newPhones(network), atOnce: AT_ONCE, text: TEXT };
+  const sender = await startChild<true>("./bare_sender.ts", {
+    network: network.ready,
+    folder: root,
+    lines: 1,
+    ...baseline,
+  });
+  const sends = { to: await newPhones(network, RECIPIENTS), atOnce: AT_ONCE, text: TEXT };
   await sender.ask<Sent>({ ...sends, count: WARM });
   const sent = await sender.ask<Sent>({ ...sends, count: COUNT });
   await sender.stop();
@@ -178,7 +184,7 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
     }, { what: "the lines to connect" });
   }
 
-  const to = await newPhones(network);
+  const to = await newPhones(network, RECIPIENTS);
   /** Resolves to how long each answer took. */
   async function send(count: number, atOnce: number): Promise<number[]> {
     const answers: number[] = [];
@@ -187,8 +193,7 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
       while (next < count) {
         const i = next++;
         const sessionId = sessionIds[i % over];
-        // After this many each line has written to each of them.
-        const number = to[Math.floor(i / over) % to.length];
+        const number = recipientOf(i, { lines: over, to });
         const asked = performance.now();
         await api.call("POST", "/messages/send/text", { sessionId, to: number, text: TEXT });
         answers.push(performance.now() - asked);
@@ -228,14 +233,4 @@ async function departureAlone(network: Child<NetworkReady>, sent: () => Promise<
   }
   const wire: { time: number; retry?: true }[] = await httpClient(network.ready.controlUrl).call("GET", "/wire");
   return median(wire.filter(({ retry }) => !retry).slice(-ALONE).map(({ time }, i) => time - asked[i]!));
-}
-
-let phones = 0;
-
-/** Recipients to whom no line has written before: both sides have to start Signal sessions. */
-async function newPhones(network: Child<NetworkReady>): Promise<string[]> {
-  const control = httpClient(network.ready.controlUrl);
-  const numbers = Array.from({ length: RECIPIENTS }, () => String(4917000000000 + ++phones));
-  for (const number of numbers) await control.call("POST", "/phones", { number });
-  return numbers;
 }

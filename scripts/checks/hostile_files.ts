@@ -11,9 +11,10 @@ import { startPictures } from "../../tests/support/pictures.ts";
 import { sampleFile } from "../../tests/support/sample_files.ts";
 import { parsed, scriptCommand, whole } from "../command.ts";
 import { startChild } from "../bench/child.ts";
-import type { GatewayLoad, GatewayReady } from "../bench/gateway.ts";
+import type { GatewayReady } from "../bench/gateway.ts";
 import { makeLinkedFolder } from "../bench/linked_folder.ts";
 import type { NetworkReady } from "../bench/network.ts";
+import type { GatewayLoad } from "../bench/watch_load.ts";
 
 const MOST_HELD_MS = 100;
 const MOST_GROWN_BYTES = 150 * 1024 ** 2;

@@ -1,0 +1,70 @@
+/** What a gateway's process is under: how late its event loop comes, its processor time, its memory, what it asks of its store. */
+import process from "node:process";
+import { percentile } from "./measure.ts";
+import type { StoreCalls } from "./store_calls.ts";
+
+/** What the process reports when asked, for the time since it was last asked. */
+export interface GatewayLoad extends StoreCalls {
+  /** The longest that work held its event loop: processor time that the process used within one turn. */
+  heldMs: number;
+  /** The longest turn by the clock: on a shared machine most of it may be waiting for a processor. */
+  turnMs: number;
+  /** How late timers come, by the clock. */
+  lateP50: number;
+  lateP99: number;
+  /** Processor time of the process. */
+  usedMs: number;
+  /** Resident memory, bytes: now, and at most. */
+  bytes: number;
+  peakBytes: number;
+}
+
+const LOOK_EVERY_MS = 10;
+
+/** The returned function answers for the time since its last call. Sampling costs processor time: it begins with the first. */
+export function watchLoad(storeCalls: () => StoreCalls): () => Promise<GatewayLoad> {
+  let answer: (() => GatewayLoad) | null = null;
+  return () => Promise.resolve((answer ??= sample(storeCalls))());
+}
+
+function sample(storeCalls: () => StoreCalls): () => GatewayLoad {
+  let most = { heldMs: 0, peakBytes: 0 };
+  let lateMs: number[] = [];
+  let last = { at: performance.now(), usedMs: usedMs() };
+  let askedAt = last.usedMs;
+  let before = storeCalls();
+  setInterval(() => {
+    const now = { at: performance.now(), usedMs: usedMs() };
+    const turnMs = Math.max(0, now.at - last.at - LOOK_EVERY_MS);
+    lateMs.push(turnMs);
+    most = {
+      heldMs: Math.max(most.heldMs, Math.min(turnMs, now.usedMs - last.usedMs)),
+      peakBytes: Math.max(most.peakBytes, Deno.memoryUsage().rss),
+    };
+    last = now;
+  }, LOOK_EVERY_MS);
+  return () => {
+    const calls = storeCalls();
+    const load: GatewayLoad = {
+      ...most,
+      turnMs: percentile([0, ...lateMs], 100),
+      lateP50: percentile([0, ...lateMs], 50),
+      lateP99: percentile([0, ...lateMs], 99),
+      usedMs: usedMs() - askedAt,
+      bytes: Deno.memoryUsage().rss,
+      reads: calls.reads - before.reads,
+      flushes: calls.flushes - before.flushes,
+    };
+    before = calls;
+    askedAt += load.usedMs;
+    most = { heldMs: 0, peakBytes: 0 };
+    lateMs = [];
+    return load;
+  };
+}
+
+/** Processor time of the process so far. */
+function usedMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
