@@ -2,6 +2,6 @@
 import { h } from "./lib/preact.js";
 import htm from "./lib/htm.js";
 
-export { Component, createContext, Fragment, render } from "./lib/preact.js";
-export { useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib/hooks.js";
+export { render } from "./lib/preact.js";
+export { useCallback, useEffect, useRef, useState } from "./lib/hooks.js";
 export const html = htm.bind(h);

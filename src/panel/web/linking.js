@@ -3,7 +3,7 @@ import { html } from "./html.js";
 import { t } from "./i18n.js";
 
 /** `XXXX-XXXX`, as the phone shows its boxes. */
-export const dashed = (code) => code.includes("-") ? code : `${code.slice(0, 4)}-${code.slice(4)}`;
+const dashed = (code) => code.includes("-") ? code : `${code.slice(0, 4)}-${code.slice(4)}`;
 
 export function Linking({ status, qr, pairingCode, reason = null }) {
   const open = t("On the phone, open WhatsApp › Linked devices.");

@@ -217,7 +217,7 @@ export function Loaded({ state, children }) {
   return html`<p class="soft" role="status">${t("Loading…")}</p>`;
 }
 
-export function Copy({ text, label }) {
+function Copy({ text, label }) {
   const [done, setDone] = useState(false);
   const copy = async ({ target }) => {
     try {

@@ -524,4 +524,5 @@ export default {
   "{sent} sent, {failed} failed, {queued} wait": "{sent} enviados, {failed} fallidos, {queued} esperan",
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "«{name}» está conectada. Puedes cerrar esta página.",
+  "“{name}” was deleted.": "Se borró «{name}».",
 };

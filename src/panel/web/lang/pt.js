@@ -523,4 +523,5 @@ export default {
   "{sent} sent, {failed} failed, {queued} wait": "{sent} enviadas, {failed} falharam, {queued} esperam",
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "“{name}” está conectada. Pode fechar esta página.",
+  "“{name}” was deleted.": "“{name}” foi apagada.",
 };

@@ -1,6 +1,6 @@
 // One line: linking, health, queue, and what can be done with it.
 import { api, call, can } from "../api.js";
-import { html, useState } from "../html.js";
+import { html, useEffect, useState } from "../html.js";
 import { number, t, tn, when } from "../i18n.js";
 import { Linking } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
@@ -38,6 +38,9 @@ const LINKING = ["initializing", "qr", "pairing"];
 const LOOK_MS = 3_000;
 const QUEUE_MS = 5_000;
 
+const listOf = (account) => `/accounts/${account}/lines`;
+const deletedWord = ({ name }) => t("“{name}” was deleted.", { name });
+
 export function Line({ account, line: id }) {
   const one = `/sessions/${id}`;
   const line = useLoad(async () => (await api(account, "GET", `${one}/status`)).data, [account, id], ["lines"]);
@@ -52,12 +55,18 @@ export function Line({ account, line: id }) {
   ], ["lines"]);
   // An accepted message causes no event until it departs.
   useEvery(QUEUE_MS, queue.reload, line.data?.phone != null);
+  const isGone = line.data !== null && [line, queue, health].some(({ error }) => error?.code === "not_found");
+  useEffect(() => {
+    if (!isGone) return;
+    toast(deletedWord(line.data));
+    go(listOf(account), { replace: true });
+  }, [isGone]);
   return html`<${Loaded} state=${line}>${(data) => {
     const waits = queue.data?.length ?? 0;
     const unlinked = !data.phone || data.status === "logged_out";
     return html`
       <div class="stack">
-        <${Head} back=${[`/accounts/${account}/lines`, t("Lines")]} title=${data.name}
+        <${Head} back=${[listOf(account), t("Lines")]} title=${data.name}
           text=${data.phone ? phone(data.phone) : t("not linked yet")}>
           <${Badge} kind=${lineKind(data.status)}>${lineWord(data.status)}</${Badge}>
               <${Actions} account=${account} line=${data} waits=${waits} reload=${line.reload} />
@@ -167,6 +176,17 @@ function Actions({ account, line, waits, reload }) {
     await reload();
     setRenaming(false);
   };
+  const remove = async () => {
+    const removed = api(account, "DELETE", one);
+    // From now on there is nothing here to show, and the phone may take its time.
+    go(listOf(account));
+    try {
+      await removed;
+      toast(deletedWord(line));
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  };
   return html`
     ${line.status === "connected"
       ? html`<${Work} run=${wish("disconnect")}>${t("Pause")}</${Work}>`
@@ -184,10 +204,9 @@ function Actions({ account, line, waits, reload }) {
           t("The device is unlinked from the phone. A new QR is needed to link it again.")
         }</p>${lost}`}>${t("Log out")}</${Ask}>
     `}
-    <${Ask} title=${t("Delete “{name}”?", { name: line.name })} button=${t("Delete")} run=${async () => {
-      await api(account, "DELETE", one);
-      go(`/accounts/${account}/lines`);
-    }} text=${html`<p>${t("The line is unlinked and removed. Its messages stay in the history.")}</p>${lost}`}>${t(
+    <${Ask} title=${t("Delete “{name}”?", { name: line.name })} button=${t("Delete")} run=${remove} text=${html`<p>${
+      t("The line is unlinked and removed. Its messages stay in the history.")
+    }</p>${lost}`}>${t(
       "Delete",
     )}</${Ask}>
     ${renaming && html`

@@ -116,5 +116,5 @@ function Search({ value }) {
   `;
 }
 
-export const contentOf = ({ type, text, caption, filename }) =>
+const contentOf = ({ type, text, caption, filename }) =>
   type === "text" ? text : [filename ?? kindWord(type), text ?? caption].filter(Boolean).join(" · ");
