@@ -1,67 +1,27 @@
-/** The accounts in the store, and who a key belongs to. */
+/** The accounts in the store. */
 import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { accountKeys, type AccountRecord, type PlanRecord } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { shareReads } from "../store/layers/shared_reads.ts";
-import type { Account, AccountChange, Accounts, Caller } from "./account.ts";
-import { hashApiKey, isApiKeyShaped, keyUnknown, makeApiKey, sameHash } from "./api_key.ts";
+import type { Account, AccountChange, Accounts } from "./account.ts";
+import { hashApiKey, keyUnknown, makeApiKey } from "./api_key.ts";
+import { makeCallers, publicPart } from "./callers.ts";
 import type { Plans } from "./plan.ts";
 import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
-
-/** How long an account and its plan are believed: within it changes by another process reach this one. */
-const CACHE_MS = 1_000;
 
 /** The latest time a JavaScript date can hold. */
 const MAX_TIME_MS = 8.64e15;
 
-interface Known {
-  caller: Caller;
-  keyHash: Uint8Array;
-}
-
 export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtime: Runtime }): Accounts {
   const { kv, seal, plans, runtime } = options;
-  const sharedGet = shareReads(kv);
-  const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
-  /** Rows of keys that were valid lately, by the key: whoever calls again is recognised without hashing it. */
-  const keyRows = new Map<string, { readAt: number; row: Row<string>; keyHash: Uint8Array }>();
-  /** As many as the last look found; null before it. */
-  let planChanges: bigint | null = null;
-  const isFresh = (kept: { readAt: number }) => Math.abs(runtime.clock.now() - kept.readAt) < CACHE_MS;
+  const callers = makeCallers({ kv, plans, clock: runtime.clock });
 
   async function record(accountId: string): Promise<Row<AccountRecord>> {
     const slot = await kv.get(accountKeys.account(accountId));
     if (!isRow(slot)) throw notFound("account");
     return slot;
-  }
-
-  async function read(accountId: string): Promise<Known | null> {
-    const { value } = await kv.get(accountKeys.account(accountId));
-    if (value === null) return null;
-    const plan = await plans.get(value.plan);
-    if (plan === null) throw new Error(`account ${accountId} is on plan "${value.plan}", which does not exist`);
-    return { caller: { account: publicPart(value), plan }, keyHash: Buffer.from(value.keyHash, "hex") };
-  }
-
-  function known(accountId: string): Promise<Known | null> {
-    const kept = cache.get(accountId);
-    if (kept && isFresh(kept)) return kept.known;
-    const fresh = readAnew(accountId);
-    cache.set(accountId, { readAt: runtime.clock.now(), known: fresh });
-    return fresh;
-  }
-
-  /** A failed read must not be remembered, nor an account that is not there. */
-  async function readAnew(accountId: string): Promise<Known | null> {
-    let found: Known | null = null;
-    try {
-      return found = await read(accountId);
-    } finally {
-      if (found === null) cache.delete(accountId);
-    }
   }
 
   async function change(accountId: string, edit: (record: AccountRecord) => AccountRecord): Promise<AccountRecord> {
@@ -75,8 +35,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       }
       return { change, result: next };
     });
-    cache.delete(accountId);
-    for (const [apiKey, { row }] of keyRows) if (row.value === accountId) keyRows.delete(apiKey);
+    callers.forget(accountId);
     return changed;
   }
 
@@ -93,6 +52,11 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
   }
 
   return {
+    authenticate: callers.authenticate,
+    recall: callers.recall,
+    caller: callers.caller,
+    plansChanged: callers.plansChanged,
+
     async create({ name, plan }) {
       const { apiKey, ...key } = newKey();
       const account: AccountRecord = {
@@ -136,51 +100,7 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
         change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.removal(accountId), true);
         return { change, result: undefined };
       });
-      cache.delete(accountId);
-    },
-
-    async authenticate(apiKey) {
-      if (!isApiKeyShaped(apiKey)) return null;
-      const keyHash = hashApiKey(apiKey);
-      // Read every time: a key that was rotated, here or by a command, stops working at once.
-      const readAt = runtime.clock.now();
-      const row = await sharedGet(accountKeys.apiKey(keyHash.toString("hex")));
-      if (!isRow(row)) {
-        keyRows.delete(apiKey);
-        return null;
-      }
-      keyRows.set(apiKey, { readAt, row, keyHash });
-      const accountId = row.value;
-      const cached = await known(accountId);
-      if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;
-      // The key is newer than what is remembered of its account.
-      cache.delete(accountId);
-      const fresh = await known(accountId);
-      return fresh && sameHash(fresh.keyHash, keyHash) ? fresh.caller : null;
-    },
-
-    async recall(apiKey) {
-      const kept = keyRows.get(apiKey);
-      if (!kept) return null;
-      if (!isFresh(kept)) {
-        keyRows.delete(apiKey);
-        return null;
-      }
-      const found = await known(kept.row.value);
-      return found && sameHash(found.keyHash, kept.keyHash) ? { ...found.caller, keyRow: kept.row } : null;
-    },
-
-    async caller(accountId) {
-      return (await known(accountId))?.caller ?? null;
-    },
-
-    async plansChanged() {
-      const { value } = await kv.get(accountKeys.planChanges());
-      const [before, now] = [planChanges, value ?? 0n];
-      planChanges = now;
-      if (before === null || before === now) return false;
-      cache.clear();
-      return true;
+      callers.forget(accountId);
     },
 
     async update(accountId, edit) {
@@ -219,13 +139,6 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
       return Buffer.from(seal.open((await record(accountId)).value.sealedKey)).toString();
     },
   };
-}
-
-/** The account without what only this file may see. */
-function publicPart(record: AccountRecord): Account {
-  const { keyHash: _, sealedKey: __, ...account } = record;
-  // An older gateway knew no words.
-  return { ...account, optOutWords: account.optOutWords ?? [] };
 }
 
 function checkName(name: string): string {

@@ -16,7 +16,10 @@ import { addCustomerLink } from "./api/customer_link.ts";
 import { addEntry } from "./api/entry.ts";
 import { makeGuard } from "./api/guard.ts";
 import { addLive, type LiveDeps } from "./api/live.ts";
+import { addMe } from "./api/me.ts";
 import { addOperatorPages } from "./api/operator.ts";
+import { addPeople } from "./api/people.ts";
+import { addSearch } from "./api/search.ts";
 import { addSecondFactors } from "./api/second_factors.ts";
 import { makeAudit } from "./audit.ts";
 import { makeLinks } from "./logins/links.ts";
@@ -24,6 +27,7 @@ import { makePasskeys } from "./logins/passkeys.ts";
 import { makePasswords } from "./logins/password.ts";
 import { makePeople } from "./logins/people.ts";
 import { makeSignIns } from "./logins/sign_ins.ts";
+import { makeThrottle } from "./logins/throttle.ts";
 import { makeUsage } from "./usage.ts";
 import { addPages } from "./web.ts";
 
@@ -48,20 +52,24 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   const passwords = makePasswords(runtime.random);
   const passkeys = makePasskeys({ people, runtime });
   const links = makeLinks({ kv, runtime });
+  const throttle = makeThrottle(clock);
   const audit = makeAudit({ kv, runtime });
   const guard = makeGuard({ ...deps, app, people, signIns, audit });
 
   const operations = () =>
     app.routes.filter(({ path, method }) => path.startsWith("/v1/") && method !== "ALL")
       .map(({ path, method }) => `${method} ${path}`);
-  addEntry({ ...deps, guard, operations, people, passwords, passkeys, signIns, links, audit });
+  addEntry({ ...deps, guard, operations, people, passwords, passkeys, signIns, links, throttle, audit });
+  addMe({ guard, people, passwords, signIns, throttle });
   addSecondFactors({ guard, people, passwords, passkeys, runtime });
   const act = addAct({ ...deps, app, guard, clock });
-  addAccountPages({ ...deps, guard, act, people, links, audit, clock, usage: makeUsage(deps) });
+  addAccountPages({ ...deps, guard, audit, clock, usage: makeUsage(deps) });
+  addPeople({ ...deps, guard, people, links });
+  addSearch({ guard, act });
   addChats({ ...deps, guard, act });
   addCustomerLink({ ...deps, guard, links });
   addLive({ ...deps, guard });
-  addOperatorPages({ ...deps, guard, people, links, audit, clock });
+  addOperatorPages({ ...deps, guard, audit, clock });
   addPages(app);
   // Relative, so that it also works below a proxy's path.
   app.get("/", (c) => c.req.header("accept")?.includes("text/html") ? c.redirect("panel") : c.notFound());

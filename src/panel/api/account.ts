@@ -1,39 +1,27 @@
-/** What a person does for an account besides what the API offers: its key, its people, its charts, searching, chats. */
+/** What a person does for an account besides what the API offers: its key and where it works, its charts, its audit log. */
 import { z } from "zod";
 import type { Accounts } from "../../account/account.ts";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
-import { invalid, notFound } from "../../errors.ts";
+import { invalid } from "../../errors.ts";
 import type { Budgets } from "../../http/edge/budgets.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Audit } from "../audit.ts";
-import { type Links, linkUrl } from "../logins/links.ts";
-import type { People } from "../logins/people.ts";
 import type { Usage } from "../usage.ts";
-import type { Act } from "./act.ts";
 import type { Guard } from "./guard.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const ACCOUNT = "/accounts/:accountId";
-/** A search looks at this many messages, newest first, and says how far it came. */
-const SEARCH_PAGES = 20;
-const SEARCH_PAGE = 100;
-const MOST_HITS = 50;
-
 interface AccountDeps {
   guard: Guard;
-  act: Act;
   accounts: Accounts;
-  people: People;
-  links: Links;
   audit: Audit;
   usage: Usage;
   budgets: Pick<Budgets, "reads">;
   clock: Clock;
-  panelUrl(): string;
 }
 
 export function addAccountPages(deps: AccountDeps): void {
-  const { guard, act, accounts, people, links, audit, usage, budgets, clock, panelUrl } = deps;
+  const { guard, accounts, audit, usage, budgets, clock } = deps;
 
   guard.account({ method: "GET", path: ACCOUNT }, ({ account }) => {
     const { id, name, plan, active, expiresAt, allowedIps, allowedDomains } = account;
@@ -71,27 +59,6 @@ export function addAccountPages(deps: AccountDeps): void {
     return { data: { allowedIps, allowedDomains } };
   });
 
-  guard.account({ method: "GET", path: `${ACCOUNT}/people` }, async ({ account, visitor }) => ({
-    data: (await people.list(account.id)).map(({ id, login, createdAt, lastSignInAt }) => {
-      return { id, login, createdAt, lastSignInAt, you: id === visitor.person.id };
-    }),
-  }));
-
-  guard.account({ method: "POST", path: `${ACCOUNT}/people` }, async ({ account, did }) => {
-    const link = { kind: "member", accountId: account.id } as const;
-    const { token, expiresAt } = await links.make(link);
-    await did("person_invited");
-    return { data: { url: linkUrl(panelUrl(), link, token), token, expiresAt } };
-  });
-
-  guard.account({ method: "DELETE", path: `${ACCOUNT}/people/:id` }, async ({ account, param, did }) => {
-    const person = await people.get(param("id"));
-    if (person?.accountId !== account.id) throw notFound("person");
-    await people.remove(person.id);
-    await did("person_removed");
-    return { data: {} };
-  });
-
   guard.account({ method: "GET", path: `${ACCOUNT}/usage` }, async ({ account, query }) => {
     const days = Math.min(90, Math.max(1, Number(query("days") ?? 30) || 30));
     const from = new Date(clock.now() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
@@ -101,27 +68,4 @@ export function addAccountPages(deps: AccountDeps): void {
   guard.account({ method: "GET", path: `${ACCOUNT}/audit` }, async ({ account, query }) => ({
     data: await audit.page({ accountId: account.id, before: query("before"), limit: 50 }),
   }));
-
-  guard.account({ method: "GET", path: `${ACCOUNT}/search` }, async (asked) => {
-    const wanted = (asked.query("q") ?? "").toLowerCase().normalize("NFKC");
-    const first = Math.max(1, Number(asked.query("page") ?? 1) || 1);
-    const filters = ["status", "from", "to", "sessionId", "type", "recipient", "bulkId"].flatMap((name) => {
-      const value = asked.query(name);
-      return value === null ? [] : [[name, value]];
-    });
-    const found: unknown[] = [];
-    for (let page = first; page < first + SEARCH_PAGES; page++) {
-      const query = new URLSearchParams([...filters, ["page", String(page)], ["limit", String(SEARCH_PAGE)]]);
-      const response = await act.fetch(asked, `/v1/messages/history?${query}`);
-      if (!response.ok) return response;
-      const { data } = await response.json();
-      for (const item of data) {
-        const texts = [item.to, item.text, item.caption, item.filename, item.messageId, item.error?.message];
-        if (texts.some((text) => text?.toLowerCase().normalize("NFKC").includes(wanted))) found.push(item);
-      }
-      if (data.length < SEARCH_PAGE) return { data: found, next: null };
-      if (found.length >= MOST_HITS) return { data: found, next: page + 1 };
-    }
-    return { data: found, next: first + SEARCH_PAGES };
-  });
 }

@@ -1,6 +1,5 @@
 /** Sign-in: the first operator, invitations, password, one-time code or passkey; and sign-out. */
 import { z } from "zod";
-import { invalid } from "../../errors.ts";
 import { EVENT_NAMES } from "../../event/event.ts";
 import type { Accounts } from "../../account/account.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -11,7 +10,7 @@ import type { Passkeys } from "../logins/passkeys.ts";
 import type { Passwords } from "../logins/password.ts";
 import type { People } from "../logins/people.ts";
 import type { SignIns } from "../logins/sign_ins.ts";
-import { makeThrottle } from "../logins/throttle.ts";
+import type { Throttle } from "../logins/throttle.ts";
 import { totpStep } from "../logins/totp.ts";
 import { Refusal } from "../refusal.ts";
 import type { Person } from "../rows.ts";
@@ -21,7 +20,8 @@ const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
   /^[^\s\p{C}]+$/u,
   "must have no spaces: a name or an e-mail address",
 );
-const Password = z.string().max(1000);
+/** As somebody types it. */
+export const Password = z.string().max(1000);
 const Token = z.string().min(1).max(200);
 
 interface EntryDeps {
@@ -34,14 +34,15 @@ interface EntryDeps {
   passkeys: Passkeys;
   signIns: SignIns;
   links: Links;
+  throttle: Throttle;
   audit: Audit;
   accounts: Pick<Accounts, "get">;
   runtime: Runtime;
 }
 
 export function addEntry(deps: EntryDeps): void {
-  const { guard, operations, kv, people, passwords, passkeys, signIns, links, audit, accounts, runtime } = deps;
-  const throttle = makeThrottle(runtime.clock);
+  const { guard, operations, kv, people, passwords, passkeys, signIns, links, throttle, audit, accounts, runtime } =
+    deps;
 
   const invitation = (token: string) => links.find(token, "operator", "member");
 
@@ -143,38 +144,6 @@ export function addEntry(deps: EntryDeps): void {
     await signIns.end(visitor.person.id, visitor.signInId);
     guard.setToken(c, null);
     await did("signed_out");
-    return { data: {} };
-  });
-
-  guard.person({ method: "GET", path: "/me" }, async ({ visitor: { person, signInId } }) => ({
-    data: {
-      login: person.login,
-      operator: person.accountId === null,
-      hasPassword: person.passwordHash !== null,
-      totp: person.totp?.confirmed ?? false,
-      passkeys: person.passkeys.map(({ id, name, createdAt, lastUsedAt }) => ({ id, name, createdAt, lastUsedAt })),
-      signIns: (await signIns.list(person.id)).map((row) => ({ ...row, current: row.id === signInId })),
-    },
-  }));
-
-  const NewPassword = z.strictObject({ present: Password, password: Password });
-  guard.person({ method: "PUT", path: "/me/password", body: NewPassword }, async ({ visitor, body, address, did }) => {
-    const { person, signInId } = visitor;
-    throttle.check(address, person.login);
-    if (person.passwordHash !== null && !await passwords.verify(body.present, person.passwordHash)) {
-      throttle.failed(address, person.login);
-      throw invalid("present", "This is not your password.");
-    }
-    const passwordHash = await passwords.hash(body.password);
-    await people.update(person.id, (person) => ({ ...person, passwordHash }));
-    await signIns.endOthers(person.id, signInId);
-    await did("password_changed");
-    return { data: {} };
-  });
-
-  guard.person({ method: "DELETE", path: "/me/sign-ins/:id" }, async ({ visitor, param, did }) => {
-    await signIns.end(visitor.person.id, param("id"));
-    await did("sign_in_ended");
     return { data: {} };
   });
 }

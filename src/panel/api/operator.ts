@@ -1,4 +1,4 @@
-/** What an operator sees and does: accounts, plans, every line, failed deliveries, store and disk, other operators. */
+/** What an operator sees and does: accounts, plans, every line, failed deliveries, store and disk. */
 import { statfsSync } from "node:fs";
 import { z } from "zod";
 import type { Account, Accounts } from "../../account/account.ts";
@@ -11,8 +11,6 @@ import type { Clock } from "../../runtime.ts";
 import { VERSION } from "../../version.ts";
 import type { Webhooks } from "../../webhook/webhooks.ts";
 import type { Audit } from "../audit.ts";
-import { type Links, linkUrl } from "../logins/links.ts";
-import type { People } from "../logins/people.ts";
 import type { Guard } from "./guard.ts";
 
 const MOST_FAILED = 50;
@@ -25,19 +23,16 @@ interface OperatorDeps {
   webhooks: Pick<Webhooks, "list" | "deliveries">;
   quotaView: QuotaView;
   queuedCount: QueuedCount;
-  people: People;
-  links: Links;
   audit: Audit;
   clock: Clock;
   /** The folder of the store and the files. */
   dataDir: string;
   /** The version of WhatsApp Web that is announced; null: the latest. */
   webVersion: string | null;
-  panelUrl(): string;
 }
 
 export function addOperatorPages(deps: OperatorDeps): void {
-  const { guard, accounts, plans, lines, webhooks, quotaView, queuedCount, people, links, audit, clock } = deps;
+  const { guard, accounts, plans, lines, webhooks, quotaView, queuedCount, audit, clock } = deps;
   const startedAt = clock.now();
 
   async function accountView(account: Account) {
@@ -162,27 +157,6 @@ export function addOperatorPages(deps: OperatorDeps): void {
   guard.operator({ method: "GET", path: "/operator/audit" }, async ({ query }) => ({
     data: await audit.page({ accountId: query("accountId"), before: query("before"), limit: 50 }),
   }));
-
-  guard.operator({ method: "GET", path: "/operator/people" }, async ({ visitor }) => ({
-    data: (await people.list(null)).map(({ id, login, createdAt, lastSignInAt }) => {
-      return { id, login, createdAt, lastSignInAt, you: id === visitor.person.id };
-    }),
-  }));
-
-  guard.operator({ method: "POST", path: "/operator/people" }, async ({ did }) => {
-    const { token, expiresAt } = await links.make({ kind: "operator" });
-    await did("operator_invited", null);
-    return { data: { url: linkUrl(deps.panelUrl(), { kind: "operator" }, token), token, expiresAt } };
-  });
-
-  guard.operator({ method: "DELETE", path: "/operator/people/:id" }, async ({ visitor, param, did }) => {
-    const person = await people.get(param("id"));
-    if (person === null || person.accountId !== null) throw notFound("person");
-    if (person.id === visitor.person.id) throw invalid("id", "This is you: somebody else has to do it.");
-    await people.remove(person.id);
-    await did("operator_removed", null);
-    return { data: {} };
-  });
 }
 
 /** With its hours as a line of text, which is what the form edits. */

@@ -9,7 +9,7 @@ const MOST_OF_PAIR = 5;
 const MOST_OF_ONE = 50;
 const MAX_COUNTS = 10_000;
 
-interface Throttle {
+export interface Throttle {
   /** Throws Refusal too_many_attempts, with the seconds to wait, before anything costly is done. */
   check(address: string, login: string): void;
   failed(address: string, login: string): void;

@@ -40,7 +40,7 @@ const INSIDE = [
   ["/gateway/plans", "gateway_plans", "Plans"],
   ["/gateway/lines", "gateway_lines", "AllLines"],
   ["/gateway/deliveries", "gateway_deliveries", "Deliveries"],
-  ["/gateway/people", "gateway_people", "Operators"],
+  ["/gateway/people", "people", "Operators"],
   ["/gateway/audit", "gateway_audit", "AuditLog"],
 ];
 

@@ -1,11 +1,63 @@
-// The people of an account.
-import { html } from "../html.js";
+// Who has a login, with invitation links: the people of an account, and the operators.
+import { call } from "../api.js";
+import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { PeopleList } from "../people_list.js";
+import { useLoad } from "../live.js";
+import { Ask, Badge, Card, Dialog, Head, Loaded, OneTimeLink, Table, Time, Work } from "../ui.js";
+
+function PeopleList({ below, title, text, invite }) {
+  const people = useLoad(async () => (await call("GET", below)).data, [below]);
+  const [link, setLink] = useState(null);
+  const make = async () => setLink((await call("POST", below)).data);
+  return html`
+    <div class="stack">
+      <${Head} title=${title} text=${text}>
+        <${Work} kind="primary" run=${make}>${invite}</${Work}></${Head}>
+        <${Loaded} state=${people}>${(rows) =>
+          html`<${Card}>${
+            rows.length === 0
+              ? html`<div class="empty"><strong>${t("Nobody yet")}</strong><p>${
+                t("Make a link and send it to the person: it lets them choose a login, once.")
+              }</p></div>`
+              : html`<${Table} caption=${title} rows=${rows} columns=${[
+                [t("Login"), (row) =>
+                  html`<strong>${row.login}</strong> ${row.you && html`<${Badge}>${t("you")}</${Badge}>`}`],
+                [t("Last signed in"), (row) =>
+                  html`<${Time} at=${row.lastSignInAt} />`],
+                [t("Created"), (row) =>
+                  html`<${Time} at=${row.createdAt} />`],
+                ["", (row) =>
+                  !row.you && html`
+                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.login })} button=${t(
+                      "Remove",
+                    )} text=${html`<p>${t("They are signed out everywhere, at once.")}</p>`}
+                      run=${async () => {
+                        await call("DELETE", `${below}/${row.id}`);
+                        await people.reload();
+                      }}>${t("Remove")}</${Ask}>
+                  `, "end"],
+              ]} />`
+          }</${Card}>`}</${Loaded}>
+        ${link && html`
+          <${Dialog} title=${invite} close=${() => setLink(null)}>
+            <p>${t("Send this link to the person. It lets them choose a login and a password, once.")}</p>
+            <${OneTimeLink} token=${link.token} page="/welcome" until=${link.expiresAt} />
+            </${Dialog}>
+        `}
+      </div>
+  `;
+}
 
 export function People({ account }) {
   return html`
     <${PeopleList} below=${`/accounts/${account}/people`} title=${t("People")} invite=${t("Invite somebody")}
       text=${t("They see this account's lines and messages, and nothing of any other.")} />
+  `;
+}
+
+export function Operators() {
+  return html`
+    <${PeopleList} below="/operator/people" title=${t("Operators")} invite=${t("Invite an operator")}
+      text=${t("They run the gateway: every account, plan and line.")} />
   `;
 }

@@ -1,0 +1,66 @@
+/** Who has a login: the operators, and the people of an account. */
+import { invalid, notFound } from "../../errors.ts";
+import { type Links, linkUrl } from "../logins/links.ts";
+import type { People } from "../logins/people.ts";
+import type { Person, Purpose } from "../rows.ts";
+import type { Guard } from "./guard.ts";
+
+const OPERATORS = "/operator/people";
+const MEMBERS = "/accounts/:accountId/people";
+
+interface PeopleDeps {
+  guard: Guard;
+  people: People;
+  links: Links;
+  panelUrl(): string;
+}
+
+export function addPeople({ guard, people, links, panelUrl }: PeopleDeps): void {
+  /** Members of the account; null: operators. */
+  async function list(accountId: string | null, asking: Person) {
+    const data = (await people.list(accountId)).map(({ id, login, createdAt, lastSignInAt }) => {
+      return { id, login, createdAt, lastSignInAt, you: id === asking.id };
+    });
+    return { data };
+  }
+
+  async function invite(purpose: Purpose) {
+    const { token, expiresAt } = await links.make(purpose);
+    return { data: { url: linkUrl(panelUrl(), purpose, token), token, expiresAt } };
+  }
+
+  async function remove(accountId: string | null, id: string): Promise<void> {
+    const person = await people.get(id);
+    if (person?.accountId !== accountId) throw notFound("person");
+    await people.remove(id);
+  }
+
+  guard.operator({ method: "GET", path: OPERATORS }, ({ visitor }) => list(null, visitor.person));
+
+  guard.operator({ method: "POST", path: OPERATORS }, async ({ did }) => {
+    const invitation = await invite({ kind: "operator" });
+    await did("operator_invited", null);
+    return invitation;
+  });
+
+  guard.operator({ method: "DELETE", path: `${OPERATORS}/:id` }, async ({ visitor, param, did }) => {
+    if (param("id") === visitor.person.id) throw invalid("id", "This is you: somebody else has to do it.");
+    await remove(null, param("id"));
+    await did("operator_removed", null);
+    return { data: {} };
+  });
+
+  guard.account({ method: "GET", path: MEMBERS }, ({ account, visitor }) => list(account.id, visitor.person));
+
+  guard.account({ method: "POST", path: MEMBERS }, async ({ account, did }) => {
+    const invitation = await invite({ kind: "member", accountId: account.id });
+    await did("person_invited");
+    return invitation;
+  });
+
+  guard.account({ method: "DELETE", path: `${MEMBERS}/:id` }, async ({ account, param, did }) => {
+    await remove(account.id, param("id"));
+    await did("person_removed");
+    return { data: {} };
+  });
+}
