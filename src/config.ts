@@ -1,7 +1,6 @@
 /** What the gateway is configured as, read from its settings; all their problems are reported together. */
-import type { z } from "zod";
 import { OperatorError } from "./errors.ts";
-import { type LogLevel, SCHEMAS, type SettingName, type SettingValues } from "./settings.ts";
+import { type LogLevel, ROWS, type SettingName, type SettingValue, type SettingValues } from "./settings.ts";
 
 export interface Config {
   host: string;
@@ -79,13 +78,13 @@ export class SettingsError extends OperatorError {
 /** Reads settings from their texts, and the files that they name. Throws SettingsError with every problem. */
 export function readConfig({ PORT, ...values }: SettingValues): Config {
   const problems: string[] = [];
-  function read<Name extends SettingName>(
-    name: Name,
-    given = values[name],
-  ): z.output<(typeof SCHEMAS)[Name]["schema"]> {
-    const { data, error } = SCHEMAS[name].schema.safeParse(given?.trim() || undefined);
-    for (const { message } of error?.issues ?? []) problems.push(`${name}: ${message}`);
-    return data as z.output<(typeof SCHEMAS)[Name]["schema"]>;
+  function read<Name extends SettingName>(name: Name, given = values[name]): SettingValue<Name> {
+    const { read, fallback } = ROWS[name];
+    const text = given?.trim();
+    if (!text) return fallback;
+    const before = problems.length;
+    const value = read(text, (why) => problems.push(`${name}: ${why}`));
+    return problems.length > before ? fallback : value as SettingValue<Name>;
   }
   const config: Config = {
     host: read("PALOMA_HOST"),
@@ -115,7 +114,7 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
     eventDays: read("PALOMA_EVENT_DAYS"),
   };
   // A key that one machine makes for itself opens nothing on the others.
-  if (config.store && config.secretKey === null) {
+  if (config.store && !values.PALOMA_SECRET_KEY?.trim()) {
     problems.push("PALOMA_SECRET_KEY: is required with PALOMA_STORE, the same on every machine");
   }
   if (problems.length > 0) throw new SettingsError(problems);

@@ -1,180 +1,217 @@
 /** The settings: the name, the help and the reading of each. `config.ts` makes of them what the gateway works with. */
 import { keysOf } from "./base/typed_keys.ts";
 import { join } from "node:path";
-import { z } from "zod";
 import { isAddress, isNetwork, splitPort } from "./base/ip_networks.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** What the text, which is not empty, means; `refuse` is called with each thing that is wrong with it. */
+type Read<Value> = (text: string, refuse: (why: string) => void) => Value;
 
 /** One setting by its environment name, which is also its flag: `PALOMA_DATA_DIR`, `--data-dir`. */
 interface Setting {
   /** What the flag takes, as help shows it. */
   argument: string;
   about: string;
-  /** Reads the text, which is not empty, or takes what is left out. */
-  schema: z.ZodType<unknown, string | null | undefined>;
+  read: Read<unknown>;
+  /** What it is when it is left out. */
+  fallback: unknown;
+}
+
+function passing(test: (text: string) => boolean, why: string): Read<string> {
+  return (text, refuse) => {
+    if (!test(text)) refuse(why);
+    return text;
+  };
 }
 
 /** Text that passes the test; else `"…" is not a port number`. */
-function text(passes: (value: string) => boolean, fault: string) {
-  return z.string().refine(passes, { error: ({ input }) => `"${input}" ${fault}` });
+function text(test: (text: string) => boolean, fault: string): Read<string> {
+  return (text, refuse) => passing(test, `"${text}" ${fault}`)(text, refuse);
 }
 
-function list(passes: (value: string) => boolean, fault: string) {
-  return z.string().default("")
-    .transform((value) => value.split(",").map((part) => part.trim()).filter(Boolean))
-    .pipe(z.array(text(passes, fault)));
+function as<From, To>(read: Read<From>, make: (value: From) => To): Read<To> {
+  return (text, refuse) => make(read(text, refuse));
 }
 
-function url(...protocols: string[]) {
+function list(test: (text: string) => boolean, fault: string): Read<string[]> {
+  const one = text(test, fault);
+  return (text, refuse) => text.split(",").map((part) => part.trim()).filter(Boolean).map((part) => one(part, refuse));
+}
+
+function url(...protocols: string[]): Read<string> {
   const isOne = (value: string) => URL.canParse(value) && protocols.includes(new URL(value).protocol);
-  return text(isOne, `is not a URL with ${protocols.join(" or ")}`).transform((value) =>
-    value.replace(/(?<!\/)\/+$/, "")
-  )
-    .nullable().default(null);
+  const read = text(isOne, `is not a URL with ${protocols.join(" or ")}`);
+  return as(read, (value) => value.replace(/(?<!\/)\/+$/, ""));
 }
 
-const port = text((value) => /^\d+$/.test(value) && Number(value) <= 65_535, "is not a port number (0 to 65535)")
-  .transform(Number);
-
-const count = text((value) => /^[1-9]\d{0,6}$/.test(value), "is not a number from 1 to 9999999").transform(Number);
+const port = as(
+  text((value) => /^\d+$/.test(value) && Number(value) <= 65_535, "is not a port number (0 to 65535)"),
+  Number,
+);
+const count = as(text((value) => /^[1-9]\d{0,6}$/.test(value), "is not a number from 1 to 9999999"), Number);
+const days = as(text((value) => /^[1-9]\d{0,3}$/.test(value), "is not a number of days (1 to 9999)"), Number);
 
 const UNITS: Readonly<Record<string, number>> = { "": 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
 const SIZE = /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB|)$/i;
 
 /** Bytes from `256MB`. */
-const size = text((value) => SIZE.test(value), "is not a size like 256MB").transform((value) => {
-  const [, number, unit] = SIZE.exec(value)!;
-  return Number(number) * UNITS[unit!.toUpperCase()]!;
+const size = as(text((value) => SIZE.test(value), "is not a size like 256MB"), (value) => {
+  const [, number, unit = ""] = SIZE.exec(value) ?? [];
+  return Number(number) * UNITS[unit.toUpperCase()]!;
 });
 
 /** One row each. */
-export const SCHEMAS = {
+export const ROWS = {
   PALOMA_HOST: {
     argument: "<address>",
     about: "address to listen on (127.0.0.1)",
-    schema: text(isHost, "is neither an address nor a host name").default("127.0.0.1"),
+    read: text(isHost, "is neither an address nor a host name"),
+    fallback: "127.0.0.1",
   },
-  PALOMA_PORT: { argument: "<number>", about: "port to listen on; PORT works too (8080)", schema: port.default(8080) },
+  PALOMA_PORT: { argument: "<number>", about: "port to listen on; PORT works too (8080)", read: port, fallback: 8080 },
   PALOMA_DATA_DIR: {
     argument: "<folder>",
     about: "where everything is kept (./data)",
-    schema: z.string().default(join(".", "data")),
+    read: (path) => path,
+    fallback: join(".", "data"),
   },
   PALOMA_STORE: {
     argument: "<url>",
     about: "postgres://… or the http(s)://… of a Deno KV, shared by many machines (else the data folder)",
-    schema: url("postgres:", "postgresql:", "http:", "https:"),
+    read: url("postgres:", "postgresql:", "http:", "https:"),
+    fallback: null,
   },
   PALOMA_MEDIA: {
     argument: "<url>",
     about: "s3://bucket/prefix?endpoint=…&region=…, with the usual AWS variables (else the data folder)",
-    schema: text(isBucketUrl, "is not like s3://bucket/prefix?endpoint=https://…&region=…").nullable().default(null),
+    read: text(isBucketUrl, "is not like s3://bucket/prefix?endpoint=https://…&region=…"),
+    fallback: null,
   },
   PALOMA_PUBLIC_URL: {
     argument: "<url>",
     about: "base of links that clients follow",
-    schema: url("http:", "https:"),
+    read: url("http:", "https:"),
+    fallback: null,
   },
   PALOMA_SECRET_KEY: {
     argument: "<key>",
     about: "encrypts credentials at rest (else made once in the data folder)",
-    schema: z.string().min(16, "needs at least 16 characters").nullable().default(null),
+    read: passing((key) => key.length >= 16, "needs at least 16 characters"),
+    fallback: null,
   },
   PALOMA_LOG_LEVEL: {
     argument: "<level>",
     about: LOG_LEVELS.join(", "),
-    schema: z.enum(LOG_LEVELS, { error: ({ input }) => `"${input}" is not one of ${LOG_LEVELS.join(", ")}` })
-      .default("info"),
+    read: as(
+      text((value) => LOG_LEVELS.some((level) => level === value), `is not one of ${LOG_LEVELS.join(", ")}`),
+      (value) => value as LogLevel,
+    ),
+    fallback: "info" as const,
   },
   PALOMA_TRUSTED_PROXIES: {
     argument: "<cidrs>",
     about: "CIDRs whose X-Forwarded-For is believed",
-    schema: list(isNetwork, "is neither an address nor a CIDR"),
+    read: list(isNetwork, "is neither an address nor a CIDR"),
+    fallback: [],
   },
   PALOMA_MAX_CONNECTIONS: {
     argument: "<number>",
     about: "connections that may be open (else by the limit of open files)",
-    schema: count.nullable().default(null),
+    read: count,
+    fallback: null,
   },
   PALOMA_MAX_CONNECTIONS_PER_ADDRESS: {
     argument: "<number>",
     about: "of them from one address that is no trusted proxy (half of them)",
-    schema: count.nullable().default(null),
+    read: count,
+    fallback: null,
   },
   PALOMA_MAX_BODIES: {
     argument: "<size>",
     about: "request bodies in memory at a time; a quarter of it for one account (128MB)",
-    schema: size.default(128e6),
+    read: size,
+    fallback: 128e6,
   },
   PALOMA_MEDIA_DISK: {
     argument: "<size>",
     about: "for files on disk; past it those of accounts that have most go early (10GB)",
-    schema: size.default(10e9),
+    read: size,
+    fallback: 10e9,
   },
   PALOMA_OUTBOUND_ALLOW: {
     argument: "<hosts>",
     about: "private hosts or CIDRs, maybe with :port, that webhooks and fileUrl may reach",
-    schema: list(
+    read: list(
       (entry) => {
         const { place } = splitPort(entry);
         return isNetwork(place) || isHost(place.replace(/^\*\./, ""));
       },
       "is no address, CIDR or host name, with or without a port (and without scheme or path)",
     ),
+    fallback: [],
   },
   PALOMA_MIN_FREE_DISK: {
     argument: "<size>",
     about: "below this much free disk sends are refused (256MB)",
-    schema: size.default(256e6),
+    read: size,
+    fallback: 256e6,
   },
   PALOMA_WHATSAPP_URL: {
     argument: "<url>",
     about: "address of the messaging network",
-    schema: url("ws:", "wss:"),
+    read: url("ws:", "wss:"),
+    fallback: null,
   },
   PALOMA_WHATSAPP_ROOT_KEY: {
     argument: "<hex>",
     about: "its Noise root key",
-    schema: z.string().regex(/^[0-9a-f]{64}$/i, "needs 64 hexadecimal digits").nullable().default(null),
+    read: passing((key) => /^[0-9a-f]{64}$/i.test(key), "needs 64 hexadecimal digits"),
+    fallback: null,
   },
   PALOMA_WHATSAPP_MEDIA_URL: {
     argument: "<url>",
     about: "base for media downloads",
-    schema: url("https:", "http:"),
+    read: url("https:", "http:"),
+    fallback: null,
   },
   PALOMA_WHATSAPP_CA: {
     argument: "<file>",
     about: "PEM file for media hosts",
-    schema: text(isCertificateFile, "is no readable file with certificates in PEM form").nullable().default(null),
+    read: text(isCertificateFile, "is no readable file with certificates in PEM form"),
+    fallback: null,
   },
   PALOMA_WHATSAPP_VERSION: {
     argument: "<a.b.c>",
     about: "web version to announce",
-    schema: text((value) => /^\d+\.\d+\.\d+$/.test(value), "is not a version like 2.3000.1043857760").nullable()
-      .default(null),
+    read: text((value) => /^\d+\.\d+\.\d+$/.test(value), "is not a version like 2.3000.1043857760"),
+    fallback: null,
   },
   PALOMA_HISTORY_DAYS: {
     argument: "<days>",
     about: "how long messages are kept (365)",
-    schema: text((value) => /^[1-9]\d{0,3}$/.test(value), "is not a number of days (1 to 9999)").transform(Number)
-      .default(365),
+    read: days,
+    fallback: 365,
   },
   PALOMA_EVENT_DAYS: {
     argument: "<days>",
     about: "how long events are kept (30)",
-    schema: text((value) => /^[1-9]\d{0,3}$/.test(value), "is not a number of days (1 to 9999)").transform(Number)
-      .default(30),
+    read: days,
+    fallback: 30,
   },
   PALOMA_SANDBOX_PORT: {
     argument: "<number>",
     about: "port of the sandbox's control API (8081)",
-    schema: port.default(8081),
+    read: port,
+    fallback: 8081,
   },
 } satisfies Record<string, Setting>;
 
-export type SettingName = keyof typeof SCHEMAS;
+export type SettingName = keyof typeof ROWS;
+export type SettingValue<Name extends SettingName> =
+  | ReturnType<(typeof ROWS)[Name]["read"]>
+  | (typeof ROWS)[Name]["fallback"];
 
 /** Variables that others have named; they are no flags. */
 export const FOREIGN = [
@@ -189,11 +226,11 @@ type Foreign = (typeof FOREIGN)[number];
 export type SettingValues = Partial<Record<SettingName | Foreign, string>>;
 
 /** Every setting with its flag, for the command line. */
-export const SETTINGS = keysOf(SCHEMAS).map((env) => ({
+export const SETTINGS = keysOf(ROWS).map((env) => ({
   env,
   flag: `--${env.slice("PALOMA_".length).toLowerCase().replaceAll("_", "-")}`,
-  argument: SCHEMAS[env].argument,
-  about: SCHEMAS[env].about,
+  argument: ROWS[env].argument,
+  about: ROWS[env].about,
 }));
 
 const BUCKET_PARAMETERS = new Set(["endpoint", "region"]);

@@ -3,7 +3,7 @@ import { keysOf } from "../base/typed_keys.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import { contact, type ContactContent } from "./kinds/contact.ts";
 import { file, type FileContent } from "./kinds/file.ts";
-import type { Attachment, Kind, KindRequest, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
+import type { Attachment, Kind, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
 import { forward, type ForwardContent } from "./kinds/forward.ts";
 import { location, type LocationContent } from "./kinds/location.ts";
 import { poll, type PollContent } from "./kinds/poll.ts";
@@ -46,12 +46,6 @@ const KINDS = {
 const ROWS = keysOf(KINDS);
 
 export const MESSAGE_KINDS = ROWS.filter((kind) => kind !== "forward");
-
-/** The kinds that a request in JSON asks for, each with how. */
-export const KIND_REQUESTS = ROWS.flatMap((kind) => {
-  const request: KindRequest<OutgoingContent> | undefined = KINDS[kind].request;
-  return request ? [{ kind, ...request }] : [];
-});
 
 function kindOf({ kind }: OutgoingContent): Kind<OutgoingContent> {
   return KINDS[kind];

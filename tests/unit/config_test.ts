@@ -24,6 +24,7 @@ Deno.test("every setting that is wrong is named, all of them together", () => {
   const wrong: SettingValues = {
     PALOMA_HOST: "256.1.1.1",
     PALOMA_PORT: "65536",
+    PALOMA_MEDIA: "bucket",
     PALOMA_PUBLIC_URL: "paloma.example.com",
     PALOMA_SECRET_KEY: "short",
     PALOMA_LOG_LEVEL: "loud",

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
-import { Text } from "../../message/kinds/text.ts";
+import { Text } from "./sends/texts.ts";
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";

@@ -1,5 +1,4 @@
 /** What a kind of message is. Each is described by one file of this folder and one row of the table in `content.ts`. */
-import type { z } from "zod";
 import type { OutgoingBody } from "../../whatsapp/outgoing.ts";
 
 /** A file that lies in the media store until the message ends. */
@@ -31,27 +30,8 @@ export interface Preview {
   filename: string | null;
 }
 
-/** How a message of one kind is asked for in JSON. What every send may say beside it is in `http/resources/sends/fields.ts`. */
-export interface KindRequest<Content> {
-  /** For the API reference. */
-  summary: string;
-  fields: z.ZodRawShape;
-  contentOf(values: Record<string, unknown>): Content;
-}
-
-/** Ties what `contentOf` takes to the fields. */
-export function kindRequest<Fields extends z.ZodRawShape, Content>(request: {
-  summary: string;
-  fields: Fields;
-  contentOf(values: z.infer<z.ZodObject<Fields>>): Content;
-}): KindRequest<Content> {
-  return request;
-}
-
 /** Methods, so that the table takes a content of any kind. */
 export interface Kind<Content> {
-  /** Of a kind that has a path of its own, `POST /v1/messages/send/<kind>`; files come in other ways. */
-  request?: KindRequest<Content>;
   preview(content: Content): Preview;
   /** UTF-16 units of all texts in the row, for the size of its commit. */
   characters(content: Content): number;

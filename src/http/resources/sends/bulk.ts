@@ -1,7 +1,7 @@
 /** Many messages at once, accepted all or none (spec, "Bulk"). */
 import { z } from "@hono/zod-openapi";
 import { remoteContent } from "../../../message/kinds/file.ts";
-import { Caption, Text } from "../../../message/kinds/text.ts";
+import { Caption, Text } from "./texts.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import { MIB } from "../../body/body.ts";

@@ -1,14 +1,14 @@
 /**
- * Sending (spec, "Sending messages"). A kind whose body is JSON says itself how it is asked for (`message/kinds/`); a file
- * that comes with the request (`uploads.ts`) and many messages at once (`bulk.ts`) are read in ways of their own.
+ * Sending (spec, "Sending messages"). What is asked for in JSON is a row of `kinds.ts`; a file that comes with the
+ * request (`uploads.ts`) and many messages at once (`bulk.ts`) are read in ways of their own.
  */
 import { z } from "@hono/zod-openapi";
-import { KIND_REQUESTS } from "../../../message/content.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { addBulk, sendBulk } from "./bulk.ts";
 import { manner, options, sessionId, single } from "./fields.ts";
+import { KIND_REQUESTS } from "./kinds.ts";
 import { addReferring, referringRoutes } from "./referring.ts";
 import { acknowledged, makeSender } from "./sender.ts";
 import { addStatusPosts, sendStatus } from "./status_posts.ts";

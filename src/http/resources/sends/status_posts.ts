@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { safeFilename } from "../../../media/filename.ts";
 import { fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import type { StatusContent } from "../../../message/kinds/status.ts";
-import { Caption, Text } from "../../../message/kinds/text.ts";
+import { Caption, Text } from "./texts.ts";
 import { STATUS_CHAT } from "../../../whatsapp/outgoing.ts";
 import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../account/account.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
-import { Caption } from "../../../message/kinds/text.ts";
+import { Caption } from "./texts.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
