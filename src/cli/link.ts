@@ -1,5 +1,4 @@
 /** `paloma link`: a line, linked from a terminal, which shows the QR until a phone has scanned it. */
-import { Buffer } from "node:buffer";
 import type { Command } from "commander";
 import { systemClock } from "../runtime.ts";
 import { type Client, httpClient, type Json, until } from "./client.ts";
@@ -93,11 +92,8 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
 
 /** What the QR of the API's PNG says. */
 async function textOf(dataUrl: string): Promise<string> {
-  const [{ default: { PNG } }, { default: jsqr }] = await Promise.all([import("pngjs"), import("jsqr")]);
-  const image = PNG.sync.read(Buffer.from(dataUrl.slice(dataUrl.indexOf(",") + 1), "base64"));
-  // The library is CommonJS with a default export of its own.
-  const read = jsqr as unknown as typeof jsqr.default;
-  return read(new Uint8ClampedArray(image.data), image.width, image.height)!.data;
+  const { readQrPng } = await import("../base/qr_png.ts");
+  return readQrPng(dataUrl)!;
 }
 
 async function drawing(text: string): Promise<string> {

@@ -11,9 +11,9 @@ import { messageKeys, type QueueRow } from "./rows.ts";
 export async function busyLines(kv: Kv, lineIds: Iterable<string>, now: number): Promise<Set<string>> {
   const ids = [...lineIds].sort();
   const busy = new Set<string>();
-  for await (const { key: [, lineId] } of firstRows(kv, messageKeys.queues(), ids)) busy.add(lineId as string);
+  for await (const { key: [, lineId] } of firstRows(kv, messageKeys.queues(), ids)) busy.add(String(lineId));
   for await (const { key: [, lineId, sendAt] } of firstRows(kv, messageKeys.schedules(), ids)) {
-    if (sendAt as number <= now) busy.add(lineId as string);
+    if (Number(sendAt) <= now) busy.add(String(lineId));
   }
   return busy;
 }
@@ -27,8 +27,8 @@ export async function oldestWaiting(kv: Kv): Promise<number | null> {
   for await (const { key: [, lineId, , , position], value: { bulkId } } of firstRowsOfLanes(kv)) {
     const counts = bulkId === null || (await kv.get(messageKeys.bulk(bulkId))).value !== null;
     const since = counts
-      ? waitingSince(position as number)
-      : await new LineQueue(kv, lineId as string).oldestSince() ?? Infinity;
+      ? waitingSince(Number(position))
+      : await new LineQueue(kv, String(lineId)).oldestSince() ?? Infinity;
     oldest = Math.min(oldest ?? Infinity, since);
   }
   return oldest === Infinity ? null : oldest;
@@ -42,7 +42,7 @@ async function* firstRowsOfLanes(kv: Kv): AsyncGenerator<Row<QueueRow>> {
     if (!row) return;
     yield row;
     const [family, lineId, priority, lane] = row.key;
-    start = { start: [family!, lineId!, priority!, lane as number + 1] };
+    start = { start: [family!, lineId!, priority!, Number(lane) + 1] };
   }
 }
 
@@ -55,7 +55,7 @@ async function* firstRows(
   for (let at = 0; at < ids.length;) {
     const [row] = await Array.fromAsync(kv.list({ prefix, start: [...prefix, ids[at]!] }, { limit: 1 }));
     if (!row) return;
-    const found = row.key[prefix.length] as string;
+    const found = String(row.key[prefix.length]);
     while (at < ids.length && ids[at]! < found) at++;
     if (ids[at] !== found) continue;
     yield row;

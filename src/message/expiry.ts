@@ -12,7 +12,7 @@ export const EXPIRED: MessageError = {
 
 /** When the next message's time is over, Unix ms; infinity without one. */
 export async function nextExpiry(kv: Kv): Promise<number> {
-  for await (const { key } of kv.list({ prefix: messageKeys.expiries() }, { limit: 1 })) return key[1] as number;
+  for await (const { key } of kv.list({ prefix: messageKeys.expiries() }, { limit: 1 })) return Number(key[1]);
   return Infinity;
 }
 

@@ -146,7 +146,8 @@ export function makeGuard(deps: GuardDeps): Guard {
         await checkPlace(c);
         const found = await admit(c);
         const body = schema && validate(schema, parseJson(await readBytes(c.req.raw, { maxBytes: MAX_BODY })));
-        const param = (name: string) => c.req.param(name as never) ?? "";
+        const params: Record<string, string> = c.req.param();
+        const param = (name: string) => params[name] ?? "";
         const query = (name: string) => c.req.query(name) || null;
         const answer = await handle({ c, body: body as Body, param, query, address: addressOf(c), ...found });
         return answer instanceof Response
@@ -179,7 +180,8 @@ export function makeGuard(deps: GuardDeps): Guard {
     account: (route, handle) =>
       register(route, async (c) => {
         const { visitor, did } = await admitPerson(c);
-        const account = await accountOf(visitor, c.req.param("accountId" as never) ?? "");
+        const { accountId = "" }: Record<string, string> = c.req.param();
+        const account = await accountOf(visitor, accountId);
         return { visitor, account, did: (action: string) => did(action, account.id) };
       }, handle),
     visitorOf,

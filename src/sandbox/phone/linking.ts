@@ -3,15 +3,13 @@
  * the companion, which alone knows the secret in the QR, that this phone accepted it.
  */
 import { Curve, proto } from "@whiskeysockets/baileys";
-import jsqr from "jsqr";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import { PNG } from "pngjs";
+import { PNG_DATA_URL, readQrPng } from "../../base/qr_png.ts";
 import { invalid } from "../../errors.ts";
 import type { QrText } from "../world/linking.ts";
 import type { PhoneKeys } from "./keys.ts";
 
-const PNG_DATA_URL = "data:image/png;base64,";
 /** Far more than any QR needs; a limit for what is decoded. */
 const QR_MAX_CHARACTERS = 4 * 1024 * 1024;
 /** The address that QRs begin with today, so that any camera app opens the right page. */
@@ -19,13 +17,10 @@ const QR_LINK = "https://wa.me/settings/linked_devices#";
 /** The prefix of what an account signature covers, before details and companion identity (protocol constant). */
 const ACCOUNT_SIGNATURE_PREFIX = Buffer.from([6, 0]);
 
-// The library is CommonJS with a default export of its own.
-const readModules = jsqr as unknown as typeof jsqr.default;
-
 /** Takes a QR's text, or a PNG data URL that shows it. Throws Problem validation_failed for anything else. */
 export function readQr(qr: string): QrText {
   if (qr.length > QR_MAX_CHARACTERS) throw invalid("qr", "is larger than any QR");
-  const text = qr.startsWith(PNG_DATA_URL) ? readPng(qr.slice(PNG_DATA_URL.length)) : qr;
+  const text = qr.startsWith(PNG_DATA_URL) ? readPng(qr) : qr;
   const fields = text.slice(text.startsWith(QR_LINK) ? QR_LINK.length : 0).split(",");
   const [ref, noise, identity, secret, platform = ""] = fields;
   const keys = [noise, identity, secret].map((field) => Buffer.from(field ?? "", "base64"));
@@ -36,16 +31,15 @@ export function readQr(qr: string): QrText {
   return { ref, noisePublic, identityPublic, advSecret, platform };
 }
 
-function readPng(base64: string): string {
-  let image: PNG;
+function readPng(dataUrl: string): string {
+  let text: string | null;
   try {
-    image = PNG.sync.read(Buffer.from(base64, "base64"));
+    text = readQrPng(dataUrl);
   } catch {
     throw invalid("qr", "is not a readable PNG");
   }
-  const code = readModules(new Uint8ClampedArray(image.data), image.width, image.height);
-  if (!code) throw invalid("qr", "shows no QR code");
-  return code.data;
+  if (text === null) throw invalid("qr", "shows no QR code");
+  return text;
 }
 
 /** The companion that asks to be linked: its identity, and the secret that only this phone learned. */

@@ -13,32 +13,20 @@ import type { Phone, PhoneMessage } from "../world/phone.ts";
 import type { PhoneUplink } from "../world/uplink.ts";
 import type { BinaryNode } from "../world/stanza.ts";
 import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
-import { AttachmentError, receiveFile } from "./attachment.ts";
 import { Passkey } from "./authenticator.ts";
-import { callOffer, chatState, readChatState } from "./chat_state.ts";
+import { callOffer, chatState } from "./chat_state.ts";
 import { compose } from "./compose.ts";
-import { type Content, readContent, unwrap } from "./content.ts";
-import { isOwn, type PhoneContext } from "./context.ts";
-import { decryptStanza } from "./decrypt.ts";
-import { amendmentOf } from "./details.ts";
+import type { PhoneContext } from "./context.ts";
 import { Inbox } from "./inbox.ts";
-import { addPreKeys, bundleOf, makeKeys, refill } from "./keys.ts";
-import { type Companion, readQr, signIdentity } from "./linking.ts";
+import { bundleOf, makeKeys, refill } from "./keys.ts";
+import { Linker } from "./linker.ts";
 import { Outbox } from "./outbox.ts";
-import { beginCodeExchange, readCode } from "./pairing_code.ts";
-import { PasskeyExchange } from "./passkey_exchange.ts";
-import { reupload } from "./reupload.ts";
+import { Receiver } from "./receiver.ts";
 import { SenderKeys } from "./sender_keys.ts";
 import { SignalSessions } from "./signal.ts";
 import { saltPatch } from "./settings.ts";
 import { type AppStateKey, composeWelcome } from "./welcome.ts";
-import { ack, deliveryReceipt, readReceipt, retryReceipt } from "./stanzas.ts";
-
-/** How many copies of a message may fail to decrypt before it is given up. */
-const RETRY_RECEIPTS = 5;
-
-/** What it saw others do in chats, kept for the control API. */
-const STATES_KEPT = 1_000;
+import { readReceipt } from "./stanzas.ts";
 
 interface PhoneOptions {
   runtime: Runtime;
@@ -68,18 +56,12 @@ class SimulatedPhone implements Phone {
   #context: PhoneContext;
   #inbox: Inbox;
   #outbox: Outbox;
-  /** Work is done one piece after another: what came, and apart from it what is sent. */
+  #receiver: Receiver;
+  #linker: Linker;
   /** One stanza after another is read, one message after another leaves. */
   readonly #turns = new KeyedQueue();
-  #retryReceipts = new Map<string, number>();
-  /** Secrets of QRs that the network wants to be shown anew; each is valid once. */
-  #spentSecrets = new Set<string>();
-  #companions = 0;
   /** The key that chat settings are encrypted with, the same for all companions. */
   #appStateKey: AppStateKey;
-  #states: ChatState[] = [];
-  #passkey: Passkey | null;
-  #exchange: PasskeyExchange | null = null;
 
   constructor({ runtime, uplink, number, lid, name = number, passkey = false }: PhoneOptions) {
     this.jid = `${number}@s.whatsapp.net`;
@@ -91,8 +73,13 @@ class SimulatedPhone implements Phone {
     this.#context = { runtime, uplink, self: this, name, keys, sessions, senderKeys: new SenderKeys() };
     this.#inbox = new Inbox(this.#context);
     this.#outbox = new Outbox(this.#context);
+    this.#receiver = new Receiver(this.#context, {
+      inbox: this.#inbox,
+      outbox: this.#outbox,
+      publishKeys: () => this.publishKeys(),
+    });
     this.#appStateKey = { id: runtime.random.bytes(6), data: runtime.random.bytes(32) };
-    this.#passkey = passkey ? new Passkey(runtime.random) : null;
+    this.#linker = new Linker(this.#context, passkey ? new Passkey(runtime.random) : null);
   }
 
   welcome(companion: string): void {
@@ -121,73 +108,35 @@ class SimulatedPhone implements Phone {
   }
 
   registerPasskey(): void {
-    if (this.#passkey) this.#context.uplink.demandPasskey(this, this.#passkey.credential);
+    if (this.#linker.passkey) this.#context.uplink.demandPasskey(this, this.#linker.passkey.credential);
   }
 
   scan(qr: string): Promise<LinkAnswer> {
     try {
-      const companion = readQr(qr);
-      return Promise.resolve(this.#link(companion.ref, companion));
+      return Promise.resolve(this.#linker.scan(qr));
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  async enterCode(typed: string): Promise<CodeAnswer> {
-    const code = readCode(typed);
-    const { runtime, uplink, keys } = this.#context;
-    const request = uplink.codeRequest(this);
-    if (!request) return { kind: "no_request" };
-    const exchange = await beginCodeExchange(keys, request, { code, random: runtime.random });
-    const answer = await uplink.answerCode(this, request.ref, exchange.hello);
-    const companion = answer && exchange.finish(answer);
-    return companion ? this.#link(request.ref, companion) : { kind: "wrong_code" };
-  }
-
-  #link(ref: string, companion: Companion): LinkAnswer {
-    const { runtime, uplink } = this.#context;
-    const secret = companion.advSecret.toString();
-    if (this.#spentSecrets.has(secret)) return { kind: "refresh" };
-    const exchange = new PasskeyExchange({
-      companion,
-      random: runtime.random,
-      sign: (revealed) => {
-        const signed = this.#sign(revealed);
-        this.#companions++;
-        return signed;
-      },
-      onAsk: () => this.#exchange = exchange,
-    });
-    const answer = uplink.acceptQr(this, ref, this.#sign(companion), exchange);
-    if (answer.kind === "linked") this.#companions++;
-    if (answer.kind === "refresh") this.#spentSecrets.add(secret);
-    return answer;
-  }
-
-  #sign(companion: Companion): Uint8Array {
-    const { runtime, keys } = this.#context;
-    return signIdentity(keys, companion, { keyIndex: this.#companions + 1, now: runtime.clock.now() });
+  enterCode(typed: string): Promise<CodeAnswer> {
+    return this.#linker.enterCode(typed);
   }
 
   passkeyState(): PasskeyState | null {
-    return this.#exchange?.state ?? null;
+    return this.#linker.passkeyState();
   }
 
   signPasskey(options: unknown): AssertionJson {
-    return this.#ownPasskey().sign(options);
+    return this.#linker.ownPasskey().sign(options);
   }
 
   confirmPasskey(): void {
-    if (!this.#exchange?.confirm()) throw notFound("code to confirm on this phone");
+    this.#linker.confirmPasskey();
   }
 
   exportPasskey(): ExportedPasskey {
-    return this.#ownPasskey().export();
-  }
-
-  #ownPasskey(): Passkey {
-    if (!this.#passkey) throw notFound("passkey on this phone");
-    return this.#passkey;
+    return this.#linker.ownPasskey().export();
   }
 
   sendMessage(message: PhoneMessage): Promise<{ id: string }> {
@@ -247,7 +196,7 @@ class SimulatedPhone implements Phone {
   }
 
   chatStates(): ChatState[] {
-    return this.#states.map((state) => ({ ...state }));
+    return this.#receiver.chatStates();
   }
 
   inbox(): InboxItem[] {
@@ -265,75 +214,9 @@ class SimulatedPhone implements Phone {
   }
 
   deliver(stanza: BinaryNode): void {
-    this.#turns.add("receiving", () => this.#handle(stanza)).catch((error) => {
+    this.#turns.add("receiving", () => this.#receiver.take(stanza)).catch((error) => {
       this.#context.runtime.log.warn({ err: error, phone: this.number, tag: stanza.tag }, "a phone choked on a stanza");
     });
-  }
-
-  async #handle(stanza: BinaryNode): Promise<void> {
-    const { uplink } = this.#context;
-    if (stanza.tag === "message") return await this.#receiveMessage(stanza);
-    if (stanza.tag === "ack") return;
-    if (stanza.tag === "chatstate" || stanza.tag === "presence") return this.#see(stanza);
-    uplink.send(this, ack(stanza));
-    if (stanza.tag !== "receipt") return;
-    if (stanza.attrs.type === "retry") await this.#outbox.resend(stanza);
-    if (stanza.attrs.type === "server-error" && isOwn(this.#context, stanza.attrs.from ?? "")) {
-      uplink.send(this, await reupload(this.#context, stanza, this.#inbox.withId(stanza.attrs.id ?? "")));
-    }
-  }
-
-  async #receiveMessage(stanza: BinaryNode): Promise<void> {
-    const { uplink } = this.#context;
-    const decrypted = await decryptStanza(this.#context, stanza);
-    this.publishKeys();
-    const destination = decrypted.kind === "message" ? decrypted.destination : stanza.attrs.recipient ?? null;
-    const known = this.#inbox.find(stanza, destination);
-    if (known) {
-      known.item.copies++;
-    } else if (decrypted.kind === "failed") {
-      return this.#askAgain(stanza, decrypted.error);
-    } else if (decrypted.kind === "message") {
-      const amendment = amendmentOf(unwrap(decrypted.message).inner);
-      const content = amendment ? null : readContent(decrypted.message);
-      if (amendment) this.#inbox.amend(stanza, amendment);
-      // Peer messages pass between a companion and its own phone.
-      if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
-    }
-    const own = isOwn(this.#context, stanza.attrs.participant ?? stanza.attrs.from ?? "");
-    uplink.send(this, deliveryReceipt(stanza, { self: this, own }));
-  }
-
-  async #keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
-    const { runtime, uplink } = this.#context;
-    try {
-      const { attachment, kind } = content.file ?? {};
-      const file = attachment && kind ? await receiveFile(attachment, kind, { runtime, media: uplink.media }) : null;
-      this.#inbox.add(stanza, destination, { content, file, mediaError: null });
-    } catch (error) {
-      if (!(error instanceof AttachmentError)) throw error;
-      this.#inbox.add(stanza, destination, { content, file: null, mediaError: error.message });
-    }
-  }
-
-  #see(stanza: BinaryNode): void {
-    const seen = readChatState(stanza, this.#context);
-    if (seen) this.#states.push(seen);
-    while (this.#states.length > STATES_KEPT) this.#states.shift();
-  }
-
-  #askAgain(stanza: BinaryNode, error: unknown): void {
-    const { runtime, uplink, keys } = this.#context;
-    const { id, from, participant } = stanza.attrs;
-    const key = `${id} ${participant ?? from}`;
-    const count = (this.#retryReceipts.get(key) ?? 0) + 1;
-    this.#retryReceipts.set(key, count);
-    runtime.log.debug({ phone: this.number, id, count, err: error }, "a phone could not decrypt a message");
-    if (count <= RETRY_RECEIPTS) {
-      const bundle = bundleOf(keys, addPreKeys(keys, 1));
-      uplink.send(this, retryReceipt(stanza, { self: this, bundle, count }));
-    }
-    uplink.send(this, ack(stanza));
   }
 }
 
