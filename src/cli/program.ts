@@ -4,27 +4,35 @@ import { SettingsError } from "../config.ts";
 import { OperatorError, Problem } from "../errors.ts";
 import { StoreError } from "../store/kv.ts";
 import { VERSION } from "../version.ts";
-import { addAccountCommand } from "./account.ts";
-import { addBackupCommands } from "./backup.ts";
-import { addDoctorCommand } from "./doctor.ts";
-import { addHealthcheckCommand } from "./healthcheck.ts";
-import { addLineCommand } from "./line.ts";
-import { addLinkCommand } from "./link.ts";
-import { addListenCommand } from "./listen.ts";
-import { addOpenapiCommand } from "./openapi.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
-import { addOperatorCommand } from "./operator.ts";
-import { addPlanCommand } from "./plan.ts";
-import { addRekeyCommand } from "./rekey.ts";
-import { addSandboxCommand } from "./sandbox.ts";
-import { addServeCommands } from "./serve.ts";
 import { addSettings } from "./settings.ts";
+
+/** Adds commands; `args` are the command line's. */
+type AddCommands = (root: Command, args: readonly string[]) => void;
+
+/** In the order of the help. Only the module of the command that is named is loaded. */
+const COMMANDS: readonly { names: readonly string[]; load: () => Promise<AddCommands> }[] = [
+  { names: ["serve", "api", "worker"], load: async () => (await import("./serve.ts")).addServeCommands },
+  { names: ["link"], load: async () => (await import("./link.ts")).addLinkCommand },
+  { names: ["line"], load: async () => (await import("./line.ts")).addLineCommand },
+  { names: ["sandbox"], load: async () => (await import("./sandbox.ts")).addSandboxCommand },
+  { names: ["account"], load: async () => (await import("./account.ts")).addAccountCommand },
+  { names: ["plan"], load: async () => (await import("./plan.ts")).addPlanCommand },
+  { names: ["operator"], load: async () => (await import("./operator.ts")).addOperatorCommand },
+  { names: ["backup", "restore"], load: async () => (await import("./backup.ts")).addBackupCommands },
+  { names: ["rekey"], load: async () => (await import("./rekey.ts")).addRekeyCommand },
+  { names: ["listen"], load: async () => (await import("./listen.ts")).addListenCommand },
+  { names: ["doctor"], load: async () => (await import("./doctor.ts")).addDoctorCommand },
+  { names: ["openapi"], load: async () => (await import("./openapi.ts")).addOpenapiCommand },
+  { names: ["healthcheck"], load: async () => (await import("./healthcheck.ts")).addHealthcheckCommand },
+  { names: ["version"], load: () => Promise.resolve(addVersionCommand) },
+];
 
 /** Runs the command line; resolves to the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   const json = args.includes("--json");
   try {
-    await program(args, json).parseAsync([...args], { from: "user" });
+    await (await program(args, json)).parseAsync([...args], { from: "user" });
     return 0;
   } catch (error) {
     // The reader of the pipe has closed it.
@@ -76,8 +84,8 @@ function failureOf(error: unknown): Failure {
   return { exitCode: 1, code: "internal_error", message };
 }
 
-/** All commands with their options; `args` and `json` say how help and errors are shown. */
-export function program(args: readonly string[], json: boolean): Command {
+/** The command that `args` name with its options, or all of them; `json` says how help and errors are shown. */
+export async function program(args: readonly string[], json: boolean): Promise<Command> {
   const root = new Command("paloma")
     .description(
       "A self-hosted messaging gateway: link WhatsApp lines, send with plain HTTP, hear back by signed webhooks.",
@@ -90,21 +98,11 @@ export function program(args: readonly string[], json: boolean): Command {
       outputError: (text, write) => json || write(text),
     });
   if (!json) root.showHelpAfterError("Run it with --help to see what it takes.");
-  // An unknown command is a typo: suggest the nearest one.
-  addServeCommands(root, { isDefault: args[0] === undefined || args[0].startsWith("-") });
-  addLinkCommand(root);
-  addLineCommand(root);
-  addSandboxCommand(root);
-  addAccountCommand(root);
-  addPlanCommand(root);
-  addOperatorCommand(root);
-  addBackupCommands(root);
-  addRekeyCommand(root);
-  addListenCommand(root);
-  addDoctorCommand(root);
-  addOpenapiCommand(root);
-  addHealthcheckCommand(root);
-  addVersionCommand(root);
+  const [name = "serve"] = args;
+  const named = COMMANDS.filter(({ names }) => names.includes(name));
+  // An unknown command is a typo: all are needed to suggest the nearest one.
+  const needed = named.length > 0 ? named : COMMANDS;
+  for (const add of await Promise.all(needed.map(({ load }) => load()))) add(root, args);
   addSettings(root, args);
   return root;
 }

@@ -6,7 +6,8 @@ import { Exit, printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 
-export function addServeCommands(root: Command, { isDefault }: { isDefault: boolean }): void {
+export function addServeCommands(root: Command, [name]: readonly string[]): void {
+  const isDefault = name === undefined || name.startsWith("-");
   const serve = root.command("serve", { isDefault }).description("the gateway (also with no command)");
   runAs(serve, "serve");
   const api = root.command("api").description("HTTP and panel alone, beside workers on a shared store");
