@@ -1,47 +1,12 @@
-/** The API's part: what HTTP and panel need, whoever holds the lines. */
-import { makeAccountKeys } from "../account/keys.ts";
-import { makeIdempotency } from "../account/idempotency.ts";
-import { makeErasures } from "../erasure/erasures.ts";
+/** The API's part of a process: health from the start, the API and the panel with the first request that needs them. */
 import { makeProbe } from "../data/probe.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";
-import type { Services } from "../http/api/services.ts";
 import { type Answers, apiOnDemand } from "../http/front.ts";
 import { createHealth } from "../http/health.ts";
-import { makeAmendments } from "../line/amendments.ts";
-import { makeFindWaits } from "../line/waiting.ts";
-import { makeBulkIds } from "../message/bulk.ts";
-import { makeBulkView } from "../line/bulk_view.ts";
-import { laneOf } from "../line/chats.ts";
-import { makeLines } from "../line/lines.ts";
-import type { LiveLines } from "../line/live.ts";
-import { makeQueueView } from "../line/queue_view.ts";
-import { makeFindReferred, makeIsInChat } from "../line/references.ts";
-import { makeUnread } from "../line/unread.ts";
-import { makeServeMedia } from "../media/serve.ts";
-import { type Accept, makeAccept } from "../message/accept.ts";
-import { makeCancel } from "../message/cancel.ts";
-import { makeHistory } from "../message/history/history.ts";
-import { makeQuotaView } from "../message/history/counts.ts";
-import { makeTallyOf } from "../message/votes.ts";
-import { makeReplay } from "../message/replay.ts";
-import { makeReschedule } from "../message/reschedule.ts";
 import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
 import { makePeople } from "../panel/logins/people.ts";
-import type { WebhookKeeper } from "../webhook/ownership.ts";
-import { makeWebhooks } from "../webhook/webhooks.ts";
-import type { Network } from "../whatsapp/network.ts";
+import type { ApiOptions } from "./api_app.ts";
 import type { Ground } from "./ground.ts";
-
-interface ApiOptions {
-  live: LiveLines;
-  webhooks: WebhookKeeper;
-  network: Pick<Network, "recall" | "numberOf" | "lidOf">;
-  /** Looks at each send before it is accepted. */
-  accepted(accept: Accept): Accept;
-  stopping: AbortSignal;
-  /** `http://HOST:PORT`, once it listens. */
-  url(): string;
-}
 
 interface ApiPart {
   /** Takes the requests. */
@@ -50,81 +15,23 @@ interface ApiPart {
   firstRunLink(): Promise<string | null>;
 }
 
-export function makeApi(ground: Ground, options: ApiOptions): ApiPart {
-  const { config, runtime, data, bell, metrics, kv, events, media, links, lookups, safeFetch, queuedCount } = ground;
-  const { live, network, stopping, url } = options;
+/** `url`: `http://HOST:PORT`, once it listens. */
+export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(): string }): ApiPart {
+  const { config, runtime, metrics, kv, data: { seal } } = ground;
   const { clock } = runtime;
-  const { accounts, seal } = data;
-  const recorder = ground.recorderOn(kv);
-  const idempotency = makeIdempotency({ kv, clock, seal });
-  const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: ground.names });
-  const queueChanged = (lineId: string) => live.queueChanged(lineId);
-
-  const services: Services = {
-    runtime,
-    metrics,
-    accounts,
-    keys: makeAccountKeys({ kv, accounts, runtime }),
-    idempotency,
-    lines,
-    accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
-    optOuts: ground.optOuts(network, queueChanged),
-    erasures: makeErasures({ kv, runtime, bell }),
-    replay: makeReplay({ kv, idempotency }),
-    findReferred: makeFindReferred({ kv, network }),
-    isInChat: makeIsInChat(network),
-    history: makeHistory(kv),
-    amendments: makeAmendments({ kv, runtime, recorder, live, queueChanged }),
-    cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
-    tallyOf: makeTallyOf(kv),
-    quotaView: makeQuotaView({ kv, clock }),
-    reschedule: makeReschedule({
-      kv,
-      laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
-      queueChanged,
-    }),
-    bulkIds: makeBulkIds(kv),
-    bulkView: makeBulkView({ kv, clock, accounts }),
-    queueView: makeQueueView({ kv, clock, accounts }),
-    findWaits: makeFindWaits({ kv, clock, accounts }),
-    lookups,
-    unread: makeUnread({ kv, clock }),
-    media,
-    diskShares: ground.diskShares,
-    serveMedia: makeServeMedia({ kv, media, links, runtime }),
-    events,
-    webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: options.webhooks, sessions: lines }),
-    budgets: makeBudgets({ bodyBytes: config.maxBodies, metrics, clock }),
-    trustedProxies: config.trustedProxies,
-    probe: makeProbe(kv, clock),
-    stopping,
-  };
+  const { stopping } = options;
   const panelUrl = () => `${config.publicUrl ?? url()}/panel`;
+  const probe = makeProbe(kv, clock);
+  // Their gauges are there before a request is.
+  const budgets = makeBudgets({ bodyBytes: config.maxBodies, metrics, clock });
 
   async function loadApi() {
-    const [{ createApi }, { addPanel }] = await Promise.all([
-      import("../http/server.ts"),
-      import("../panel/panel.ts"),
-    ]);
-    const app = createApi(services);
-    addPanel(app, {
-      ...services,
-      kv,
-      seal,
-      plans: data.plans,
-      queuedCount,
-      watchLine: (lineId, look) => live.watch(lineId, look),
-      watchAllLines: (look) => live.watchAll(look),
-      publicUrl: config.publicUrl,
-      dataDir: config.dataDir,
-      webVersion: config.whatsapp.version,
-      panelUrl,
-    });
-    return app;
+    const { makeApiApp } = await import("./api_app.ts");
+    return makeApiApp(ground, { ...options, budgets, probe, panelUrl });
   }
 
   return {
-    app: apiOnDemand(createHealth(services), loadApi),
+    app: apiOnDemand(createHealth({ runtime, metrics, probe, stopping }), loadApi),
     firstRunLink: () =>
       firstRunLink({
         people: makePeople({ kv, seal, runtime }),
