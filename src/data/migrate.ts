@@ -22,7 +22,7 @@ interface MigrateOptions {
 }
 
 /** The data was written by a newer Paloma than this one. */
-export class SchemaTooNew extends OperatorError {
+class SchemaTooNew extends OperatorError {
   readonly code = "data_too_new";
   override name = "SchemaTooNew";
 

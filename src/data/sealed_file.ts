@@ -14,7 +14,7 @@ const FRAME_BYTES = 1024 * 1024;
 const HEAD_BYTES = 5;
 
 /** A sealed file cannot be opened: another passphrase, or it was altered or cut off. */
-export class SealedFileError extends OperatorError {
+class SealedFileError extends OperatorError {
   readonly code = "sealed_file_unusable";
   override name = "SealedFileError";
 }

@@ -10,7 +10,7 @@ import { readFile } from "node:fs/promises";
 export type Resolve = (hostname: string) => Promise<string[]>;
 
 /** What an answer is put together from. */
-export interface NameSources {
+interface NameSources {
   /** Names that the operator of this machine gave addresses, in lower case. */
   hosts(): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Rejects with Deno.errors.NotFound when DNS knows none of this kind. */

@@ -54,7 +54,7 @@ export interface SafeFetch {
   proxy(address: ProxyAddress): Promise<Proxy>;
 }
 
-export interface SafeFetchOptions {
+interface SafeFetchOptions {
   clock: Clock;
   allow: AllowList;
   /** The system's resolver if left out. */

@@ -6,7 +6,7 @@ import type { MediaLinks } from "./link.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { MediaStore } from "./store.ts";
 
-export interface MediaRequest {
+interface MediaRequest {
   fileId: string;
   /** Query values, empty when missing. */
   expires: string;

@@ -11,7 +11,7 @@ interface FencingToken {
  * The lease has gone elsewhere: nothing was written, and never will be. A StoreError, so that whatever waits for the
  * store (an unacknowledged frame, an outcome) waits for the new holder in the same way.
  */
-export class Fenced extends StoreError {
+class Fenced extends StoreError {
   override name = "Fenced";
 
   constructor() {

@@ -2,7 +2,7 @@
 import { TABLES } from "../http/tables/all.ts";
 import { contractStage } from "../support/api_contract.ts";
 import { runTable } from "../support/api_table.ts";
-import type { ApiStage } from "../support/api_world.ts";
+import { type ApiStage, requestOf } from "../support/api_world.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 
 /** Numbers of the lines, one a table. */
@@ -13,17 +13,7 @@ function apiStage(stage: Stage): ApiStage {
   const root = new URL("/", stage.gateway.baseUrl).href.slice(0, -1);
   return {
     apiKey: stage.apiKey,
-    call(method, path, { json, body, headers = {}, key = stage.apiKey } = {}) {
-      return fetch(root + path, {
-        method,
-        headers: {
-          ...(key === null ? {} : { "x-api-key": key }),
-          ...(json === undefined ? {} : { "content-type": "application/json" }),
-          ...headers,
-        },
-        body: json === undefined ? body : JSON.stringify(json),
-      });
-    },
+    call: (method, path, options = {}) => fetch(root + path, requestOf(method, options, stage.apiKey)),
     linkedSession: async () => (await stage.linkLine(String(FIRST_LINE + lines++))).sessionId,
   };
 }

@@ -72,6 +72,20 @@ export interface CallOptions {
   from?: string;
 }
 
+/** The request that the options describe; `ownKey`: the account's. */
+export function requestOf(method: string, options: CallOptions, ownKey: string): RequestInit {
+  const { json, body, headers = {}, key = ownKey } = options;
+  return {
+    method,
+    headers: {
+      ...(key === null ? {} : { "x-api-key": key }),
+      ...(json === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    body: json === undefined ? body : JSON.stringify(json),
+  };
+}
+
 /** What the tables need: a way to ask, and a session that is linked. */
 export interface ApiStage {
   readonly apiKey: string;
@@ -253,17 +267,8 @@ export class ApiWorld implements ApiStage {
   }
 
   async call(method: string, path: string, options: CallOptions = {}): Promise<Response> {
-    const { json, body, headers = {}, key = this.apiKey, from = "127.0.0.1" } = options;
-    const incoming = { socket: { remoteAddress: from } };
-    return await this.app.request(path, {
-      method,
-      headers: {
-        ...(key === null ? {} : { "x-api-key": key }),
-        ...(json === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-      body: json === undefined ? body : JSON.stringify(json),
-    }, { incoming } as never);
+    const incoming = { socket: { remoteAddress: options.from ?? "127.0.0.1" } };
+    return await this.app.request(path, requestOf(method, options, this.apiKey), { incoming } as never);
   }
 
   async linkedSession(): Promise<string> {

@@ -11,11 +11,14 @@ import type { Delivery } from "../../src/webhook/webhook.ts";
 import { makeWebhooks, type Webhooks } from "../../src/webhook/webhooks.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
-import { eventually } from "./receiver.ts";
+import { type Answer, eventually, Receiver } from "./receiver.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
 
 export const ACCOUNT = "acc_1";
 export const SESSION = { id: "ses_1", name: "Front desk" };
+
+/** What a webhook for every usual event of every session says. */
+export const ALL_EVENTS = { events: null, sessionId: null };
 
 export interface WorldOptions {
   resolve?: Resolve;
@@ -134,6 +137,23 @@ export function textEvent(number: number, { chat = "4915100@s.whatsapp.net", ses
       text: `text ${number}`,
       chat,
       isForwarded: false,
+    },
+  };
+}
+
+/** A world, and a receiver that answers so (200 unless given), with a webhook on it. */
+export async function webhookStage({ answer, ...options }: WorldOptions & { answer?: Answer } = {}) {
+  const world = await WebhookWorld.start(options);
+  const receiver = await Receiver.start(answer);
+  const { webhook, secret } = await world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL_EVENTS });
+  return {
+    world,
+    receiver,
+    webhook,
+    secret,
+    async [Symbol.asyncDispose]() {
+      await world.stop();
+      await receiver.close();
     },
   };
 }

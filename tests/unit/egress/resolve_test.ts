@@ -1,9 +1,9 @@
 /** Where a name's addresses come from, and that names which hang hold nothing up. */
 import assert from "node:assert/strict";
-import { makeResolve, type NameSources, readHosts } from "../../../src/egress/resolve.ts";
+import { makeResolve, readHosts } from "../../../src/egress/resolve.ts";
 
 /** Sources that know only what is given, and remember what the system was asked. */
-function sources(given: Partial<NameSources> = {}) {
+function sources(given: Partial<Parameters<typeof makeResolve>[0]> = {}) {
   const asked: string[] = [];
   const system = given.system ?? (() => Promise.reject(new Error("ENOTFOUND")));
   return {

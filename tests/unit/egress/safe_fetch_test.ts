@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isPublicAddress, readAllowList } from "../../../src/egress/address.ts";
 import { EgressError } from "../../../src/egress/egress_error.ts";
-import { makeSafeFetch, type SafeFetchOptions } from "../../../src/egress/safe_fetch.ts";
+import { makeSafeFetch } from "../../../src/egress/safe_fetch.ts";
 import { answering, eventually, Receiver } from "../../support/receiver.ts";
 import { ManualClock } from "../../support/runtime.ts";
 
@@ -44,7 +44,7 @@ const WRONG_URLS = [
 
 const BAD_PORTS = [22, 25, 53, 110, 143, 465, 587, 993, 2049, 5060, 6000, 6667];
 
-function safeFetch(options: Partial<SafeFetchOptions> = {}) {
+function safeFetch(options: Partial<Parameters<typeof makeSafeFetch>[0]> = {}) {
   const resolve = (host: string) =>
     Promise.resolve(host.replace(/\.$/, "") === "localhost" ? ["127.0.0.1"] : ["8.8.8.8"]);
   return makeSafeFetch({ clock: new ManualClock(), allow: readAllowList([]), resolve, ...options });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { positionAt } from "../../../src/message/enqueue.ts";
 import type { Message, Priority } from "../../../src/message/message.ts";
 import type { Incoming } from "../../../src/whatsapp/incoming.ts";
+import { plainIncoming } from "../../support/incoming.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 
 const PAUSE_MS = 10_000;
@@ -26,25 +27,9 @@ function left(world: World, named: Record<string, Message>): (string | undefined
 /** The phone of the number writes to the line. */
 function receives(world: World, from: Pick<Incoming, "chat" | "number">): Promise<boolean> {
   const timestamp = Math.floor(world.clock.now() / 1000);
-  return world.network.of("ses_1").receive({
-    ...from,
-    networkId: world.runtime.ids.network(),
-    participant: null,
-    pushName: null,
-    fromMe: false,
-    timestamp,
-    type: "conversation",
-    text: "hello",
-    media: null,
-    details: null,
-    undecryptable: false,
-    quoted: null,
-    mentions: [],
-    isForwarded: false,
-    viewOnce: false,
-    ad: null,
-    change: null,
-  });
+  return world.network.of("ses_1").receive(
+    plainIncoming({ ...from, networkId: world.runtime.ids.network(), timestamp }),
+  );
 }
 
 const to = (n: number) => `346000001${String(n).padStart(2, "0")}`;

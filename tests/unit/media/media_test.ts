@@ -10,7 +10,7 @@ import { makeFetchFile } from "../../../src/media/fetch_file.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "../../../src/media/filename.ts";
 import { makeMediaIngest } from "../../../src/media/ingest.ts";
 import { makeMediaLinks } from "../../../src/media/link.ts";
-import { makeServeMedia, type MediaRequest } from "../../../src/media/serve.ts";
+import { makeServeMedia, type ServeMedia } from "../../../src/media/serve.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import { DiskShares } from "../../../src/media/shares.ts";
@@ -79,6 +79,8 @@ async function stage() {
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
   };
 }
+
+type MediaRequest = Parameters<ServeMedia>[0];
 
 function requestOf(link: string, change: Partial<MediaRequest> = {}): MediaRequest {
   const url = new URL(link);

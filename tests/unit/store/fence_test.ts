@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Fenced, withFence } from "../../../src/store/fence.ts";
+import { withFence } from "../../../src/store/fence.ts";
 import { Change, key, StoreError } from "../../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 
@@ -36,7 +36,7 @@ for (
     const { store, other, losses } = await heldByOne();
     const row = await store.get(ROW);
     await other.commit(taken);
-    await assert.rejects(store.commit(new Change().set(ROW, "late")), Fenced);
+    await assert.rejects(store.commit(new Change().set(ROW, "late")), { name: "Fenced" });
     await assert.rejects(store.commit(new Change().check(row).set(ROW, "late")), StoreError);
     assert.equal((await other.get(ROW)).value, null);
     assert.equal(losses(), 2);

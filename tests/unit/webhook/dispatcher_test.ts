@@ -5,28 +5,10 @@ import type { NewEvent } from "../../../src/event/event.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { Delivery } from "../../../src/webhook/webhook.ts";
 import { type Answer, answering, eventually, Receiver } from "../../support/receiver.ts";
-import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
+import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage, WebhookWorld } from "../../support/webhook_world.ts";
 
-const ALL = { events: null, sessionId: null };
 const tls = (name: string) => Deno.readTextFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url));
 const identity = (host: string) => ({ cert: tls(`${host}.cert`), key: tls(`${host}.key`) });
-
-/** The world, and a receiver that answers so, with a webhook on it. */
-async function stage(answer: Answer) {
-  const world = await WebhookWorld.start();
-  const receiver = await Receiver.start(answer);
-  const { webhook, secret } = await world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL });
-  return {
-    world,
-    receiver,
-    webhook,
-    secret,
-    async [Symbol.asyncDispose]() {
-      await world.stop();
-      await receiver.close();
-    },
-  };
-}
 
 const ended = (count: number) => (deliveries: Delivery[]) =>
   deliveries.length === count && deliveries.every(({ status }) => status !== "pending");
@@ -85,7 +67,7 @@ const TABLE: Row[] = [
 
 for (const { name, answer, requests, status, last } of TABLE) {
   Deno.test(`a receiver that answers with ${name} is asked ${requests} times and the delivery is ${status}`, async () => {
-    await using s = await stage(answer);
+    await using s = await webhookStage({ answer });
     await s.world.log(textEvent(1));
     await s.world.until(s.webhook.id, (deliveries) => deliveries.length === 1);
     const [delivery] = await s.world.exhaust(s.webhook.id);
@@ -101,7 +83,7 @@ for (const { name, answer, requests, status, last } of TABLE) {
 
 for (const [name, answer] of [["hangs", hang], ["drips its body", head]] as const) {
   Deno.test(`a receiver that ${name} is given 10 s, four times`, async () => {
-    await using s = await stage(answer);
+    await using s = await webhookStage({ answer });
     const { clock } = s.world.runtime;
     await s.world.log(textEvent(1));
     for (let attempt = 1; attempt <= 4; attempt++) {
@@ -121,7 +103,7 @@ for (const [name, answer] of [["hangs", hang], ["drips its body", head]] as cons
 }
 
 Deno.test("a receiver that is not there counts as failed attempts, and is served when it comes back", async () => {
-  await using s = await stage(answering(200));
+  await using s = await webhookStage();
   const gone = await Receiver.start();
   await gone.close();
   await s.world.webhooks.update(ACCOUNT, s.webhook.id, { url: gone.url });
@@ -148,7 +130,7 @@ Deno.test("a certificate of another name or of nobody known is a failed attempt;
     const before = receiver.requests.length;
     const world = await WebhookWorld.start({ resolve, caCerts: [...caCerts] });
     const url = `https://hook.test:${receiver.port}/hook`;
-    const { webhook } = await world.webhooks.create(ACCOUNT, { url, ...ALL });
+    const { webhook } = await world.webhooks.create(ACCOUNT, { url, ...ALL_EVENTS });
     await world.log(textEvent(1));
     await world.until(webhook.id, (deliveries) => deliveries.length === 1);
     const [delivery] = await world.exhaust(webhook.id);
@@ -162,7 +144,7 @@ Deno.test("a certificate of another name or of nobody known is a failed attempt;
 });
 
 Deno.test("retries wait 5, 25 and 120 s, each give or take a tenth", async () => {
-  await using s = await stage(answering(500));
+  await using s = await webhookStage({ answer: answering(500) });
   await s.world.log(textEvent(1));
   for (const [i, delayMs] of [5_000, 25_000, 120_000].entries()) {
     const [delivery] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === i + 1);
@@ -176,7 +158,7 @@ Deno.test("retries wait 5, 25 and 120 s, each give or take a tenth", async () =>
 });
 
 Deno.test("Retry-After is honoured over the schedule, by seconds and by date, up to an hour", async () => {
-  await using s = await stage(answering(200));
+  await using s = await webhookStage();
   const { clock } = s.world.runtime;
   const date = new Date(clock.now() + 1_800_000).toUTCString();
   s.receiver.answer = (response, received, number) =>
@@ -192,7 +174,7 @@ Deno.test("Retry-After is honoured over the schedule, by seconds and by date, up
 });
 
 Deno.test("410 switches the webhook off, says so, and its neighbours hear of it", async () => {
-  await using s = await stage(answering(410));
+  await using s = await webhookStage({ answer: answering(410) });
   const other = await Receiver.start();
   await s.world.webhooks.create(ACCOUNT, { url: other.url, events: ["webhook.failing"], sessionId: null });
   await s.world.log(textEvent(1), textEvent(2));
@@ -212,7 +194,7 @@ Deno.test("410 switches the webhook off, says so, and its neighbours hear of it"
 });
 
 Deno.test("webhook.failing comes after three failed deliveries in a row, again after an hour, and never to itself", async () => {
-  await using s = await stage(answering(500));
+  await using s = await webhookStage({ answer: answering(500) });
   const other = await Receiver.start();
   await s.world.webhooks.create(ACCOUNT, { url: other.url, events: ["webhook.failing"], sessionId: null });
   const fail = async (number: number) => {
@@ -233,7 +215,7 @@ Deno.test("webhook.failing comes after three failed deliveries in a row, again a
 });
 
 Deno.test("an endpoint that fails for three days is switched off, and the event says how to switch it on", async () => {
-  await using s = await stage(answering(500));
+  await using s = await webhookStage({ answer: answering(500) });
   const other = await Receiver.start();
   await s.world.webhooks.create(ACCOUNT, { url: other.url, events: ["webhook.disabled"], sessionId: null });
   const { clock } = s.world.runtime;
@@ -264,9 +246,9 @@ Deno.test("an endpoint that fails for three days is switched off, and the event 
 });
 
 Deno.test("an endpoint that hangs does not delay its neighbour", async () => {
-  await using s = await stage(hang);
+  await using s = await webhookStage({ answer: hang });
   const healthy = await Receiver.start();
-  const { webhook } = await s.world.webhooks.create(ACCOUNT, { url: healthy.url, ...ALL });
+  const { webhook } = await s.world.webhooks.create(ACCOUNT, { url: healthy.url, ...ALL_EVENTS });
   const events = Array.from({ length: 200 }, (_, i) => textEvent(i, { chat: `49${i}@s.whatsapp.net` }));
   await s.world.log(...events);
   // The clock stands still: no attempt at the hanging one has ended when the neighbour has everything.
@@ -278,9 +260,9 @@ Deno.test("an endpoint that hangs does not delay its neighbour", async () => {
 });
 
 Deno.test("an account with endpoints that hang delays no other, nor its own endpoint that works", async () => {
-  await using s = await stage(hang);
+  await using s = await webhookStage({ answer: hang });
   const healthy = await Receiver.start();
-  const second = await s.world.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL });
+  const second = await s.world.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL_EVENTS });
   const events = (from: number, accountId: string) =>
     Array.from({ length: 50 }, (_, i) => {
       return { ...textEvent(from + i, { chat: `49${i}@s.whatsapp.net` }), accountId } as NewEvent;
@@ -289,21 +271,21 @@ Deno.test("an account with endpoints that hang delays no other, nor its own endp
   await eventually(() => s.receiver.requests.length === 32, { what: "places of one account" });
   assert.equal(s.world.dispatcher.waiting(), 16);
 
-  await s.world.webhooks.create("acc_2", { url: healthy.url, ...ALL });
+  await s.world.webhooks.create("acc_2", { url: healthy.url, ...ALL_EVENTS });
   await s.world.log(...events(0, "acc_2"));
   await eventually(() => healthy.requests.length === 50, { what: "the other account's deliveries" });
 
   // Both have failed now: whatever they are given from here on, an endpoint that works has places of its own.
   await s.world.runtime.clock.advance(10_000);
   await s.world.until(second.webhook.id, (deliveries) => deliveries.length > 0);
-  await s.world.webhooks.create(ACCOUNT, { url: healthy.url, ...ALL });
+  await s.world.webhooks.create(ACCOUNT, { url: healthy.url, ...ALL_EVENTS });
   await s.world.log(...events(50, ACCOUNT));
   await eventually(() => healthy.requests.length === 100, { what: "the account's own deliveries" });
   await healthy.close();
 });
 
 Deno.test("an endpoint that refuses at once is not called as fast as it can", async () => {
-  await using s = await stage(answering(500));
+  await using s = await webhookStage({ answer: answering(500) });
   const events = Array.from({ length: 100 }, (_, i) => textEvent(i, { chat: `49${i}@s.whatsapp.net` }));
   await s.world.log(...events);
   const most = (count: number) =>
@@ -315,7 +297,7 @@ Deno.test("an endpoint that refuses at once is not called as fast as it can", as
 });
 
 Deno.test("within a chat first attempts go one at a time, in order", async () => {
-  await using s = await stage(answering(200));
+  await using s = await webhookStage();
   let open = 0;
   let most = 0;
   s.receiver.answer = (response) => {
@@ -358,7 +340,7 @@ Deno.test("a webhook sees what it subscribes to, of its session, after its creat
 });
 
 Deno.test("a paused webhook holds its events and sends them in order when it goes on", async () => {
-  await using s = await stage(answering(200));
+  await using s = await webhookStage();
   await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: false });
   await s.world.log(textEvent(1), textEvent(2));
   await s.world.runtime.clock.advance(60_000);
@@ -371,9 +353,9 @@ Deno.test("a paused webhook holds its events and sends them in order when it goe
 Deno.test("after a crash at any commit every event arrives, repeated only under its own id", async () => {
   let total = 0;
   for (let commits = 0; commits < 30; commits++) {
-    await using s = await stage((response, received, number) =>
-      answering(number % 7 === 0 ? 500 : 200)(response, received, number)
-    );
+    await using s = await webhookStage({
+      answer: (response, received, number) => answering(number % 7 === 0 ? 500 : 200)(response, received, number),
+    });
     const ids = await s.world.log(
       ...Array.from({ length: 40 }, (_, i) => textEvent(i, { chat: `49${i % 8}@s.whatsapp.net` })),
     );
@@ -393,7 +375,7 @@ Deno.test("after a crash at any commit every event arrives, repeated only under 
 });
 
 Deno.test("a retry that was waiting when the process died is made by the next one", async () => {
-  await using s = await stage(answering(500));
+  await using s = await webhookStage({ answer: answering(500) });
   await s.world.log(textEvent(1));
   await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 1);
   await s.world.crash();
@@ -406,7 +388,7 @@ Deno.test("a retry that was waiting when the process died is made by the next on
 });
 
 Deno.test("a store in trouble delays what is written down, and loses nothing", async () => {
-  await using s = await stage(answering(200));
+  await using s = await webhookStage();
   const { StoreError } = await import("../../../src/store/kv.ts");
   s.receiver.answer = (response, received, number) => {
     if (number === 1) s.world.kv.trouble = new StoreError("locked", "another process holds the file");
@@ -424,14 +406,14 @@ Deno.test("a store in trouble delays what is written down, and loses nothing", a
 });
 
 Deno.test("a webhook that was written although the store could not say so begins within half a minute", async () => {
-  await using s = await stage(answering(200));
+  await using s = await webhookStage();
   const { world, receiver } = s;
   const commit = world.kv.commit.bind(world.kv);
   world.kv.commit = async (change) => {
     await commit(change);
     throw new StoreError("unavailable", "the answer of the store was lost");
   };
-  await assert.rejects(world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL }), StoreError);
+  await assert.rejects(world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL_EVENTS }), StoreError);
   world.kv.commit = commit;
   const lost = (await world.webhooks.list(ACCOUNT)).find(({ id }) => id !== s.webhook.id)!;
   await world.log(textEvent(1));

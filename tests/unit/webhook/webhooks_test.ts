@@ -7,31 +7,16 @@ import { webhookKeys } from "../../../src/webhook/rows.ts";
 import type { Kv } from "../../../src/store/kv.ts";
 import { type Delivery, deliveryId, orderOfDelivery } from "../../../src/webhook/webhook.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
-import { answering, eventually, Receiver } from "../../support/receiver.ts";
-import { ACCOUNT, SESSION, textEvent, WebhookWorld } from "../../support/webhook_world.ts";
+import { answering, eventually } from "../../support/receiver.ts";
+import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage } from "../../support/webhook_world.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const ALL = { events: null, sessionId: null };
-
+/** The world, and what the tests ask of it most. */
 async function stage() {
-  const world = await WebhookWorld.start({
-    resolve: (host) => Promise.resolve([host === "private.test" ? "10.0.0.1" : "8.8.8.8"]),
-  });
-  const receiver = await Receiver.start();
-  const { webhook, secret } = await world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL });
-  return {
-    world,
-    receiver,
-    webhook,
-    secret,
-    webhooks: world.webhooks,
-    clock: world.runtime.clock,
-    async [Symbol.asyncDispose]() {
-      await world.stop();
-      await receiver.close();
-    },
-  };
+  const resolve = (host: string) => Promise.resolve([host === "private.test" ? "10.0.0.1" : "8.8.8.8"]);
+  const staged = await webhookStage({ resolve });
+  return { ...staged, webhooks: staged.world.webhooks, clock: staged.world.runtime.clock };
 }
 
 const problem = (code: Problem["code"], path?: string) => (error: unknown) =>
@@ -92,7 +77,7 @@ Deno.test("a bad target is refused at creation and at update, and nothing change
       "https://example.com:25/",
     ]
   ) {
-    await assert.rejects(s.webhooks.create(ACCOUNT, { url, ...ALL }), problem("validation_failed", "url"), url);
+    await assert.rejects(s.webhooks.create(ACCOUNT, { url, ...ALL_EVENTS }), problem("validation_failed", "url"), url);
     await assert.rejects(s.webhooks.update(ACCOUNT, s.webhook.id, { url }), problem("validation_failed", "url"), url);
   }
   await assert.rejects(
@@ -108,14 +93,14 @@ Deno.test("a bad target is refused at creation and at update, and nothing change
 
 Deno.test("one webhook more than the plan allows is refused", async () => {
   await using s = await stage();
-  const create = () => s.webhooks.create(ACCOUNT, { url: "https://example.com/", most: 3, ...ALL });
+  const create = () => s.webhooks.create(ACCOUNT, { url: "https://example.com/", most: 3, ...ALL_EVENTS });
   for (let i = 1; i < 3; i++) await create();
   await assert.rejects(create(), problem("validation_failed"));
 });
 
 Deno.test("of twenty creations at once, an account with five to go gets five", async () => {
   await using s = await stage();
-  const create = () => s.webhooks.create(ACCOUNT, { url: "https://example.com/", most: 10, ...ALL });
+  const create = () => s.webhooks.create(ACCOUNT, { url: "https://example.com/", most: 10, ...ALL_EVENTS });
   for (let i = 1; i < 5; i++) await create();
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, create));
   assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 5);
@@ -278,7 +263,7 @@ function swept({ world: { kv, runtime }, clock }: Awaited<ReturnType<typeof stag
 
 Deno.test("events that go before they were delivered end in the failed log; a paused webhook misses them", async () => {
   await using s = await stage();
-  const paused = await s.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL });
+  const paused = await s.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL_EVENTS });
   await s.webhooks.update(ACCOUNT, paused.webhook.id, { active: false });
   s.receiver.answer = answering(500, { "retry-after": "3600" });
   await s.world.log(textEvent(1));
@@ -342,7 +327,7 @@ Deno.test("a webhook that is made while the deliveries are swept keeps its place
     close: () => {},
     async *list(range, options) {
       yield* kv.list(range, options) as AsyncIterable<never>;
-      if (made === s.webhook) made = (await s.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL })).webhook;
+      if (made === s.webhook) made = (await s.webhooks.create(ACCOUNT, { url: s.receiver.url, ...ALL_EVENTS })).webhook;
     },
   };
   await sweepDeliveries({ kv: whileListing, runtime });

@@ -27,7 +27,7 @@ interface Content {
 }
 
 /** All that a message says, with what it refers to. */
-export interface FullContent extends Content, Context {
+interface FullContent extends Content, Context {
   viewOnce: boolean;
   change: IncomingChange | null;
 }

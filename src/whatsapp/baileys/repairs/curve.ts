@@ -12,7 +12,7 @@ import { LRUCache } from "lru-cache";
 const KEY_TYPE = Uint8Array.of(5);
 
 /** The part of the library's curve that is repaired. */
-export type Verifier = Pick<typeof Curve, "verify">;
+type Verifier = Pick<typeof Curve, "verify">;
 
 /** Certificates that are remembered: a network's servers show the same few in every handshake. */
 const REMEMBERED = 32;

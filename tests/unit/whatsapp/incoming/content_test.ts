@@ -1,7 +1,7 @@
 /** What each type of message says: type, text, file and details. */
 import assert from "node:assert/strict";
 import { proto } from "@whiskeysockets/baileys";
-import { contentOf, type FullContent } from "../../../../src/whatsapp/baileys/incoming/content.ts";
+import { contentOf } from "../../../../src/whatsapp/baileys/incoming/content.ts";
 
 /** A message as it comes out of the wire: encoded and decoded, so that unset fields are unset. */
 function received(message: proto.IMessage): proto.Message {
@@ -14,7 +14,9 @@ const named = { messageId: "3EB0", fromMe: true };
 const TABLE: [
   title: string,
   message: proto.IMessage,
-  expected: { type: string; text: string | null; details?: unknown; kind?: string } & Partial<FullContent>,
+  expected:
+    & { type: string; text: string | null; details?: unknown; kind?: string }
+    & Partial<NonNullable<ReturnType<typeof contentOf>>>,
 ][] = [
   ["a plain text", { conversation: "hi 👋" }, { type: "conversation", text: "hi 👋" }],
   ["a formatted text with a link", {
