@@ -1,5 +1,5 @@
 /** The chats of a line: which of them wrote lately, and with which it has written at all. */
-import { chatOf } from "../message/message.ts";
+import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Change, Key, Kv } from "../store/kv.ts";
@@ -72,7 +72,7 @@ export class Chats {
 
 /** Which of the chats are new: neither the line nor the other side has written. A group never is, nor an audience. */
 export async function newAmong(kv: Kv, lineId: string, chats: readonly string[]): Promise<Set<string>> {
-  const people = [...new Set(chats)].filter((chat) => !/@(g\.us|broadcast)$/.test(chat));
+  const people = [...new Set(chats)].filter((chat) => !isOfMany(chat));
   const slots = await kv.getMany(people.map((chat) => lineKeys.knownChat(lineId, chat)));
   return new Set(people.filter((_, i) => slots[i]!.value === null));
 }

@@ -32,6 +32,8 @@ export const TROUBLE_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
 /** How long a connection may take over the departure of one message. */
 const SEND_DEADLINE_MS = 120_000;
+/** That the line was used, and that it knows a chat, is written once in this time: who erases a chat meets it for no longer. */
+const NOTED_EVERY_MS = 1_000;
 
 interface DeparturesDeps {
   kv: Kv;
@@ -73,6 +75,8 @@ export class Departures {
   #recorded = Promise.withResolvers<void>();
   /** Not before this time after passing trouble; a restart need not keep it. */
   #retryAt = 0;
+  /** What stands already until the time `until`: that the line was used, and that it knows these chats. */
+  #noted = { until: 0, chats: new Set<string>() };
 
   constructor(deps: DeparturesDeps, line: DepartingLine) {
     this.#deps = deps;
@@ -167,6 +171,11 @@ export class Departures {
   }
 
   #isRecorded(pacing: Pacing): void {
+    if (this.#acknowledged) {
+      const { at, chat } = this.#acknowledged;
+      if (at >= this.#noted.until) this.#noted = { until: at + NOTED_EVERY_MS, chats: new Set() };
+      this.#noted.chats.add(chat);
+    }
     this.#pacing = pacing;
     this.#acknowledged = null;
     this.#recorded.resolve();
@@ -206,12 +215,17 @@ export class Departures {
     return (change) => {
       if (pacing === null) change.delete(lineKeys.pacing(lineId));
       else change.set(lineKeys.pacing(lineId), pacing);
-      if (left) {
-        keepKnown(change, lineId, left.chat);
-        change.set(lineKeys.lineUsed(lineId), left.at);
-      }
+      if (left) this.#note(change, left);
       keep(change);
     };
+  }
+
+  /** Adds that the line was used and knows the chat, where that does not stand already. */
+  #note(change: Change, { at, chat }: Left): void {
+    const { lineId } = this.#line;
+    const isOld = at >= this.#noted.until;
+    if (isOld) change.set(lineKeys.lineUsed(lineId), at);
+    if (isOld || !this.#noted.chats.has(chat)) keepKnown(change, lineId, chat);
   }
 
   /** Records an attempt that was not acknowledged. `after`: the pacing where it counts as a departure. */

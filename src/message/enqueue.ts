@@ -28,9 +28,9 @@ export function enqueue(change: Change, messages: readonly Message[]): void {
   addExpiries(change, messages);
 }
 
-/** Takes the message that ends out of the queue, and its file's row with it. */
-export function dequeue(change: Change, message: Message): void {
-  removePlace(change, message);
+/** Takes the message that ends out of the queue, and its file's row with it. `lane`: where it stands, if that is known. */
+export function dequeue(change: Change, message: Message, lane?: Lane): void {
+  removePlace(change, message, lane);
   const file = storedFile(message.content);
   if (file) dropFile(change, file.fileId);
 }
@@ -73,11 +73,11 @@ function addPlace(change: Change, message: Message): void {
   else change.set(messageKeys.schedule(sessionId, sendAt, historyNumber), rowOf(message));
 }
 
-/** Wherever it stands: nobody keeps in which lane. */
-function removePlace(change: Change, message: Message): void {
+/** Out of whatever lane it stands in, unless that is known. */
+function removePlace(change: Change, message: Message, known?: Lane): void {
   const { sessionId, priority, to, sendAt, historyNumber } = message;
   if (sendAt !== null) change.delete(messageKeys.schedule(sessionId, sendAt, historyNumber));
-  for (const lane of LANES) change.delete(messageKeys.queue(sessionId, priority, lane, message));
+  for (const lane of known ? [known] : LANES) change.delete(messageKeys.queue(sessionId, priority, lane, message));
   change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));
 }
 

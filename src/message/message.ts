@@ -35,6 +35,11 @@ export function chatOf(to: string): string {
   return to.endsWith("@s.whatsapp.net") ? to.slice(0, to.indexOf("@")) : to;
 }
 
+/** Whether the chat is a group or an audience, and not of two. */
+export function isOfMany(to: string): boolean {
+  return to.endsWith("@g.us") || to.endsWith("@broadcast");
+}
+
 export function hasEnded(message: Pick<Message, "status">): boolean {
   return NEXT_STATUS[message.status].length === 0;
 }

@@ -9,6 +9,7 @@ import type { Clock } from "../runtime.ts";
 import { Change, isRow, type Key, type Kv, prefix, type PrefixOf, type Row } from "../store/kv.ts";
 import { addTurn, waitingSince } from "./enqueue.ts";
 import { chatOf, hasEnded, type Message, PRIORITIES, type Priority } from "./message.ts";
+import type { MessageRow } from "./record.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "./rows.ts";
 
 /** Rows that one commit moves. */
@@ -98,7 +99,7 @@ export class LineQueue {
   }
 
   /** The message that departs next; null when none may. */
-  async next(choice: Choice): Promise<Row<Message> | null> {
+  async next(choice: Choice): Promise<MessageRow | null> {
     if (choice.behind !== null && choice.behind === this.#only) return null;
     const following = await this.#following(choice);
     if (following) return following;
@@ -117,7 +118,7 @@ export class LineQueue {
   }
 
   /** The message that departs behind another, from rows that were read ahead; null where they do not tell. */
-  async #following({ behind, laneOf }: Choice): Promise<Row<Message> | null> {
+  async #following({ behind, laneOf }: Choice): Promise<MessageRow | null> {
     if (behind === null) this.changed();
     if (behind === null || this.#state === "mixed") return null;
     if (this.#state === "changed") {
@@ -127,9 +128,10 @@ export class LineQueue {
     if (this.#ahead.length === 0) await this.#readAhead(behind);
     const row = this.#ahead.shift();
     if (!row) return null;
-    if (await this.#counts(row) && await laneOf(row.value.chat) === laneAt(row)) {
+    const lane = laneAt(row);
+    if (await this.#counts(row) && await laneOf(row.value.chat) === lane) {
       const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
-      if (isRow(slot) && isPlaceOf(row.key, slot.value)) return slot;
+      if (isRow(slot) && isPlaceOf(row.key, slot.value)) return { ...slot, lane };
     }
     this.changed();
     return null;
@@ -267,7 +269,7 @@ export class LineQueue {
   }
 
   /** What departs on this row: the first message of its chat. Null when the row had to be moved. */
-  async #departing(row: Row<QueueRow>, { laneOf, behind }: Choice): Promise<Row<Message> | null> {
+  async #departing(row: Row<QueueRow>, { laneOf, behind }: Choice): Promise<MessageRow | null> {
     const { messageId, chat } = row.value;
     const lane = await laneOf(chat);
     const stands = laneAt(row);
@@ -280,7 +282,8 @@ export class LineQueue {
       await this.#move([row], lane);
       return null;
     }
-    const own = await this.#messageAt(row);
+    const found = await this.#messageAt(row);
+    const own = found && { ...found, lane: stands };
     if (!own || messageId === this.#only) return own;
     for (;;) {
       const first = await this.#firstOf(messageKeys.queueOfChat(this.#lineId, chat), behind);

@@ -9,7 +9,7 @@ import { type Clock, sleep } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
 import { Change, isRow, type KeyOf, type Kv, PATIENCE_MS, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/incoming.ts";
-import { hasEnded, type Message } from "./message.ts";
+import { hasEnded, isOfMany, type Message } from "./message.ts";
 
 /** The present name of a session, for its events; "" when it is gone. */
 export type SessionName = (sessionId: string) => Promise<string>;
@@ -67,7 +67,7 @@ export async function keepReceipts(
           deliveredAt: next.deliveredAt ?? at,
           readAt: receipt.status === "read" ? next.readAt ?? at : next.readAt,
         };
-        change.set(key, at);
+        if (isOfMany(next.to) || !hasEnded(next)) change.set(key, at);
         if (!hasEnded(next)) continue;
         const { accountId } = next;
         const body = statusBody(next, { ...receipt, at });
@@ -84,7 +84,10 @@ export async function keepReceipts(
   return receipts.map(({ networkId }) => waiting.has(networkId));
 }
 
-/** The message, and the receipts that say something new of it, each with its row. */
+/**
+ * The message, and the receipts that say something new of it, each with its row. In a chat of two the message's own times
+ * say what was said, so only receipts that are early have rows.
+ */
 async function newsOf(
   kv: Kv,
   messageId: string,
@@ -93,11 +96,15 @@ async function newsOf(
   const keyOf = ({ participant }: Receipt, status: Receipt["status"]) =>
     messageKeys.receipt(messageId, status, participant ?? "");
   const slot = await kv.get(messageKeys.message(messageId));
-  // A message of which nothing was said has no rows of it.
-  const rows = !slot.value || !isProved(slot.value) ? [] : await kv.getMany<unknown>(
-    receipts.flatMap((receipt) => [keyOf(receipt, "read"), keyOf(receipt, "delivered")]),
-  );
-  const said = new Set(rows.filter(isRow).map(({ key }) => nameOfKey(key)));
+  const said = new Set<string>();
+  if (slot.value && isProved(slot.value)) {
+    const keys = receipts.flatMap((receipt) => [keyOf(receipt, "read"), keyOf(receipt, "delivered")]);
+    const { to, readAt } = slot.value;
+    const rows = isOfMany(to)
+      ? (await kv.getMany<unknown>(keys)).filter(isRow)
+      : keys.map((key) => ({ key })).filter(({ key }) => key[2] === "delivered" || readAt !== null);
+    for (const { key } of rows) said.add(nameOfKey(key));
+  }
   const news = receipts.flatMap((receipt) => {
     const key = keyOf(receipt, receipt.status);
     if (said.has(nameOfKey(key)) || said.has(nameOfKey(keyOf(receipt, "read")))) return [];

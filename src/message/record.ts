@@ -6,7 +6,7 @@ import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
-import { messageKeys } from "./rows.ts";
+import { type Lane, messageKeys } from "./rows.ts";
 import { Change, type CommitOptions, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history/history.ts";
@@ -32,7 +32,10 @@ interface RecorderDeps {
 export type Alongside = (change: Change, message: Message) => void;
 
 /** A message's row as it was last read or written: as long as it stands so, a move reads nothing. */
-export type MessageRow = Row<Message>;
+export interface MessageRow extends Row<Message> {
+  /** Where its place in the queue was found; a row that was moved since is left behind, and goes when it is met. */
+  readonly lane?: Lane;
+}
 
 /** Each resolves to the message as it is now, or to null when it is not in a state from which it could move. */
 export interface Recorder {
@@ -95,7 +98,7 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
         }
         if (hasEnded(message)) {
           countEnd(change, message);
-          await end(change, message);
+          await end(change, message, row?.lane);
         }
         moved.push(message);
       }
@@ -104,7 +107,7 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
       if (version === null) continue;
       const open = new Set(moved.map((message) => hasEnded(message) ? null : message.bulkId));
       for (const message of moved) if (hasEnded(message)) await afterEnd(message, open.has(message.bulkId));
-      return moved.map((value) => ({ key: messageKeys.message(value.id), value, version }));
+      return moved.map((value, i) => ({ ...moves[i]!.row, key: messageKeys.message(value.id), value, version }));
     }
     throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
   }
@@ -118,8 +121,8 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
   }
 
   /** What ends with the message: its place in the queue and its file's row; and the events that say so. */
-  async function end(change: Change, message: Message): Promise<void> {
-    dequeue(change, message);
+  async function end(change: Change, message: Message, lane?: Lane): Promise<void> {
+    dequeue(change, message, lane);
     const { id: messageId, networkId, jobId, accountId, sessionId, to, error, sentAt } = message;
     const name = await sessionName(sessionId);
     const append = (body: EventBody) => events.append(change, { accountId, sessionId, sessionName: name, ...body });

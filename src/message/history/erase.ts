@@ -7,7 +7,7 @@ import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../../store/kv.ts";
 import type { Traces } from "../../whatsapp/person.ts";
 import type { OutgoingContent } from "../content.ts";
-import { hasEnded, type Message } from "../message.ts";
+import { hasEnded, isOfMany, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { makeFilterIndex } from "./filter_index.ts";
 import { EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
@@ -73,7 +73,7 @@ export async function eraseMessages(
 
 /** The person's votes in a poll, and receipts in a group. */
 async function forgetWhoAnswered(kv: Kv, { id, to, content }: Message, traces: Traces): Promise<void> {
-  if (!/@(g\.us|broadcast)$/.test(to) && content.kind !== "poll") return;
+  if (!isOfMany(to) && content.kind !== "poll") return;
   const theirs: Key[] = [];
   for (const prefix of [messageKeys.receiptsOf(id), messageKeys.votesOf(id)]) {
     for await (const { key } of kv.list<unknown>({ prefix })) if (traces.isOf(String(key.at(-1)))) theirs.push(key);

@@ -9,7 +9,7 @@
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Kv, PATIENCE_MS, type Slot } from "../../store/kv.ts";
-import { hasEnded, type Message } from "../message.ts";
+import { hasEnded, isOfMany, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { BLOCK_SIZE, EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
 import { containerOf } from "./number_set.ts";
@@ -110,9 +110,8 @@ async function removal(kv: Kv, accountId: string, { floor, from, through, messag
 async function removeMessage(kv: Kv, change: Change, message: Message): Promise<void> {
   const { id, accountId, sessionId, networkId, bulkId, historyNumber, to, content, deliveredAt, readAt } = message;
   change.delete(messageKeys.message(id)).delete(messageKeys.messageOfNetworkId(sessionId, networkId));
-  // In a chat of two, one receipt of each kind; in a group, of each participant: more than one commit may hold.
-  const isGroup = to.endsWith("@g.us") || to.endsWith("@broadcast");
-  if (isGroup) await deleteRange(kv, { prefix: messageKeys.receiptsOf(id) });
+  // In a chat of two, at most one receipt of each kind; in a group, of each participant: more than one commit may hold.
+  if (isOfMany(to)) await deleteRange(kv, { prefix: messageKeys.receiptsOf(id) });
   else {
     if (deliveredAt !== null) change.delete(messageKeys.receipt(id, "delivered", ""));
     if (readAt !== null) change.delete(messageKeys.receipt(id, "read", ""));

@@ -1,8 +1,9 @@
 /**
  * What links a line, in the store: credentials and Signal keys, sealed at rest (promise 6), each `set` one commit.
  *
- * The cache holds encoded values, never objects: the library changes in place what it was given, and only a value that
- * is encoded can tell whether a write changes anything. Pre-keys and journal rows are read once, so they stay out.
+ * The cache holds encoded values: the library changes in place what it was given, and only a value that is encoded can
+ * tell whether a write changes anything. Pre-keys and journal rows are read once, so they stay out. Of sessions the
+ * library makes a copy, so those that were used last are there as objects too.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -14,6 +15,7 @@ import {
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
+import { atMost } from "../../base/at_most.ts";
 import PQueue from "p-queue";
 import { networkKeys } from "./rows.ts";
 import { deleteRange } from "../../store/delete_range.ts";
@@ -31,6 +33,8 @@ const UNCACHED = new Set(["pre-key", "journal", "undecryptable"]);
 const NONE = new Uint8Array();
 /** What an entry of the cache takes beside its bytes. */
 const ENTRY_BYTES = 100;
+/** Sessions of one line that are kept as objects, of some 3 KB each: the owner's devices, and the chats written to now. */
+const MOST_DECODED = 16;
 
 /** Rows of the adapter's own beside the library's types: they ride in its transactions. */
 type OwnKeyType = "journal" | "undecryptable" | "nct-salt";
@@ -82,6 +86,8 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }) => ENTRY_BYTES + length,
   });
+  /** Sessions as they were last decoded or written, each with the bytes that it was made of. */
+  const sessions = new LRUCache<string, { bytes: Uint8Array; value: object }>(atMost(MOST_DECODED));
   /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
   let writes = 0;
   let refusedReads = 0;
@@ -132,6 +138,14 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     return found;
   }
 
+  function sessionOf(id: string, bytes: Uint8Array): object {
+    const known = sessions.get(id);
+    if (known?.bytes === bytes) return known.value;
+    const value = decode<object>(bytes);
+    sessions.set(id, { bytes, value });
+    return value;
+  }
+
   async function write(data: Record<string, Record<string, unknown> | undefined>): Promise<void> {
     const isPatient = patience !== undefined && Object.keys(data).every((type) => type === "session");
     const options = isPatient ? { patience } : {};
@@ -160,6 +174,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
         const bytes = value === null || value === undefined ? null : encode(value);
         if (bytes && isSame(bytes, cache.get(name))) continue;
         if (!UNCACHED.has(type)) known.push([name, bytes]);
+        if (bytes && type === "session") sessions.set(id, { bytes, value: value as object });
         if (bytes) change.set(key, seal.seal(bytes));
         else change.delete(key);
         size += bytes?.length ?? 0;
@@ -174,7 +189,9 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     keys: {
       async get(type, ids) {
         const found = await read(type, ids);
-        return Object.fromEntries([...found].map(([id, bytes]) => [id, revive(type, bytes)]));
+        const valueOf = (id: string, bytes: Uint8Array) =>
+          type === "session" ? sessionOf(id, bytes) : revive(type, bytes);
+        return Object.fromEntries([...found].map(([id, bytes]) => [id, valueOf(id, bytes)]));
       },
       set: (data: SignalDataSet) => write(data),
     },

@@ -27,6 +27,7 @@ import { networkKeys } from "./rows.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
 import { repairCurve } from "./repairs/curve.ts";
+import { repairDerivation } from "./repairs/derivation.ts";
 import { repairLibsignal } from "./repairs/libsignal.ts";
 import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
@@ -73,6 +74,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   repairLibsignal();
   repairSignalQueue();
   repairCurve();
+  repairDerivation();
   repairLogins();
   repairNoise(runtime.clock);
   containStrayRejections(runtime.log);

@@ -1,0 +1,29 @@
+/** Keys that are derived in one call, and the library's own beside them. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { randomBytes } from "node:crypto";
+import crypto from "libsignal/src/crypto.js";
+import { type Derivation, repairDerivation } from "../../../../src/whatsapp/baileys/repairs/derivation.ts";
+
+function repaired(): Derivation {
+  const derivation = { ...crypto };
+  repairDerivation(derivation);
+  return derivation;
+}
+
+Deno.test("the keys are those that the library derives by itself, as many as are asked for", () => {
+  const { deriveSecrets } = repaired();
+  assert.notEqual(deriveSecrets, crypto.deriveSecrets);
+  for (
+    const info of ["WhisperMessageKeys", "WhisperRatchet", "WhisperText", "WhisperGroup"].map((t) => Buffer.from(t))
+  ) {
+    for (const chunks of [1, 2, 3, undefined]) {
+      for (const salt of [Buffer.alloc(32), randomBytes(32)]) {
+        const input = randomBytes(chunks === 3 ? 160 : 32);
+        const keys = deriveSecrets(input, salt, info, chunks);
+        assert.deepEqual(keys, crypto.deriveSecrets(input, salt, info, chunks));
+        for (const key of keys) assert(key instanceof Buffer);
+      }
+    }
+  }
+});
