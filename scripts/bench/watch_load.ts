@@ -3,8 +3,14 @@ import process from "node:process";
 import { percentile } from "./measure.ts";
 import type { StoreCalls } from "./store_calls.ts";
 
+/** What the process has used when asked, since it was last asked. */
+export interface GatewayUse extends StoreCalls {
+  /** Processor time of the process. */
+  usedMs: number;
+}
+
 /** What the process reports when asked, for the time since it was last asked. */
-export interface GatewayLoad extends StoreCalls {
+export interface GatewayLoad extends GatewayUse {
   /** The longest that work held its event loop: processor time that the process used within one turn. */
   heldMs: number;
   /** The longest turn by the clock: on a shared machine most of it may be waiting for a processor. */
@@ -12,14 +18,23 @@ export interface GatewayLoad extends StoreCalls {
   /** How late timers come, by the clock. */
   lateP50: number;
   lateP99: number;
-  /** Processor time of the process. */
-  usedMs: number;
   /** Resident memory, bytes: now, and at most. */
   bytes: number;
   peakBytes: number;
 }
 
 const LOOK_EVERY_MS = 10;
+
+/** The returned function answers for the time since its last call. */
+export function watchUse(storeCalls: () => StoreCalls): () => Promise<GatewayUse> {
+  let before = { usedMs: usedMs(), ...storeCalls() };
+  return () => {
+    const now = { usedMs: usedMs(), ...storeCalls() };
+    const { usedMs: used, reads, flushes } = before;
+    before = now;
+    return Promise.resolve({ usedMs: now.usedMs - used, reads: now.reads - reads, flushes: now.flushes - flushes });
+  };
+}
 
 /** The returned function answers for the time since its last call. Sampling costs processor time: it begins with the first. */
 export function watchLoad(storeCalls: () => StoreCalls): () => Promise<GatewayLoad> {

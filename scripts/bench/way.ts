@@ -10,14 +10,14 @@ import { httpClient, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import type { BareSender } from "./bare_sender.ts";
 import { type Child, startChild } from "./child.ts";
-import type { GatewayReady } from "./gateway.ts";
+import type { GatewayQuestion, GatewayReady } from "./gateway.ts";
 import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder, newPhones } from "./linked_folder.ts";
 import { type Bench, median, medians, percentile, type Result } from "./measure.ts";
 import type { NetworkReady } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import type { StoreCalls } from "./store_calls.ts";
 import { recipientOf, TEXT } from "./sends.ts";
-import type { GatewayLoad } from "./watch_load.ts";
+import type { GatewayUse } from "./watch_load.ts";
 
 const COUNT = 1_000;
 const AT_ONCE = 16;
@@ -204,11 +204,11 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
     return answers;
   }
   await send(Math.max(WARM, over * RECIPIENTS), AT_ONCE);
-  await gateway.ask<GatewayLoad>(null);
+  await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
   const began = performance.now();
   const answers = await send(COUNT, AT_ONCE);
   const tookMs = performance.now() - began;
-  const { usedMs, reads, flushes } = await gateway.ask<GatewayLoad>(null);
+  const { usedMs, reads, flushes } = await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
 
   const departureP50 = over > 1 ? null : await departureAlone(network, () => send(1, 1));
   await gateway.stop();

@@ -42,11 +42,13 @@ export interface SafeResponse extends Pick<PlainResponse, "status" | "headers"> 
   /** Where the answer came from, after redirects. */
   url: URL;
   /** As sent; errors where the answer is cut short, too large or late. */
-  body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Reads the body to its end, for nothing but to free the connection. Throws EgressError. */
+  discard(): Promise<void>;
 }
 
 export interface SafeFetch {
-  /** Throws EgressError. The body must be read to its end or cancelled: that frees the connection. */
+  /** Throws EgressError. The body must be read to its end, cancelled or discarded: that frees the connection. */
   fetch(request: SafeRequest): Promise<SafeResponse>;
   /** Throws EgressError when the target may not be called. A name that does not resolve now is no reason. */
   vet(url: string, schemes: readonly Scheme[]): Promise<void>;
@@ -155,7 +157,8 @@ export function makeSafeFetch(
           const location = headers.get("location");
           if (request.maxRedirects === 0 || !REDIRECTS.has(status) || location === null) {
             const ended = () => finish(hop, request, deadline);
-            return { url, status, headers, body: guarded(body, { maxBytes: request.maxBytes, deadline, ended }) };
+            const next = guarded(body, { maxBytes: request.maxBytes, deadline, ended });
+            return responseOf({ url, status, headers }, { next, cancel: () => deadline.end() });
           }
           if (redirects === request.maxRedirects) {
             throw new EgressError("too_many_redirects", `the target redirects more than ${redirects} times`);
@@ -226,29 +229,61 @@ function readUrl(text: string, base?: URL): URL {
   return url;
 }
 
-/** Caps the body, and ties the connection to it: cancelled or failed, it is closed. */
+/** Reads on in the body, within its limits; null at its end. */
+type Next = () => Promise<Uint8Array<ArrayBuffer> | null>;
+
+/** Caps the body, and ties the connection to it: failed, it is closed. */
 function guarded(
   body: PlainResponse["body"],
   { maxBytes, deadline, ended }: { maxBytes: number; deadline: Deadline; ended: () => void },
-): ReadableStream<Uint8Array<ArrayBuffer>> {
+): Next {
   let size = 0;
+  return async () => {
+    try {
+      const { done, value } = await deadline.race(body.next());
+      if (done) {
+        ended();
+        return null;
+      }
+      size += value.length;
+      if (size > maxBytes) {
+        throw new EgressError("too_large", `the answer is larger than ${maxBytes} bytes`);
+      }
+      return value;
+    } catch (error) {
+      throw deadline.fail(error);
+    }
+  };
+}
+
+/** The stream of the body is made when it is asked for: most answers to webhooks are thrown away. */
+function responseOf(
+  head: Pick<SafeResponse, "url" | "status" | "headers">,
+  { next, cancel }: { next: Next; cancel: () => void },
+): SafeResponse {
+  let stream: SafeResponse["body"] | undefined;
+  return {
+    ...head,
+    get body() {
+      return stream ??= streamOf(next, cancel);
+    },
+    async discard() {
+      while (await next() !== null);
+    },
+  };
+}
+
+function streamOf(next: Next, cancel: () => void): SafeResponse["body"] {
   return new ReadableStream({
     async pull(controller) {
       try {
-        const { done, value } = await deadline.race(body.next());
-        if (done) {
-          ended();
-          return controller.close();
-        }
-        size += value.length;
-        if (size > maxBytes) {
-          throw new EgressError("too_large", `the answer is larger than ${maxBytes} bytes`);
-        }
-        controller.enqueue(value);
+        const bytes = await next();
+        if (bytes === null) controller.close();
+        else controller.enqueue(bytes);
       } catch (error) {
-        controller.error(deadline.fail(error));
+        controller.error(error);
       }
     },
-    cancel: () => void deadline.end(),
+    cancel,
   }, { highWaterMark: 0 });
 }

@@ -1,7 +1,7 @@
 /** One attempt to deliver one event, what its outcome is, and when the next attempt is due. */
 import { traceStep } from "../base/trace.ts";
 import { EgressError } from "../egress/egress_error.ts";
-import type { SafeFetch } from "../egress/safe_fetch.ts";
+import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import type { Runtime } from "../runtime.ts";
 import { SealError } from "../store/seal.ts";
@@ -73,7 +73,7 @@ export async function attemptDelivery(
       signal,
     });
     status = response.status;
-    await drain(response.body);
+    await discard(response);
     if (status >= 200 && status <= 299) return { kind: "delivered", attempt: ended(null) };
     const attempt = ended(`the target answered ${status}`);
     if (status === 410) return { kind: "gone", attempt };
@@ -91,9 +91,9 @@ function reasonOf(error: unknown): string {
 }
 
 /** Reads the answer to its end or its cap. Once the status is known, only running out of time makes it a failure. */
-async function drain(body: ReadableStream<Uint8Array>): Promise<void> {
+async function discard(response: SafeResponse): Promise<void> {
   try {
-    for await (const _ of body);
+    await response.discard();
   } catch (error) {
     if (error instanceof EgressError && (error.code === "timeout" || error.code === "aborted")) throw error;
   }

@@ -57,7 +57,7 @@ export interface Worker extends Service {
 
 /** `stop` lets attempts on their way end for a while, then drops them: they are made again at the next start. */
 export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
-  const { kv, events, runtime } = context;
+  const { kv, events, runtime, seal } = context;
   const { clock, log } = runtime;
   const stopping = new AbortController();
   const dropping = new AbortController();
@@ -65,6 +65,7 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
   let webhook = row;
   /** Whether the last attempt was a success. */
   let works = true;
+  let opened: { row: WebhookRow; until: number; secrets: readonly string[] } | null = null;
   let parts: { writer: DeliveryWriter; cursor: LogCursor; retries: Retries; progress: WebhookProgress } | null = null;
 
   async function load(): Promise<void> {
@@ -104,6 +105,16 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
     wake();
   }
 
+  /** Opened once: what signs changes with the row, and with the end of a rotation. */
+  function secretsOf(target: WebhookRow): readonly string[] {
+    const now = clock.now();
+    const until = target.previousSecretUntil ?? Infinity;
+    if (opened?.row !== target || now >= opened.until) {
+      opened = { row: target, until: until > now ? until : Infinity, secrets: liveSecrets(target, { seal, now }) };
+    }
+    return opened.secrets;
+  }
+
   function attempt(due: Omit<Ended, "outcome">): Promise<void> {
     const made = inTurn(due).finally(() => attempts.delete(made));
     attempts.add(made);
@@ -137,7 +148,7 @@ export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
     const target = webhook;
     const outcome = await attemptDelivery(context, {
       url: target.url,
-      secrets: () => liveSecrets(target, { seal: context.seal, now: clock.now() }),
+      secrets: () => secretsOf(target),
       event: due.event,
       signal: dropping.signal,
     });
