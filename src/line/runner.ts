@@ -209,6 +209,8 @@ export class Runner implements Service {
       this.#departures.rest(now);
       return 0;
     }
+    // It is encrypted while the commit that lets it leave is flushed.
+    if (ready.kind === "ready") ready.leavesNext();
     const chat = chatOf(message.to);
     // Another attempt of the same message starts no chat.
     const startsChat = message.id !== pacing?.departing && newChats !== null && await this.#nextUp.isNew(chat);

@@ -216,11 +216,15 @@ export class LineQueue {
     return new Map(await Promise.all(PRIORITIES.map(async (priority) => [priority, await last(priority)] as const)));
   }
 
-  /** Moves what was accepted after `ends` for chats that wrote lately to the replies, and moves the ends on. */
+  /**
+   * Moves what was accepted after `ends` for chats that wrote lately to the replies, and moves the ends on. A message that
+   * waits alone passes nobody: it stays, and is met again should others come.
+   */
   async sortIn(
     ends: Map<Priority, Key | null>,
     { laneOf, clock }: Pick<Choice, "laneOf"> & { clock: Clock },
   ): Promise<void> {
+    if ((await this.#firstRows(messageKeys.queueOfLine(this.#lineId), FIRST_ROWS)).length < FIRST_ROWS) return;
     for (const [priority, end] of ends) {
       const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
       const range = { prefix, ...(end === null ? {} : { start: after(end) }) };
@@ -278,7 +282,7 @@ export class LineQueue {
       return null;
     }
     // A chat whose first message could not leave is new no longer, or it is again one to which the line writes unasked.
-    if (lane !== stands && (stands === "reply" || lane === "reply")) {
+    if (lane !== stands && (stands === "reply" || lane === "reply") && messageId !== this.#only) {
       await this.#move([row], lane);
       return null;
     }

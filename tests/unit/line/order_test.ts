@@ -4,6 +4,7 @@ import { positionAt } from "../../../src/message/enqueue.ts";
 import type { Message, Priority } from "../../../src/message/message.ts";
 import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../support/incoming.ts";
+import { LANES, messageKeys } from "../../../src/message/rows.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 
 const PAUSE_MS = 10_000;
@@ -58,6 +59,28 @@ Deno.test("a message to a chat that wrote within 24 hours passes before cold one
   Object.assign(named, { later: await send(4), lowReply: await send(2, "low") });
   await world.clock.advance(10 * PAUSE_MS);
   assert.deepEqual(left(world, named), ["high", "waiting", "later", "cold", "lowReply"]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a reply that waits alone stays where it was accepted, and is a reply once others wait beside it", async () => {
+  const world = await waitingWorld();
+  for (const n of [2, 4]) await receives(world, { chat: `${to(n)}@s.whatsapp.net`, number: to(n) });
+  const reply = await world.accept("ses_1", { to: to(2) });
+  await world.clock.advance(1);
+  const lanes = async () => {
+    const rows = await Array.fromAsync(world.kv.list({ prefix: messageKeys.queueOfLine("ses_1") }));
+    return rows.map(({ key }) => LANES[Number(key[3])]);
+  };
+  assert.deepEqual(await lanes(), ["cold"]);
+  const named = {
+    reply,
+    cold: await world.accept("ses_1", { to: to(1) }),
+    later: await world.accept("ses_1", { to: to(4) }),
+  };
+  await world.clock.advance(1);
+  assert.deepEqual(await lanes(), ["reply", "reply", "cold"]);
+  await world.clock.advance(10 * PAUSE_MS);
+  assert.deepEqual(left(world, named), ["reply", "later", "cold"]);
   await world.supervisor.stop();
 });
 
