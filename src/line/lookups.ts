@@ -3,14 +3,13 @@
  * bans lines that poll it. In this process alone: a restart forgets.
  */
 import { LRUCache } from "lru-cache";
-import { atMost } from "../base/at_most.ts";
+import { Windows } from "../base/windows.ts";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 
 /** Questions of a line that reach the network in a minute: some times what a person on the phone causes. */
 const A_MINUTE = 60;
 const WINDOW_MS = 60_000;
-const LINES_KEPT = 10_000;
 /** All answers together, in characters of JSON. */
 const KEPT_CHARACTERS = 16_000_000;
 
@@ -37,18 +36,12 @@ export function makeLookups({ clock }: { clock: Clock }): Lookups {
   });
   /** Single flight: those who ask the same at once share the answer. */
   const asking = new Map<string, Promise<unknown>>();
-  const windows = new LRUCache<string, { endsAt: number; used: number }>(atMost(LINES_KEPT));
+  const windows = new Windows(clock, WINDOW_MS);
 
   function spend(lineId: string): void {
-    const now = clock.now();
-    let window = windows.get(lineId);
-    if (!window || now >= window.endsAt || now < window.endsAt - WINDOW_MS) {
-      windows.set(lineId, window = { endsAt: now + WINDOW_MS, used: 0 });
-    }
-    if (window.used++ < A_MINUTE) return;
-    const retryAfterSeconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000));
+    if (windows.add(lineId).count <= A_MINUTE) return;
     throw new Problem("rate_limited", `A session asks the messaging network at most ${A_MINUTE} questions a minute.`, {
-      retryAfterSeconds,
+      retryAfterSeconds: windows.secondsLeft(lineId),
     });
   }
 

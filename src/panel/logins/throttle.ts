@@ -1,4 +1,5 @@
-/** Wrong passwords, counted by address, by login, and by both. Kept in this process only: a restart forgives. */
+/** Wrong passwords, counted by address, by login, and by both. */
+import { Windows } from "../../base/windows.ts";
 import type { Clock } from "../../runtime.ts";
 import { Refusal } from "../refusal.ts";
 
@@ -7,7 +8,6 @@ const WINDOW_MS = 15 * 60_000;
 const MOST_OF_PAIR = 5;
 /** Many logins from one address, or one login from many: somebody is guessing. */
 const MOST_OF_ONE = 50;
-const MAX_COUNTS = 10_000;
 
 export interface Throttle {
   /** Throws Refusal too_many_attempts, with the seconds to wait, before anything costly is done. */
@@ -18,38 +18,23 @@ export interface Throttle {
 }
 
 export function makeThrottle(clock: Clock): Throttle {
-  const counts = new Map<string, { failures: number; endsAt: number }>();
-
-  function live(name: string) {
-    const count = counts.get(name);
-    if (count && clock.now() < count.endsAt) return count;
-    counts.delete(name);
-    return null;
-  }
-
-  function add(name: string): void {
-    if (counts.size >= MAX_COUNTS) { for (const name of [...counts.keys()]) live(name); }
-    const count = live(name) ?? { failures: 0, endsAt: clock.now() + WINDOW_MS };
-    counts.set(name, { ...count, failures: count.failures + 1 });
-  }
-
+  const failures = new Windows(clock, WINDOW_MS);
   const names = (address: string, login: string) =>
     [[`${address} ${login}`, MOST_OF_PAIR], [`from ${address}`, MOST_OF_ONE], [`as ${login}`, MOST_OF_ONE]] as const;
 
   return {
     check(address, login) {
       for (const [name, most] of names(address, login)) {
-        const count = live(name);
-        if (!count || count.failures < most) continue;
-        const seconds = Math.ceil((count.endsAt - clock.now()) / 1000);
+        if (failures.count(name) < most) continue;
+        const seconds = failures.secondsLeft(name);
         throw new Refusal("too_many_attempts", `Too many wrong tries; wait ${Math.ceil(seconds / 60)} min.`, {
           retryAfterSeconds: seconds,
         });
       }
     },
     failed(address, login) {
-      for (const [name] of names(address, login)) add(name);
+      for (const [name] of names(address, login)) failures.add(name);
     },
-    succeeded: (address, login) => void counts.delete(`${address} ${login}`),
+    succeeded: (address, login) => failures.forgive(`${address} ${login}`),
   };
 }
