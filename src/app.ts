@@ -5,11 +5,11 @@
 import { join } from "node:path";
 import type { Accounts } from "./account/account.ts";
 import { Leases } from "./cluster/leases.ts";
-import { type Place, takePlace } from "./cluster/place.ts";
-import { LINE_KIND, makeRemoteLines } from "./line/remote.ts";
-import { type Service, startServices } from "./base/service.ts";
+import { takePlace } from "./cluster/place.ts";
+import { LINE_KIND } from "./line/remote.ts";
+import { startServices } from "./base/service.ts";
 import { SettingsError } from "./config.ts";
-import type { Config, WhatsAppConfig } from "./config.ts";
+import type { Config } from "./config.ts";
 import { backup, restore } from "./data/backup.ts";
 import { rewriteContents } from "./data/contents.ts";
 import {
@@ -20,10 +20,7 @@ import {
   placeOf,
   rekeyDataFolder,
 } from "./data/data_folder.ts";
-import { type Proxy, readProxy } from "./egress/proxy.ts";
 import { splitEventOrder } from "./event/order_migration.ts";
-import { acceptedWithRoom, makeDiskReserve } from "./ops/disk_reserve.ts";
-import { listen, type Listening } from "./http/listen/listen.ts";
 import { nameGenerations } from "./line/generation_migration.ts";
 import { orderQueues } from "./line/queue_migration.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
@@ -40,7 +37,6 @@ import { messageKeys } from "./message/rows.ts";
 import { eventKeys } from "./event/rows.ts";
 import { listBulks } from "./message/bulk_migration.ts";
 import type { Runtime } from "./runtime.ts";
-import { makeProbe } from "./data/probe.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { openRemoteDenoKv } from "./store/deno_kv/remote.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
@@ -49,19 +45,12 @@ import type { Bell } from "./store/bell.ts";
 import type { Change, Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { shareBell } from "./store/layers/shared_bell.ts";
-import type { Seal } from "./store/seal.ts";
 import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
 import type { LinkCopy, Network } from "./whatsapp/network.ts";
 import { networkOnDemand } from "./whatsapp/on_demand.ts";
-import { makeAsk } from "./cluster/calls.ts";
-import type { Answers } from "./http/front.ts";
-import { createHealth } from "./http/health.ts";
-import { addProcessGauges } from "./ops/gauges.ts";
 import { noMediaStore } from "./media/none.ts";
-import { makeApi } from "./roles/api.ts";
-import { type Ground, layGround, type Media } from "./roles/ground.ts";
-import { type OpenNetwork, sharedWorker, soleWorker } from "./roles/worker.ts";
-import { makeRemoteWebhooks } from "./webhook/ownership.ts";
+import type { Media } from "./roles/ground.ts";
+import type { NetworkEngine, NetworkOptions, RoleName } from "./roles/role.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
@@ -132,21 +121,6 @@ export const dataFolder = {
       : restore(file, pathsOf(config.dataDir), engine),
 };
 
-interface NetworkOptions {
-  runtime: Runtime;
-  kv: Kv;
-  /** The store as the line's owner writes it. */
-  storeOf(lineId: string): Kv;
-  seal: Seal;
-  whatsapp: WhatsAppConfig;
-  /** Opens a line's own way out. */
-  openProxy?: (proxy: string) => Promise<Proxy>;
-  /** Counts a stanza of the network that nobody handles. */
-  countStray?: (stanza: { tag: string; type: string }) => void;
-}
-
-export type RoleName = "serve" | "api" | "worker";
-
 export interface GatewayOptions {
   config: Config;
   runtime: Runtime;
@@ -173,6 +147,8 @@ export interface Gateway {
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, runtime, role = "serve" } = options;
+  // Beside the opening of the store, which waits for the disk.
+  const loading = import("./roles/role.ts");
   await using starting = new AsyncDisposableStack();
   // On a shared store leases take the lock's place.
   if (config.store === null) starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
@@ -185,7 +161,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const hasChanged = config.store === null
     ? starting.adopt(engine.watch(pathsOf(config.dataDir).store), (watch) => watch.close()).hasChanged
     : () => true;
-  const { services, url, firstRunLink } = ROLES[role](options, { data, bell, media, hasChanged, place });
+  const { ROLES } = await loading;
+  const { services, url, firstRunLink } = ROLES[role]({
+    config,
+    runtime,
+    engine: networkOf(options),
+    data,
+    bell,
+    media,
+    hasChanged,
+    place,
+  });
   await startServices(starting, services);
   runtime.log.info({ role, url: url(), data: placeOf(config) }, "the gateway is up");
 
@@ -213,7 +199,18 @@ export async function openApi(options: GatewayOptions): Promise<Handler> {
   const data = await dataFolder.open(config, runtime);
   const bell = await openBell(config, runtime);
   const media = await openMedia({ ...options, role: "api" }, data.kv);
-  const { app } = apiOn(options, { data, bell, media, hasChanged: () => true, place: null }, {
+  const { apiOn } = await import("./roles/role.ts");
+  const opened = {
+    config,
+    runtime,
+    engine: networkOf(options),
+    data,
+    bell,
+    media,
+    hasChanged: () => true,
+    place: null,
+  };
+  const { app } = apiOn(opened, {
     stopping: new AbortController().signal,
     url: () => config.publicUrl ?? "http://localhost",
     connections: () => 0,
@@ -232,146 +229,13 @@ async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv
   return { ...inTurns(media, clock), sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
 }
 
-interface Opened {
-  data: DataFolder;
-  bell: Bell;
-  media: Media;
-  /** Whether anybody has committed to the store since it was last asked; true where that cannot be told. */
-  hasChanged(): boolean;
-  /** Null where leases are not held, and where another process has the folder. */
-  place: Place | null;
-}
-
-interface RunningRole {
-  /** In the order of their start. */
-  services: readonly Service[];
-  /** `http://HOST:PORT`, once the services have started. */
-  url(): string;
-  /** Null where there is no panel, too. */
-  firstRunLink(): Promise<string | null>;
-}
-
-const ROLES: Readonly<Record<RoleName, (options: GatewayOptions, opened: Opened) => RunningRole>> = {
-  serve: serveRole,
-  api: apiRole,
-  worker: workerRole,
-};
-
-/** What a port is given to: the app is made when all it stands on is there. */
-function makePort({ config, runtime }: GatewayOptions) {
-  const stopping = new AbortController();
-  let server: Listening | null = null;
-  return {
-    stopping: stopping.signal,
-    url: () => server!.url,
-    connections: () => server?.connections() ?? 0,
-    listening: (app: Answers): Service => ({
-      async start() {
-        server ??= await listen(app, { ...config, runtime });
-      },
-      async stop() {
-        stopping.abort();
-        await server?.stop();
-      },
-    }),
-  };
-}
-
-/** `paloma serve`: the whole gateway in one process, alone on its data, or a worker with an API among others. */
-function serveRole(options: GatewayOptions, opened: Opened): RunningRole {
-  const { config, runtime } = options;
-  const port = makePort(options);
-  const ground = layGround({ config, runtime, ...opened, url: port.url });
-  const { kv, bell, metrics } = ground;
-  addProcessGauges(metrics, port);
-  const isShared = config.store !== null;
-  const worker = isShared
-    ? sharedWorker(ground, networkOf(options, ground), opened.place)
-    : soleWorker(ground, networkOf(options, ground));
-  const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
-  metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
-  const { app, firstRunLink } = makeApi(ground, {
-    ...port,
-    live: isShared ? makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }) : worker.supervisor,
-    webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
-    network: worker.network,
-    accepted: (accept) => acceptedWithRoom(accept, reserve),
-  });
-  const requests = port.listening(app);
-  return {
-    url: port.url,
-    firstRunLink,
-    services: [
-      // Before the lines, whose media links carry the port.
-      requests,
-      ...(isShared ? [engineOfLines] : []),
-      worker.service,
-      // And to the end before the lines, which bring about what requests ask for.
-      { start: () => Promise.resolve(), stop: requests.stop },
-    ],
-  };
-}
-
-/** `paloma api`: HTTP and panel, no sockets to the network. */
-function apiRole(options: GatewayOptions, opened: Opened): RunningRole {
-  const port = makePort(options);
-  const { app, firstRunLink } = apiOn(options, opened, port);
-  return { url: port.url, firstRunLink, services: [port.listening(app)] };
-}
-
-/** The API and the panel, for lines and webhooks that others hold. */
-function apiOn(options: GatewayOptions, opened: Opened, port: Omit<ReturnType<typeof makePort>, "listening">) {
-  const { config, runtime } = options;
-  const ground = layGround({ config, runtime, ...opened, url: port.url });
-  const { kv, bell } = ground;
-  addProcessGauges(ground.metrics, port);
-  return makeApi(ground, {
-    ...port,
-    live: makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }),
-    webhooks: makeRemoteWebhooks({ kv, bell }),
-    network: networkOf(options, ground)(() => kv),
-    accepted: (accept) => accept,
-  });
-}
-
-/** `paloma worker`: lines, webhooks and upkeep; of HTTP only what operators ask. */
-function workerRole(options: GatewayOptions, opened: Opened): RunningRole {
-  const { config, runtime } = options;
-  const port = makePort(options);
-  const ground = layGround({ config, runtime, ...opened, url: port.url });
-  addProcessGauges(ground.metrics, port);
-  const worker = sharedWorker(ground, networkOf(options, ground), opened.place);
-  const probe = makeProbe(ground.kv, runtime.clock);
-  const app = createHealth({ runtime, metrics: ground.metrics, probe, stopping: port.stopping });
-  return {
-    url: port.url,
-    firstRunLink: () => Promise.resolve(null),
-    services: [port.listening(app), engineOfLines, worker.service],
-  };
-}
-
-function networkOf({ openNetwork = openBaileys }: GatewayOptions, ground: Ground): OpenNetwork {
-  const { config, runtime, kv, metrics, safeFetch, data: { seal } } = ground;
-  return (storeOf) =>
-    openNetwork({
-      runtime,
-      kv,
-      storeOf,
-      seal,
-      whatsapp: config.whatsapp,
-      openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
-      countStray: (stanza) => metrics.strays.inc(stanza),
-    });
-}
-
 const loadBaileys = () => import("./whatsapp/baileys/network.ts");
 
-function openBaileys(options: NetworkOptions): Network {
-  return networkOnDemand(async () => (await loadBaileys()).baileysNetwork(options));
-}
-
-/** A process joins others when it can connect what it takes over: loading stands still for seconds on a busy machine. */
-const engineOfLines: Service = {
-  start: async () => void await loadBaileys(),
-  stop: () => Promise.resolve(),
+const baileys: NetworkEngine = {
+  load: loadBaileys,
+  open: (options) => networkOnDemand(async () => (await loadBaileys()).baileysNetwork(options)),
 };
+
+function networkOf({ openNetwork = baileys.open }: GatewayOptions): NetworkEngine {
+  return { load: baileys.load, open: openNetwork };
+}

@@ -1,6 +1,7 @@
 /** One process of many on a shared store, in a role, as a process of a bench; its network real or one that does nothing. */
-import { type RoleName, startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
+import type { RoleName } from "../../src/roles/role.ts";
 import type { SettingValues } from "../../src/settings.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";

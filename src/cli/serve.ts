@@ -1,7 +1,7 @@
 /** `paloma serve`, `api` and `worker`: a process that runs until SIGINT or SIGTERM. */
 import type { Command } from "commander";
 import { systemRuntime } from "../runtime.ts";
-import type { RoleName } from "../app.ts";
+import type { RoleName } from "../roles/role.ts";
 import { Exit, printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 import { untilAsked } from "./signals.ts";

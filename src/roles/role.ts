@@ -1,0 +1,192 @@
+/**
+ * What a process does in each role: its services, in the order of their start. It is loaded while the store opens, which
+ * mostly waits for the disk.
+ */
+import type { Service } from "../base/service.ts";
+import type { Place } from "../cluster/place.ts";
+import { makeAsk } from "../cluster/calls.ts";
+import type { Config, WhatsAppConfig } from "../config.ts";
+import type { DataFolder } from "../data/data_folder.ts";
+import { makeProbe } from "../data/probe.ts";
+import { type Proxy, readProxy } from "../egress/proxy.ts";
+import type { Answers } from "../http/front.ts";
+import { createHealth } from "../http/health.ts";
+import { listen, type Listening } from "../http/listen/listen.ts";
+import { makeRemoteLines } from "../line/remote.ts";
+import { acceptedWithRoom, makeDiskReserve } from "../ops/disk_reserve.ts";
+import { addProcessGauges } from "../ops/gauges.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import type { Kv } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
+import { makeRemoteWebhooks } from "../webhook/ownership.ts";
+import type { Network } from "../whatsapp/network.ts";
+import { makeApi } from "./api.ts";
+import { type Ground, layGround, type Media } from "./ground.ts";
+import { type OpenNetwork, sharedWorker, soleWorker } from "./worker.ts";
+
+export type RoleName = "serve" | "api" | "worker";
+
+export interface NetworkOptions {
+  runtime: Runtime;
+  kv: Kv;
+  /** The store as the line's owner writes it. */
+  storeOf(lineId: string): Kv;
+  seal: Seal;
+  whatsapp: WhatsAppConfig;
+  /** Opens a line's own way out. */
+  openProxy?: (proxy: string) => Promise<Proxy>;
+  /** Counts a stanza of the network that nobody handles. */
+  countStray?: (stanza: { tag: string; type: string }) => void;
+}
+
+/** The engine behind the port to the messaging network. */
+export interface NetworkEngine {
+  /** Reads it in, which otherwise the first line does. */
+  load(): Promise<unknown>;
+  open(options: NetworkOptions): Network;
+}
+
+/** What is open before a role begins. */
+export interface RoleOptions {
+  config: Config;
+  runtime: Runtime;
+  engine: NetworkEngine;
+  data: DataFolder;
+  bell: Bell;
+  media: Media;
+  /** Whether anybody has committed to the store since it was last asked; true where that cannot be told. */
+  hasChanged(): boolean;
+  /** Null where leases are not held, and where another process has the folder. */
+  place: Place | null;
+}
+
+interface RunningRole {
+  /** In the order of their start. */
+  services: readonly Service[];
+  /** `http://HOST:PORT`, once the services have started. */
+  url(): string;
+  /** Null where there is no panel, too. */
+  firstRunLink(): Promise<string | null>;
+}
+
+export const ROLES: Readonly<Record<RoleName, (options: RoleOptions) => RunningRole>> = {
+  serve: serveRole,
+  api: apiRole,
+  worker: workerRole,
+};
+
+/** What a port is given to: the app is made when all it stands on is there. */
+function makePort({ config, runtime }: RoleOptions) {
+  const stopping = new AbortController();
+  let server: Listening | null = null;
+  return {
+    stopping: stopping.signal,
+    url: () => server!.url,
+    connections: () => server?.connections() ?? 0,
+    listening: (app: Answers): Service => ({
+      async start() {
+        server ??= await listen(app, { ...config, runtime });
+      },
+      async stop() {
+        stopping.abort();
+        await server?.stop();
+      },
+    }),
+  };
+}
+
+/** `paloma serve`: the whole gateway in one process, alone on its data, or a worker with an API among others. */
+function serveRole(options: RoleOptions): RunningRole {
+  const { config, runtime } = options;
+  const port = makePort(options);
+  const ground = layGround({ ...options, url: port.url });
+  const { kv, bell, metrics } = ground;
+  addProcessGauges(metrics, port);
+  const isShared = config.store !== null;
+  const worker = isShared
+    ? sharedWorker(ground, networkOf(options, ground), options.place)
+    : soleWorker(ground, networkOf(options, ground));
+  const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
+  metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
+  const { app, firstRunLink } = makeApi(ground, {
+    ...port,
+    live: isShared ? makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }) : worker.supervisor,
+    webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
+    network: worker.network,
+    accepted: (accept) => acceptedWithRoom(accept, reserve),
+  });
+  const requests = port.listening(app);
+  return {
+    url: port.url,
+    firstRunLink,
+    services: [
+      // Before the lines, whose media links carry the port.
+      requests,
+      ...(isShared ? [engineOfLines(options)] : []),
+      worker.service,
+      // And to the end before the lines, which bring about what requests ask for.
+      { start: () => Promise.resolve(), stop: requests.stop },
+    ],
+  };
+}
+
+/** `paloma api`: HTTP and panel, no sockets to the network. */
+function apiRole(options: RoleOptions): RunningRole {
+  const port = makePort(options);
+  const { app, firstRunLink } = apiOn(options, port);
+  return { url: port.url, firstRunLink, services: [port.listening(app)] };
+}
+
+/** The API and the panel, for lines and webhooks that others hold. */
+export function apiOn(options: RoleOptions, port: Omit<ReturnType<typeof makePort>, "listening">) {
+  const { runtime } = options;
+  const ground = layGround({ ...options, url: port.url });
+  const { kv, bell } = ground;
+  addProcessGauges(ground.metrics, port);
+  return makeApi(ground, {
+    ...port,
+    live: makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }),
+    webhooks: makeRemoteWebhooks({ kv, bell }),
+    network: networkOf(options, ground)(() => kv),
+    accepted: (accept) => accept,
+  });
+}
+
+/** `paloma worker`: lines, webhooks and upkeep; of HTTP only what operators ask. */
+function workerRole(options: RoleOptions): RunningRole {
+  const { runtime } = options;
+  const port = makePort(options);
+  const ground = layGround({ ...options, url: port.url });
+  addProcessGauges(ground.metrics, port);
+  const worker = sharedWorker(ground, networkOf(options, ground), options.place);
+  const probe = makeProbe(ground.kv, runtime.clock);
+  const app = createHealth({ runtime, metrics: ground.metrics, probe, stopping: port.stopping });
+  return {
+    url: port.url,
+    firstRunLink: () => Promise.resolve(null),
+    services: [port.listening(app), engineOfLines(options), worker.service],
+  };
+}
+
+function networkOf({ engine }: RoleOptions, ground: Ground): OpenNetwork {
+  const { config, runtime, kv, metrics, safeFetch, data: { seal } } = ground;
+  return (storeOf) =>
+    engine.open({
+      runtime,
+      kv,
+      storeOf,
+      seal,
+      whatsapp: config.whatsapp,
+      openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
+      countStray: (stanza) => metrics.strays.inc(stanza),
+    });
+}
+
+/** A process joins others when it can connect what it takes over: loading stands still for seconds on a busy machine. */
+function engineOfLines({ engine }: RoleOptions): Service {
+  return {
+    start: async () => void await engine.load(),
+    stop: () => Promise.resolve(),
+  };
+}
