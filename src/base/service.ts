@@ -18,6 +18,18 @@ export async function startServices(stack: AsyncDisposableStack, services: reado
   }
 }
 
+/** Services as one, which start in order and stop in reverse. */
+export function inOrder(...services: readonly Service[]): Service {
+  return {
+    async start() {
+      for (const service of services) await service.start();
+    },
+    async stop() {
+      for (const service of services.toReversed()) await service.stop();
+    },
+  };
+}
+
 /** Services as one, which start in order and stop at the same time. */
 export function together(...services: readonly Service[]): Service {
   return {

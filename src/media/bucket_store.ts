@@ -3,14 +3,13 @@
  * when to look whether it is still needed, and is written before the object: what a crash leaves behind is found without
  * listing the bucket.
  */
-import { createHash } from "node:crypto";
 import { Buffer } from "node:buffer";
-import { notFound, Problem } from "../errors.ts";
+import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import type { Bucket, UploadedPart } from "./bucket.ts";
 import { mediaKeys, type ObjectRow } from "./rows.ts";
-import type { MediaStore } from "./store.ts";
+import { measured, type MediaStore } from "./store.ts";
 
 /** Above the 5 MiB that S3 asks of a part. */
 const PART_BYTES = 8 * 1024 ** 2;
@@ -34,10 +33,9 @@ export function makeBucketMediaStore(
   const { clock, ids } = runtime;
 
   async function upload(id: string, lookAt: number, content: ReadableStream<Uint8Array>, maxBytes: number) {
-    const hash = createHash("sha256");
+    const { chunks, result } = measured(content, maxBytes);
     const parts: UploadedPart[] = [];
     let uploadId: string | null = null;
-    let size = 0;
     let waiting: Uint8Array[] = [];
     let waitingBytes = 0;
 
@@ -53,10 +51,7 @@ export function makeBucketMediaStore(
     }
 
     try {
-      for await (const chunk of content) {
-        size += chunk.length;
-        if (size > maxBytes) throw new Problem("payload_too_large", `The file is larger than ${maxBytes} bytes.`);
-        hash.update(chunk);
+      for await (const chunk of chunks) {
         waiting.push(chunk);
         waitingBytes += chunk.length;
         if (waitingBytes >= PART_BYTES) await sendPart();
@@ -71,7 +66,7 @@ export function makeBucketMediaStore(
       if (uploadId !== null) await bucket.abort(id, uploadId).catch(() => {});
       throw error;
     }
-    return { id, size, sha256: hash.digest("hex") };
+    return { id, ...result() };
   }
 
   async function writeAs(id: string, content: ReadableStream<Uint8Array>, maxBytes: number) {

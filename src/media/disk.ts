@@ -1,12 +1,10 @@
 /** The media store on disk: `<folder>/<last two characters of the id>/<id>`, readable by the owner only. */
 import { unlessMissing } from "../base/missing.ts";
-import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 import { mustExist, streamOf } from "./read_file.ts";
-import type { MediaStore } from "./store.ts";
+import { measured, type MediaStore } from "./store.ts";
 
 /** A media store that can also say what lies in it, for the sweep. */
 export interface DiskMediaStore extends MediaStore {
@@ -122,18 +120,14 @@ async function writeFile(
   content: ReadableStream<Uint8Array>,
   { maxBytes, at }: { maxBytes: number; at: Date },
 ): Promise<{ size: number; sha256: string }> {
-  const hash = createHash("sha256");
-  let size = 0;
+  const { chunks, result } = measured(content, maxBytes);
   using file = await Deno.open(path, { createNew: true, write: true, mode: 0o600 });
-  for await (const chunk of content) {
-    size += chunk.length;
-    if (size > maxBytes) throw new Problem("payload_too_large", `The file is larger than ${maxBytes} bytes.`);
-    hash.update(chunk);
+  for await (const chunk of chunks) {
     for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
   }
   await file.utime(at, at);
   await file.sync();
-  return { size, sha256: hash.digest("hex") };
+  return result();
 }
 
 /** A new name is safe from a power cut only when its folder is on disk too. */

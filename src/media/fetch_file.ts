@@ -2,7 +2,7 @@
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
-import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
+import { extensionFor, percentDecoded, safeFilename, safeMimetype } from "./filename.ts";
 import type { SharedMediaStore } from "./turns.ts";
 
 /** The limit of an upload. */
@@ -90,7 +90,7 @@ async function decoded(response: SafeResponse, path: string): Promise<ReadableSt
 /** The name that the server gives, else the end of the address, else one made up; with an extension if one is known. */
 function filenameOf({ headers, url }: SafeResponse, mimetype: string): string {
   const name = safeFilename(dispositionFilename(headers.get("content-disposition") ?? "") ?? "") ??
-    safeFilename(decodePercent(url.pathname.split("/").at(-1) ?? "")) ?? "file";
+    safeFilename(percentDecoded(url.pathname.split("/").at(-1) ?? "")) ?? "file";
   const extension = extensionFor(mimetype);
   return /\.[^.\s]{1,16}$/.test(name) || extension === null ? name : `${name}.${extension}`;
 }
@@ -98,15 +98,7 @@ function filenameOf({ headers, url }: SafeResponse, mimetype: string): string {
 /** `filename*` before `filename` (RFC 6266). */
 function dispositionFilename(header: string): string | null {
   const extended = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(header);
-  if (extended) return decodePercent(extended[1]!);
+  if (extended) return percentDecoded(extended[1]!);
   const plain = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(header);
   return plain ? plain[1]?.replace(/\\(.)/g, "$1") ?? plain[2] ?? null : null;
-}
-
-function decodePercent(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,5 +1,14 @@
 /** Names and types of received files: the sender chose them, so both are made safe before anybody uses them. */
 
+/** The text without its percent encoding; as it is where that is broken. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** Extensions for the kinds that arrive without a name. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",

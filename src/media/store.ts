@@ -1,4 +1,6 @@
 /** Files: on disk under the data folder, or in a bucket, by random names, each with a row that says what it is and until when. */
+import { createHash } from "node:crypto";
+import { Problem } from "../errors.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { Change } from "../store/kv.ts";
 
@@ -34,4 +36,22 @@ export function keepFile(change: Change, file: FileRecord): void {
  */
 export function dropFile(change: Change, fileId: string): void {
   change.delete(mediaKeys.file(fileId));
+}
+
+/** A file on its way into a store: its chunks, which throw Problem payload_too_large past a size, and then what it is. */
+export function measured(
+  content: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): { chunks: AsyncIterable<Uint8Array>; result(): { size: number; sha256: string } } {
+  const hash = createHash("sha256");
+  let size = 0;
+  async function* chunks(): AsyncIterable<Uint8Array> {
+    for await (const chunk of content) {
+      size += chunk.length;
+      if (size > maxBytes) throw new Problem("payload_too_large", `The file is larger than ${maxBytes} bytes.`);
+      hash.update(chunk);
+      yield chunk;
+    }
+  }
+  return { chunks: chunks(), result: () => ({ size, sha256: hash.digest("hex") }) };
 }

@@ -2,7 +2,7 @@
  * The worker's part: it holds the sockets of lines, works for webhooks, and keeps the store tidy. Alone on its data it
  * does so for all there is; among others, for what it holds the leases of (promise 9).
  */
-import { type Service, together } from "../base/service.ts";
+import { inOrder, type Service, together } from "../base/service.ts";
 import { Leases } from "../cluster/leases.ts";
 import { Member } from "../cluster/member.ts";
 import type { Place } from "../cluster/place.ts";
@@ -144,18 +144,6 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   });
   // To its end first: what it gives up is taken by others while the rest goes on.
   return { ...parts, service: inOrder(supervisor, dispatcher, answers, member, changes) };
-}
-
-/** As one service: they start in order and stop in reverse. */
-function inOrder(...services: readonly Service[]): Service {
-  return {
-    async start() {
-      for (const service of services) await service.start();
-    },
-    async stop() {
-      for (const service of services.toReversed()) await service.stop();
-    },
-  };
 }
 
 function makeSupervisor(

@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { startProgram, tryProgram } from "../support/gateway_process.ts";
+import { isFile } from "../support/tools.ts";
 
 const EXECUTABLE = Deno.env.get("PALOMA_EXECUTABLE") ?? fileURLToPath(new URL("../../dist/paloma", import.meta.url));
 
 /** A test with the executable in an empty place; skipped, and saying so, where it was not built. */
 function withExecutable(name: string, run: (env: Record<string, string>) => Promise<void>): void {
-  if (!exists(EXECUTABLE)) {
+  if (!isFile(EXECUTABLE)) {
     Deno.test({ name: `${name} (skipped: not built; deno task compile, or PALOMA_EXECUTABLE)`, ignore: true, fn() {} });
     return;
   }
@@ -81,13 +82,5 @@ async function load(url: URL, loaded: Set<string>): Promise<void> {
   assert.equal(response.status, 200, url.pathname);
   for (const [, file] of text.matchAll(/(?:src=|href=|from )"([^"]+\.(?:js|css))"/g)) {
     await load(new URL(file!, url), loaded);
-  }
-}
-
-function exists(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
   }
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
+import { isFile } from "./tools.ts";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
 /** No sandbox, for tests may run as root; no traffic of the browser's own. */
@@ -47,7 +48,7 @@ export function inBrowser(
   run: (visit: Visit) => Promise<void>,
   { extension, elsewhere }: BrowserOptions = {},
 ): void {
-  const executablePath = PLACES.find(exists);
+  const executablePath = PLACES.find(isFile);
   if (!executablePath) {
     Deno.test({ name: `${name} (skipped: there is no Chromium; apt-get install chromium)`, ignore: true, fn() {} });
     return;
@@ -109,12 +110,4 @@ async function visit(
     return page;
   }
   return { page: await another(), another, assertQuiet: () => assert.deepEqual(trouble, []) };
-}
-
-function exists(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
 }

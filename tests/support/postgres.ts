@@ -1,6 +1,7 @@
 /** A PostgreSQL server for tests: Debian's, in a temporary folder, on a port of its own, gone with its handle. */
 import { join } from "node:path";
 import { freePort } from "./free_port.ts";
+import { isFile } from "./tools.ts";
 
 const PLACES = ["/usr/lib/postgresql", "/opt/homebrew/opt/postgresql@17", "/usr/local/pgsql"];
 
@@ -96,14 +97,6 @@ export async function startPostgres(
       await Deno.remove(folder, { recursive: true });
     },
   };
-}
-
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch {
-    return false;
-  }
 }
 
 async function idsOf(user: string): Promise<{ uid: number; gid: number }> {

@@ -14,7 +14,7 @@ export function toolOf(name: string): string | null {
   return folders.map((folder) => join(folder, name)).find(isFile) ?? null;
 }
 
-function isFile(path: string): boolean {
+export function isFile(path: string): boolean {
   try {
     return Deno.statSync(path).isFile;
   } catch {

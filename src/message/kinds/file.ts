@@ -1,5 +1,5 @@
 /** Files: image, video, audio and document, which differ by their name alone until they are encoded. */
-import { safeFilename } from "../../media/filename.ts";
+import { percentDecoded, safeFilename } from "../../media/filename.ts";
 import type { FileKind } from "../../whatsapp/outgoing.ts";
 import { fileKind } from "./file_kind.ts";
 import type { Attachment, Kind, RemoteFile, StoredFile } from "./kind.ts";
@@ -41,13 +41,5 @@ export function remoteContent(
 ): FileContent<RemoteFile> {
   if (filename) return fileContent({ url, filename }, { filename, caption });
   const segment = new URL(url).pathname.split("/").at(-1) ?? "";
-  return fileContent({ url }, { filename: safeFilename(decoded(segment)) ?? "file", caption });
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return fileContent({ url }, { filename: safeFilename(percentDecoded(segment)) ?? "file", caption });
 }
