@@ -57,9 +57,18 @@ export class NextUp {
     return this.#dueAt;
   }
 
-  /** A message came in: what waits for its chat is a reply from the next look on. */
-  heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">, now: number): void {
-    for (const chat of chatsOf(message)) this.#heard.set(chat, writtenAt(message, now));
+  /**
+   * A message came in: what waits for its chat is a reply from the next look on. Answers whether there is anything to look
+   * at: where nothing waits, what is accepted later is found behind the ends.
+   */
+  heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">, now: number): boolean {
+    const mayWait = this.#ends === null || !this.#queue.isEmpty;
+    for (const chat of chatsOf(message)) {
+      const at = writtenAt(message, now);
+      if (mayWait) this.#heard.set(chat, at);
+      else this.#chats.heard(chat, at);
+    }
+    return mayWait;
   }
 
   /** Brings the rows of the queue up to date: messages that are due, and those to chats that wrote. */

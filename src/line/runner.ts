@@ -102,8 +102,7 @@ export class Runner implements Service {
 
   /** A message came in: what waits for its chat is a reply now. */
   heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">): void {
-    this.#nextUp.heard(message, this.#deps.runtime.clock.now());
-    this.queueChanged();
+    if (this.#nextUp.heard(message, this.#deps.runtime.clock.now())) this.queueChanged();
   }
 
   /** The connection came, went or ended. */

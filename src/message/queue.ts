@@ -49,10 +49,16 @@ export class LineQueue {
   #state: "changed" | "calm" | "mixed" = "changed";
   /** The only message of the queue, as was found since it was last changed. */
   #only: string | null = null;
+  #isEmpty = false;
 
   constructor(kv: Kv, lineId: string) {
     this.#kv = kv;
     this.#lineId = lineId;
+  }
+
+  /** Whether the last look found no row, and nothing has changed since. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
   }
 
   /** The first `limit` messages in the order of departure, then those whose time has not come. */
@@ -96,6 +102,7 @@ export class LineQueue {
     this.#ahead = [];
     this.#state = "changed";
     this.#only = null;
+    this.#isEmpty = false;
   }
 
   /** The message that departs next; null when none may. */
@@ -244,6 +251,7 @@ export class LineQueue {
       const prefix = messageKeys.queueOfLine(this.#lineId);
       const rows = await this.#firstRows(prefix, FIRST_ROWS);
       if (behind === null && rows.length === 1) this.#only = rows[0]!.value.messageId;
+      this.#isEmpty = rows.length === 0;
       return await this.#firstOf(prefix, behind, rows);
     }
     for (const priority of PRIORITIES) {

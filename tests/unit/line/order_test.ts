@@ -84,6 +84,27 @@ Deno.test("a reply that waits alone stays where it was accepted, and is a reply 
   await world.supervisor.stop();
 });
 
+Deno.test("what comes in while nothing waits reads no queue, and its chat's next message is a reply all the same", async () => {
+  const world = await waitingWorld();
+  await receives(world, { chat: `${to(4)}@s.whatsapp.net`, number: to(4) });
+  await world.clock.advance(2 * PAUSE_MS);
+  const list = world.kv.list.bind(world.kv);
+  let looks = 0;
+  world.kv.list = (range, options) => {
+    if (String(range.prefix[0]).includes("queue")) looks++;
+    return list(range, options);
+  };
+  await receives(world, { chat: `${to(2)}@s.whatsapp.net`, number: to(2) });
+  await world.clock.advance(1);
+  assert.equal(looks, 0);
+  await world.accept("ses_1", { to: to(9) });
+  await world.clock.advance(1);
+  const named = { cold: await world.accept("ses_1", { to: to(1) }), reply: await world.accept("ses_1", { to: to(2) }) };
+  await world.clock.advance(10 * PAUSE_MS);
+  assert.deepEqual(left(world, named).slice(1), ["reply", "cold"]);
+  await world.supervisor.stop();
+});
+
 Deno.test("what came in is still known after a restart, and 24 hours later it counts no more", async () => {
   const world = await waitingWorld();
   await receives(world, { chat: `${to(2)}@s.whatsapp.net`, number: to(2) });
