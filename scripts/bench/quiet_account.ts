@@ -1,6 +1,6 @@
 /** A quiet account as a process of a bench: sends a text now and then, awaits its webhook, and reports the times. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { runAsChild } from "./child.ts";
 
 export interface QuietAccount {
@@ -54,8 +54,7 @@ if (import.meta.main) {
         }
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const ready: QuietReady = { hookUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+    const ready: QuietReady = { hookUrl: `http://127.0.0.1:${await listenOn(server)}/hook` };
     return { ready, answer: (question) => measure(question, heard) };
   });
 }

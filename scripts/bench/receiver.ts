@@ -1,6 +1,6 @@
 /** A receiver of webhooks as a process: answers at once, and reports when each event first came. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { runAsChild } from "./child.ts";
 
 export interface ReceiverReady {
@@ -34,8 +34,7 @@ if (import.meta.main) {
       request.resume();
       request.on("end", () => response.end());
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const ready: ReceiverReady = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+    const ready: ReceiverReady = { url: `http://127.0.0.1:${await listenOn(server)}/hook` };
     return {
       ready,
       async answer({ count }) {

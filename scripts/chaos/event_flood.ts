@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { type Json, until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type LinkedLine, openStage, type Stage } from "../../tests/support/stage.ts";
@@ -205,9 +205,9 @@ async function receive() {
       response.end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listenOn(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `http://127.0.0.1:${port}/`,
     posted,
     close: () => {
       server.close();

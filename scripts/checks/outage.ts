@@ -3,7 +3,8 @@
  * Fails when a line hears again later than 10 s after the end.
  */
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { linkByQr, until } from "../../src/cli/client.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { Companion } from "../../src/sandbox/world/directory.ts";
@@ -50,10 +51,9 @@ async function layCable(): Promise<Cable> {
     }
     near.pipe(far).pipe(near);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listenOn(server);
   const cable: Cable = {
-    port: (server.address() as AddressInfo).port,
+    port,
     target: 0,
     down: false,
     attempts: [],

@@ -5,7 +5,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { Buffer } from "node:buffer";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../base/listening.ts";
 import type { Clock } from "../runtime.ts";
 import { type Client, type Json, until } from "./client.ts";
 import { Exit, print } from "./output.ts";
@@ -120,9 +120,9 @@ async function receiveWebhooks() {
       response.end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listenOn(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/paloma`,
+    url: `http://127.0.0.1:${port}/paloma`,
     find: (text: string) => requests.find(({ body }) => JSON.parse(body).data.text === text),
     close: () => server.close(),
   };

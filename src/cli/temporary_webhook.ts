@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../base/listening.ts";
 import type { Client } from "./client.ts";
 import { Exit } from "./output.ts";
 
@@ -70,11 +70,10 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
   const server = createServer((request, response) => {
     take(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", () => reject(new Exit(1, `Port ${port} cannot be listened on.`)));
-    server.listen(port, "127.0.0.1", resolve);
+  const bound = await listenOn(server, { port }).catch(() => {
+    throw new Exit(1, `Port ${port} cannot be listened on.`);
   });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const url = `http://127.0.0.1:${bound}/`;
   const close = () => {
     server.close();
     server.closeAllConnections();

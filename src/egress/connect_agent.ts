@@ -7,9 +7,10 @@
 import { Buffer } from "node:buffer";
 import { on, once } from "node:events";
 import type { ClientRequest } from "node:http";
-import net, { type AddressInfo, isIP, type Socket } from "node:net";
+import net, { isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import { Agent, type AgentConnectOpts } from "agent-base";
+import { listenOn } from "../base/listening.ts";
 
 interface ConnectOptions {
   /** Where it is reached. */
@@ -60,11 +61,11 @@ export class ConnectAgent extends Agent {
  * system alone, and not inside of TLS.
  */
 async function onLoopback(carried: Socket): Promise<Socket> {
-  const server = net.createServer().listen(0, "127.0.0.1");
+  const server = net.createServer();
   try {
-    await once(server, "listening");
+    const port = await listenOn(server);
     const accepted = on(server, "connection") as AsyncIterable<[Socket]>;
-    const near = net.connect((server.address() as AddressInfo).port, "127.0.0.1").pause();
+    const near = net.connect(port, "127.0.0.1").pause();
     await once(near, "connect");
     for await (const [far] of accepted) {
       if (far.remotePort === near.localPort) {

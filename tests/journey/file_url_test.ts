@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { type Json, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, type ApiAnswer, post, refused } from "../support/api_calls.ts";
@@ -139,9 +140,9 @@ async function countConnections() {
     connections++;
     socket.destroy();
   });
-  await listen(server, "::").catch(() => listen(server, "0.0.0.0"));
+  const port = await listenOn(server, { host: "::" }).catch(() => listenOn(server, { host: "0.0.0.0" }));
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     connections: () => connections,
     [Symbol.asyncDispose]: () => closed(server),
   };
@@ -159,8 +160,7 @@ async function openDoor() {
     } else if (pathname === "/picture.png") response.end(sampleFile("png"));
     else response.writeHead(404).end();
   });
-  await listen(server, ALLOWED);
-  const base = `http://${ALLOWED}:${(server.address() as AddressInfo).port}`;
+  const base = `http://${ALLOWED}:${await listenOn(server, { host: ALLOWED })}`;
   return {
     file: `${base}/picture.png`,
     missing: `${base}/missing.png`,
@@ -175,13 +175,6 @@ async function openDoor() {
 /** As a header can carry it. */
 function asciiOf(location: string): string {
   return /[^ -~]/.test(location) ? encodeURI(location) : location;
-}
-
-function listen(server: Server, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, host, resolve);
-  });
 }
 
 function closed(server: Server): Promise<void> {

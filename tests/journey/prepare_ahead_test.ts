@@ -1,7 +1,7 @@
 /** Files get ready while the pause before them runs: slow uploads and downloads leave a line's pauses as they are. */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { type Json, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, answerOf, post } from "../support/api_calls.ts";
@@ -129,9 +129,9 @@ async function openSlowHost(seconds: number) {
   const server = createServer((_request, response) => {
     systemClock.after(seconds * 1000, () => response.end(sampleFile("png")));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listenOn(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/slow.png`,
+    url: `http://127.0.0.1:${port}/slow.png`,
     [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }

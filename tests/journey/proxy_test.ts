@@ -1,10 +1,10 @@
 /** A line's own way out: everything of it goes through the proxy, and nothing past it. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import net, { type AddressInfo } from "node:net";
+import net from "node:net";
 import tls from "node:tls";
 import pino from "pino";
 import { Server } from "proxy-chain";
+import { listenOn } from "../../src/base/listening.ts";
 import { type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { makeServerCertificate } from "../../src/sandbox/media/certificate.ts";
@@ -29,10 +29,9 @@ async function withSecureStage(
     client.on("error", () => {}).once("close", () => server.destroy());
     server.on("error", () => {}).once("close", () => client.destroy());
     client.pipe(server).pipe(client);
-  }).listen(0, "127.0.0.1");
+  });
   try {
-    await once(front, "listening");
-    const host = `127.0.0.1:${(front.address() as AddressInfo).port}`;
+    const host = `127.0.0.1:${await listenOn(front)}`;
     const env = { DENO_CERT: caFile, PALOMA_WHATSAPP_URL: `wss://${host}/ws/chat` };
     await withStage(() => openStage({ env }), (stage) => {
       port = Number(new URL(stage.network.url).port);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { accepted, answerOf, post } from "../support/api_calls.ts";
 import { arrivals } from "../support/arrivals.ts";
@@ -215,8 +215,7 @@ async function serveFiles() {
     response.writeHead(content ? 200 : 404, { "content-type": "application/octet-stream" });
     response.end(content);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const base = `http://127.0.0.1:${await listenOn(server)}`;
   return {
     offer(filename: string, content: Buffer): string {
       const path = `/${encodeURIComponent(filename)}`;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { accepted, answerOf, post, refused } from "../support/api_calls.ts";
 import { noFileLeft } from "../support/media_folder.ts";
@@ -42,8 +42,7 @@ Deno.test("stickers, voice notes, status posts and options of every send", async
       : ["image/png", sampleFile("png")] as const;
     answer.writeHead(200, { "content-type": type }).end(body);
   });
-  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
-  const base = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const base = `http://127.0.0.1:${await listenOn(site)}`;
   try {
     await withStage(openStage, async (stage) => {
       await stage.addPhone(CUSTOMER);

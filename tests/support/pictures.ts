@@ -1,6 +1,6 @@
 /** A site of pages that each name a hostile file as their picture, whatever that file is. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import type { HostileFile } from "./hostile_corpus.ts";
 
 export interface Pictures {
@@ -20,9 +20,9 @@ export async function startPictures(files: readonly HostileFile[]): Promise<Pict
       response.end(files[Number(number)]?.bytes);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const port = await listenOn(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     close() {
       server.closeAllConnections();
       server.close();

@@ -2,7 +2,8 @@
 import { Buffer } from "node:buffer";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 
 export interface Received {
@@ -48,8 +49,8 @@ export class Receiver {
       socket.on("error", () => {});
       socket.on("close", () => sockets.delete(socket));
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const receiver = new Receiver((server.address() as AddressInfo).port, answer, async () => {
+    const port = await listenOn(server);
+    const receiver = new Receiver(port, answer, async () => {
       for (const response of responses) response.destroy();
       for (const socket of sockets) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));

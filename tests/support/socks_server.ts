@@ -1,7 +1,8 @@
 /** A SOCKS5 proxy with a login, from a registry, that remembers where it was asked to connect. */
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { Socks5Server } from "@pondwader/socks5-server";
+import { listenOn } from "../../src/base/listening.ts";
 
 const USER = "user";
 const PASSWORD = "secret-of-the-proxy";
@@ -25,10 +26,9 @@ export async function startSocksServer(): Promise<SocksServer> {
     sockets.add(client);
     proxy._handleConnection(client);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const port = await listenOn(server);
   return {
-    url: `socks5://${USER}:${PASSWORD}@127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `socks5://${USER}:${PASSWORD}@127.0.0.1:${port}`,
     targets,
     async close() {
       for (const socket of sockets) socket.destroy();

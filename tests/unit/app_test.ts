@@ -1,8 +1,8 @@
 /** The start of a gateway fails at each of its steps in turn: nothing may stay open, and the next start works. */
 import assert from "node:assert/strict";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
 import { join } from "node:path";
+import { listenOn } from "../../src/base/listening.ts";
 import { dataFolder, startGateway } from "../../src/app.ts";
 import { type Config, readConfig } from "../../src/config.ts";
 import { lockGateway } from "../../src/data/gateway_lock.ts";
@@ -93,10 +93,8 @@ const FAULTS: Record<string, Fault> = {
     return Promise.resolve(() => world.openNetwork = openNetwork);
   },
   "the port is taken": async ({ config }) => {
-    const taken = await new Promise<Server>((resolve) => {
-      const server = createServer().listen(0, "127.0.0.1", () => resolve(server));
-    });
-    config.port = (taken.address() as AddressInfo).port;
+    const taken = createServer();
+    config.port = await listenOn(taken);
     return () => new Promise((resolve) => taken.close(resolve)).then(() => config.port = 0);
   },
   "a webhook cannot be read": spoiledRow(webhookKeys.webhook("acc_1", "whk_1") as readonly string[]),

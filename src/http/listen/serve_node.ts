@@ -1,7 +1,8 @@
 /** Serves on `node:http`, where that ends connections whose headers or bodies do not come. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { listenOn } from "../../base/listening.ts";
 import type { Answers } from "../front.ts";
 import { NO_SEAT, type Seat, type Seats } from "./seats.ts";
 import { type HttpServer, reachable, type ServeOptions } from "./serve.ts";
@@ -32,17 +33,11 @@ export async function serveNode(
     }),
   );
   giveSeats(server, seats);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      // An accept that fails must not end the process.
-      server.on("error", () => {});
-      resolve();
-    });
-  });
+  const bound = await listenOn(server, { port, host });
+  // An accept that fails must not end the process.
+  server.on("error", () => {});
   return {
-    port: (server.address() as AddressInfo).port,
+    port: bound,
     stop(graceMs) {
       return new Promise((resolve) => {
         const cancel = clock.after(graceMs, () => server.closeAllConnections());

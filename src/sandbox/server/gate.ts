@@ -1,8 +1,8 @@
 /** The network's entrance: a WebSocket server on loopback. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 // @ts-types="@types/ws"
 import { WebSocketServer } from "ws";
+import { listenOn } from "../../base/listening.ts";
 import { admit } from "./login.ts";
 import { serveSocket } from "./companion_socket.ts";
 import type { NoiseIdentity } from "./noise.ts";
@@ -28,13 +28,9 @@ export async function openGate(
       events: { onHandshake: (finish, socket) => admit(finish, socket, options) },
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    http.once("error", reject);
-    // The server forwards its errors; the one that counts is the HTTP server's.
-    server.once("error", () => {});
-    http.listen(port, "127.0.0.1", resolve);
-  });
-  const bound = (http.address() as AddressInfo).port;
+  // The WebSocket server forwards errors; the one that counts is the HTTP server's.
+  server.once("error", () => {});
+  const bound = await listenOn(http, { port });
   return {
     url: `ws://127.0.0.1:${bound}/ws/chat`,
     close: () =>
