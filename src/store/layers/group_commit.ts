@@ -99,8 +99,8 @@ function merge(changes: readonly Change[]): Change {
 }
 
 interface Load extends CommitLoad {
-  /** Names of the sequences in which the changes take a place: each is checked and written once. */
-  sequences: Set<string>;
+  /** Hashes of the sequences in which the changes take a place: each is checked and written once. */
+  sequences: Set<number>;
 }
 
 /** How many of the waiting changes, oldest first, fit into one commit and meet neither each other nor those in flight. */
@@ -114,8 +114,9 @@ function mergeable(
   for (const { touched: own } of flying) join(touched, own);
   const inFlight = new Set(touched.sequences);
   let count = 0;
-  for (const { change, touched: own } of waiting) {
-    grow(load, change);
+  for (const waiter of waiting) {
+    grow(load, waiter);
+    const own = waiter.touched;
     if (count > 0 && !isWithin(load, limits)) break;
     // Together they take their places one behind the other; in two flights one of them would in vain.
     if (meet(touched, own) || !inFlight.isDisjointFrom(own.sequences)) break;
@@ -125,18 +126,16 @@ function mergeable(
   return count;
 }
 
-/** Adds the change to the load. */
-function grow(load: Load, change: Change): void {
-  const own = loadOf(change);
+/** Adds the waiter's change to the load. */
+function grow(load: Load, { change, load: own, touched }: Waiter): void {
   const ordered = change.orderedBuilds.length;
   load.checks += own.checks;
   load.mutations += own.mutations + ordered * ORDERED_GUESS.mutations;
   load.keyBytes += own.keyBytes + ordered * ORDERED_GUESS.keyBytes;
   load.bytes += own.bytes + ordered * ORDERED_GUESS.bytes;
-  for (const { sequence } of change.orderedBuilds) {
-    const name = nameOfKey(sequence);
-    if (load.sequences.has(name)) continue;
-    load.sequences.add(name);
+  for (const sequence of touched.sequences) {
+    if (load.sequences.has(sequence)) continue;
+    load.sequences.add(sequence);
     load.checks++;
     load.mutations++;
   }
@@ -146,21 +145,25 @@ function grow(load: Load, change: Change): void {
 type Use = "check" | "write" | "add";
 
 interface Touched {
-  /** By the names of the keys. */
-  uses: Map<string, Use>;
-  /** Names of the sequences in which the changes take a place. */
-  sequences: Set<string>;
+  /** By the hashes of the keys. */
+  uses: Map<number, Use>;
+  /** Hashes of the sequences in which the changes take a place. */
+  sequences: Set<number>;
 }
 
-/** A change that waits or is in flight. */
+/** A change that waits or is in flight. What it touches and takes is found out when it meets others only. */
 class Waiter {
   #touched: Touched | null = null;
+  #load: CommitLoad | null = null;
 
   constructor(readonly change: Change) {}
 
-  /** Named when it meets others only: most often it is alone. */
   get touched(): Touched {
     return this.#touched ??= touchedBy(this.change);
+  }
+
+  get load(): CommitLoad {
+    return this.#load ??= loadOf(this.change);
   }
 }
 
@@ -169,27 +172,46 @@ const nothingTouched = (): Touched => ({ uses: new Map(), sequences: new Set() }
 function touchedBy({ checks, mutations, orderedBuilds }: Change): Touched {
   const { uses, sequences } = nothingTouched();
   const touch = (key: Key, use: Use) => {
-    const name = nameOfKey(key);
-    const before = uses.get(name);
-    uses.set(name, before === undefined || before === use ? use : "write");
+    const hash = hashOf(key);
+    const before = uses.get(hash);
+    if (before !== use) uses.set(hash, before === undefined ? use : "write");
   };
   for (const { key } of checks) touch(key, "check");
   for (const { kind, key } of mutations) touch(key, kind === "add" ? "add" : "write");
-  for (const { sequence } of orderedBuilds) sequences.add(nameOfKey(sequence));
+  for (const { sequence } of orderedBuilds) sequences.add(hashOf(sequence));
   return { uses, sequences };
 }
 
 /** Of changes that do not meet. */
 function join(all: Touched, own: Touched): void {
-  for (const [name, use] of own.uses) all.uses.set(name, use);
-  for (const name of own.sequences) all.sequences.add(name);
+  for (const [hash, use] of own.uses) all.uses.set(hash, use);
+  for (const sequence of own.sequences) all.sequences.add(sequence);
 }
 
 /** Whether one of the two writes where the other checks or writes. */
 function meet(all: Touched, own: Touched): boolean {
-  for (const [name, use] of own.uses) {
-    const other = all.uses.get(name);
+  for (const [hash, use] of own.uses) {
+    const other = all.uses.get(hash);
     if (other !== undefined && (other !== use || use === "write")) return true;
   }
   return false;
+}
+
+const FNV_PRIME = 0x01000193;
+
+/** A small integer that is the same for the same key. Keys that share one by chance go one behind the other, no more. */
+function hashOf(key: Key): number {
+  let hash = 0;
+  for (const part of key) {
+    if (typeof part === "string") {
+      for (let i = 0; i < part.length; i++) hash = Math.imul(hash ^ part.charCodeAt(i), FNV_PRIME);
+    } else if (part instanceof Uint8Array) {
+      for (const byte of part) hash = Math.imul(hash ^ byte, FNV_PRIME);
+    } else {
+      const number = Number(part);
+      hash = Math.imul(Math.imul(hash ^ number, FNV_PRIME) ^ (number / 2 ** 32), FNV_PRIME);
+    }
+    hash = Math.imul(hash ^ 0x100, FNV_PRIME);
+  }
+  return hash >>> 2;
 }
