@@ -21,9 +21,9 @@ export function hashApiKey(apiKey: string): Buffer {
   return createHash("sha256").update(apiKey).digest();
 }
 
-/** Compares two hashes in a time that tells nothing about where they differ. */
-export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && timingSafeEqual(a, b);
+/** Compares two hashes, in hexadecimal, in a time that tells nothing about where they differ. */
+export function sameHash(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }
 
 /** The refusal of a key that nobody has. */

@@ -1,5 +1,4 @@
 /** Who a key belongs to: an account, believed for a moment, with its plan. */
-import { Buffer } from "node:buffer";
 import type { Clock } from "../runtime.ts";
 import { isRow, type Kv, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
@@ -18,14 +17,15 @@ interface Callers extends Pick<Accounts, "authenticate" | "recall" | "caller" | 
 
 interface Known {
   caller: Caller;
-  keyHash: Uint8Array;
+  /** In hexadecimal, here and below. */
+  keyHash: string;
 }
 
 export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "get">; clock: Clock }): Callers {
   const sharedGet = shareReads(kv);
   const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
   /** Rows of keys that were valid lately, by the key: whoever calls again is recognised without hashing it. */
-  const keyRows = new Map<string, { readAt: number; row: Row<string>; keyHash: Uint8Array }>();
+  const keyRows = new Map<string, { readAt: number; row: Row<string>; keyHash: string }>();
   /** As many as the last look found; null before it. */
   let planChanges: bigint | null = null;
   const isFresh = (kept: { readAt: number }) => Math.abs(clock.now() - kept.readAt) < CACHE_MS;
@@ -35,7 +35,7 @@ export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "
     if (value === null) return null;
     const plan = await plans.get(value.plan);
     if (plan === null) throw new Error(`account ${accountId} is on plan "${value.plan}", which does not exist`);
-    return { caller: { account: publicPart(value), plan }, keyHash: Buffer.from(value.keyHash, "hex") };
+    return { caller: { account: publicPart(value), plan }, keyHash: value.keyHash };
   }
 
   function known(accountId: string): Promise<Known | null> {
@@ -59,10 +59,10 @@ export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "
   return {
     async authenticate(apiKey) {
       if (!isApiKeyShaped(apiKey)) return null;
-      const keyHash = hashApiKey(apiKey);
+      const keyHash = hashApiKey(apiKey).toString("hex");
       // Read every time: a key that was rotated, here or by a command, stops working at once.
       const readAt = clock.now();
-      const row = await sharedGet(accountKeys.apiKey(keyHash.toString("hex")));
+      const row = await sharedGet(accountKeys.apiKey(keyHash));
       if (!isRow(row)) {
         keyRows.delete(apiKey);
         return null;
@@ -85,7 +85,8 @@ export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "
         return null;
       }
       const found = await known(kept.row.value);
-      return found && sameHash(found.keyHash, kept.keyHash) ? { ...found.caller, keyRow: kept.row } : null;
+      // Both are of this process: nobody outside can try what is compared here.
+      return found?.keyHash === kept.keyHash ? { ...found.caller, keyRow: kept.row } : null;
     },
 
     async caller(accountId) {

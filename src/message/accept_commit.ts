@@ -2,7 +2,7 @@
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
-import { unhurried } from "../base/unhurried.ts";
+import { makeRest } from "../base/unhurried.ts";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { nameOfKey } from "../store/key_name.ts";
@@ -149,7 +149,8 @@ export class AcceptCommit {
     const first = sendAt === null ? Math.max(this.#ledger.lastPosition + 1, positionAt(now)) : positionAt(sendAt);
     const bulkId = bulk ? ids.next("blk") : null;
     const messages: Message[] = [];
-    for await (const { to, content, manner } of bulk ? unhurried(items, clock) : items) {
+    const rest = makeRest(clock);
+    for (const { to, content, manner } of items) {
       const id = ids.next("msg");
       const place = messages.length;
       messages.push({
@@ -175,6 +176,8 @@ export class AcceptCommit {
         deliveredAt: null,
         readAt: null,
       });
+      const due = rest();
+      if (due) await due;
     }
     return messages;
   }

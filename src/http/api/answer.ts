@@ -25,11 +25,28 @@ export function answerJson(c: ApiContext, { status, body, headers }: JsonAnswer)
   const text = JSON.stringify(body);
   const outgoing = c.env?.outgoing;
   if (!outgoing) return new Response(text, { status, headers: { ...c.get("headers"), ...headers } });
-  outgoing.writeHead(status, { ...c.get("headers"), ...headers, "content-length": Buffer.byteLength(text) });
-  outgoing.end(text);
+  const length = Buffer.byteLength(text);
+  outgoing.writeHead(status, { ...c.get("headers"), ...headers, "content-length": length });
+  // Where a character is a byte, head and body are written in one piece.
+  outgoing.end(text, length === text.length ? "latin1" : "utf8");
   c.set("written", status);
-  return RESPONSE_ALREADY_SENT;
+  return SENT;
 }
+
+const SIGN = [...RESPONSE_ALREADY_SENT.headers];
+
+/** What the listener looks for the sign in, at a tenth of what it costs to go through real ones. */
+class SentHeaders extends Headers {
+  override has(): boolean {
+    return false;
+  }
+  override [Symbol.iterator]() {
+    return SIGN.values();
+  }
+}
+
+/** Says to the listener that the answer is written. */
+const SENT = Object.defineProperty(new Response(null), "headers", { value: new SentHeaders() });
 
 /** The problem that an error is; whatever nobody foresaw is `internal_error` and tells the client nothing. */
 export function problemOf(error: unknown): Problem {

@@ -69,7 +69,11 @@ export async function readBytes(
   const length = request.headers.get("content-length");
   if (length !== null) {
     count(Number(length) || 0);
-    return new Uint8Array(await request.arrayBuffer().catch(brokenOff));
+    try {
+      return new Uint8Array(await request.arrayBuffer());
+    } catch (cause) {
+      brokenOff(cause);
+    }
   }
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -1,4 +1,5 @@
 /** Makes of what a send says about its manner what the message keeps: references are found, and what cannot be is 400. */
+import type { Rest } from "../../../base/unhurried.ts";
 import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
 import type { FindReferred, IsInChat } from "../../../line/references.ts";
@@ -38,6 +39,8 @@ interface Context {
   sessionId: string | null;
   findReferred: FindReferred;
   isInChat: IsInChat;
+  /** After each item. */
+  rest: Rest;
 }
 
 /** Of a quoted text that phones no longer know; they show a few lines. */
@@ -50,12 +53,12 @@ const ONCE: readonly string[] = ["image", "video", "audio", "voice"];
  * named. Throws Problem validation_failed, not_found.
  */
 export async function resolve(
-  items: Iterable<Item> | AsyncIterable<Item>,
+  items: Iterable<Item>,
   context: Context,
 ): Promise<{ items: SendItem[]; sessionId: string | null }> {
   let { sessionId } = context;
   const resolved: SendItem[] = [];
-  for await (const item of items) {
+  for (const item of items) {
     const { to, content } = item;
     const manner = mannerOf(item);
     if (item.manner?.replyTo != null) {
@@ -64,6 +67,8 @@ export async function resolve(
       sessionId ??= lineId;
     }
     resolved.push(Object.keys(manner).length > 0 ? { to, content, manner } : { to, content });
+    const due = context.rest();
+    if (due) await due;
   }
   return { items: resolved, sessionId };
 }

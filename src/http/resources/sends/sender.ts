@@ -2,7 +2,7 @@
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import type { QuotaLeft } from "../../../account/quota.ts";
-import { unhurried } from "../../../base/unhurried.ts";
+import { makeRest } from "../../../base/unhurried.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
 import type { Priority } from "../../../message/message.ts";
@@ -63,11 +63,12 @@ export function makeSender(services: Needed): Sender {
       sendAt: sendTimeOf(sendAt, runtime.clock.now()),
       priority: priority ?? "normal",
     };
-    const sending = await resolve(bulk ? unhurried(items, runtime.clock) : items, {
+    const sending = await resolve(items, {
       accountId: caller.account.id,
       sessionId: sessionId ?? null,
       findReferred,
       isInChat,
+      rest: makeRest(runtime.clock),
     });
     const command = { ...options, caller, items: sending.items, bulk, idempotency: repeat };
     const accepted = await onLine(caller.account.id, sending.sessionId, (line) => accept({ ...command, line }));
