@@ -1,6 +1,6 @@
 /** What would cost a start much is made when something first needs it. */
 
-interface OnDemand<T> {
+export interface OnDemand<T> {
   /** Makes it, once for all who need it; what failed is tried again at the next need. */
   need(): Promise<T>;
   /** Null before it was made. */

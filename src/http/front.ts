@@ -3,15 +3,14 @@
  * they come with the first request that asks for something else than health, and from then on nothing stands before them.
  */
 import type { Hono } from "@hono/hono";
-import { onDemand } from "../base/on_demand.ts";
+import type { OnDemand } from "../base/on_demand.ts";
 import type { ApiEnv } from "./api/context.ts";
 
 /** What gives each request its answer. */
 export type Answers = Pick<Hono<ApiEnv>, "fetch">;
 
 /** `health` answers at its own paths until the API, which has them too, is loaded. */
-export function apiOnDemand(health: Hono<ApiEnv>, load: () => Promise<Hono<ApiEnv>>): Answers {
-  const api = onDemand(load);
+export function inFrontOf(api: OnDemand<Hono<ApiEnv>>, health: Hono<ApiEnv>): Answers {
   const paths = new Set(health.routes.map(({ path }) => path));
   return {
     fetch(request, ...rest) {

@@ -1,16 +1,22 @@
-/** The API's part of a process: health from the start, the API and the panel with the first request that needs them. */
+/** The API's part of a process: health from the start, the API and the panel once somebody needs them. */
+import { accountKeys } from "../account/rows.ts";
+import { onDemand } from "../base/on_demand.ts";
+import type { Service } from "../base/service.ts";
 import { makeProbe } from "../data/probe.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";
-import { type Answers, apiOnDemand } from "../http/front.ts";
+import { type Answers, inFrontOf } from "../http/front.ts";
 import { createHealth } from "../http/health.ts";
 import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
 import { makePeople } from "../panel/logins/people.ts";
+import type { Kv } from "../store/kv.ts";
 import type { ApiOptions } from "./api_app.ts";
 import type { Ground } from "./ground.ts";
 
 interface ApiPart {
   /** Takes the requests. */
   app: Answers;
+  /** Loads the API ahead of the first request where one is to be expected: where there are accounts. */
+  ahead: Service;
   /** While the panel has no operator: a new one-time link that makes one. */
   firstRunLink(): Promise<string | null>;
 }
@@ -25,13 +31,17 @@ export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(
   // Their gauges are there before a request is.
   const budgets = makeBudgets({ bodyBytes: config.maxBodies, metrics, clock });
 
-  async function loadApi() {
+  const api = onDemand(async () => {
     const { makeApiApp } = await import("./api_app.ts");
     return makeApiApp(ground, { ...options, budgets, probe, panelUrl });
-  }
+  });
 
   return {
-    app: apiOnDemand(createHealth({ runtime, metrics, probe, stopping }), loadApi),
+    app: inFrontOf(api, createHealth({ runtime, metrics, probe, stopping })),
+    ahead: {
+      start: async () => void (await hasAccounts(kv) && api.need()),
+      stop: () => Promise.resolve(),
+    },
     firstRunLink: () =>
       firstRunLink({
         people: makePeople({ kv, seal, runtime }),
@@ -39,4 +49,9 @@ export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(
         panelUrl: panelUrl(),
       }),
   };
+}
+
+async function hasAccounts(kv: Kv): Promise<boolean> {
+  for await (const _ of kv.list({ prefix: accountKeys.accounts() }, { limit: 1 })) return true;
+  return false;
 }

@@ -109,7 +109,7 @@ function serveRole(options: RoleOptions): RunningRole {
     : soleWorker(ground, networkOf(options, ground));
   const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
   metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
-  const { app, firstRunLink } = makeApi(ground, {
+  const { app, ahead, firstRunLink } = makeApi(ground, {
     ...port,
     live: isShared ? makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }) : worker.supervisor,
     webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
@@ -125,6 +125,7 @@ function serveRole(options: RoleOptions): RunningRole {
       requests,
       ...(isShared ? [engineOfLines(options)] : []),
       worker.service,
+      ahead,
       // And to the end before the lines, which bring about what requests ask for.
       { start: () => Promise.resolve(), stop: requests.stop },
     ],
@@ -134,8 +135,8 @@ function serveRole(options: RoleOptions): RunningRole {
 /** `paloma api`: HTTP and panel, no sockets to the network. */
 function apiRole(options: RoleOptions): RunningRole {
   const port = makePort(options);
-  const { app, firstRunLink } = apiOn(options, port);
-  return { url: port.url, firstRunLink, services: [port.listening(app)] };
+  const { app, ahead, firstRunLink } = apiOn(options, port);
+  return { url: port.url, firstRunLink, services: [port.listening(app), ahead] };
 }
 
 /** The API and the panel, for lines and webhooks that others hold. */
