@@ -8,7 +8,7 @@ import { singleFlight } from "../base/single_flight.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
-import { type CallRow, clusterKeys } from "./rows.ts";
+import { type AnswerRow, type CallRow, clusterKeys } from "./rows.ts";
 
 /** How long an answer is waited for. */
 const ANSWER_WITHIN_MS = 9_000;
@@ -87,14 +87,18 @@ export function makeAnswers(options: AnswerOptions): Service {
   let cancel = () => {};
   let running = false;
 
+  async function answerTo(thing: string, { method, args }: CallRow): Promise<AnswerRow> {
+    try {
+      return { ok: true, value: await answer(thing, method, args), at: clock.now() };
+    } catch (error) {
+      return { ok: false, error: written(error), at: clock.now() };
+    }
+  }
+
   async function take({ key, value }: Row<CallRow>, version: string): Promise<void> {
     const [thing, callId] = [String(key.at(-2)), String(key.at(-1))];
     if (!await kv.commit(new Change().check({ key, version }).delete(key))) return;
-    const at = () => clock.now();
-    const row = await answer(thing, value.method, value.args).then(
-      (value) => ({ ok: true as const, value, at: at() }),
-      (error) => ({ ok: false as const, error: written(error), at: at() }),
-    );
+    const row = await answerTo(thing, value);
     await kv.commit(new Change().set(clusterKeys.answer(value.caller, callId), row));
     bell.ring(`${ANSWER_TOPIC}${value.caller}/${callId}`);
   }

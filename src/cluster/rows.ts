@@ -27,7 +27,7 @@ export interface CallRow {
   askedAt: number;
 }
 
-type AnswerRow =
+export type AnswerRow =
   | { ok: true; value: unknown; at: number }
   /** An error as its holder knows how to make it again. */
   | { ok: false; error: unknown; at: number };

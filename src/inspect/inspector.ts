@@ -82,7 +82,7 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
       }
     };
     limit.signal.addEventListener("abort", kill, { once: true });
-    const watching = watch(child.pid, over.signal).then((exceeded) => exceeded && kill());
+    const watching = watch(child.pid, { signal: over.signal, exceeded: kill });
     try {
       const { success, stdout } = await child.output();
       return success ? readFacts(new TextDecoder().decode(stdout)) : {};
@@ -93,16 +93,18 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
     }
   }
 
-  /** Resolves to whether the process has taken too much memory; false when the signal aborts. */
-  async function watch(pid: number, signal: AbortSignal): Promise<boolean> {
+  /** Watches the memory of the process, until it is exceeded or the signal aborts. */
+  async function watch(
+    pid: number,
+    { signal, exceeded }: { signal: AbortSignal; exceeded: () => void },
+  ): Promise<void> {
     while (Deno.build.os === "linux" && !signal.aborted) {
       const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
       const kilobytes = Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0);
       if (signal.aborted) break;
-      if (kilobytes * 1024 > memoryBytes) return true;
+      if (kilobytes * 1024 > memoryBytes) return exceeded();
       await sleep(clock, WATCH_EVERY_MS, signal);
     }
-    return false;
   }
 
   return async (file, { signal }) => {

@@ -86,7 +86,11 @@ export class PasskeyExchange implements PasskeyPrimary {
 
   open(encryptedRequest: Uint8Array): Promise<Uint8Array | null> | null {
     const request = this.#decrypt(encryptedRequest);
-    return request && this.#confirmed.promise.then((confirmed) => confirmed ? this.#options.sign(request) : null);
+    return request && this.#signOnceConfirmed(request);
+  }
+
+  async #signOnceConfirmed(request: Companion): Promise<Uint8Array | null> {
+    return await this.#confirmed.promise ? this.#options.sign(request) : null;
   }
 
   /** The owner says that the companion shows the same code; false when there is none to confirm. */
