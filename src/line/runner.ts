@@ -67,6 +67,7 @@ export class Runner implements Service {
   #turn: MessageRow | null = null;
   #idling: (() => void)[] = [];
   #isIdle = false;
+  #restsUntil = 0;
 
   constructor(deps: RunnerDeps, line: RunnerLine) {
     this.#deps = deps;
@@ -114,6 +115,11 @@ export class Runner implements Service {
   /** Resolves when no message that was acknowledged is still to be recorded. */
   recorded(): Promise<void> {
     return this.#departures.recorded();
+  }
+
+  /** When it looks by itself, Unix ms: infinity when nothing is to be done, a time that has passed while it works. */
+  get restsUntil(): number {
+    return this.#restsUntil;
   }
 
   /** Resolves when the runner has nothing to do now: the queue is empty, a pause runs, or the line is offline. */
@@ -283,10 +289,12 @@ export class Runner implements Service {
     const dueAt = this.#flow.kind === "ended" ? Infinity : this.#nextUp.dueAt;
     const until = Math.min(runtime.clock.now() + forMs, dueAt);
     if (until < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, until);
+    this.#restsUntil = until;
     this.#isIdle = true;
     this.#resolveIdle();
     await woken;
     this.#isIdle = false;
+    this.#restsUntil = 0;
   }
 
   /** Resolves at the next wake-up, or at once when there was one since the last look. */

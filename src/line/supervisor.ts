@@ -18,9 +18,12 @@ import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
 import type { LiveLines, Vitals } from "./live.ts";
 import { LineSession, type LineSessionDeps } from "./line_session.ts";
 import { LINE_STATUSES, type LineStatus } from "./line.ts";
-import { LINE_TOPIC } from "./runner.ts";
+import { LINE_TOPIC, type Runner } from "./runner.ts";
 
-/** A store in which nothing changes is swept this often, and each queue in which something waits looked at, should a ring have been lost. */
+/**
+ * A store in which nothing changes is swept this often, and each queue in which something waits looked at, should a ring
+ * have been lost; but not where the line does so by itself before the next time.
+ */
 const SWEEP_EVERY_MS = 10_000;
 /** A sweep that has left something to do comes again after this time. */
 const SWEEP_AGAIN_MS = 2_000;
@@ -252,7 +255,10 @@ export class Supervisor implements Service, LiveLines {
   async #wakeBusy(): Promise<void> {
     const { kv, runtime: { clock } } = this.#deps;
     this.#queuesSeenAt = clock.now();
-    for (const lineId of await busyLines(kv, this.#sessions.keys(), this.#queuesSeenAt)) {
+    const looksSoon = ({ restsUntil }: Runner) =>
+      restsUntil > this.#queuesSeenAt && restsUntil <= this.#queuesSeenAt + SWEEP_EVERY_MS;
+    const others = [...this.#sessions].flatMap(([lineId, { runner }]) => looksSoon(runner) ? [] : lineId);
+    for (const lineId of await busyLines(kv, others, this.#queuesSeenAt)) {
       this.#sessions.get(lineId)?.runner.wake();
     }
   }

@@ -95,6 +95,25 @@ Deno.test("what is wanted before the line's turn at boot opens one connection, n
   await world.supervisor.stop();
 });
 
+Deno.test("a line whose pause ends before the next sweep is not looked at in this one", async () => {
+  const world = await connectedWorld({ delays: { minMs: 8_000, maxMs: 8_000 } });
+  for (let i = 0; i < 3; i++) await world.accept();
+  await world.clock.advance(9_000);
+  assert.equal(world.network.departures.length, 2);
+  const looks: string[] = [];
+  const list = world.kv.list.bind(world.kv);
+  world.kv.list = (range, options) => {
+    looks.push(String(range.prefix[0]));
+    return list(range, options);
+  };
+  await world.clock.advance(6_000);
+  assert.ok(looks.includes("line"), "there was a sweep");
+  assert.deepEqual(looks.filter((family) => family.includes("queue")), []);
+  await world.clock.advance(2_000);
+  assert.equal(world.network.departures.length, 3);
+  await world.supervisor.stop();
+});
+
 Deno.test("an idle line is not asked for: twenty cost no read more than one", async () => {
   const readsOf = async (lines: number) => {
     const world = new World();
