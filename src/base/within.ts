@@ -16,9 +16,16 @@ export function within<T>(
     const cancel = clock.after(limitMs, late);
     signal?.addEventListener("abort", late, { once: true });
     if (signal?.aborted) late();
-    promise.then(resolve, reject).finally(() => {
+    const end = () => {
       cancel();
       signal?.removeEventListener("abort", late);
+    };
+    promise.then((value) => {
+      end();
+      resolve(value);
+    }, (error) => {
+      end();
+      reject(error);
     });
   });
 }

@@ -42,8 +42,13 @@ export function makeSeal(key: Uint8Array, random: Random): Seal {
     seal(plain) {
       const nonce = random.bytes(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", key, nonce);
-      const body = [cipher.update(plain), cipher.final()];
-      return new Uint8Array(Buffer.concat([Uint8Array.of(VERSION), nonce, ...body, cipher.getAuthTag()]));
+      const sealed = new Uint8Array(1 + NONCE_BYTES + plain.length + TAG_BYTES);
+      sealed[0] = VERSION;
+      sealed.set(nonce, 1);
+      sealed.set(cipher.update(plain), 1 + NONCE_BYTES);
+      cipher.final(); // of a stream cipher nothing is left
+      sealed.set(cipher.getAuthTag(), 1 + NONCE_BYTES + plain.length);
+      return sealed;
     },
     open(sealed) {
       if (sealed[0] !== VERSION || sealed.length < 1 + NONCE_BYTES + TAG_BYTES) {

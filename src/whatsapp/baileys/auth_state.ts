@@ -3,7 +3,7 @@
  *
  * The cache holds encoded values: the library changes in place what it was given, and only a value that is encoded can
  * tell whether a write changes anything. Pre-keys and journal rows are read once, so they stay out. Of sessions the
- * library makes a copy, so those that were used last are there as objects too.
+ * library makes a copy, and our own rows nobody changes, so those that were used last are there as objects too.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -33,7 +33,7 @@ const UNCACHED = new Set(["pre-key", "journal", "undecryptable"]);
 const NONE = new Uint8Array();
 /** What an entry of the cache takes beside its bytes. */
 const ENTRY_BYTES = 100;
-/** Sessions of one line that are kept as objects, of some 3 KB each: the owner's devices, and the chats written to now. */
+/** What one line keeps as objects, of some 3 KB each: sessions of the owner's devices, and of the chats written to now. */
 const MOST_DECODED = 16;
 
 /** Rows of the adapter's own beside the library's types: they ride in its transactions. */
@@ -86,8 +86,8 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }) => ENTRY_BYTES + length,
   });
-  /** Sessions as they were last decoded or written, each with the bytes that it was made of. */
-  const sessions = new LRUCache<string, { bytes: Uint8Array; value: object }>(atMost(MOST_DECODED));
+  /** Values as they were last decoded or written, each with its bytes. */
+  const decoded = new LRUCache<string, { bytes: Uint8Array; value: object }>(atMost(MOST_DECODED));
   /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
   let writes = 0;
   let refusedReads = 0;
@@ -138,11 +138,12 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     return found;
   }
 
-  function sessionOf(id: string, bytes: Uint8Array): object {
-    const known = sessions.get(id);
+  /** Not to be changed by who gets it. */
+  function valueOf(name: string, bytes: Uint8Array): object {
+    const known = decoded.get(name);
     if (known?.bytes === bytes) return known.value;
     const value = decode<object>(bytes);
-    sessions.set(id, { bytes, value });
+    decoded.set(name, { bytes, value });
     return value;
   }
 
@@ -174,7 +175,7 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
         const bytes = value === null || value === undefined ? null : encode(value);
         if (bytes && isSame(bytes, cache.get(name))) continue;
         if (!UNCACHED.has(type)) known.push([name, bytes]);
-        if (bytes && type === "session") sessions.set(id, { bytes, value: value as object });
+        if (bytes && type === "session") decoded.set(name, { bytes, value: value as object });
         if (bytes) change.set(key, seal.seal(bytes));
         else change.delete(key);
         size += bytes?.length ?? 0;
@@ -189,9 +190,9 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     keys: {
       async get(type, ids) {
         const found = await read(type, ids);
-        const valueOf = (id: string, bytes: Uint8Array) =>
-          type === "session" ? sessionOf(id, bytes) : revive(type, bytes);
-        return Object.fromEntries([...found].map(([id, bytes]) => [id, valueOf(id, bytes)]));
+        const given = (id: string, bytes: Uint8Array) =>
+          type === "session" ? valueOf(`${type}/${id}`, bytes) : revive(type, bytes);
+        return Object.fromEntries([...found].map(([id, bytes]) => [id, given(id, bytes)]));
       },
       set: (data: SignalDataSet) => write(data),
     },
@@ -205,7 +206,8 @@ export async function openAuthState(options: AuthStateOptions): Promise<AuthStat
     },
     async get<T>(type: OwnKeyType, id: string) {
       const bytes = (await read(type, [id])).get(id);
-      return bytes ? decode<T>(bytes) : null;
+      if (!bytes) return null;
+      return UNCACHED.has(type) ? decode<T>(bytes) : valueOf(`${type}/${id}`, bytes) as T;
     },
     refusedReads: () => refusedReads,
     async patiently(given, work) {

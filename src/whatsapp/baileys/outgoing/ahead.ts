@@ -6,16 +6,21 @@
  * costs its receiver nothing: keys of a chain may be left out. Whatever begins a session anew forgets them all, and which
  * devices have one: that the library asks for twice a message, reading the whole session each time.
  */
-import { createHash } from "node:crypto";
+import { Buffer } from "node:buffer";
 import { encodeWAMessage, type proto, type SignalRepositoryWithLIDStore } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 
-/** Two messages of a line with all devices of their recipients, and some. */
+/** Devices of the next message's recipients, and some. */
 const MOST_KEPT = 64;
 const MOST_DEVICES = 5_000;
 
 type Ciphertext = Awaited<ReturnType<SignalRepositoryWithLIDStore["encryptMessage"]>>;
+
+interface Kept {
+  plaintext: Uint8Array;
+  ciphertext: Ciphertext;
+}
 
 export interface Ahead {
   /** The repository that answers from what was encrypted ahead. To be called once. */
@@ -25,7 +30,8 @@ export interface Ahead {
 }
 
 export function makeAhead(): Ahead {
-  const kept = new LRUCache<string, Ciphertext>(atMost(MOST_KEPT));
+  /** The last of each device. */
+  const kept = new LRUCache<string, Kept>(atMost(MOST_KEPT));
   /** Devices for which a session was used, or found, that is still there. */
   const open = new LRUCache<string, true>(atMost(MOST_DEVICES));
   let repository: SignalRepositoryWithLIDStore | undefined;
@@ -51,11 +57,14 @@ export function makeAhead(): Ahead {
       return {
         ...given,
         async encryptMessage(message) {
-          const name = nameOf(message.jid, message.data);
-          const ciphertext = kept.get(name);
-          kept.delete(name);
+          const { jid, data } = message;
+          const ahead = kept.get(jid);
+          if (ahead && Buffer.compare(ahead.plaintext, plaintextOf(data)) === 0) {
+            kept.delete(jid);
+            return ahead.ciphertext;
+          }
           try {
-            return ciphertext ?? await given.encryptMessage(message);
+            return await given.encryptMessage(message);
           } catch (error) {
             forget();
             throw error;
@@ -75,15 +84,15 @@ export function makeAhead(): Ahead {
 
     async encrypt(message, devices) {
       const data = encodeWAMessage(message);
+      const plaintext = plaintextOf(data);
       await Promise.all(devices.map(async (jid) => {
-        kept.set(nameOf(jid, data), await repository!.encryptMessage({ jid, data }));
+        kept.set(jid, { plaintext, ciphertext: await repository!.encryptMessage({ jid, data }) });
       }));
     },
   };
 }
 
 /** The library pads what it encrypts at random, in a last byte that says by how much. */
-function nameOf(jid: string, padded: Uint8Array): string {
-  const plaintext = padded.subarray(0, padded.length - padded.at(-1)!);
-  return `${jid} ${createHash("sha256").update(plaintext).digest("base64")}`;
+function plaintextOf(padded: Uint8Array): Uint8Array {
+  return padded.subarray(0, padded.length - padded.at(-1)!);
 }

@@ -14,6 +14,8 @@ import {
   S_WHATSAPP_NET,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import { within } from "../../../base/within.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { NewChats, Restriction } from "../../connection.ts";
@@ -24,6 +26,8 @@ const UNKNOWN_END_MS = 60 * 60_000;
 /** Tokens are good for so long: four weeks, counted from the beginning of a week (as WhatsApp Web counts). */
 const WEEK_S = 7 * 24 * 60 * 60;
 const TOKEN_WEEKS = 4;
+/** Of chats that have no token of their own, those written to last. */
+const MOST_COLD_TOKENS = 200;
 
 interface StandingOptions {
   socket: Pick<WASocket, "ev" | "authState" | "fetchAccountReachoutTimelock" | "fetchNewChatMessageCap"> & {
@@ -58,6 +62,8 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   let present = restriction;
   let asking: Promise<boolean> | null = null;
   let cancelEnd = () => {};
+  /** Those made last, each with the salt that it was made of. */
+  const coldTokens = new LRUCache<string, { salt: Uint8Array; token: Uint8Array }>(atMost(MOST_COLD_TOKENS));
 
   function set(next: Restriction | null): void {
     const isNews = next?.until !== present?.until || next?.kind !== present?.kind;
@@ -82,6 +88,14 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     const ids = lid ? [lid, jid] : [jid];
     const found = await socket.authState.keys.get("tctoken", ids);
     return ids.some((id) => found[id]?.token?.length && isGood(Number(found[id]?.timestamp ?? 0)));
+  }
+
+  function coldToken(jid: string, salt: Uint8Array): Uint8Array {
+    const known = coldTokens.get(jid);
+    if (known?.salt === salt) return known.token;
+    const token = createHmac("sha256", salt).update(jid).digest();
+    coldTokens.set(jid, { salt, token });
+    return token;
   }
 
   function isGood(timestamp: number): boolean {
@@ -116,9 +130,7 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     async tokenFor(jid) {
       if (!isLidUser(jid) || await hasToken(jid)) return [];
       const salt = await saltOf();
-      if (!salt) return [];
-      const token = createHmac("sha256", salt).update(jidNormalizedUser(jid)).digest();
-      return [{ tag: "cstoken", attrs: {}, content: token }];
+      return salt ? [{ tag: "cstoken", attrs: {}, content: coldToken(jidNormalizedUser(jid), salt) }] : [];
     },
     async isRestricted() {
       asking ??= ask().finally(() => asking = null);
