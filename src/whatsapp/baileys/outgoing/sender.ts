@@ -22,6 +22,7 @@ import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
 import { type Outgoing, type Prepared, type SendOutcome, STATUS_CHAT, type Unsent } from "../../outgoing.ts";
 import { within } from "../../../base/within.ts";
 import type { AuthState } from "../auth_state.ts";
+import { leaveOutStored } from "../repairs/recent_messages.ts";
 import type { Ahead } from "./ahead.ts";
 import { encode, type EncodeTools } from "./encode.ts";
 import { OriginalGone } from "./forward.ts";
@@ -80,6 +81,7 @@ export function makeSender(options: SenderOptions): Sender {
     options;
   const { acknowledged, ahead, auth } = options;
   const waiting = new Map<string, (ack: Ack) => void>();
+  leaveOutStored(socket.messageRetryManager, (networkId) => waiting.has(networkId));
 
   socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
     waiting.get(attrs.id ?? "")?.({
