@@ -5,7 +5,7 @@
 import type { WASocket } from "@whiskeysockets/baileys";
 
 /** The part of the library's manager that is repaired. */
-export type RecentMessages = Pick<NonNullable<WASocket["messageRetryManager"]>, "addRecentMessage">;
+type RecentMessages = Pick<NonNullable<WASocket["messageRetryManager"]>, "addRecentMessage">;
 
 /** Leaves out messages with network ids that `isStored`. */
 export function leaveOutStored(recent: RecentMessages | null, isStored: (networkId: string) => boolean): void {
