@@ -49,15 +49,26 @@ Deno.test("every file of the source that a page names, by whatever end of its pa
   assert.deepEqual(named.filter(({ path }) => !files.some((file) => `/${file}`.endsWith(`/${path}`))), []);
 });
 
-Deno.test("every function and table that the map of the source names is in the source", async () => {
-  const sources = (await filesOf("src")).filter((file) => file.endsWith(".ts"));
-  const text = (await Promise.all(sources.map((file) => Deno.readTextFile(join(ROOT, file))))).join("\n");
+Deno.test("every function and table that the map of the source names is in the source, and in the file that it says", async () => {
+  const files = (await filesOf("src")).filter((file) => file.endsWith(".ts"));
+  const texts = new Map(
+    await Promise.all(files.map(async (file) => [file, await Deno.readTextFile(join(ROOT, file))] as const)),
+  );
+  const all = [...texts.values()].join("\n");
   const map = guides().find(({ path }) => path === "docs/develop.md")!.text;
   const names = new Set(
     [...map.matchAll(/`#?([a-z]+[A-Z]\w+|[A-Z]+_[A-Z_]+|[A-Z][a-z]+[A-Z]\w+)`/g)].map(([, name]) => name!),
   );
   assert.ok(names.size > 20, `only ${names.size} were found`);
-  assert.deepEqual([...names].filter((name) => !text.includes(name)), []);
+  assert.deepEqual([...names].filter((name) => !all.includes(name)), []);
+  const placed = [...map.matchAll(/`#?(\w+)`\s+in\s+`([\w./]+\.ts)`/g)].map(([, name, path]) => ({
+    name: name!,
+    path: path!,
+  }));
+  assert.ok(placed.length > 15, `only ${placed.length} were found`);
+  const isThere = ({ name, path }: { name: string; path: string }) =>
+    files.some((file) => `/${file}`.endsWith(`/${path}`) && texts.get(file)!.includes(name));
+  assert.deepEqual(placed.filter((one) => !isThere(one)), []);
 });
 
 async function filesOf(folder: string): Promise<string[]> {
