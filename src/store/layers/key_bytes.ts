@@ -26,7 +26,9 @@ export function keyBytes(key: Key): Buffer {
     end = writePart(part, end);
     if (end > MOST_KEY_BYTES) throw new RangeError(`a key takes at most ${MOST_KEY_BYTES} bytes`);
   }
-  return Buffer.from(scratch.subarray(0, end));
+  const bytes = Buffer.allocUnsafe(end);
+  scratch.copy(bytes, 0, 0, end);
+  return bytes;
 }
 
 /** The key that the bytes were made of. */

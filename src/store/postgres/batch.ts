@@ -51,10 +51,15 @@ function versionNumber(version: string): bigint {
 /** One write a key, which does what the mutations do one after another. */
 function writesOf(mutations: readonly Mutation[]): Iterable<[Buffer, Write]> {
   const writes = new Map<string, [Buffer, Write]>();
+  let lastSet: { value: unknown; write: Write } | null = null;
   for (const mutation of mutations) {
     const key = keyBytes(mutation.key);
     const name = key.toString("latin1");
-    writes.set(name, [key, after(writes.get(name)?.[1], mutation)]);
+    // A message's two places in the queue have one row, and follow each other: its bytes are made once.
+    const isSame: boolean = mutation.kind === "set" && lastSet !== null && lastSet.value === mutation.value;
+    const write: Write = isSame ? lastSet!.write : after(writes.get(name)?.[1], mutation);
+    if (mutation.kind === "set") lastSet = { value: mutation.value, write };
+    writes.set(name, [key, write]);
   }
   return writes.values();
 }
