@@ -79,26 +79,9 @@ export const systemClock: Clock = {
 
 /** What the runtime draws at a time. */
 const MOST_RANDOM_BYTES = 65_536;
-/** A draw costs as much for a few bytes as for these, which ids and nonces share. */
-const drawn = new Uint8Array(4_096);
-let drawnLeft = 0;
-const FEW_BYTES = 64;
-
-/** Bytes that nobody has had; none of them is kept. */
-function fewBytes(length: number): Uint8Array<ArrayBuffer> {
-  if (drawnLeft < length) {
-    crypto.getRandomValues(drawn);
-    drawnLeft = drawn.length;
-  }
-  const from = drawnLeft -= length;
-  const bytes = drawn.slice(from, from + length);
-  drawn.fill(0, from, from + length);
-  return bytes;
-}
 
 export const systemRandom: Random = {
   bytes(length) {
-    if (length <= FEW_BYTES) return fewBytes(length);
     const bytes = new Uint8Array(length);
     for (let at = 0; at < length; at += MOST_RANDOM_BYTES) {
       crypto.getRandomValues(bytes.subarray(at, at + MOST_RANDOM_BYTES));
@@ -108,12 +91,22 @@ export const systemRandom: Random = {
   between: (min, max) => randomInt(min, max + 1),
 };
 
+/** Network ids whose digits are drawn at a time: a draw costs as much for one of them as for all. */
+const DRAWN_NETWORK_IDS = 64;
+const NETWORK_ID_BYTES = 9;
+
 /** Ids made from the given clock and random source. */
 export function makeIds(clock: Clock, random: Random): Ids {
+  let digits = "";
   const ulid = monotonicFactory(() => random.between(0, 2 ** 32 - 1) / 2 ** 32);
   return {
     next: (prefix) => `${prefix}_${ulid(clock.now()).toLowerCase()}`,
-    network: () => `3EB0${random.bytes(9).toHex().toUpperCase()}`,
+    network() {
+      if (digits === "") digits = random.bytes(DRAWN_NETWORK_IDS * NETWORK_ID_BYTES).toHex().toUpperCase();
+      const own = digits.slice(-2 * NETWORK_ID_BYTES);
+      digits = digits.slice(0, -2 * NETWORK_ID_BYTES);
+      return `3EB0${own}`;
+    },
   };
 }
 
