@@ -56,6 +56,12 @@ const GOOD: [string, string, number, string, boolean][] = [
   ["bare line feeds and no reason", "HTTP/1.1 500\ncontent-length: 2\n\nno", 500, "no", true],
 ];
 
+Deno.test("a header is found whatever its case; one that comes twice has both values, and a missing one is null", async () => {
+  const answer = "HTTP/1.1 204 No Content\r\nA-b: \t1 \r\na-B: 2\r\n\r\n";
+  const { headers } = await exchange(peer(answer, { piece: 7 }), GET);
+  assert.deepEqual([headers.get("a-b"), headers.get("A-B"), headers.get("c")], ["1, 2", "1, 2", null]);
+});
+
 for (const [name, answer, status, content, continues] of GOOD) {
   Deno.test(`an answer with ${name} is read, whatever pieces it comes in`, async () => {
     for (const piece of [1, 2, 7, 10_000]) {
