@@ -175,12 +175,12 @@ function conclude(rounds: readonly (readonly Measured[])[]): Result[] {
       of: (m) => m.idle.cpuMs / m.lines / IDLE_MS * 60_000,
       unit: "ms a minute",
     },
-    { name: "processor time a text sent at once", of: (m) => m.flood.usedMs / m.flood.count, unit: "ms" },
+    { name: "processor time a text", of: (m) => m.flood.usedMs / m.flood.count, unit: "ms" },
     { name: "processor time a text at a steady pace", of: (m) => m.steady.usedMs / m.steady.count, unit: "ms" },
     { name: "processor time a text received", of: (m) => m.received.usedMs / m.received.count, unit: "ms" },
   ];
   const bare = sizes.map((lines, i): Result => ({
-    name: `processor time a text sent at once, ${lines} lines / bare Baileys`,
+    name: `processor time a text, ${lines} lines / bare Baileys`,
     ratios: rounds.map((round) => round[i]!.flood.usedMs / round[i]!.bare.usedMs),
     goal: null,
     detail: "",

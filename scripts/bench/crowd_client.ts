@@ -50,7 +50,7 @@ interface Spread {
 }
 
 /** How long the last events may take once all texts are asked for. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 /** When the event came, and when that which it reports happened, Unix ms. */
 interface Arrival {
