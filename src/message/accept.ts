@@ -20,8 +20,8 @@ import { removeStaged } from "./staged_bulk.ts";
 const TRIES = 20;
 /** So long whoever was slower twice leaves an account to the other process: some of its commits. */
 const GIVE_WAY_MS = [60, 180] as const;
-/** Of the ten checks of a commit: the others are for the ledger and a staged bulk. */
-const MOST_PRECONDITIONS = 8;
+/** Of the checks of a commit, for the ledger and a staged bulk. */
+const OTHER_CHECKS = 2;
 
 /** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
 export type Accept = (command: SendCommand) => Promise<Accepted>;
@@ -52,7 +52,7 @@ class AccountSends {
     this.#options = options;
     this.#batcher = new Batcher((commands) => this.#commit(commands), {
       turn: () => options.flushes.turn(this),
-      take: (waiting) => howManyFit(waiting.slice(0, options.flushes.share)),
+      take: (waiting) => howManyFit(waiting.slice(0, options.flushes.share), options.kv),
     });
   }
 
@@ -156,12 +156,12 @@ async function addAll(
 }
 
 /** How many of the waiting sends, oldest first, fit into one commit. */
-function howManyFit(waiting: readonly SendCommand[]): number {
+function howManyFit(waiting: readonly SendCommand[], { mostChecks }: Kv): number {
   const [first = []] = commitSized(waiting, loadOfCommand);
   const preconditions = new Set<Precondition>();
   const end = first.findIndex((command) => {
     for (const row of preconditionsOf(command)) preconditions.add(row);
-    return preconditions.size > MOST_PRECONDITIONS;
+    return preconditions.size > mostChecks - OTHER_CHECKS;
   });
   return end < 0 ? first.length : end;
 }

@@ -21,10 +21,11 @@ class Fenced extends StoreError {
 
 /**
  * The same store; each commit through it checks the token too, in the same commit. One that is refused because of the
- * token calls `lost` and rejects with Fenced. Costs one check a commit of the ten that every engine takes.
+ * token calls `lost` and rejects with Fenced. Costs one of the checks that the store takes.
  */
 export function withFence(kv: Kv, token: FencingToken, lost: () => void): Kv {
   return {
+    mostChecks: kv.mostChecks - 1,
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, options) => kv.list(range, options),

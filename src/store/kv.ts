@@ -7,8 +7,8 @@
  * - A commit is durable when its promise resolves to a version: that of every row it has set. It resolves to null, and
  *   nothing was written, when a check failed. It rejects with `StoreError` when the engine could not do it; whether it
  *   was written is then unknown only for `code: "unavailable"`.
- * - One commit holds at most what `COMMIT_LIMITS` says, large values aside: they are split. More, or a value that cannot be cloned, is the caller's mistake: a
- *   TypeError or RangeError, and nothing was written.
+ * - One commit holds at most what `COMMIT_LIMITS` says, and `mostChecks` checks; large values aside, which are split. More,
+ *   or a value that cannot be cloned, is the caller's mistake: a TypeError or RangeError, and nothing was written.
  * - Checks compare versions: a slot's `version` changes with every write of that key; `null` means "absent".
  * - Counters are signed 64-bit, start at 0, and `add` never conflicts. They read back as `bigint`.
  * - Two instances on the same data see each other's commits at once.
@@ -74,6 +74,8 @@ export interface CommitOptions {
 }
 
 export interface Kv {
+  /** How many checks one commit takes: at least those of `COMMIT_LIMITS`. */
+  readonly mostChecks: number;
   get<T>(key: KeyOf<T>): Promise<Slot<T>>;
   /** Any number of keys; the engine splits the call as it must. Slots in the order of the keys. */
   getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]>;

@@ -1,5 +1,5 @@
 /** What one commit may hold. Callers keep to `COMMIT_LIMITS`; an engine that takes more tells the layers above it. */
-import type { Change } from "./kv.ts";
+import type { Change, Kv } from "./kv.ts";
 import { keySize, sizeBound } from "./layers/size.ts";
 
 export interface CommitLoad {
@@ -40,8 +40,8 @@ export function loadOf({ checks, mutations }: Pick<Change, "checks" | "mutations
 }
 
 /** Throws RangeError when a caller asks for more in one commit than the contract says; large values are split. */
-export function assertFits(change: Change): void {
-  const { checks, mutations } = COMMIT_LIMITS;
-  if (change.checks.length > checks) throw new RangeError(`a commit takes at most ${checks} checks`);
+export function assertFits(change: Change, { mostChecks }: Pick<Kv, "mostChecks">): void {
+  const { mutations } = COMMIT_LIMITS;
+  if (change.checks.length > mostChecks) throw new RangeError(`a commit takes at most ${mostChecks} checks`);
   if (change.mutations.length > mutations) throw new RangeError(`a commit takes at most ${mutations} mutations`);
 }

@@ -11,6 +11,7 @@ import {
   type Range,
   retryOnConflict,
 } from "../../src/store/kv.ts";
+import { COMMIT_LIMITS } from "../../src/store/limits.ts";
 import { testRuntime } from "../support/runtime.ts";
 
 export interface Engine {
@@ -23,6 +24,13 @@ export interface Engine {
 
 /** Where the commits of these tests take their places. */
 const SEQUENCE: KeyOf<number> = ["sequence", 1];
+
+/** A change that checks so many rows that are not there. */
+function absent(count: number): Change {
+  const change = new Change();
+  for (let i = 0; i < count; i++) change.checkAbsent(["c", i]);
+  return change;
+}
 
 /** Two instances on the same data, and a way to open more. */
 interface Bench {
@@ -197,8 +205,8 @@ export function kvContract(engine: Engine): void {
   });
 
   test("what is past the limits is refused as a mistake, and nothing is written", async ({ a, b }) => {
-    const checks = new Change().set(["k"], 1);
-    for (let i = 0; i < 11; i++) checks.checkAbsent(["c", i]);
+    const most = absent(a.mostChecks).set(["most"], 1);
+    const checks = absent(a.mostChecks + 1).set(["k"], 1);
     const mutations = new Change().set(["k"], 1);
     for (let i = 0; i < 900; i++) mutations.set(["m", i], i);
     const refused = [
@@ -215,6 +223,8 @@ export function kvContract(engine: Engine): void {
       await assert.rejects(a.commit(change), isMistake, `change ${i}`);
     }
     assert.equal((await b.get(["k"])).value, null);
+    assert.ok(a.mostChecks >= COMMIT_LIMITS.checks);
+    assert.notEqual(await a.commit(most), null);
     await assert.rejects(rowsOf(b, { prefix: [] }), RangeError);
   });
 

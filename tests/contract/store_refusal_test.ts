@@ -23,6 +23,7 @@ const LOCKED: Refusals = { reads: () => true, commits: () => true };
 function refusingKv(kv: Kv, refusals: Refusals): Kv {
   const no = () => Promise.reject(new StoreError("unavailable", "no"));
   return {
+    mostChecks: kv.mostChecks,
     get: (key) => refusals.reads(key) ? no() : kv.get(key),
     getMany: (keys) => keys.some(refusals.reads) ? no() : kv.getMany(keys),
     list: (range, options) => kv.list(range, options),

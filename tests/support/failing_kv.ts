@@ -12,6 +12,7 @@ export function failingKv(kv: Kv): FailingKv {
   const failing: FailingKv = {
     fails: () => false,
     commits: [],
+    mostChecks: kv.mostChecks,
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, options) => kv.list(range, options),

@@ -13,6 +13,7 @@ import {
   type Slot,
   StoreError,
 } from "../../src/store/kv.ts";
+import { COMMIT_LIMITS } from "../../src/store/limits.ts";
 
 type Stored = { key: Key; value: unknown; version: string };
 
@@ -58,6 +59,7 @@ export class MemoryDisk {
 }
 
 export class MemoryKv implements Kv {
+  mostChecks = COMMIT_LIMITS.checks;
   readonly disk: MemoryDisk;
   /** After so many more commits nothing works any more, as after a crash; the last one is written. */
   commitsLeft = Infinity;

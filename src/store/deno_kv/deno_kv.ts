@@ -30,6 +30,8 @@ import { storeError } from "./store_error.ts";
 const KEYS_A_READ = 10;
 /** Below its 100 checks, 1,000 mutations, 80 KiB of keys and 800 KiB in all. */
 const LIMITS: CommitLoad = { checks: 90, mutations: 980, keyBytes: 76 * 1024, bytes: 760 * 1024 };
+/** Of those, what one change may have; its orders and what goes with it have some too. */
+const MOST_CHECKS = 64;
 /** Rows that one round of a `list` fetches; the engine's own maximum is 500. */
 const ROWS_A_ROUND = 200;
 /** How often one commit may lose the race for the file against other instances before it is given up as locked. */
@@ -139,6 +141,7 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
   }
 
   const engine: Kv = {
+    mostChecks: MOST_CHECKS,
     get: read,
 
     async getMany<T>(wanted: readonly Key[]): Promise<Slot<T>[]> {

@@ -33,6 +33,7 @@ export function remoteEngine(native: Deno.Kv, { runtime }: { runtime: Pick<Runti
   const kv = denoKvEngine({ writes: native, reads: native }, { runtime });
   const { clock } = runtime;
   return {
+    mostChecks: COMMIT_LIMITS.checks,
     get: (key) => inTime(clock, kv.get(key)),
     getMany: (keys) => inTime(clock, kv.getMany(keys)),
     async *list<T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>> {

@@ -45,7 +45,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
   const nextStageId = stageIds(kv);
 
   async function commit(change: Change, options?: CommitOptions): Promise<string | null> {
-    assertFits(change);
+    assertFits(change, kv);
     const small = new Change();
     small.checks.push(...change.checks);
     const large: { key: Key; bytes: Uint8Array }[] = [];
@@ -147,6 +147,7 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
   }
 
   return {
+    mostChecks: kv.mostChecks,
     get: async <T>(key: Key) => await whole<T>(await kv.get(key)),
     getMany: async <T>(wanted: readonly Key[]) =>
       await Promise.all((await kv.getMany(wanted)).map((slot) => whole<T>(slot))),

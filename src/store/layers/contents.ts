@@ -57,6 +57,7 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
   }
 
   return {
+    mostChecks: kv.mostChecks,
     get: async (key) => opened(await kv.get(key)),
     getMany: async (keys) => (await kv.getMany(keys)).map((slot) => opened(slot)),
     async *list(range, options) {

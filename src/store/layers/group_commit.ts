@@ -41,6 +41,7 @@ export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv), fligh
   };
   const batcher = new Batcher<Waiter, string | null>(flush, { take, flights });
   return {
+    mostChecks: kv.mostChecks,
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, options) => kv.list(range, options),

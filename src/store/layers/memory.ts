@@ -54,6 +54,7 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
   const known = (key: Key): Slot<unknown> | undefined => isRemembered(key) ? rows.get(nameOfKey(key)) : undefined;
 
   return {
+    mostChecks: kv.mostChecks,
     async get<T>(key: KeyOf<T>) {
       return (known(key) ?? (await read([key]))[0]) as Slot<T>;
     },

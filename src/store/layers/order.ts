@@ -27,6 +27,7 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
   /** One at a time: at once, all but one would take their places in vain. */
   const queue = new PQueue({ concurrency: 1 });
   return {
+    mostChecks: kv.mostChecks,
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, listing) => kv.list(range, listing),

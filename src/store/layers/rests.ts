@@ -13,6 +13,7 @@ export function withRests(kv: Kv, { clock }: { clock: Clock }): Kv {
   let rested: Promise<unknown> = Promise.resolve();
   let lastOtherAt = -Infinity;
   return {
+    mostChecks: kv.mostChecks,
     get: (key) => kv.get(key),
     getMany: (keys) => kv.getMany(keys),
     list: (range, options) => kv.list(range, options),

@@ -42,6 +42,8 @@ const QUERY_MS = 10_000;
 const IDLE_MS = 60_000;
 /** What one transaction takes; large values aside. */
 const LIMITS: CommitLoad = { checks: 2_000, mutations: 4_000, keyBytes: 1024 * 1024, bytes: 8 * 1024 * 1024 };
+/** Of those, what one change may have. */
+const MOST_CHECKS = 64;
 /** Rows that one round of a `list` fetches. */
 const ROWS_A_ROUND = 200;
 /** How often one transaction may lose the race against other processes before it is given up as locked. */
@@ -173,6 +175,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
   }
 
   const bare: Kv = {
+    mostChecks: MOST_CHECKS,
     get: shareReads({ getMany }, { flights: FLIGHTS }),
     getMany,
     list,
@@ -184,7 +187,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
   return {
     ...grouped,
     async commit(change, options) {
-      assertFits(change);
+      assertFits(change, bare);
       return await grouped.commit(change, options);
     },
     rows,

@@ -16,6 +16,7 @@ async function flow(waiters: number) {
   const store = new MemoryKv();
   let reads = 0;
   const kv: Kv = {
+    mostChecks: store.mostChecks,
     get: (key) => store.get(key),
     getMany: (keys) => store.getMany(keys),
     commit: (change) => store.commit(change),

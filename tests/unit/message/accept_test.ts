@@ -281,12 +281,25 @@ Deno.test("two processes that take sends of one account without a pause take tur
   assert.ok(refused < outcomes.length / 2, `${refused} of ${outcomes.length} commits were in vain`);
 });
 
-Deno.test("sends on many lines at once keep to the checks that a commit may have", () =>
-  withSendWorld(async ({ accept, kv }) => {
-    const sends = Array.from({ length: 60 }, (_, i) => aSend({ line: aLine(`ses_${i % 30}`) }));
-    await Promise.all(sends.map(accept));
+Deno.test("sends on many lines at once share a commit as far as the checks that the store takes go", async () => {
+  const commitsOf = async (mostChecks: number) => {
+    const kv = new MemoryKv();
+    kv.mostChecks = mostChecks;
+    let most = 0;
+    const commit = kv.commit.bind(kv);
+    kv.commit = (change) => {
+      most = Math.max(most, change.checks.length);
+      return commit(change);
+    };
+    const { accept } = sendWorld(kv, testRuntime());
+    await Promise.all(Array.from({ length: 60 }, (_, i) => accept(aSend({ line: aLine(`ses_${i % 30}`) }))));
     assert.equal((await keysUnder(kv, messageKeys.messages())).length, 60);
-  }));
+    assert.ok(most <= mostChecks);
+    return kv.disk.commits;
+  };
+  assert.equal(await commitsOf(64), 2);
+  assert.ok(await commitsOf(10) > 4);
+});
 
 Deno.test("one Idempotency-Key in two processes makes one message", () =>
   withSendWorld(async (world) => {

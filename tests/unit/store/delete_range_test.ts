@@ -11,6 +11,7 @@ async function filled(rows: number, suffix = "") {
   await memory.commit(new Change().set(key<string>("b", 1), "stays"));
   const commits: Change[] = [];
   const kv: Kv = {
+    mostChecks: memory.mostChecks,
     get: (key) => memory.get(key),
     getMany: (keys) => memory.getMany(keys),
     list: (range, options) => memory.list(range, options),
