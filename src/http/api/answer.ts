@@ -37,6 +37,9 @@ const SIGN = [...RESPONSE_ALREADY_SENT.headers];
 
 /** What the listener looks for the sign in, at a tenth of what it costs to go through real ones. */
 class SentHeaders extends Headers {
+  constructor() {
+    super(SIGN); // an answer to HEAD is a copy, with real ones
+  }
   override has(): boolean {
     return false;
   }
