@@ -8,6 +8,10 @@ export interface FirstAnswer {
   cpuMs: number;
   /** Resident memory after a rest, bytes. */
   bytes: number;
+  /** Of the first request below `/v1`, after that rest. */
+  apiMs: number;
+  /** Resident memory after another rest, bytes. */
+  apiBytes: number;
 }
 
 interface ServerStart {
@@ -47,7 +51,12 @@ export async function firstAnswer({ command, args, restMs }: ServerStart): Promi
     const tookMs = performance.now() - began;
     const cpuMs = await processorMs(child.pid);
     await sleep(systemClock, restMs);
-    return { tookMs, cpuMs, bytes: await residentBytes(child.pid) };
+    const bytes = await residentBytes(child.pid);
+    const asked = performance.now();
+    await (await fetch(`http://127.0.0.1:${port}/v1/sessions`)).body?.cancel();
+    const apiMs = performance.now() - asked;
+    await sleep(systemClock, restMs);
+    return { tookMs, cpuMs, bytes, apiMs, apiBytes: await residentBytes(child.pid) };
   } finally {
     child.kill("SIGTERM");
     await child.status;

@@ -52,7 +52,7 @@ function conclude(name: string, rounds: readonly { subject: FirstAnswer; raw: Fi
       name: `resident without lines, ${name} / 100 MB`,
       ratios: rounds.map(({ subject }) => subject.bytes / 100e6),
       goal: { atMost: 1 },
-      detail: `bare ${(median(rounds.map(({ raw }) => raw.bytes)) / 1e6).toFixed(0)} MB`,
+      detail: `bare ${inMegabytes(median(rounds.map(({ raw }) => raw.bytes)))}`,
     },
   ];
 }
@@ -69,6 +69,12 @@ async function isThere(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
 }
 
-function shown({ tookMs, cpuMs, bytes }: FirstAnswer): string {
-  return `${tookMs.toFixed(0)} ms (${cpuMs.toFixed(0)} ms of processor), ${(bytes / 1e6).toFixed(0)} MB`;
+function shown({ tookMs, cpuMs, bytes, apiMs, apiBytes }: FirstAnswer): string {
+  return `${tookMs.toFixed(0)} ms (${cpuMs.toFixed(0)} ms of processor), ${
+    inMegabytes(bytes)
+  }; first request of the API ${apiMs.toFixed(0)} ms, then ${inMegabytes(apiBytes)}`;
+}
+
+function inMegabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(0)} MB`;
 }
