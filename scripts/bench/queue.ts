@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { LINE_TOPIC, Runner } from "../../src/line/runner.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import { recordStatus } from "../../src/message/history/history.ts";
-import { LineQueue } from "../../src/message/queue.ts";
+import { QueueHead } from "../../src/message/queue/head.ts";
+import { Lanes } from "../../src/message/queue/lanes.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
@@ -113,9 +114,8 @@ function accept(world: SendWorld, { random }: Runtime): Promise<unknown> {
 
 /** What the runner does to find the message that leaves next. */
 async function findHead(kv: Kv, { clock }: Runtime): Promise<void> {
-  const queue = new LineQueue(kv, aLine().id);
-  await queue.release(clock.now(), () => "cold");
-  await queue.next({ laneOf: () => "cold", oldestBefore: null, behind: null });
+  await new Lanes(kv, aLine().id).release(clock.now(), () => "cold");
+  await new QueueHead(kv, aLine().id).next({ laneOf: () => "cold", oldestBefore: null, behind: null });
 }
 
 /** Lines without a pause, each with messages for times that are spread over some seconds. */

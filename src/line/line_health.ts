@@ -1,6 +1,6 @@
 /** How a line is: signs of life, what the network forbids it, and what waits on it. */
 import type { Accounts } from "../account/account.ts";
-import { LineQueue } from "../message/queue.ts";
+import { LineQueue } from "../message/queue/queue.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Restriction } from "../whatsapp/connection.ts";

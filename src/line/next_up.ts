@@ -1,7 +1,9 @@
 /** Whose turn it is in the queue of one line: replies before others, and no new chats while none may be started. */
 import type { Plan } from "../account/plan.ts";
 import { hasEnded } from "../message/message.ts";
-import { LineQueue } from "../message/queue.ts";
+import { QueueHead } from "../message/queue/head.ts";
+import { Lanes } from "../message/queue/lanes.ts";
+import { LineQueue } from "../message/queue/queue.ts";
 import { isProved } from "../message/receipts.ts";
 import type { MessageRow } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
@@ -35,12 +37,13 @@ export class NextUp {
   readonly #kv: Kv;
   readonly #clock: Clock;
   readonly #lineId: string;
-  readonly #queue: LineQueue;
+  readonly #head: QueueHead;
+  readonly #lanes: Lanes;
   readonly #chats: Chats;
   /** Chats that wrote since the last look. */
   readonly #heard = new Map<string, number>();
   /** Where the queue of each priority ended at the last look; null while no chat has written lately. */
-  #ends: Awaited<ReturnType<LineQueue["ends"]>> | null = null;
+  #ends: Awaited<ReturnType<Lanes["ends"]>> | null = null;
   #isLoaded = false;
   #dueAt = Infinity;
 
@@ -48,7 +51,8 @@ export class NextUp {
     this.#kv = kv;
     this.#clock = clock;
     this.#lineId = lineId;
-    this.#queue = new LineQueue(kv, lineId);
+    this.#head = new QueueHead(kv, lineId);
+    this.#lanes = new Lanes(kv, lineId);
     this.#chats = new Chats(kv, lineId);
   }
 
@@ -62,7 +66,7 @@ export class NextUp {
    * at: where nothing waits, what is accepted later is found behind the ends.
    */
   heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">, now: number): boolean {
-    const mayWait = this.#ends === null || !this.#queue.isEmpty;
+    const mayWait = this.#ends === null || !this.#head.isEmpty;
     for (const chat of chatsOf(message)) {
       const at = writtenAt(message, now);
       if (mayWait) this.#heard.set(chat, at);
@@ -73,7 +77,7 @@ export class NextUp {
 
   /** Brings the rows of the queue up to date: messages that are due, and those to chats that wrote. */
   async sortIn(now: number): Promise<void> {
-    this.#queue.changed();
+    this.#head.changed();
     const laneOf = (chat: string) => this.#chats.wroteLately(chat, now) ? "reply" : "cold";
     if (!this.#isLoaded) {
       for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);
@@ -82,14 +86,14 @@ export class NextUp {
     for (const [chat, at] of this.#heard) this.#chats.heard(chat, at);
     // Otherwise nothing that waits is a reply: whatever there is of a chat is moved when it writes.
     if (!this.#chats.anyWroteLately(now)) this.#ends = null;
-    else if (this.#ends === null) this.#ends = await this.#queue.ends();
-    else await this.#queue.sortIn(this.#ends, { laneOf, clock: this.#clock });
+    else if (this.#ends === null) this.#ends = await this.#lanes.ends();
+    else await this.#lanes.sortIn(this.#ends, { laneOf, clock: this.#clock });
     for (const [chat, at] of [...this.#heard]) {
       this.#chats.heard(chat, at);
-      await this.#queue.moveChat(chat, "reply");
+      await this.#lanes.moveChat(chat, "reply");
       this.#heard.delete(chat);
     }
-    this.#dueAt = await this.#queue.release(now, laneOf) ?? Infinity;
+    this.#dueAt = await this.#lanes.release(now, laneOf) ?? Infinity;
   }
 
   /** The message that is on its way, or may have left and has to go again before any other. */
@@ -111,7 +115,7 @@ export class NextUp {
     const startsNone = newChats !== null && newChats.used >= newChats.limit;
     const allows = async (chat: string) => await lets(chat) && !(startsNone && await this.isNew(chat));
     const turn = (pacing?.departures ?? 0) % OLDEST_EVERY === OLDEST_EVERY - 1;
-    return await this.#queue.next({
+    return await this.#head.next({
       laneOf: async (chat) => !await allows(chat) ? "held" : this.#chats.wroteLately(chat, now) ? "reply" : "cold",
       oldestBefore: turn ? now - OLDEST_AFTER_MS : null,
       behind: behind ?? null,
@@ -120,12 +124,12 @@ export class NextUp {
 
   /** The first message to a chat has left: the others to it are to a new chat no longer. */
   async started(chat: string): Promise<void> {
-    await this.#queue.moveChat(chat, "cold");
+    await this.#lanes.moveChat(chat, "cold");
   }
 
   /** The first messages of the queue, for whoever fails them. */
   async first(limit: number): Promise<string[]> {
-    return (await this.#queue.first(limit)).map(({ id }) => id);
+    return await Array.fromAsync(new LineQueue(this.#kv, this.#lineId).each(limit), ({ id }) => id);
   }
 
   /** Whether neither side has written in the chat. */

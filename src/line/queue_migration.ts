@@ -1,6 +1,6 @@
 /** Schema version 5: the queue is ordered by priority, lane and time, and kept by chat. */
 import type { Migration } from "../data/migrate.ts";
-import { addTurn } from "../message/enqueue.ts";
+import { addTurn } from "../message/queue/enqueue.ts";
 import { hasEnded, type Message } from "../message/message.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
 import { Change, key, prefix } from "../store/kv.ts";

@@ -2,7 +2,7 @@
 import type { Accounts } from "../account/account.ts";
 import { notFound } from "../errors.ts";
 import { chatOf, hasEnded, type Message } from "../message/message.ts";
-import { LineQueue } from "../message/queue.ts";
+import { LineQueue } from "../message/queue/queue.ts";
 import type { Clock } from "../runtime.ts";
 import { lineKeys } from "./rows.ts";
 import type { Kv } from "../store/kv.ts";

@@ -4,7 +4,7 @@
  * may be lost (promises 4, 5 and 7).
  */
 import type { Service } from "../base/service.ts";
-import { busyLines } from "../message/busy_lines.ts";
+import { busyLines } from "../message/queue/busy_lines.ts";
 import { expireMessages, nextExpiry } from "../message/expiry.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";

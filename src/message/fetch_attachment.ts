@@ -13,7 +13,7 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { untilStored } from "../store/retry.ts";
 import { HEAD_BYTES, refusalOf, remoteFile, withAttachment } from "./content.ts";
-import { keepFileOf } from "./enqueue.ts";
+import { keepFileOf } from "./queue/enqueue.ts";
 import type { Attachment, StoredFile } from "./kinds/kind.ts";
 import type { Message } from "./message.ts";
 import type { Recorder } from "./record.ts";

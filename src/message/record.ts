@@ -13,7 +13,7 @@ import type { RecordStatus } from "./history/history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { countEnd, finishBulk } from "./bulk.ts";
 import { giveBack } from "./refund.ts";
-import { dequeue } from "./enqueue.ts";
+import { dequeue } from "./queue/enqueue.ts";
 import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
 
 /** How often a move begins anew because its message was changed in between. */

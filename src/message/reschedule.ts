@@ -1,7 +1,8 @@
 /** Moving what is still queued: to another time, or to another priority. */
 import { notFound, Problem } from "../errors.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import { movePlace, positionAt } from "./enqueue.ts";
+import { movePlace } from "./queue/enqueue.ts";
+import { positionAt } from "./queue/place.ts";
 import { chatOf, type Message, type Priority } from "./message.ts";
 import { type Lane, messageKeys } from "./rows.ts";
 

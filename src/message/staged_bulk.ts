@@ -5,7 +5,7 @@
  */
 import { Change, isRow, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
-import { enqueue, removeQueued } from "./enqueue.ts";
+import { enqueue, removeQueued } from "./queue/enqueue.ts";
 import type { Message } from "./message.ts";
 import { messageKeys, type StagedBulk } from "./rows.ts";
 

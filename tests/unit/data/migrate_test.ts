@@ -6,7 +6,7 @@ import { newLine } from "../../../src/line/line.ts";
 import { nameGenerations } from "../../../src/line/generation_migration.ts";
 import { orderQueues } from "../../../src/line/queue_migration.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
-import { LineQueue } from "../../../src/message/queue.ts";
+import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { dataKeys } from "../../../src/data/rows.ts";

@@ -1,6 +1,6 @@
 /** In which order messages leave: priorities, replies, chats, what is scheduled, and that nothing waits for ever. */
 import assert from "node:assert/strict";
-import { positionAt } from "../../../src/message/enqueue.ts";
+import { positionAt } from "../../../src/message/queue/place.ts";
 import type { Message, Priority } from "../../../src/message/message.ts";
 import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../support/incoming.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
 import { removeAllStaged } from "../../../src/message/staged_bulk.ts";
 import type { Ledger } from "../../../src/message/rows.ts";
-import { LineQueue } from "../../../src/message/queue.ts";
+import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
@@ -14,7 +14,7 @@ const BULK = 450;
 const ALL = { ...ANY_MESSAGE, page: 1, limit: 20 };
 
 async function waiting(kv: MemoryKv): Promise<number> {
-  return (await new LineQueue(kv, "ses_1").first(Infinity)).length;
+  return (await Array.fromAsync(new LineQueue(kv, "ses_1").each(Infinity))).length;
 }
 
 Deno.test("a bulk is there as a whole or not at all, wherever the process is killed while it is accepted", async () => {

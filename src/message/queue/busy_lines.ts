@@ -1,8 +1,8 @@
 /** Which lines have something to send, found without asking each. */
-import type { Key, Kv, PrefixOf, Row } from "../store/kv.ts";
-import { waitingSince } from "./enqueue.ts";
+import type { Key, Kv, PrefixOf, Row } from "../../store/kv.ts";
+import { waitingSince } from "./place.ts";
 import { LineQueue } from "./queue.ts";
-import { messageKeys, type QueueRow } from "./rows.ts";
+import { messageKeys, type QueueRow } from "../rows.ts";
 
 /**
  * Those of the lines with a message that may leave by now. One read for each of them and two more: a line without costs

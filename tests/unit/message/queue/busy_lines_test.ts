@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { busyLines, oldestWaiting } from "../../../src/message/busy_lines.ts";
-import { messageKeys } from "../../../src/message/rows.ts";
-import { Change } from "../../../src/store/kv.ts";
-import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
+import { busyLines, oldestWaiting } from "../../../../src/message/queue/busy_lines.ts";
+import { messageKeys } from "../../../../src/message/rows.ts";
+import { Change } from "../../../../src/store/kv.ts";
+import { MemoryDisk, MemoryKv } from "../../../support/memory_kv.ts";
 
 const NOW = 1_000_000;
 const ROW = { messageId: "msg_1", chat: "34600000002", bulkId: null };

@@ -1,23 +1,13 @@
 /** The rows of a message that waits: they come in the commit that accepts it, and go in the one that ends it. */
-import { dropFile, keepFile } from "../media/store.ts";
-import type { Change } from "../store/kv.ts";
-import { attachmentOf, storedFile } from "./content.ts";
-import { chatOf, type Message } from "./message.ts";
-import { type Lane, LANES, messageKeys, type QueueRow } from "./rows.ts";
-
-/** The position of a message that begins to wait at this time (Unix ms). */
-export function positionAt(time: number): number {
-  return time * 1000;
-}
-
-/** When a message at this position began to wait, Unix ms. */
-export function waitingSince(position: number): number {
-  return Math.floor(position / 1000);
-}
+import { dropFile, keepFile } from "../../media/store.ts";
+import type { Change } from "../../store/kv.ts";
+import { attachmentOf, storedFile } from "../content.ts";
+import { chatOf, type Message } from "../message.ts";
+import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 
 /**
  * Adds new messages to the change, with their places in the queue or the schedule, their files' rows, and until when
- * they may wait. Nobody reads here which chats wrote lately: the runner finds that out (`LineQueue`).
+ * they may wait. Nobody reads here which chats wrote lately: the runner finds that out (`Lanes`).
  */
 export function enqueue(change: Change, messages: readonly Message[]): void {
   for (const message of messages) {

@@ -1,11 +1,12 @@
 /** What it costs to find the message that leaves next. */
 import assert from "node:assert/strict";
-import { LineQueue } from "../../../src/message/queue.ts";
-import { dequeue } from "../../../src/message/enqueue.ts";
-import type { Message } from "../../../src/message/message.ts";
-import { messageKeys } from "../../../src/message/rows.ts";
-import { Change, type Kv } from "../../../src/store/kv.ts";
-import { aBulk, aLine, aSend, withSendWorld } from "../../support/send_world.ts";
+import { QueueHead } from "../../../../src/message/queue/head.ts";
+import { Lanes } from "../../../../src/message/queue/lanes.ts";
+import { dequeue } from "../../../../src/message/queue/enqueue.ts";
+import type { Message } from "../../../../src/message/message.ts";
+import { messageKeys } from "../../../../src/message/rows.ts";
+import { Change, type Kv } from "../../../../src/store/kv.ts";
+import { aBulk, aLine, aSend, withSendWorld } from "../../../support/send_world.ts";
 
 /** The store, and how many rows were read from it. */
 function counting(kv: Kv): { kv: Kv; rows: () => number } {
@@ -33,9 +34,10 @@ Deno.test("the head is found with as many reads of a long queue as of a short on
       await accept(aBulk(count));
       await accept(aBulk(count, { sendAt: runtime.clock.now() + 1_000_000 }));
       const counted = counting(kv);
-      const queue = new LineQueue(counted.kv, aLine().id);
-      await queue.release(runtime.clock.now(), () => "cold");
-      assert.ok(await queue.next({ laneOf: () => "cold", oldestBefore: null, behind: null }));
+      await new Lanes(counted.kv, aLine().id).release(runtime.clock.now(), () => "cold");
+      assert.ok(
+        await new QueueHead(counted.kv, aLine().id).next({ laneOf: () => "cold", oldestBefore: null, behind: null }),
+      );
       reads.push(counted.rows());
     }
     assert.equal(new Set(reads).size, 1, reads.join());
@@ -52,7 +54,7 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
   withSendWorld(async ({ accept, kv }) => {
     const chats = ["34600000001", "34600000002", "34600000003"];
     const counted = counting(kv);
-    const reading = new LineQueue(counted.kv, aLine().id);
+    const reading = new QueueHead(counted.kv, aLine().id);
     const choice = { laneOf: () => "cold" as const, oldestBefore: null };
     const add = (i: number, priority: "high" | "normal" | "low") =>
       accept(aSend({ priority, items: [{ to: chats[i % 3]!, content: { kind: "text", text: `text ${i}` } }] }));
@@ -63,7 +65,7 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
     for (;;) {
       // Nobody tells of what is cancelled: the message itself says so.
       if (departed === 25) {
-        await end(kv, (await new LineQueue(kv, aLine().id).next({ ...choice, behind: before!.id }))!.value);
+        await end(kv, (await new QueueHead(kv, aLine().id).next({ ...choice, behind: before!.id }))!.value);
       }
       if (departed === 29) rowsOfOneLane = counted.rows();
       if (departed === 30 || departed === 31) {
@@ -71,7 +73,7 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
         reading.changed();
       }
       const behind: string | null = before?.id ?? null;
-      const wanted = await new LineQueue(kv, aLine().id).next({ ...choice, behind });
+      const wanted = await new QueueHead(kv, aLine().id).next({ ...choice, behind });
       const next = await reading.next({ ...choice, behind });
       assert.equal(next?.value.id, wanted?.value.id, `after ${departed}`);
       if (before) await end(kv, before);

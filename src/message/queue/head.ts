@@ -1,0 +1,170 @@
+/**
+ * The head of a line's queue: the message that departs next. It costs a few reads whatever waits behind it
+ * (docs/decisions/0014-order-of-the-queue.md), and fewer while only departures change the queue (0021-ahead-of-a-departure.md).
+ */
+import { isRow, type Kv, type Row } from "../../store/kv.ts";
+import { PRIORITIES } from "../message.ts";
+import type { MessageRow } from "../record.ts";
+import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
+import { type LaneOf, Lanes } from "./lanes.ts";
+import { isPlaceOf, isSameLane, laneAt, positionOf, waitingSince } from "./place.ts";
+import { LineQueue } from "./queue.ts";
+
+/** What the line may send now. */
+interface Choice {
+  laneOf: LaneOf;
+  /** What began to wait before this time (Unix ms) departs first, the oldest before all, whatever its priority; or null. */
+  oldestBefore: number | null;
+  /** The message that is on its way, behind which this one goes; null when there is none. */
+  behind: string | null;
+}
+
+/** Rows that are read ahead while a line departs without pauses. */
+const ROWS_AHEAD = 16;
+
+export class QueueHead {
+  readonly #kv: Kv;
+  readonly #lineId: string;
+  readonly #queue: LineQueue;
+  readonly #lanes: Lanes;
+  /** Nothing waits since before this time, Unix ms, as was last found: what comes waits since later. */
+  #nothingBefore = 0;
+  /** What follows the message that was given last, in a queue that only departures have changed since it was read. */
+  #ahead: Row<QueueRow>[] = [];
+  /**
+   * Whether reading ahead is worth it: `calm` once nothing but departures has changed the queue since it was last asked,
+   * `mixed` when more than one lane was found in it.
+   */
+  #state: "changed" | "calm" | "mixed" = "changed";
+  /** The only message of the queue, as was found since it was last changed. */
+  #only: string | null = null;
+  #isEmpty = false;
+
+  constructor(kv: Kv, lineId: string) {
+    this.#kv = kv;
+    this.#lineId = lineId;
+    this.#queue = new LineQueue(kv, lineId);
+    this.#lanes = new Lanes(kv, lineId);
+  }
+
+  /** Whether the last look found no row, and nothing has changed since. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
+
+  /** Something other than a departure has changed the queue, or may have. */
+  changed(): void {
+    this.#ahead = [];
+    this.#state = "changed";
+    this.#only = null;
+    this.#isEmpty = false;
+  }
+
+  /** The message that departs next; null when none may. */
+  async next(choice: Choice): Promise<MessageRow | null> {
+    if (choice.behind !== null && choice.behind === this.#only) return null;
+    const following = await this.#following(choice);
+    if (following) return following;
+    const lanes = new Set(LANES);
+    for (;;) {
+      const head = await this.#head(lanes, choice);
+      if (!head) return null;
+      const row = head.value.messageId === this.#only ? head : await this.#oldest(lanes, choice) ?? head;
+      if (laneAt(row) === "held" && await choice.laneOf(row.value.chat) === "held") {
+        lanes.delete("held");
+        continue;
+      }
+      const message = await this.#departing(row, choice);
+      if (message) return message;
+    }
+  }
+
+  /** The message that departs behind another, from rows that were read ahead; null where they do not tell. */
+  async #following({ behind, laneOf }: Choice): Promise<MessageRow | null> {
+    if (behind === null) this.changed();
+    if (behind === null || this.#state === "mixed") return null;
+    if (this.#state === "changed") {
+      this.#state = "calm";
+      return null;
+    }
+    if (this.#ahead.length === 0) await this.#readAhead(behind);
+    const row = this.#ahead.shift();
+    if (!row) return null;
+    const lane = laneAt(row);
+    if (await this.#queue.counts(row) && await laneOf(row.value.chat) === lane) {
+      const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
+      if (isRow(slot) && isPlaceOf(row.key, slot.value)) return { ...slot, lane };
+    }
+    this.changed();
+    return null;
+  }
+
+  /**
+   * Reads the first rows, if the whole queue is of one lane: there every chat has its messages in the order of the queue,
+   * and the first has waited longest.
+   */
+  async #readAhead(behind: string): Promise<void> {
+    const prefix = messageKeys.queueOfLine(this.#lineId);
+    const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: ROWS_AHEAD }));
+    const [last] = rows.length < ROWS_AHEAD
+      ? rows.slice(-1)
+      : await Array.fromAsync(this.#kv.list({ prefix }, { limit: 1, reverse: true }));
+    if (last && isSameLane(rows[0]!, last)) this.#ahead = rows.filter(({ value }) => value.messageId !== behind);
+    else this.#state = "mixed";
+  }
+
+  /** The first row of these lanes in the order of departure. */
+  async #head(lanes: ReadonlySet<Lane>, { behind }: Pick<Choice, "behind">): Promise<Row<QueueRow> | null> {
+    if (lanes.size === LANES.length) {
+      const prefix = messageKeys.queueOfLine(this.#lineId);
+      const rows = await this.#queue.firstRows(prefix);
+      if (behind === null && rows.length === 1) this.#only = rows[0]!.value.messageId;
+      this.#isEmpty = rows.length === 0;
+      return await this.#queue.firstOf(prefix, behind, rows);
+    }
+    for (const priority of PRIORITIES) {
+      for (const lane of lanes) {
+        const row = await this.#queue.firstOf(messageKeys.queueLane(this.#lineId, priority, lane), behind);
+        if (row) return row;
+      }
+    }
+    return null;
+  }
+
+  async #oldest(
+    lanes: ReadonlySet<Lane>,
+    { oldestBefore, behind }: Pick<Choice, "oldestBefore" | "behind">,
+  ): Promise<Row<QueueRow> | null> {
+    if (oldestBefore === null || oldestBefore < this.#nothingBefore) return null;
+    const oldest = await this.#queue.oldest(lanes, behind);
+    if (!oldest) return null;
+    const since = waitingSince(positionOf(oldest));
+    if (lanes.size === LANES.length) this.#nothingBefore = since;
+    return since <= oldestBefore ? oldest : null;
+  }
+
+  /** What departs on this row: the first message of its chat. Null when the row had to be moved. */
+  async #departing(row: Row<QueueRow>, { laneOf, behind }: Choice): Promise<MessageRow | null> {
+    const { messageId, chat } = row.value;
+    const lane = await laneOf(chat);
+    const stands = laneAt(row);
+    if (lane === "held") {
+      await this.#lanes.holdBack(row, laneOf);
+      return null;
+    }
+    // A chat whose first message could not leave is new no longer, or it is again one to which the line writes unasked.
+    if (lane !== stands && (stands === "reply" || lane === "reply") && messageId !== this.#only) {
+      await this.#lanes.move([row], lane);
+      return null;
+    }
+    const found = await this.#queue.messageAt(row);
+    const own = found && { ...found, lane: stands };
+    if (!own || messageId === this.#only) return own;
+    for (;;) {
+      const first = await this.#queue.firstOf(messageKeys.queueOfChat(this.#lineId, chat), behind);
+      if (!first || first.value.messageId === messageId) return own;
+      const message = await this.#queue.messageAt(first);
+      if (message) return message;
+    }
+  }
+}

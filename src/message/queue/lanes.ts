@@ -1,0 +1,132 @@
+/** Moves what waits on a line: into the queue when its time has come, and to the lane that its chat has now. */
+import { unhurried } from "../../base/unhurried.ts";
+import type { Clock } from "../../runtime.ts";
+import { Change, type Key, type Kv, prefix, type PrefixOf, type Row } from "../../store/kv.ts";
+import { chatOf, hasEnded, type Message, PRIORITIES, type Priority } from "../message.ts";
+import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
+import { addTurn } from "./enqueue.ts";
+import { isPlaceOf, keyAfter } from "./place.ts";
+
+/** In which lane messages to the chat stand now; what is `held` may not leave. */
+export type LaneOf = (chat: string) => Lane | Promise<Lane>;
+
+/** Rows that one commit moves. */
+const MOVED_AT_ONCE = 100;
+
+/** The lanes of one line. */
+export class Lanes {
+  readonly #kv: Kv;
+  readonly #lineId: string;
+
+  constructor(kv: Kv, lineId: string) {
+    this.#kv = kv;
+    this.#lineId = lineId;
+  }
+
+  /**
+   * Puts messages whose time has come into the queue, some at a time; resolves to when the next is due, Unix ms: that may
+   * have passed. Null when none is scheduled.
+   */
+  async release(now: number, laneOf: LaneOf): Promise<number | null> {
+    const prefix = messageKeys.scheduleOfLine(this.#lineId);
+    const first = await this.#firstDue(prefix);
+    if (first === null || first > now) return first;
+    const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: MOVED_AT_ONCE }));
+    const due = rows.filter((row) => dueAt(row) <= now);
+    if (due.length > 0) {
+      const slots = await this.#kv.getMany(due.map((row) => messageKeys.message(row.value.messageId)));
+      const change = new Change();
+      for (const [i, { key, value: { chat } }] of due.entries()) {
+        const message = slots[i]!.value;
+        change.delete(key);
+        if (message && isPlaceOf(key, message)) addTurn(change, message, await laneOf(chat));
+      }
+      await this.#kv.commit(change);
+    }
+    const next = rows[due.length];
+    if (next) return dueAt(next);
+    return rows.length < MOVED_AT_ONCE ? null : now;
+  }
+
+  async #firstDue(prefix: PrefixOf<QueueRow>): Promise<number | null> {
+    for await (const row of this.#kv.list({ prefix }, { limit: 1 })) return dueAt(row);
+    return null;
+  }
+
+  /** Moves what waits for the chat to the lane: to the replies when it wrote, out of the held when it is new no longer. */
+  async moveChat(chat: string, lane: Lane): Promise<void> {
+    const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
+    for (let at = 0; at < rows.length; at += MOVED_AT_ONCE) {
+      const some = rows.slice(at, at + MOVED_AT_ONCE);
+      const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
+      const change = new Change();
+      for (const { value } of slots) if (value && !hasEnded(value)) toLane(change, value, lane);
+      if (change.mutations.length > 0) await this.#kv.commit(change);
+    }
+  }
+
+  /** Where the queue of each priority ends now, for `sortIn`. */
+  async ends(): Promise<Map<Priority, Key | null>> {
+    const last = async (priority: Priority) => {
+      const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
+      for await (const { key } of this.#kv.list({ prefix }, { limit: 1, reverse: true })) return key;
+      return null;
+    };
+    return new Map(await Promise.all(PRIORITIES.map(async (priority) => [priority, await last(priority)] as const)));
+  }
+
+  /**
+   * Moves what was accepted after `ends` for chats that wrote lately to the replies, and moves the ends on. A message that
+   * waits alone passes nobody: it stays, and is met again should others come.
+   */
+  async sortIn(ends: Map<Priority, Key | null>, { laneOf, clock }: { laneOf: LaneOf; clock: Clock }): Promise<void> {
+    const firstTwo = this.#kv.list({ prefix: messageKeys.queueOfLine(this.#lineId) }, { limit: 2 });
+    if ((await Array.fromAsync(firstTwo)).length < 2) return;
+    for (const [priority, end] of ends) {
+      const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
+      const range = { prefix, ...(end === null ? {} : { start: keyAfter(end) }) };
+      const replies: Row<QueueRow>[] = [];
+      // Of a bulk there are thousands.
+      for await (const row of unhurried(this.#kv.list(range), clock)) {
+        ends.set(priority, row.key);
+        if (await laneOf(row.value.chat) === "reply") replies.push(row);
+      }
+      await this.move(replies, "reply");
+    }
+  }
+
+  /** Moves messages to new chats, from this row on, out of the way of those that may leave. */
+  async holdBack(row: Row<QueueRow>, laneOf: LaneOf): Promise<void> {
+    const lane = prefix<QueueRow>(...row.key.slice(0, 4));
+    const held: Row<QueueRow>[] = [];
+    for await (const next of this.#kv.list({ prefix: lane, start: row.key }, { limit: MOVED_AT_ONCE })) {
+      if (await laneOf(next.value.chat) === "held") held.push(next);
+    }
+    await this.move(held, "held");
+  }
+
+  /** Moves rows of the queue to the same place in another lane. */
+  async move(rows: readonly Row<QueueRow>[], lane: Lane): Promise<void> {
+    for (let at = 0; at < rows.length; at += MOVED_AT_ONCE) {
+      const change = new Change();
+      for (const { key, value } of rows.slice(at, at + MOVED_AT_ONCE)) {
+        const [family, lineId, priority, , ...place] = key;
+        change.delete(key).set([family!, lineId!, priority!, LANES.indexOf(lane), ...place], value);
+      }
+      await this.#kv.commit(change);
+    }
+  }
+}
+
+function toLane(change: Change, message: Message, lane: Lane): void {
+  const { id, sessionId, priority, to, bulkId } = message;
+  for (const other of LANES) {
+    if (other !== lane) change.delete(messageKeys.queue(sessionId, priority, other, message));
+  }
+  change.set(messageKeys.queue(sessionId, priority, lane, message), { messageId: id, chat: chatOf(to), bulkId });
+}
+
+/** The time of a row of the schedule. */
+function dueAt({ key }: Row<QueueRow>): number {
+  return Number(key[2]);
+}

@@ -1,0 +1,135 @@
+/**
+ * What waits on a line, read in the order of departure.
+ *
+ * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
+ * not check them; what a race leaves is dropped when it is met.
+ */
+import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
+import type { Message } from "../message.ts";
+import { PRIORITIES } from "../message.ts";
+import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
+import { isPlaceOf, keyAfter, positionOf, waitingSince } from "./place.ts";
+
+/** Messages that are read at a time: with the longest texts some 6 MB. */
+const READ_AT_ONCE = 50;
+/** The head, and the one that is on its way before it. */
+const FIRST_ROWS = 2;
+
+/** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
+export class LineQueue {
+  readonly #kv: Kv;
+  readonly #lineId: string;
+  /** The last bulk found complete: a run of ten thousand rows asks once. */
+  #complete: string | null = null;
+
+  constructor(kv: Kv, lineId: string) {
+    this.#kv = kv;
+    this.#lineId = lineId;
+  }
+
+  /** The first `limit` messages in the order of departure, then those whose time has not come; some are read at a time. */
+  async *each(limit: number): AsyncIterable<Message> {
+    let left = limit;
+    for (const prefix of [messageKeys.queueOfLine(this.#lineId), messageKeys.scheduleOfLine(this.#lineId)]) {
+      let rows: Row<QueueRow>[] = [];
+      for await (const row of this.#counting({ prefix })) {
+        if (left === 0) break;
+        left--;
+        rows.push(row);
+        if (rows.length < READ_AT_ONCE) continue;
+        yield* await this.#read(rows);
+        rows = [];
+      }
+      yield* await this.#read(rows);
+    }
+  }
+
+  /** How many wait, those that are scheduled aside. */
+  async size(): Promise<number> {
+    let size = 0;
+    for await (const _ of this.#counting({ prefix: messageKeys.queueOfLine(this.#lineId) })) size++;
+    return size;
+  }
+
+  /** Since when the oldest of them waits, Unix ms; null when none does. */
+  async oldestSince(): Promise<number | null> {
+    const oldest = await this.oldest(new Set(LANES), null);
+    return oldest && waitingSince(positionOf(oldest));
+  }
+
+  /** The row in these lanes that has waited longest, the one of the message `behind` aside. */
+  async oldest(lanes: ReadonlySet<Lane>, behind: string | null): Promise<Row<QueueRow> | null> {
+    const heads = await Promise.all(
+      PRIORITIES.flatMap((priority) =>
+        [...lanes].map((lane) => this.firstOf(messageKeys.queueLane(this.#lineId, priority, lane), behind))
+      ),
+    );
+    return heads.reduce((a, b) => a && b ? (positionOf(b) < positionOf(a) ? b : a) : a ?? b, null);
+  }
+
+  /** The first row that counts, the one of the message `behind` aside. `read`: what `firstRows` gave. */
+  async firstOf(
+    prefix: PrefixOf<QueueRow>,
+    behind: string | null,
+    read?: readonly Row<QueueRow>[],
+  ): Promise<Row<QueueRow> | null> {
+    // A few, then the rest: the head is asked for far more often than what follows.
+    const few = behind === null ? 1 : FIRST_ROWS;
+    const rows = read ?? await this.#list(prefix, few);
+    for (const row of rows) if (row.value.messageId !== behind && await this.counts(row)) return row;
+    if (rows.length < few) return null;
+    for await (const row of this.#counting({ prefix, start: keyAfter(rows.at(-1)!.key) })) {
+      if (row.value.messageId !== behind) return row;
+    }
+    return null;
+  }
+
+  /** The first two rows, whether they count or not. */
+  firstRows(prefix: PrefixOf<QueueRow>): Promise<Row<QueueRow>[]> {
+    return this.#list(prefix, FIRST_ROWS);
+  }
+
+  /** Whether the row's bulk, if it has one, was accepted whole. */
+  async counts({ value: { bulkId } }: Row<QueueRow>): Promise<boolean> {
+    if (bulkId === null || bulkId === this.#complete) return true;
+    if ((await this.#kv.get(messageKeys.bulk(bulkId))).value === null) return false;
+    this.#complete = bulkId;
+    return true;
+  }
+
+  /** The message that waits on this row; a row that does not count any more goes. */
+  async messageAt({ key, value: { messageId } }: Row<QueueRow>): Promise<Row<Message> | null> {
+    const slot = await this.#kv.get(messageKeys.message(messageId));
+    if (isRow(slot) && isPlaceOf(key, slot.value)) return slot;
+    await this.#kv.commit(new Change().delete(key));
+    return null;
+  }
+
+  /** As `messageAt`, of several rows. */
+  async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
+    if (rows.length === 0) return [];
+    const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
+    const left = new Change();
+    const messages = slots.flatMap(({ value }, i) => {
+      if (value && isPlaceOf(rows[i]!.key, value)) return value;
+      left.delete(rows[i]!.key);
+      return [];
+    });
+    if (left.mutations.length > 0) await this.#kv.commit(left);
+    return messages;
+  }
+
+  async *#counting(range: { prefix: PrefixOf<QueueRow>; start?: Key }): AsyncIterable<Row<QueueRow>> {
+    const incomplete = new Set<string>();
+    for await (const row of this.#kv.list(range)) {
+      const { bulkId } = row.value;
+      if (bulkId !== null && incomplete.has(bulkId)) continue;
+      if (await this.counts(row)) yield row;
+      else incomplete.add(bulkId!);
+    }
+  }
+
+  #list(prefix: PrefixOf<QueueRow>, limit: number): Promise<Row<QueueRow>[]> {
+    return Array.fromAsync(this.#kv.list({ prefix }, { limit }));
+  }
+}
