@@ -42,11 +42,14 @@ export function makeApp(services: Pick<Services, "runtime" | "metrics">): { app:
   return { app, ground: { paths, observed, clock } };
 }
 
-export function noRoute(c: ApiContext, paths: PathIndex): Problem {
+/** `why` there is nothing at this path, where more is known. */
+export function noRoute(
+  c: ApiContext,
+  paths: PathIndex,
+  why = "There is nothing here; /docs lists what there is.",
+): Problem {
   const methods = paths.methodsOf(c.req.path);
-  if (methods.length === 0) {
-    return new Problem("not_found", "There is nothing here; /docs lists what there is.");
-  }
+  if (methods.length === 0) return new Problem("not_found", why);
   c.get("headers").allow = methods.join(", ");
   return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
 }

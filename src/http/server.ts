@@ -121,7 +121,10 @@ function readParameters(
   paths: PathIndex,
 ): Pick<ApiRequest<unknown, unknown, unknown>, "params" | "query"> {
   const params = route.params?.safeParse(c.req.param());
-  if (params?.success === false) throw noRoute(c, paths);
+  if (params?.success === false) {
+    const { path: [name], message } = params.error.issues[0]!;
+    throw noRoute(c, paths, `"${String(name)}" in the path ${message}.`);
+  }
   return { params: params?.data, query: route.query && validate(route.query, c.req.query()) };
 }
 

@@ -48,7 +48,9 @@ export function measured(
   async function* chunks(): AsyncIterable<Uint8Array> {
     for await (const chunk of content) {
       size += chunk.length;
-      if (size > maxBytes) throw new Problem("payload_too_large", `The file is larger than ${maxBytes} bytes.`);
+      if (size > maxBytes) {
+        throw new Problem("payload_too_large", `The file may have ${maxBytes / 1024 ** 2} MiB at most.`);
+      }
       hash.update(chunk);
       yield chunk;
     }

@@ -25,7 +25,7 @@ export const Recipient = z.string().regex(
 });
 
 /** A group, in a path. What does not look like one is answered with 404. */
-export const GroupJid = z.string().regex(/^\d{5,25}(-\d{5,25})?@g\.us$/).openapi({
+export const GroupJid = z.string().regex(/^\d{5,25}(-\d{5,25})?@g\.us$/, "is not the JID of a group (…@g.us)").openapi({
   description: "Group JID",
   example: "120363025246125486@g.us",
 });
@@ -85,7 +85,10 @@ export function idParams(what: string, prefix: IdPrefix) {
 }
 
 export function idOf(what: string, prefix: IdPrefix) {
-  return z.string().regex(new RegExp(`^${prefix}_[0-9a-z]{26}$`)).openapi({
+  return z.string().regex(
+    new RegExp(`^${prefix}_[0-9a-z]{26}$`),
+    `is not the id of ${/^[aeiou]/.test(what) ? "an" : "a"} ${what}`,
+  ).openapi({
     description: `Id of the ${what}`,
     example: `${prefix}_01kf0m3e4v8s2q6w9x1y5z7abc`,
   });

@@ -11,7 +11,7 @@ const MAX_NAME = 100;
 
 /** The parsed value. Throws Problem validation_failed. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: words });
   if (result.success) return result.data;
   throw refusal(result.error.issues.flatMap(errorsOf));
 }
@@ -41,7 +41,9 @@ export async function validateUnhurried(
   const errors: FieldError[] = [];
   let last: unknown;
   for await (const first of unhurried(pieces, clock, 1)) {
-    const result = schema.safeParse({ ...value as object, [name]: items.slice(first, first + AT_ONCE) });
+    const result = schema.safeParse({ ...value as object, [name]: items.slice(first, first + AT_ONCE) }, {
+      error: words,
+    });
     if (result.success) {
       valid.push(...(result.data as Record<string, unknown[]>)[name]!);
       last = result.data;
@@ -78,8 +80,47 @@ function errorsOf(issue: z.core.$ZodIssue): FieldError[] {
       message: "is not a known field",
     }));
   }
-  return [{
-    path: issue.path.join(".") || "body",
-    message: /received undefined$/.test(issue.message) ? "is required" : issue.message,
-  }];
+  return [{ path: issue.path.join(".") || "body", message: issue.message }];
+}
+
+const KINDS: Record<string, string> = {
+  array: "a list",
+  boolean: "true or false",
+  int: "a whole number",
+  number: "a number",
+  object: "an object",
+  record: "an object",
+  string: "a text",
+};
+
+const FORMATS: Record<string, string> = {
+  date: "must be a day, like 2026-01-15",
+  datetime: "must be a time with its zone, like 2026-01-15T12:00:00Z",
+};
+
+/** What is wrong, in the API's words, where the schema has none of its own. */
+const words: z.core.$ZodErrorMap = (issue) => {
+  if (issue.input === undefined || issue.input === null) return "is required";
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${KINDS[issue.expected] ?? issue.expected}`;
+    case "invalid_value":
+      return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.join(", ")}`;
+    case "invalid_format":
+      return FORMATS[issue.format];
+    case "too_small":
+      if (issue.origin === "array" || issue.origin === "string") {
+        return issue.minimum === 1 ? "is empty" : `must have at least ${count(issue.minimum, issue.origin)}`;
+      }
+      return `must be at least ${issue.minimum}`;
+    case "too_big":
+      if (issue.origin === "array" || issue.origin === "string") {
+        return `has more than ${count(issue.maximum, issue.origin)}`;
+      }
+      return `must be at most ${issue.maximum}`;
+  }
+};
+
+function count(number: number | bigint, origin: string): string {
+  return `${number.toLocaleString("en")} ${origin === "array" ? "items" : "characters"}`;
 }

@@ -31,7 +31,7 @@ const eraseNumber = route({
     "votes, and what the sessions keep of its chats, under its `@lid` too. An opt-out stays. Asked again while it runs, " +
     "it answers how far it is. Needs the scope `manage`.",
   params: z.object({
-    number: z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/).openapi({
+    number: z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi({
       description: "Number with country code and no `+`, or a JID ending in `@lid`",
       example: "34600111222",
     }),

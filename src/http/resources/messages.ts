@@ -190,7 +190,7 @@ const cancelMessage = route({
   summary: "Cancel a queued message, or what is left of a bulk",
   description: "The status of each becomes `failed` with error code `cancelled`. What was handed to the network stays.",
   params: z.object({
-    id: z.string().regex(/^(msg|blk)_[0-9a-z]{26}$/).openapi({
+    id: z.string().regex(/^(msg|blk)_[0-9a-z]{26}$/, "is not the id of a message or a bulk").openapi({
       description: "Id of the message, or of the bulk",
       example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
     }),

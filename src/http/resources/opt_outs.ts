@@ -20,7 +20,7 @@ const Record = z.object({
 const base = { tag: "Account", access: "key" } as const;
 const one = z.object({ data: Record });
 const params = z.object({
-  number: z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/).openapi({
+  number: z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi({
     description: "Number with country code and no `+`, or a JID ending in `@lid`",
     example: "34600111222",
   }),

@@ -34,7 +34,7 @@ export const Session = z.object({
   }),
 }).openapi("Session");
 
-const Name = z.string().min(1).max(100).regex(/\S/, "must have a character that can be seen").openapi({
+const Name = z.string().min(1, { abort: true }).max(100).regex(/\S/, "must have a character that can be seen").openapi({
   example: "Support line",
 });
 

@@ -27,7 +27,9 @@ const WebhookWithSecret = z.object({
   secret: z.string().openapi({ description: "Verifies signatures; shown in this response only", example: "whsec_…" }),
 }).openapi("WebhookWithSecret");
 
-const url = z.url({ protocol: /^https?$/, error: "must be an https URL" }).max(2048).openapi({
+const url = z.string().max(2048, { abort: true }).check(
+  z.url({ protocol: /^https?$/, error: "must be an https URL" }),
+).openapi({
   description: "HTTPS address of the client that receives the POSTs; hosts that the operator allows may be plain http",
   example: "https://example.com/paloma",
 });

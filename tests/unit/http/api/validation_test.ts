@@ -49,3 +49,31 @@ Deno.test("once there are more mistakes than are told, no more of a long list is
   await assert.rejects(validateUnhurried(Body, body, { list, clock: testRuntime().clock }), Problem);
   assert(looks <= 200, `${looks} items were looked at`);
 });
+
+const mistakes: [z.ZodType, unknown, string][] = [
+  [z.string(), undefined, "is required"],
+  [z.string(), null, "is required"],
+  [z.string(), 1, "must be a text"],
+  [z.boolean(), "yes", "must be true or false"],
+  [z.int(), 1.5, "must be a whole number"],
+  [z.array(z.string()), "a", "must be a list"],
+  [z.strictObject({}), [], "must be an object"],
+  [z.enum(["high", "low"]), "urgent", "must be one of high, low"],
+  [z.string().min(1), "", "is empty"],
+  [z.string().max(100), "a".repeat(101), "has more than 100 characters"],
+  [z.array(z.string()).min(2), ["a"], "must have at least 2 items"],
+  [z.array(z.string()).max(1_000), Array(1_001).fill("a"), "has more than 1,000 items"],
+  [z.number().min(0), -1, "must be at least 0"],
+  [z.number().max(90), 91, "must be at most 90"],
+  [z.iso.date(), "22-11-2026", "must be a day, like 2026-01-15"],
+  [z.iso.datetime({ offset: true }), "2026-11-23T10:00:00", "must be a time with its zone, like 2026-01-15T12:00:00Z"],
+  [z.string().regex(/^a$/, "is no a"), "b", "is no a"],
+];
+Deno.test("what a schema has no words for is told in the API's words", async () => {
+  for (const [schema, value, message] of mistakes) {
+    assert.deepEqual(await outcomeOf(() => validate(z.strictObject({ field: schema }), { field: value })), {
+      detail: `field: ${message}`,
+      errors: [{ path: "field", message }],
+    });
+  }
+});
