@@ -16,7 +16,7 @@ import { Change } from "../../src/store/kv.ts";
 import { attemptDelivery } from "../../src/webhook/delivery.ts";
 import { makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import { makeSecret } from "../../src/webhook/sign.ts";
-import { makeWebhooks } from "../../src/webhook/webhooks.ts";
+import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { type Child, startChild } from "./child.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
@@ -143,7 +143,7 @@ async function openDurable(stage: Stage) {
   const bell = await openDenoKvBell({ runtime });
   const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
   const sessions = { list: () => Promise.resolve([SESSION]) };
-  const hooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
+  const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
   const { url } = stage.receiver.ready;
   const { webhook } = await hooks.create(ACCOUNT, { url, events: ["message.received"], sessionId: null });
   return {

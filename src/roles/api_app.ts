@@ -26,7 +26,7 @@ import { makeReplay } from "../message/replay.ts";
 import { makeReschedule } from "../message/reschedule.ts";
 import { addPanel } from "../panel/panel.ts";
 import type { WebhookKeeper } from "../webhook/ownership.ts";
-import { makeWebhooks } from "../webhook/webhooks.ts";
+import { Webhooks } from "../webhook/webhooks.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 
@@ -85,7 +85,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     diskShares: ground.diskShares,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,
-    webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: options.webhooks, sessions: lines }),
+    webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: options.webhooks, sessions: lines }),
     budgets,
     trustedProxies: config.trustedProxies,
     probe,

@@ -8,7 +8,7 @@ import type { EventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
-import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
+import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { type DeliveryQuery, listDeliveries, redeliverAll, redeliverOne } from "./delivery_log.ts";
 import type { WebhookKeeper } from "./ownership.ts";
@@ -33,43 +33,12 @@ export interface MadeWebhook {
   secret: string;
 }
 
-/** Every method throws Problem not_found for an unknown webhook, also for another account's. */
-export interface Webhooks {
-  /** Oldest first. */
-  list(accountId: string): Promise<Webhook[]>;
-  get(accountId: string, webhookId: string): Promise<Webhook>;
-  /** Throws Problem validation_failed for a target that may not be called, not_found for an unknown session. */
-  create(accountId: string, options: NewWebhook): Promise<MadeWebhook>;
-  /** Throws Problem validation_failed as `create` does. */
-  update(
-    accountId: string,
-    webhookId: string,
-    change: Partial<Pick<Webhook, "url" | "events" | "active">>,
-  ): Promise<Webhook>;
-  /** Also drops what waits for it and its delivery log. Resolves to the last record. */
-  remove(accountId: string, webhookId: string): Promise<Webhook>;
-  /** A new secret; the previous one also signs until `previousSecretUntil`. */
-  rotateSecret(accountId: string, webhookId: string): Promise<MadeWebhook>;
-  /** Sends the event `webhook.test` to this webhook alone, whatever it subscribes to. Resolves to the event's id. */
-  test(accountId: string, webhookId: string): Promise<{ eventId: string }>;
-  /** Newest event first; `next` goes into `before` for the following page, null: there is none. */
-  deliveries(
-    accountId: string,
-    webhookId: string,
-    query: DeliveryQuery,
-  ): Promise<{ deliveries: Delivery[]; next: string | null }>;
-  /** One more series of attempts for one delivery, at once. Throws not_found also when the event is no longer kept. */
-  redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery>;
-  /** The same for every event since the time (Unix ms) that the webhook subscribes to, delivered or not. */
-  redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }>;
-}
-
 /** Each lost try means that another request made a webhook meanwhile. */
 const MOST_TRIES = 101;
 /** How long the previous secret still signs after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
-interface WebhooksContext {
+interface WebhooksDeps {
   kv: Kv;
   events: EventLog;
   safeFetch: SafeFetch;
@@ -80,35 +49,172 @@ interface WebhooksContext {
   sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }
 
-export function makeWebhooks(context: WebhooksContext): Webhooks {
-  const { kv, events, runtime, seal, keeper, sessions } = context;
-  const { clock } = runtime;
+/** Every method throws Problem not_found for an unknown webhook, also for another account's. */
+export class Webhooks {
+  readonly #deps: WebhooksDeps;
   /** Creations of an account: at once, all but one of them would look through its webhooks in vain, time and again. */
-  const creations = new KeyedQueue();
-  const shown = (row: WebhookRow) => publicWebhook(row, clock.now());
+  readonly #creations = new KeyedQueue();
 
-  async function existing(accountId: string, webhookId: string): Promise<Slot<WebhookRow> & { value: WebhookRow }> {
-    const slot = await kv.get(webhookKeys.webhook(accountId, webhookId));
-    if (slot.value === null) throw notFound("webhook");
-    return { ...slot, value: slot.value };
+  constructor(deps: WebhooksDeps) {
+    this.#deps = deps;
   }
 
-  async function rowsOf(accountId: string): Promise<WebhookRow[]> {
-    const rows: WebhookRow[] = [];
-    for await (const { value } of kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) })) rows.push(value);
+  /** Oldest first. */
+  async list(accountId: string): Promise<Webhook[]> {
+    return (await this.#rowsOf(accountId)).map((row) => this.#shown(row));
+  }
+
+  async get(accountId: string, webhookId: string): Promise<Webhook> {
+    return this.#shown((await this.#existing(accountId, webhookId)).value);
+  }
+
+  /** Throws Problem validation_failed for a target that may not be called, not_found for an unknown session. */
+  async create(accountId: string, wanted: NewWebhook): Promise<MadeWebhook> {
+    const { kv, runtime, keeper } = this.#deps;
+    const { url, sessionId, most = Infinity, commitWith } = wanted;
+    await this.#vetTarget(url);
+    if (sessionId !== null && !(await this.#findSession(accountId, sessionId))) throw notFound("session");
+    const { secret, sealed } = this.#sealedSecret();
+    const now = runtime.clock.now();
+    const row: WebhookRow = {
+      id: runtime.ids.next("whk"),
+      accountId,
+      url,
+      events: checkedEvents(wanted.events ?? USUAL_EVENTS),
+      sessionId,
+      active: true,
+      switchedOff: null,
+      previousSecretUntil: null,
+      createdAt: now,
+      updatedAt: now,
+      secret: sealed,
+      previousSecret: null,
+    };
+    const creation = async () => {
+      const change = await this.#creationOf(row, most);
+      const result = { webhook: this.#shown(row), secret };
+      commitWith?.(change, result);
+      return { change, result };
+    };
+    const made = await this.#creations.add(accountId, () => retryOnConflict(kv, creation, MOST_TRIES));
+    keeper.changed(row);
+    return made;
+  }
+
+  /** Throws Problem validation_failed as `create` does. */
+  async update(
+    accountId: string,
+    webhookId: string,
+    wanted: Partial<Pick<Webhook, "url" | "events" | "active">>,
+  ): Promise<Webhook> {
+    await this.#existing(accountId, webhookId);
+    if (wanted.url !== undefined) await this.#vetTarget(wanted.url);
+    const row = await this.#change(accountId, webhookId, (before) => ({
+      url: wanted.url ?? before.url,
+      events: wanted.events === undefined ? before.events : checkedEvents(wanted.events),
+      active: wanted.active ?? before.active,
+      switchedOff: wanted.active === true ? null : before.switchedOff,
+    }));
+    return this.#shown(row);
+  }
+
+  /** Also drops what waits for it and its delivery log. Resolves to the last record. */
+  async remove(accountId: string, webhookId: string): Promise<Webhook> {
+    const { kv, keeper } = this.#deps;
+    const row = await retryOnConflict(kv, async () => {
+      const slot = await this.#existing(accountId, webhookId);
+      const change = new Change().check(slot).delete(slot.key);
+      await keeper.withdraw(change, slot.value);
+      return { change, result: slot.value };
+    });
+    await keeper.removed(webhookId);
+    await purgeWebhook(kv, webhookId);
+    return this.#shown(row);
+  }
+
+  /** A new secret; the previous one also signs until `previousSecretUntil`. */
+  async rotateSecret(accountId: string, webhookId: string): Promise<MadeWebhook> {
+    const { secret, sealed } = this.#sealedSecret();
+    const row = await this.#change(accountId, webhookId, (before) => ({
+      secret: sealed,
+      previousSecret: before.secret,
+      previousSecretUntil: this.#deps.runtime.clock.now() + SECRET_OVERLAP_MS,
+    }));
+    return { webhook: this.#shown(row), secret };
+  }
+
+  /** Sends the event `webhook.test` to this webhook alone, whatever it subscribes to. Resolves to the event's id. */
+  async test(accountId: string, webhookId: string): Promise<{ eventId: string }> {
+    const { kv, runtime, events } = this.#deps;
+    const { value: webhook } = await this.#existing(accountId, webhookId);
+    const session = await this.#findSession(accountId, webhook.sessionId);
+    const change = new Change();
+    const appended = events.append(change, {
+      event: "webhook.test",
+      accountId,
+      sessionId: session?.id ?? webhook.sessionId ?? "",
+      sessionName: session?.name ?? "",
+      data: { webhookId, at: new Date(runtime.clock.now()).toISOString() },
+    });
+    await kv.commit(change);
+    events.committed(accountId);
+    return { eventId: appended.id! };
+  }
+
+  /** Newest event first; `next` goes into `before` for the following page, null: there is none. */
+  async deliveries(
+    accountId: string,
+    webhookId: string,
+    query: DeliveryQuery,
+  ): Promise<{ deliveries: Delivery[]; next: string | null }> {
+    await this.#existing(accountId, webhookId);
+    return await listDeliveries(this.#deps, webhookId, query);
+  }
+
+  /** One more series of attempts for one delivery, at once. Throws not_found also when the event is no longer kept. */
+  async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
+    const { value: row } = await this.#existing(accountId, webhookId);
+    const delivery = await redeliverOne(this.#deps, row, deliveryId);
+    this.#deps.keeper.wake(webhookId);
+    return delivery;
+  }
+
+  /** The same for every event since the time (Unix ms) that the webhook subscribes to, delivered or not. */
+  async redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
+    const { value: row } = await this.#existing(accountId, webhookId);
+    const scheduled = await redeliverAll(this.#deps, row, since);
+    this.#deps.keeper.wake(webhookId);
+    return { scheduled };
+  }
+
+  #shown(row: WebhookRow): Webhook {
+    return publicWebhook(row, this.#deps.runtime.clock.now());
+  }
+
+  async #existing(accountId: string, webhookId: string): Promise<Row<WebhookRow>> {
+    const slot = await this.#deps.kv.get(webhookKeys.webhook(accountId, webhookId));
+    if (!isRow(slot)) throw notFound("webhook");
+    return slot;
+  }
+
+  async #rowsOf(accountId: string): Promise<WebhookRow[]> {
+    const listed = this.#deps.kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) });
+    const rows = await Array.fromAsync(listed, ({ value }) => value);
     return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   }
 
   /** The given session, else the account's oldest; null when there is none. */
-  async function findSession(accountId: string, sessionId: string | null) {
-    return (await sessions.list(accountId)).find(({ id }) => sessionId === null || id === sessionId) ?? null;
+  async #findSession(accountId: string, sessionId: string | null) {
+    const sessions = await this.#deps.sessions.list(accountId);
+    return sessions.find(({ id }) => sessionId === null || id === sessionId) ?? null;
   }
 
   /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
-  async function creationOf(row: WebhookRow, most: number): Promise<Change> {
+  async #creationOf(row: WebhookRow, most: number): Promise<Change> {
+    const { kv, keeper } = this.#deps;
     const { id, accountId } = row;
     const made = await kv.get(webhookKeys.webhooksMade(accountId));
-    if ((await rowsOf(accountId)).length >= most) {
+    if ((await this.#rowsOf(accountId)).length >= most) {
       throw invalid("url", `the plan allows ${most} webhooks`);
     }
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
@@ -124,13 +230,14 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
   }
 
   /** Writes the changed row and hands it to its worker. */
-  async function change(
+  async #change(
     accountId: string,
     webhookId: string,
     alter: (row: WebhookRow) => Partial<WebhookRow>,
   ): Promise<WebhookRow> {
+    const { kv, runtime: { clock }, keeper } = this.#deps;
     const row = await retryOnConflict(kv, async () => {
-      const slot = await existing(accountId, webhookId);
+      const slot = await this.#existing(accountId, webhookId);
       const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt: clock.now() };
       return { change: new Change().check(slot).set(webhookKeys.webhook(accountId, webhookId), result), result };
     });
@@ -138,128 +245,20 @@ export function makeWebhooks(context: WebhooksContext): Webhooks {
     return row;
   }
 
-  function sealedSecret(): { secret: string; sealed: Uint8Array } {
+  #sealedSecret(): { secret: string; sealed: Uint8Array } {
+    const { runtime, seal } = this.#deps;
     const secret = makeSecret(runtime.random);
     return { secret, sealed: seal.seal(new TextEncoder().encode(secret)) };
   }
 
-  async function vetTarget(url: string): Promise<void> {
+  async #vetTarget(url: string): Promise<void> {
     try {
-      await context.safeFetch.vet(url, ["https:"]);
+      await this.#deps.safeFetch.vet(url, ["https:"]);
     } catch (error) {
       if (error instanceof EgressError) throw invalid("url", error.message);
       throw error;
     }
   }
-
-  return {
-    async list(accountId) {
-      return (await rowsOf(accountId)).map(shown);
-    },
-
-    async get(accountId, webhookId) {
-      return shown((await existing(accountId, webhookId)).value);
-    },
-
-    async create(accountId, { url, events: subscribed, sessionId, most = Infinity, commitWith }) {
-      await vetTarget(url);
-      if (sessionId !== null && !(await findSession(accountId, sessionId))) throw notFound("session");
-      const { secret, sealed } = sealedSecret();
-      const now = clock.now();
-      const row: WebhookRow = {
-        id: runtime.ids.next("whk"),
-        accountId,
-        url,
-        events: checkedEvents(subscribed ?? USUAL_EVENTS),
-        sessionId,
-        active: true,
-        switchedOff: null,
-        previousSecretUntil: null,
-        createdAt: now,
-        updatedAt: now,
-        secret: sealed,
-        previousSecret: null,
-      };
-      const creation = async () => {
-        const change = await creationOf(row, most);
-        const result = { webhook: shown(row), secret };
-        commitWith?.(change, result);
-        return { change, result };
-      };
-      const made = await creations.add(accountId, () => retryOnConflict(kv, creation, MOST_TRIES));
-      keeper.changed(row);
-      return made;
-    },
-
-    async update(accountId, webhookId, wanted) {
-      await existing(accountId, webhookId);
-      if (wanted.url !== undefined) await vetTarget(wanted.url);
-      const row = await change(accountId, webhookId, (before) => ({
-        url: wanted.url ?? before.url,
-        events: wanted.events === undefined ? before.events : checkedEvents(wanted.events),
-        active: wanted.active ?? before.active,
-        switchedOff: wanted.active === true ? null : before.switchedOff,
-      }));
-      return shown(row);
-    },
-
-    async remove(accountId, webhookId) {
-      const row = await retryOnConflict(kv, async () => {
-        const slot = await existing(accountId, webhookId);
-        const change = new Change().check(slot).delete(slot.key);
-        await keeper.withdraw(change, slot.value);
-        return { change, result: slot.value };
-      });
-      await keeper.removed(webhookId);
-      await purgeWebhook(kv, webhookId);
-      return shown(row);
-    },
-
-    async rotateSecret(accountId, webhookId) {
-      const { secret, sealed } = sealedSecret();
-      const row = await change(accountId, webhookId, (before) => ({
-        secret: sealed,
-        previousSecret: before.secret,
-        previousSecretUntil: clock.now() + SECRET_OVERLAP_MS,
-      }));
-      return { webhook: shown(row), secret };
-    },
-
-    async test(accountId, webhookId) {
-      const { value: webhook } = await existing(accountId, webhookId);
-      const session = await findSession(accountId, webhook.sessionId);
-      const change = new Change();
-      const appended = events.append(change, {
-        event: "webhook.test",
-        accountId,
-        sessionId: session?.id ?? webhook.sessionId ?? "",
-        sessionName: session?.name ?? "",
-        data: { webhookId, at: new Date(clock.now()).toISOString() },
-      });
-      await kv.commit(change);
-      events.committed(accountId);
-      return { eventId: appended.id! };
-    },
-
-    async deliveries(accountId, webhookId, query) {
-      await existing(accountId, webhookId);
-      return await listDeliveries(context, webhookId, query);
-    },
-
-    async redeliver(accountId, webhookId, deliveryId) {
-      const { value: row } = await existing(accountId, webhookId);
-      const delivery = await redeliverOne(context, row, deliveryId);
-      keeper.wake(webhookId);
-      return delivery;
-    },
-
-    async redeliverSince(accountId, webhookId, since) {
-      const { value: row } = await existing(accountId, webhookId);
-      const scheduled = await redeliverAll(context, row, since);
-      keeper.wake(webhookId);
-      return { scheduled };
-    },
-  };
 }
 
 /** Each name once, in the order of the catalogue. */

@@ -54,7 +54,7 @@ import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
-import { makeWebhooks } from "../../src/webhook/webhooks.ts";
+import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
@@ -237,7 +237,7 @@ export class ApiWorld implements ApiStage {
       media: inTurns(media, runtime.clock),
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
-      webhooks: makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions: lines }),
+      webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions: lines }),
       diskShares: new DiskShares(),
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
       trustedProxies,

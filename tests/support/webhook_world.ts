@@ -8,7 +8,7 @@ import { Change } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
-import { makeWebhooks, type Webhooks } from "../../src/webhook/webhooks.ts";
+import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { type Answer, eventually, Receiver } from "./receiver.ts";
@@ -61,7 +61,7 @@ export class WebhookWorld {
       bell: testBell(runtime),
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
-    this.webhooks = makeWebhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
+    this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
     await dispatcher.start();
   }
 

@@ -44,7 +44,7 @@ import { makeDevices } from "./outgoing/devices.ts";
 import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
-import { makeSender, type Sender, type SenderOptions } from "./outgoing/sender.ts";
+import { Sender, type SenderDeps } from "./outgoing/sender.ts";
 import { makeSentStore } from "./outgoing/sent_store.ts";
 import { makeStanding, type Standing } from "./outgoing/standing.ts";
 import { identityOf, ownJids, ownName } from "./jids.ts";
@@ -168,7 +168,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   keepTrustedTokens(socket.authState.keys);
   const recipients = makeRecipients({ socket, kv, lineId, runtime });
   const upload = uploadTo(mediaHost, socket);
-  const source: SenderOptions["source"] = async ({ lineId, networkId }) =>
+  const source: SenderDeps["source"] = async ({ lineId, networkId }) =>
     await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
       (await findReceived({ kv, seal, lineId }, networkId))?.message ?? null;
   const standing = makeStanding({
@@ -178,7 +178,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     restriction: options.restriction,
     changed: (restriction) => isOver() || events.restricted(restriction),
   });
-  const sender = makeSender({
+  const sender = new Sender({
     lineId,
     source,
     socket,

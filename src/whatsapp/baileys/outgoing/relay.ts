@@ -1,0 +1,150 @@
+/**
+ * Lets a message leave and learns what became of it (promise 3: `sent` means that the server acknowledged). Once the
+ * library was told to relay it, only the network's ack counts.
+ */
+import { type BinaryNode, isJidGroup, type proto, type WASocket } from "@whiskeysockets/baileys";
+import { within } from "../../../base/within.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Outgoing, SendOutcome } from "../../outgoing.ts";
+import { leaveOutStored } from "../repairs/recent_messages.ts";
+import type { Devices } from "./devices.ts";
+import { describe, OFFLINE, surelyUnsent, unsent } from "./failure.ts";
+import type { GroupCache } from "./group_cache.ts";
+import { rotateSenderKey } from "./reach.ts";
+import type { Standing } from "./standing.ts";
+
+/** The server acknowledges within a second; after this it is taken as lost. */
+const ACK_MS = 20_000;
+/** The server has trouble, or wants fewer messages: the only refusals that trying again can change. */
+const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
+/** 463: the account may not start new chats for now. Sending again makes it worse. */
+const RESTRICTED = 463;
+/** The stanza's word for what changes an earlier message. */
+const EDITED = "1";
+const REVOKED = "7";
+const REVOKED_BY_ADMIN = "8";
+const MAY_START_NO_CHATS = "The network does not let this number start new chats for now (error 463).";
+
+export interface RelayDeps {
+  socket: WASocket;
+  groups: GroupCache;
+  devices: Pick<Devices, "forget">;
+  standing: Pick<Standing, "isRestricted" | "tokenFor">;
+  /** The network acknowledged a message. */
+  acknowledged: () => void;
+  runtime: Pick<Runtime, "clock" | "log">;
+  isOpen: () => boolean;
+}
+
+/** Where a message goes: the chat, and of a status post who gets it. */
+interface Route {
+  jid: string;
+  audience: readonly string[];
+}
+
+/** Of a message, what the library writes around it. */
+type Stanza = Omit<Parameters<WASocket["relayMessage"]>[2], "messageId">;
+
+/** With `isPartial` the network knows of devices that the message was not encrypted for. */
+type Ack = { error: number | null; isPartial: boolean } | "lost";
+
+export class Relay {
+  readonly #deps: RelayDeps;
+  /** Those that wait for their ack, by network id. */
+  readonly #waiting = new Map<string, (ack: Ack) => void>();
+
+  constructor(deps: RelayDeps) {
+    this.#deps = deps;
+    leaveOutStored(deps.socket.messageRetryManager, (networkId) => this.#waiting.has(networkId));
+    deps.socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
+      this.#waiting.get(attrs.id ?? "")?.({
+        error: attrs.error ? Number(attrs.error) : null,
+        isPartial: attrs.phash !== undefined,
+      });
+    });
+  }
+
+  /** Sends the message once. Never throws. */
+  async send(route: Route, message: Outgoing, content: proto.IMessage): Promise<SendOutcome> {
+    const { socket, groups, runtime, isOpen } = this.#deps;
+    if (!isOpen()) return OFFLINE;
+    let stanza: Stanza;
+    try {
+      stanza = await this.#stanzaOf(route, content);
+      if (isJidGroup(route.jid)) await rotateSenderKey(socket, await groups.metadata(route.jid));
+    } catch (error) {
+      return isOpen() ? unsent(message, error, runtime.log) : OFFLINE;
+    }
+    return isOpen() ? await this.#relay(route.jid, { messageId: message.networkId, ...stanza }, content) : OFFLINE;
+  }
+
+  /** The connection has ended: what waits for an ack is `unknown`. */
+  abandon(): void {
+    for (const settle of this.#waiting.values()) settle("lost");
+  }
+
+  /** What the network wants to see of a message that it cannot read. Throws StoreError. */
+  async #stanzaOf({ jid, audience }: Route, content: proto.IMessage): Promise<Stanza> {
+    const { protocolMessage: amendment, pollCreationMessage, pollCreationMessageV3 } = content;
+    const isPoll = pollCreationMessage || pollCreationMessageV3;
+    const additionalNodes: BinaryNode[] = [
+      ...await this.#deps.standing.tokenFor(jid),
+      ...(isPoll ? [{ tag: "meta", attrs: { polltype: "creation" } }] : []),
+    ];
+    const revoked = amendment?.key?.fromMe ? REVOKED : REVOKED_BY_ADMIN;
+    const edit = amendment && { edit: amendment.editedMessage ? EDITED : revoked };
+    return {
+      additionalNodes,
+      ...(edit ? { additionalAttributes: edit } : {}),
+      ...(audience.length > 0 ? { statusJidList: [...audience] } : {}),
+    };
+  }
+
+  async #relay(
+    jid: string,
+    stanza: Stanza & { messageId: string },
+    content: proto.IMessage,
+  ): Promise<SendOutcome> {
+    const { socket, isOpen } = this.#deps;
+    const ack = this.#ackOf(stanza.messageId);
+    try {
+      await socket.relayMessage(jid, content, stanza);
+    } catch (error) {
+      if (surelyUnsent(error)) {
+        ack.settle("lost");
+        return isOpen() ? { kind: "retry", detail: describe(error) } : OFFLINE;
+      }
+    }
+    return await this.#outcomeOf(await ack.answer(), jid);
+  }
+
+  /** Listens for the ack from now on; `within` gives it a deadline once the frame is written. */
+  #ackOf(networkId: string) {
+    const { promise, resolve: settle } = Promise.withResolvers<Ack>();
+    this.#waiting.set(networkId, settle);
+    const answer = promise.finally(() => this.#waiting.delete(networkId));
+    return { settle, answer: () => within(this.#deps.runtime.clock, ACK_MS, answer) };
+  }
+
+  async #outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
+    const { groups, devices, standing, acknowledged } = this.#deps;
+    if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
+    if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
+    const { error, isPartial } = ack;
+    if (error !== null || isPartial) groups.forget(jid);
+    if (isPartial) void devices.forget(jid);
+    if (error === null) {
+      acknowledged();
+      return { kind: "sent", chat: jid };
+    }
+    if (error === RESTRICTED && await standing.isRestricted()) {
+      return { kind: "restricted", detail: MAY_START_NO_CHATS };
+    }
+    if (PASSING.has(error)) return { kind: "retry", detail: `The network answered with error ${error}.` };
+    return {
+      kind: "refused",
+      code: error === RESTRICTED ? "account_restricted" : "refused",
+      detail: error === RESTRICTED ? MAY_START_NO_CHATS : `The network refused the message (error ${error}).`,
+    };
+  }
+}

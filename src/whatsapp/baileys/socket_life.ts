@@ -1,0 +1,273 @@
+/** The life of one line's socket, from opening its keys to the end: it connects, logs in, is watched, and lets go. */
+import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { detached, errorName } from "../../base/detached.ts";
+import { within } from "../../base/within.ts";
+import { EgressError } from "../../egress/egress_error.ts";
+import type { Log } from "../../runtime.ts";
+import { SealError } from "../../store/seal.ts";
+import type { CloseReason, ConnectionEvents } from "../connection.ts";
+import type { OpenOptions } from "../network.ts";
+import { isLinked, openAuthState } from "./auth_state.ts";
+import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
+import { makeCause } from "./incoming/cause.ts";
+import { takeFramesInTurn } from "./incoming/frames.ts";
+import { type Journal, makeJournal } from "./incoming/journal.ts";
+import { identityOf, ownJids } from "./jids.ts";
+import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
+import { type VitalSigns, watchVitals } from "./vitals.ts";
+import type { WebVersion } from "./web_version.ts";
+
+/** Without a frame for so long (two pings unanswered) the socket is half-open: noticed within 50 s, rounds included. */
+const SILENCE_MS = 42_000;
+/** From the handshake to the login, key upload included. */
+const LOGIN_MS = 60_000;
+const CONNECT_MS = 20_000;
+const UNLINK_MS = 5_000;
+/** A socket that does not close politely in this time is cut. */
+const CLOSE_MS = 1_000;
+
+/** What every connection of a network shares. */
+export interface Shared extends SocketGround {
+  version: () => Promise<WebVersion>;
+  /** The network refused the version: the next one is asked for anew. True when it makes sense to try it at once. */
+  versionRefused(lineId: string): boolean;
+  /** Whether the line may be connected anew because it hears nothing: once in a while, for it may not help. */
+  mayComplain(lineId: string): boolean;
+  /** Calls `look` every few seconds, all lines' together; the returned function ends it. */
+  rounds(look: () => void): () => void;
+}
+
+/** `previous`: resolves when the line's last connection has let go of the keys. */
+export type LifeOptions = OpenOptions & { previous: Promise<void>; way: Promise<Way> };
+
+export class SocketLife {
+  readonly cause = makeCause();
+  readonly signs: VitalSigns;
+  readonly #shared: Shared;
+  readonly #options: LifeOptions;
+  readonly #events: ConnectionEvents;
+  readonly #log: Log;
+  readonly #ended = Promise.withResolvers<void>();
+  readonly #started: Promise<void>;
+  #phase: "connecting" | "open" | "over" = "connecting";
+  /** `logout` is under way: the network's own "logged out" is then what was asked for. */
+  #isUnlinking = false;
+  #parts: LineSocket | null = null;
+  #proxyFailure: () => string | null = () => null;
+  /** Ends the watch that is on: over the connect, the login, or the silence. */
+  #cancelWatch = () => {};
+
+  /** Begins to connect as soon as `previous` has resolved. */
+  constructor(shared: Shared, options: LifeOptions, events: ConnectionEvents) {
+    this.#shared = shared;
+    this.#options = options;
+    this.#events = events;
+    this.#log = shared.runtime.log.child({ lineId: options.lineId });
+    this.signs = watchVitals(shared.runtime.clock);
+    this.#started = this.#start().catch((error) => {
+      this.#log.error({ error: errorName(error) }, "a connection could not be opened");
+      const detail = error instanceof EgressError
+        ? `The proxy can't be used: ${error.message}.`
+        : error instanceof SealError
+        ? "The stored credentials do not fit the secret key."
+        : "The storage failed.";
+      this.#finish({ kind: "unavailable", code: null, detail });
+    });
+  }
+
+  /** Resolves when the connection has ended and writes nothing any more. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  get isOver(): boolean {
+    return this.#phase === "over";
+  }
+
+  /** The parts of the socket, from when there is one, also when it has ended. */
+  get parts(): LineSocket | null {
+    return this.#parts;
+  }
+
+  /** The same while it is logged in. */
+  get open(): LineSocket | null {
+    return this.#phase === "open" ? this.#parts : null;
+  }
+
+  /** Closes the socket, keeps the link. */
+  async close(): Promise<void> {
+    this.#finish(closeReason("asked"));
+    await this.ended;
+  }
+
+  /** Unlinks the device on the network, then closes. Resolves also when the network could not be told. */
+  async logout(): Promise<void> {
+    this.#isUnlinking = true;
+    if (this.open) await within(this.#shared.runtime.clock, UNLINK_MS, unlink(this.open)).catch(() => {});
+    await this.close();
+  }
+
+  async #start(): Promise<void> {
+    const { previous, lineId, restriction, pairingPhone } = this.#options;
+    const { kv, seal, runtime: { clock } } = this.#shared;
+    await previous;
+    const way = await this.#options.way;
+    if (way.proxy) this.#proxyFailure = way.proxy.failure;
+    const auth = await openAuthState({ kv, seal, lineId });
+    const version = await this.#shared.version();
+    if (this.isOver) return await auth.close();
+    const vitals = this.signs;
+    const journal = makeJournal({ kv, seal, lineId, auth, runtime: { clock, log: this.#log } }, {
+      decrypted: (entry) => {
+        vitals.decrypted();
+        this.#parts?.inbox.decrypted(entry);
+      },
+      undecrypted: (entry) => {
+        vitals.undecrypted();
+        this.#parts?.inbox.undecrypted(entry);
+      },
+      broken: () => this.#broken(),
+    });
+    const left = isLinked(auth.creds) ? await journal.leftovers() : { decrypted: [], undecrypted: [] };
+    if (this.isOver) return await auth.close();
+    this.#parts = openSocket(
+      this.#shared,
+      { lineId, restriction, pairingPhone, auth, way, version, journal, left, cause: this.cause, vitals },
+      {
+        isOpen: () => this.#phase === "open",
+        isOver: () => this.isOver,
+        broken: () => this.#broken(),
+        finish: (reason) => this.#finish(reason),
+        events: this.#events,
+      },
+    );
+    this.#listen(this.#parts, journal);
+  }
+
+  #listen({ socket: { ws, ev }, auth }: LineSocket, journal: Journal): void {
+    const { clock } = this.#shared.runtime;
+    takeFramesInTurn(ws, this.cause.frame, (error) => {
+      this.#log.warn({ error: errorName(error) }, "what the network sent could not be read");
+    });
+    this.#cancelWatch = clock.after(CONNECT_MS, () => this.#finish(this.#endOf(undefined)));
+    ws.once("frame", () => {
+      this.#cancelWatch();
+      // A login that does not come to its end; whoever still has to link takes the time that the refs give.
+      const late = () => this.#finish(closeReason("unavailable"));
+      if (isLinked(auth.creds)) this.#cancelWatch = clock.after(LOGIN_MS, late);
+    });
+    ws.prependListener("CB:message", (stanza: BinaryNode) => {
+      journal.watch(stanza);
+      takeInTurn(stanza);
+    });
+    ev.on("creds.update", () => {
+      // The library takes every change that names nobody for a new name, and tells it by a presence: "available".
+      if (this.open) this.#stayUnavailable(this.open);
+      void detached(auth.saveCreds(), (failure) => {
+        if (!this.isOver) this.#log.error(failure, "credentials could not be saved");
+      });
+    });
+    ev.on("connection.update", ({ connection, lastDisconnect }) => {
+      if (this.isOver) return;
+      if (connection === "open") this.#loggedIn(this.#parts!);
+      if (connection === "close") {
+        this.#finish(this.#isUnlinking ? closeReason("asked") : this.#endOf(lastDisconnect?.error));
+      }
+    });
+  }
+
+  #loggedIn(parts: LineSocket): void {
+    const { auth: { creds }, inbox, settings } = parts;
+    this.#phase = "open";
+    this.#cancelWatch();
+    this.#watchSilence();
+    this.#events.open(identityOf(creds));
+    this.#stayUnavailable(parts);
+    inbox.open();
+    if (creds.myAppStateKeyId) void settings.ask();
+  }
+
+  /** Whoever is available keeps the owner's phone from ringing; the library leaves it at that until it knows a name. */
+  #stayUnavailable({ socket }: LineSocket): void {
+    const sent = socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } });
+    void detached(sent, (failure) => this.#log.debug(failure, "the line's presence could not be told"));
+  }
+
+  /**
+   * Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. One that answers and yet
+   * hears nothing is opened anew once.
+   */
+  #watchSilence(): void {
+    const { runtime: { clock }, mayComplain, rounds } = this.#shared;
+    let complained: string | null = null;
+    this.#cancelWatch = rounds(() => {
+      if (clock.now() - (this.signs.vitals.lastFrameAt ?? 0) > SILENCE_MS) return this.#finish(closeReason("lost"));
+      const complaint = this.signs.complaint();
+      if (complaint !== null && mayComplain(this.#options.lineId)) {
+        return this.#finish({ ...closeReason("lost"), detail: complaint });
+      }
+      // Another connection did not help: people have to know.
+      if (complaint !== complained) this.#events.degraded(complaint);
+      complained = complaint;
+    });
+  }
+
+  /** What does not come through the proxy is the proxy's doing. */
+  #endOf(error: unknown): CloseReason {
+    const reason = reasonOf(error);
+    const isRefused = reason.code === VERSION_REFUSED && this.#shared.versionRefused(this.#options.lineId);
+    if (isRefused) return { ...reason, retryAfterMs: 0 };
+    const detail = reason.code === null ? this.#proxyFailure() : null;
+    return detail === null ? reason : { ...reason, detail };
+  }
+
+  /** Nothing may reach the network about a message that is not on disk. */
+  #broken(): void {
+    if (this.#parts) cut(this.#parts.socket);
+    this.#finish({ kind: "unavailable", code: null, detail: "The storage refused an incoming message." });
+  }
+
+  #finish(reason: CloseReason): void {
+    if (this.isOver) return;
+    this.#phase = "over";
+    this.#cancelWatch();
+    this.#parts?.pairing.stop();
+    this.#parts?.standing.end();
+    this.#parts?.sender.abandon();
+    const handedOver = this.#parts?.inbox.close() ?? Promise.resolve();
+    // Not within the call that found the end: the caller of `open` has its connection by then.
+    queueMicrotask(() => this.#events.closed(reason));
+    const tornDown = detached(
+      this.#tearDown(handedOver),
+      (failure) => this.#log.error(failure, "a connection did not end cleanly"),
+    );
+    void tornDown.then(() => this.#ended.resolve());
+  }
+
+  /** Ends the socket, and then the access to the keys. */
+  async #tearDown(handedOver: Promise<void>): Promise<void> {
+    const { clock } = this.#shared.runtime;
+    await this.#started;
+    if (!this.#parts) return;
+    const { socket, auth } = this.#parts;
+    const closing = socket.end(undefined).catch(() => {});
+    // A half-open socket never answers the closing handshake.
+    if (await within(clock, CLOSE_MS, closing) === "late") cut(socket);
+    // A receiver that hangs holds up the end no longer than this: it gets the message again.
+    await within(clock, CLOSE_MS, handedOver);
+    await auth.close();
+  }
+}
+
+async function unlink({ socket, auth }: LineSocket): Promise<void> {
+  const device = { tag: "remove-companion-device", attrs: { jid: ownJids(auth.creds).id, reason: "user_initiated" } };
+  await socket.query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [device] });
+}
+
+/**
+ * The library takes messages that were missed one after another, and those that come meanwhile beside them: they would
+ * overtake. Marked as missed, every message waits for its turn, so that a chat keeps its order.
+ */
+function takeInTurn(message: BinaryNode): void {
+  message.attrs.offline ??= "0";
+}
