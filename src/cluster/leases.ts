@@ -137,9 +137,9 @@ export class Leases {
     const { kind, runtime: { clock } } = this.#options;
     if (this.#uncertain) await this.#recover(view.selfId);
     const free = await this.#free(view);
-    const members = view.members.map(({ id, held, leaving }) => ({
+    const members = view.members.map(({ id, held, takes }) => ({
       id,
-      leaving,
+      takes,
       held: id === view.selfId ? this.#held.size : held[kind] ?? 0,
     }));
     const { from, take, surplus } = portionOf(view.selfId, members, free.length);

@@ -12,7 +12,7 @@ import type { Bell } from "../store/bell.ts";
 import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
 import type { Leases, View } from "./leases.ts";
 import type { Place } from "./place.ts";
-import { clusterKeys, type MemberRow } from "./rows.ts";
+import { clusterKeys, type MemberRow, type Silence } from "./rows.ts";
 
 /** Between two renewals, and two looks at the others. */
 const RENEW_EVERY_MS = 1_000;
@@ -20,7 +20,12 @@ const RENEW_EVERY_MS = 1_000;
 const LOOK_SOON_MS = 200;
 /** A member that is silent for so long is dead. */
 const DEAD_AFTER_MS = 5_000;
-/** Looks further apart than this have seen nothing between them: the store was away, or this process stood still. */
+/** For one that is silent for so long no share is left: it may be dead too. */
+const NO_SHARE_AFTER_MS = 1_500;
+/**
+ * Looks further apart than this have seen nothing between them: the store was away, or this process stood still. They
+ * count as one renewal that did not come.
+ */
 const LOOKS_APART_MS = 2_500;
 /** A newcomer takes nothing for so long: those that start together divide what there is. */
 const SETTLE_MS = 1_000;
@@ -48,8 +53,8 @@ interface MemberOptions {
 export class Member implements Service {
   readonly leases: readonly Leases[];
   readonly #options: MemberOptions;
-  /** Others as they were last seen: for how long they have not renewed, ms. */
-  readonly #others = new Map<string, { version: string; silentMs: number }>();
+  /** Others as they were last seen, and for how long they have not renewed. */
+  #others = new Map<string, Silence>();
   #self: Row<MemberRow> | null = null;
   #id = "";
   #joinedAt = 0;
@@ -183,6 +188,7 @@ export class Member implements Service {
       beat: (before.value?.beat ?? 0) + 1,
       held: Object.fromEntries(this.leases.map((leases) => [leases.kind, leases.count])),
       leaving: this.#leaving,
+      silent: Object.fromEntries([...this.#others].filter(([, { ms }]) => ms >= NO_SHARE_AFTER_MS)),
     };
     const key = clusterKeys.member(this.#id);
     const version = await this.#options.kv.commit(new Change().check(before).set(key, value));
@@ -194,23 +200,29 @@ export class Member implements Service {
     const { kv, runtime: { clock, log } } = this.#options;
     const now = clock.now();
     const apart = now - this.#lookedAt;
-    const watched = apart <= LOOKS_APART_MS ? apart : 0;
+    const watchedMs = apart <= LOOKS_APART_MS ? apart : RENEW_EVERY_MS;
+    const rows = await Array.fromAsync(kv.list({ prefix: clusterKeys.members() }));
     const members = [];
-    const alive = new Set<string>();
-    for await (const row of kv.list({ prefix: clusterKeys.members() })) {
-      const id = String(row.key.at(-1));
+    const others = new Map<string, Silence>();
+    for (const row of rows) {
+      const { key, version, value: { held, leaving } } = row;
+      const id = String(key.at(-1));
       const before = this.#others.get(id);
-      const silentMs = before?.version === row.version ? before.silentMs + watched : 0;
-      if (id !== this.#id && silentMs >= DEAD_AFTER_MS && await this.#depart(row)) {
-        log.warn({ member: id, held: row.value.held }, "another process is gone: its leases are taken over");
+      // Whoever came in the middle of a silence goes on from what others have seen of it.
+      const seen = rows.map(({ value }) => value.silent[id]).filter((silence) => silence?.version === version);
+      const ms = Math.max(
+        before?.version === version ? before.ms + watchedMs : 0,
+        ...seen.map((silence) => silence!.ms),
+      );
+      if (id !== this.#id && ms >= DEAD_AFTER_MS && await this.#depart(row)) {
+        log.warn({ member: id, held }, "another process is gone: its leases are taken over");
         continue;
       }
-      alive.add(id);
-      this.#others.set(id, { version: row.version, silentMs });
-      members.push({ id, held: row.value.held, leaving: row.value.leaving });
+      others.set(id, { version, ms });
+      members.push({ id, held, takes: !leaving && (id === this.#id || ms < NO_SHARE_AFTER_MS) });
     }
     this.#lookedAt = now;
-    for (const id of this.#others.keys()) if (!alive.has(id)) this.#others.delete(id);
+    this.#others = others;
     const departed: string[] = [];
     for await (const { key } of kv.list({ prefix: clusterKeys.departeds() })) departed.push(String(key.at(-1)));
     return { self, selfId: this.#id, members, departed };

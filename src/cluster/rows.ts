@@ -8,6 +8,13 @@ export interface MemberRow {
   held: Readonly<Record<string, number>>;
   /** It gives its leases up and takes no more. */
   leaving: boolean;
+  /** Members that it has seen to be silent, by their ids: since which version of their rows, and for how long, ms. */
+  silent: Readonly<Record<string, Silence>>;
+}
+
+export interface Silence {
+  version: string;
+  ms: number;
 }
 
 export interface LeaseRow {

@@ -27,6 +27,42 @@ Deno.test("the lines of a killed worker are on other sockets within 10 s, evenly
   assert.deepEqual(cluster.spread(), [15, 15]);
 });
 
+Deno.test("the lines of a killed worker do not wait for another one that was killed after it", async () => {
+  const { cluster, workers } = await settled({ workers: 4, lines: 40 });
+  const orphans = [...workers[1]!.open];
+  workers[1]!.kill();
+  await cluster.clock.advance(3_000);
+  workers[2]!.kill();
+  const others = [workers[0]!, workers[3]!];
+  const took = await cluster.until(() => orphans.every((line) => others.some(({ open }) => open.has(line))), 20_000);
+  assert.ok(3_000 + took < 7_500, `${3_000 + took} ms`);
+  await cluster.until(() => cluster.isEven, 20_000);
+});
+
+Deno.test("whoever comes in the middle of a silence goes on from what the others have seen of it", async () => {
+  const { cluster, workers } = await settled({ workers: 2, lines: 10 });
+  const orphans = [...workers[0]!.open];
+  workers[0]!.kill();
+  await cluster.clock.advance(3_500);
+  const heir = await cluster.join();
+  await cluster.clock.advance(1_000);
+  workers[1]!.kill();
+  const took = await cluster.until(() => orphans.every((line) => heir.open.has(line)), 20_000);
+  assert.ok(4_500 + took < 8_000, `${4_500 + took} ms: nobody began to count anew`);
+});
+
+Deno.test("a worker that stands still again and again takes the lines of a dead one all the same", async () => {
+  const { cluster, workers } = await settled({ workers: 2, lines: 10 });
+  workers[0]!.kill();
+  for (let i = 0; i < 8; i++) {
+    workers[1]!.freeze();
+    await cluster.clock.advance(2_900);
+    workers[1]!.thaw();
+    await cluster.clock.advance(100);
+  }
+  await cluster.until(() => workers[1]!.open.size === 10, 3_000);
+});
+
 Deno.test("a killed worker that is started again in its place takes its lines up at once", async () => {
   const alone = await settled({ workers: 1, lines: 30 });
   alone.workers[0]!.kill();

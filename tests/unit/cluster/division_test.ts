@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { portionOf, type Share } from "../../../src/cluster/division.ts";
 import { seededRandom } from "../../support/runtime.ts";
 
-const member = (id: string, held: number, leaving = false): Share => ({ id, held, leaving });
+const member = (id: string, held: number, takes = true): Share => ({ id, held, takes });
 
 Deno.test("free leases are divided without overlap, and shares differ by at most one", () => {
   const random = seededRandom(7);
@@ -27,9 +27,15 @@ Deno.test("where shares differ by at most one already, nothing moves", () => {
   for (const { id } of members) assert.equal(portionOf(id, members, 0).surplus, 0);
 });
 
-Deno.test("who leaves takes nothing, and its share goes to the others", () => {
-  const members = [member("a", 5), member("b", 0, true), member("c", 0)];
+Deno.test("who takes nothing is left nothing, and its share goes to the others", () => {
+  const members = [member("a", 5), member("b", 0, false), member("c", 0)];
   assert.deepEqual(portionOf("b", members, 4), { from: 0, take: 0, surplus: 0 });
   assert.deepEqual(portionOf("c", members, 4), { from: 0, take: 4, surplus: 0 });
   assert.deepEqual(portionOf("nobody", members, 4), { from: 0, take: 0, surplus: 0 });
+});
+
+Deno.test("while one that takes nothing still holds some, the others divide what is free evenly, and give up nothing", () => {
+  const members = [member("a", 20), member("b", 10), member("c", 30, false), member("d", 10)];
+  assert.deepEqual(members.map(({ id }) => portionOf(id, members, 20).take), [0, 10, 0, 10]);
+  assert.ok(members.every(({ id }) => portionOf(id, members, 0).surplus === 0));
 });
