@@ -1,5 +1,6 @@
 /** Plans: what an account may do. */
 import { OperatorError } from "../errors.ts";
+import type { Change } from "../store/kv.ts";
 import type { Hours } from "./hours.ts";
 
 export interface Plan {
@@ -81,6 +82,8 @@ export interface Plans {
   set(plan: PlanChange): Promise<Plan>;
   /** Throws Problem not_found, and PlanInUse while an account is on it. A default plan does not come back. */
   remove(name: string): Promise<void>;
+  /** With the change a new data folder has the default plans. */
+  putDefaults(change: Change): void;
   /** Writes the default plans that a data folder lacks; an edited one stays as it is. */
   addDefaults(): Promise<void>;
 }

@@ -45,6 +45,9 @@ export function makePlans(kv: Kv): Plans {
       await kv.commit(new Change().checkAbsent(row).set(row, removed));
       throw new PlanInUse(name);
     },
+    putDefaults(change) {
+      for (const plan of DEFAULT_PLANS) change.set(accountKeys.plan(plan.name), plan);
+    },
     addDefaults() {
       return retryOnConflict(kv, async () => {
         const change = new Change();

@@ -10,12 +10,12 @@ import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { rekey } from "./rekey.ts";
 import { adoptNextKey, nextSecretKey, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
-import type { KeyPart } from "../store/kv.ts";
+import { Change, isRow, type KeyPart, type Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withSealedContents } from "../store/layers/contents.ts";
-import { migrate, type Migration } from "./migrate.ts";
+import { migrate, type Migration, newestOf } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
-import { fitsSecret } from "./secret_check.ts";
+import { fitsSecret, prove } from "./secret_check.ts";
 import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
 
 export interface DataFolder {
@@ -85,21 +85,42 @@ export async function openDataFolder(
   const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
   const store = await options.openStore();
   try {
-    if ((await store.get(dataKeys.restoring())).value) throw new HalfRestored(placeOf(config));
     const seal = makeSeal(key, runtime.random);
-    if (!await fitsSecret(store, seal)) throw wrongSecretKey(config, placeOf(config));
     const isChosen = makeIsSealedAccount(store, runtime.clock);
     const kv = withSealedContents(store, { seal, families, isChosen });
-    if ((await kv.get(dataKeys.rekeying())).value) throw new SecretKeyError(UNFINISHED);
-    await migrate(kv, { runtime, migrations });
     const plans = makePlans(kv);
-    await plans.addDefaults();
+    if (!await begin(store, { seal, plans, migrations })) {
+      if ((await store.get(dataKeys.restoring())).value) throw new HalfRestored(placeOf(config));
+      if (!await fitsSecret(store, seal)) throw wrongSecretKey(config, placeOf(config));
+      if ((await kv.get(dataKeys.rekeying())).value) throw new SecretKeyError(UNFINISHED);
+      await migrate(kv, { runtime, migrations });
+      await plans.addDefaults();
+    }
     const accounts = makeAccounts({ kv, seal, plans, runtime });
     return { kv, seal, key, plans, accounts, close: () => kv.close() };
   } catch (error) {
     store.close();
     throw error;
   }
+}
+
+/**
+ * Writes what a new store begins with, in one commit: the proof of its key, its schema version and the default plans.
+ * False, and nothing was written, when the store is not new: of two first starts, for the second.
+ */
+async function begin(
+  store: Kv,
+  { seal, plans, migrations }: { seal: Seal; plans: Plans } & Pick<OpenOptions, "migrations">,
+): Promise<boolean> {
+  const slots = await store.getMany<unknown>(
+    [dataKeys.schemaVersion(), dataKeys.secretCheck(), dataKeys.restoring(), dataKeys.rekeying()],
+  );
+  if (slots.some(isRow)) return false;
+  const change = new Change();
+  for (const slot of slots) change.check(slot);
+  prove(change, seal).set(dataKeys.schemaVersion(), newestOf(migrations));
+  plans.putDefaults(change);
+  return await store.commit(change) !== null;
 }
 
 /**

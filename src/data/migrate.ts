@@ -34,10 +34,15 @@ class SchemaTooNew extends OperatorError {
   }
 }
 
+/** The version that data has after all steps. */
+export function newestOf(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.to ?? 1;
+}
+
 /** Brings the data to the newest version and answers it. Throws SchemaTooNew before anything is written. */
 export async function migrate(kv: Kv, options: MigrateOptions): Promise<number> {
   const { migrations } = options;
-  const newest = migrations.at(-1)?.to ?? 1;
+  const newest = newestOf(migrations);
   for (;;) {
     const slot = await kv.get(dataKeys.schemaVersion());
     // A new folder begins at the newest version: there is nothing to convert.

@@ -60,11 +60,20 @@ async function openConnections(path: string, options: { runtime: Runtime }): Pro
   if (path === ":memory:") return { writes, reads: writes };
   try {
     narrowExpiryIndex(path, options.runtime);
-    return { writes, reads: await openNative(path, options) };
+    return { writes, reads: await openReads(path, options) };
   } catch (error) {
     writes.close();
     throw error;
   }
+}
+
+/** Another connection to a file that this process has made private and written to. */
+async function openReads(path: string, { runtime }: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
+  return await guarded(async () => {
+    const native = await Deno.openKv(path);
+    await answered(native, native.get(storeKeys.probe()), runtime.clock);
+    return native;
+  });
 }
 
 /** Opens the file alone, without the layers of `openDenoKv`. */
@@ -89,18 +98,22 @@ async function makePrivate(path: string): Promise<void> {
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
 }
 
-/**
- * Closes `native` and throws when it cannot write soon. An instance begins with a sweep of expired rows, which waits
- * without end while another process holds the file locked, and all that is asked of it waits behind: reads too, and
- * closing it, which is done once the file is free.
- */
+/** Closes `native` and throws when it cannot write soon. */
 export async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
-  const written = writeNothing(native);
+  await answered(native, writeNothing(native), clock);
+}
+
+/**
+ * Closes `native` and throws when what was asked of it is not answered soon. An instance begins with a sweep of expired
+ * rows, which waits without end while another process holds the file locked, and all that is asked of it waits behind:
+ * reads too, and closing it, which is done once the file is free.
+ */
+async function answered(native: Deno.Kv, asked: Promise<unknown>, clock: Clock): Promise<void> {
   try {
-    if (await within(clock, OPENING_MS, written) === "late") throw new Error("database is locked");
+    if (await within(clock, OPENING_MS, asked) === "late") throw new Error("database is locked");
   } catch (error) {
     const close = () => native.close();
-    written.then(close, close);
+    asked.then(close, close);
     throw error;
   }
 }

@@ -48,10 +48,13 @@ const forgetCheck = (dataDir: string) =>
   withStore(dataDir, (kv) => kv.commit(new Change().delete(dataKeys.secretCheck()).set(dataKeys.schemaVersion(), 1)));
 
 /** Every row with its version: two that are equal saw no commit in between. */
-async function rowsOf(dataDir: string): Promise<unknown[]> {
+async function rowsOf(dataDir: string): Promise<[Deno.KvKey, string][]> {
   const native = await openNative(pathsOf(dataDir).store, { runtime });
   try {
-    return await Array.fromAsync(native.list({ prefix: [] }), ({ key, versionstamp }) => [key, versionstamp]);
+    return await Array.fromAsync(
+      native.list({ prefix: [] }),
+      ({ key, versionstamp }): [Deno.KvKey, string] => [key, versionstamp],
+    );
   } finally {
     native.close();
   }
@@ -73,6 +76,23 @@ async function assertRefused(dataDir: string, secretKey: string | null, says: Re
 Deno.test("a folder opens again and again with the secret that it was made with", () =>
   withFolder(async (dataDir) => {
     for (const account of [undefined, "acme", undefined]) await visit(dataDir, RIGHT, account);
+  }));
+
+Deno.test("a new folder is begun in one commit, and one whose first start was cut short is completed", () =>
+  withFolder(async (dataDir) => {
+    await visit(dataDir, RIGHT);
+    const rows = await rowsOf(dataDir);
+    assert.ok(rows.length > 2);
+    assert.equal(new Set(rows.map(([, version]) => version)).size, 1);
+    // As an older build left it that was killed after its first commit, the proof of the key.
+    await withStore(dataDir, async (kv) => {
+      const change = new Change().delete(dataKeys.schemaVersion());
+      for await (const { key } of kv.list({ prefix: accountKeys.plans() })) change.delete(key);
+      await kv.commit(change);
+    });
+    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY/);
+    await visit(dataDir, RIGHT);
+    assert.deepEqual((await rowsOf(dataDir)).map(([key]) => key), rows.map(([key]) => key));
   }));
 
 Deno.test("another secret is refused before anything is written, with or without accounts, and the setting is named", () =>
