@@ -12,6 +12,8 @@ const MOST_PAGES = 10;
 const PAGE = 100;
 const MOST_SHOWN = 200;
 const JUST_NOW_MS = 5_000;
+/** Where status posts go: nobody answers there. */
+const STATUS_POSTS = "status@broadcast";
 
 interface Turn {
   id: string;
@@ -47,7 +49,7 @@ export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
     const query = { types: ["message.received", "message.echo"], sessionId, limit: MOST_EVENTS } as const;
     const received = await budgets.reads.run({ party }, () => events.recent(party, query));
     const turns = [...received.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
-    return turns.filter((turn) => chat === null || turn.chat === chat).sort(inOrder);
+    return turns.filter((turn) => chat === null ? turn.chat !== STATUS_POSTS : turn.chat === chat).sort(inOrder);
   }
 
   async function sent(asked: AskedOfAccount, of: { sessionId: string; chat: string | null }): Promise<Turn[]> {
@@ -69,7 +71,8 @@ export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
     if (turns instanceof Response) return turns;
     const chats = new Map<string, { chat: string; name: string | null; last: Turn }>();
     for (const turn of turns) {
-      const name = turn.name ?? chats.get(turn.chat)?.name ?? null;
+      // A group is not called as whoever writes in it.
+      const name = isGroup(turn.chat) ? null : turn.name ?? chats.get(turn.chat)?.name ?? null;
       chats.set(turn.chat, { chat: turn.chat, name, last: turn });
     }
     return { data: [...chats.values()].sort((a, b) => a.last.at < b.last.at ? 1 : -1).slice(0, MOST_SHOWN) };
@@ -90,9 +93,11 @@ function inOrder(a: Turn, b: Turn): number {
   return left < right ? -1 : Number(left > right);
 }
 
+const isGroup = (jid: string) => jid.endsWith("@g.us");
+
 /** A person by their number if it is known; a group, and a person who hides it, by the JID. */
 function chatOf(jid: string, number: string | null = null): string {
-  if (jid.endsWith("@g.us")) return jid;
+  if (isGroup(jid)) return jid;
   return number ?? jid.replace(/@s\.whatsapp\.net$/, "");
 }
 

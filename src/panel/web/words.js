@@ -34,6 +34,7 @@ export const messageWord = (status) =>
     processing: t("on its way"),
     sent: t("sent"),
     failed: t("failed"),
+    cancelled: t("cancelled"),
     delivered: t("delivered"),
     read: t("read"),
     edited: t("edited"),
@@ -84,8 +85,9 @@ export function waitWord(waitsFor) {
   return waitsFor.until && waitsFor.kind !== "schedule" ? `${word} (${when(waitsFor.until)})` : word;
 }
 
-/** What became of a message: delivered and read come after `sent`. */
-export const farthest = ({ status, deliveredAt, readAt }) => readAt ? "read" : deliveredAt ? "delivered" : status;
+/** What became of a message: delivered and read come after `sent`; what somebody cancelled has not gone wrong. */
+export const farthest = ({ status, error, deliveredAt, readAt }) =>
+  readAt ? "read" : deliveredAt ? "delivered" : error?.code === "cancelled" ? "cancelled" : status;
 
 export const deliveryWord = (status) =>
   ({
@@ -96,5 +98,6 @@ export const deliveryWord = (status) =>
   })[status] ?? status;
 export const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
 
-/** A number in readable form; a JID as it is. */
-export const phone = (to) => /^\d+$/.test(to) ? `+${to}` : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");
+/** A number in readable form; a JID as it is, but for that of status posts. */
+export const phone = (to) =>
+  /^\d+$/.test(to) ? `+${to}` : to === "status@broadcast" ? t("Status") : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");

@@ -91,6 +91,40 @@ Deno.test("a member's own account never shows another's line, webhook or message
     assert.deepEqual((await bob.ask("GET", `${base}/search?q=secret`)).body.data, []);
   }));
 
+Deno.test("a group is not called as whoever wrote in it last, and status posts are no chat", () =>
+  withApi(async (world) => {
+    const sessionId = await world.linkedSession();
+    const ana = await joined(world, "ana", world.account.id);
+    const wrote = (from: string) => ({
+      event: "message.received" as const,
+      sessionId,
+      sessionName: "Front",
+      data: {
+        from,
+        chat: from,
+        number: "34600111222",
+        pushName: "Ana",
+        messageId: "A1",
+        timestamp: 1,
+        type: "conversation",
+        text: "hello",
+        isForwarded: false,
+      },
+    });
+    await world.log(wrote("34600111222@s.whatsapp.net"), wrote("120363025246125486@g.us"));
+    await world.call("POST", "/v1/messages/send/status", {
+      json: { sessionId, text: "open", audience: ["34600111222"] },
+    });
+    const chats: { chat: string; name: string | null }[] = await ana.get(below(world, `/lines/${sessionId}/chats`));
+    assert.deepEqual(
+      new Map(chats.map(({ chat, name }) => [chat, name])),
+      new Map([
+        ["120363025246125486@g.us", null],
+        ["34600111222", "Ana"],
+      ]),
+    );
+  }));
+
 Deno.test("an expired or deactivated account can be looked at, or not, but not sent from", () =>
   withApi(async (world) => {
     const ana = await joined(world, "ana", world.account.id);

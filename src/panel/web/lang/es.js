@@ -458,6 +458,7 @@ export default {
   "added an authenticator app": "añadió una aplicación de códigos",
   "all": "todos",
   "anew from {time}": "de nuevo desde {time}",
+  "cancelled": "cancelado",
   "changed the account": "cambió la cuenta",
   "changed the plan": "cambió el plan",
   "changed their password": "cambió su contraseña",

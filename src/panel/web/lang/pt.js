@@ -457,6 +457,7 @@ export default {
   "added an authenticator app": "adicionou uma aplicação de códigos",
   "all": "todos",
   "anew from {time}": "de novo a partir de {time}",
+  "cancelled": "cancelada",
   "changed the account": "mudou a conta",
   "changed the plan": "mudou o plano",
   "changed their password": "mudou a sua palavra-passe",

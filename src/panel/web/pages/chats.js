@@ -7,6 +7,8 @@ import { go, href } from "../router.js";
 import { Card, Empty, Field, Head, Loaded, Time, useWork } from "../ui.js";
 import { messageWord, phone } from "../words.js";
 
+const isGroup = (chat) => chat.endsWith("@g.us");
+
 export function Chats({ account, line: chosen, chat }) {
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
   return html`
@@ -38,6 +40,13 @@ function OfLine({ account, line, chat }) {
     account,
     line,
   ], ["messages"]);
+  const hasGroups = chats.data?.some(({ chat }) => isGroup(chat)) ?? false;
+  // Asked once a visit: only the network knows what a group is called, and a line that is away cannot ask it.
+  const groups = useLoad(
+    async () => hasGroups ? (await api(account, "GET", `/sessions/${line}/groups`)).data : [],
+    [account, line, hasGroups],
+  );
+  const nameOf = ({ chat, name }) => name ?? groups.data?.find(({ id }) => id === chat)?.name ?? phone(chat);
   return html`<${Loaded} state=${chats}>${(list) =>
     list.length === 0
       ? html`
@@ -54,7 +63,7 @@ function OfLine({ account, line, chat }) {
             <li key=${each.chat}><a href=${href(
               `/accounts/${account}/chats/${line}/${encodeURIComponent(each.chat)}`,
             )} aria-current=${each.chat === chat ? "page" : undefined}>
-              <strong class="clip">${each.name ?? phone(each.chat)}</strong>
+              <strong class="clip">${nameOf(each)}</strong>
               <span class="clip small soft">${each.last.mine ? "→ " : ""}${each.last.text ?? each.last.filename ??
                 each.last.type}</span>
               <span class="small soft"><${Time} at=${each.last.at} /></span></a></li>
@@ -64,7 +73,7 @@ function OfLine({ account, line, chat }) {
         ${
         chat
           ? html`<${Turns} key=${chat} account=${account} line=${line} chat=${chat} name=${
-            list.find((each) => each.chat === chat)?.name
+            nameOf(list.find((each) => each.chat === chat) ?? { chat })
           } />`
           : html`
             <section>
@@ -106,7 +115,7 @@ function Turns({ account, line, chat, name }) {
   return html`
     <section>
       <header
-        class="filters"><strong class="grow break">${name ?? phone(chat)}</strong><a class="back" href=${href(
+        class="filters"><strong class="grow break">${name}</strong><a class="back" href=${href(
           `/accounts/${account}/chats/${line}`,
         )}>${t("All chats")}</a></header>
       <${Loaded} state=${turns}>${(rows) =>
@@ -114,7 +123,7 @@ function Turns({ account, line, chat, name }) {
           rows.map((turn) =>
             html`
               <li key=${turn.id} class=${`turn ${turn.mine ? "mine" : ""}`}>
-                ${turn.name && chat.endsWith("@g.us") && html`<small>${turn.name}</small>`}
+                ${turn.name && isGroup(chat) && html`<small>${turn.name}</small>`}
                 ${turn.url
                   ? html`<a href=${turn.url} target="_blank" rel="noopener">${turn.filename ?? turn.type}</a>`
                   : turn.filename && html`<em>${turn.filename}</em>`}

@@ -132,7 +132,7 @@ function Chart({ days }) {
         html`<span class=${kind}><i></i>${name} <strong>${number(total(kind))}</strong></span>`
       )}
           <span class="grow"></span><span>${t("most in a day: {n}", {
-            n: number(Math.max(...all.map(({ sent, received }) => Math.max(sent, received)))),
+            n: number(Math.max(...all.map(({ sent, failed, received }) => Math.max(sent + failed, received)))),
           })}</span></div>
     </div>
   `;
