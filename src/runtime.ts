@@ -59,11 +59,16 @@ const CATCHING_UP = 0.99;
  * goes on, a little slower, until the other has caught up. `wall` is Unix ms, `elapsed` ms since any moment.
  */
 export function steadyTime(wall: () => number, elapsed: () => number): () => number {
-  let time = wall();
+  let seen = wall();
+  let time = seen;
   let at = elapsed();
   return () => {
+    const system = wall();
+    // Within one of its milliseconds, where most looks fall, nothing is to be found out.
+    if (system === seen) return Math.floor(time);
+    seen = system;
     const now = elapsed();
-    time = Math.max(wall(), time + (now - at) * CATCHING_UP);
+    time = Math.max(system, time + (now - at) * CATCHING_UP);
     at = now;
     return Math.floor(time);
   };

@@ -50,7 +50,7 @@ export interface Accounts {
    */
   authenticate(apiKey: string): Promise<Caller | null>;
   /** The caller, with `keyRow`, of a key that was found valid within the last second; else null. Reads nothing. */
-  recall(apiKey: string): Promise<Caller | null>;
+  recall(apiKey: string): Caller | null;
   /** Caller by account id, for work that runs without a request. */
   caller(accountId: string): Promise<Caller | null>;
   /** Whether plans, or which one an account is on, are others than at the last call; the first one answers false. */

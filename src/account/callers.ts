@@ -21,9 +21,17 @@ interface Known {
   keyHash: string;
 }
 
+/** An account as it was read, or is being read. */
+interface Cached {
+  readAt: number;
+  known: Promise<Known | null>;
+  /** Null until it is there. */
+  found: Known | null;
+}
+
 export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "get">; clock: Clock }): Callers {
   const sharedGet = shareReads(kv);
-  const cache = new Map<string, { readAt: number; known: Promise<Known | null> }>();
+  const cache = new Map<string, Cached>();
   /** Rows of keys that were valid lately, by the key: whoever calls again is recognised without hashing it. */
   const keyRows = new Map<string, { readAt: number; row: Row<string>; keyHash: string }>();
   /** As many as the last look found; null before it. */
@@ -41,19 +49,12 @@ export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "
   function known(accountId: string): Promise<Known | null> {
     const kept = cache.get(accountId);
     if (kept && isFresh(kept)) return kept.known;
-    const fresh = readAnew(accountId);
-    cache.set(accountId, { readAt: clock.now(), known: fresh });
-    return fresh;
-  }
-
-  /** A failed read must not be remembered, nor an account that is not there. */
-  async function readAnew(accountId: string): Promise<Known | null> {
-    let found: Known | null = null;
-    try {
-      return found = await read(accountId);
-    } finally {
-      if (found === null) cache.delete(accountId);
-    }
+    const fresh: Cached = { readAt: clock.now(), known: read(accountId), found: null };
+    cache.set(accountId, fresh);
+    // A failed read must not be remembered, nor an account that is not there.
+    const drop = () => void (cache.get(accountId) === fresh && cache.delete(accountId));
+    fresh.known.then((found) => found ? void (fresh.found = found) : drop(), drop);
+    return fresh.known;
   }
 
   return {
@@ -77,16 +78,18 @@ export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "
       return fresh && sameHash(fresh.keyHash, keyHash) ? fresh.caller : null;
     },
 
-    async recall(apiKey) {
+    recall(apiKey) {
       const kept = keyRows.get(apiKey);
       if (!kept) return null;
       if (!isFresh(kept)) {
         keyRows.delete(apiKey);
         return null;
       }
-      const found = await known(kept.row.value);
+      const of = cache.get(kept.row.value);
+      if (!of?.found || !isFresh(of)) return null;
+      const { caller, keyHash } = of.found;
       // Both are of this process: nobody outside can try what is compared here.
-      return found?.keyHash === kept.keyHash ? { ...found.caller, keyRow: kept.row } : null;
+      return keyHash === kept.keyHash ? { ...caller, keyRow: kept.row } : null;
     },
 
     async caller(accountId) {

@@ -49,7 +49,7 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
   const register = makeRegister(app, ground);
 
   /** The caller; a refusal waits where their address has had many. */
-  async function callerOf(c: ApiContext, identify: typeof auth.authenticate, form: KeyForm): Promise<Caller> {
+  async function callerOf(c: ApiContext, identify: typeof auth.recognise, form: KeyForm): Promise<Caller> {
     try {
       return await identify(c, form);
     } catch (error) {
@@ -129,7 +129,11 @@ function readParameters(
 }
 
 /** The body's bytes; none for a route that takes no body, and for an upload, whose handler reads it. */
-async function readBody(c: ApiContext, route: Route, count: (bytes: number) => void): Promise<Uint8Array> {
+function readBody(
+  c: ApiContext,
+  route: Route,
+  count: (bytes: number) => void,
+): Uint8Array | Promise<Uint8Array> {
   const maxBytes = route.maxBytes ?? DEFAULT_MAX_BYTES;
   if (route.upload) {
     idempotencyKey(c);
@@ -137,7 +141,7 @@ async function readBody(c: ApiContext, route: Route, count: (bytes: number) => v
     checkLength(c.req.raw, maxBytes);
   } else if (route.body) {
     checkContentType(c.req.raw, "application/json");
-    return await readBytes(c.req.raw, { maxBytes, count });
+    return readBytes(c.req.raw, { maxBytes, count });
   }
   return new Uint8Array();
 }

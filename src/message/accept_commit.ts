@@ -15,7 +15,14 @@ import type { Message } from "./message.ts";
 import { OPTED_OUT, optedOutAmong, recipientsOf } from "./opt_outs.ts";
 import { findReplay, type KeptSend } from "./replay.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
-import { type Accepted, acknowledge, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
+import {
+  type Accepted,
+  acknowledge,
+  type Precondition,
+  preconditionsOf,
+  type SendCommand,
+  type SendItem,
+} from "./send.ts";
 import { publishStaged, stage, writeStaged } from "./staged_bulk.ts";
 
 export interface AcceptOptions {
@@ -76,7 +83,9 @@ export class AcceptCommit {
 
     if (this.#ledger.optOuts) await this.#refuseOptedOut(command);
     const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#now });
-    const messages = await this.#messagesOf(command);
+    const messages = command.bulk
+      ? await this.#messagesOf(command)
+      : command.items.map((item, place) => this.#messageOf(command, { item, place, bulkId: null }));
     const { bulkId, sessionId, createdAt, historyNumber } = messages[0]!;
     if (!fitsOneCommit(loadOfCommand(command))) await this.#stage(messages);
     this.#messages.push(...messages);
@@ -142,45 +151,52 @@ export class AcceptCommit {
     throw new Problem("validation_failed", `${errors.length} of the recipients have opted out.`, { errors });
   }
 
-  /** The messages of a send, at the next places of the account. */
-  async #messagesOf({ items, line, bulk, ttlMs, sendAt, priority }: SendCommand): Promise<Message[]> {
+  /** The messages of a bulk; the thread is free in between. */
+  async #messagesOf(command: SendCommand): Promise<Message[]> {
     const { ids, clock } = this.#options.runtime;
-    const now = this.#now;
-    const historyNumber = this.#ledger.messages + this.#messages.length + 1;
-    const first = sendAt === null ? Math.max(this.#ledger.lastPosition + 1, positionAt(now)) : positionAt(sendAt);
-    const bulkId = bulk ? ids.next("blk") : null;
+    const bulkId = ids.next("blk");
     const messages: Message[] = [];
     const rest = makeRest(clock);
-    for (const { to, content, manner } of items) {
-      const id = ids.next("msg");
-      const place = messages.length;
-      messages.push({
-        id,
-        jobId: id.replace("msg_", "job_"),
-        accountId: this.#accountId,
-        sessionId: line.id,
-        networkId: ids.network(),
-        position: first + place,
-        historyNumber: historyNumber + place,
-        to,
-        content,
-        ...(manner ? { manner } : {}),
-        priority,
-        sendAt,
-        bulkId,
-        status: "queued",
-        attempts: 0,
-        error: null,
-        createdAt: now,
-        expiresAt: (sendAt ?? now) + ttlMs,
-        sentAt: null,
-        deliveredAt: null,
-        readAt: null,
-      });
+    for (const item of command.items) {
+      messages.push(this.#messageOf(command, { item, place: messages.length, bulkId }));
       const due = rest();
       if (due) await due;
     }
     return messages;
+  }
+
+  /** A message of a send, at its place behind what the commit has so far. */
+  #messageOf(
+    { line, ttlMs, sendAt, priority }: SendCommand,
+    { item: { to, content, manner }, place, bulkId }: { item: SendItem; place: number; bulkId: string | null },
+  ): Message {
+    const { ids } = this.#options.runtime;
+    const now = this.#now;
+    const first = sendAt === null ? Math.max(this.#ledger.lastPosition + 1, positionAt(now)) : positionAt(sendAt);
+    const id = ids.next("msg");
+    return {
+      id,
+      jobId: id.replace("msg_", "job_"),
+      accountId: this.#accountId,
+      sessionId: line.id,
+      networkId: ids.network(),
+      position: first + place,
+      historyNumber: this.#ledger.messages + this.#messages.length + 1 + place,
+      to,
+      content,
+      ...(manner ? { manner } : {}),
+      priority,
+      sendAt,
+      bulkId,
+      status: "queued",
+      attempts: 0,
+      error: null,
+      createdAt: now,
+      expiresAt: (sendAt ?? now) + ttlMs,
+      sentAt: null,
+      deliveredAt: null,
+      readAt: null,
+    };
   }
 
   /**

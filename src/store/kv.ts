@@ -86,7 +86,8 @@ export interface Kv {
 }
 
 export type Mutation =
-  | { kind: "set"; key: Key; value: unknown }
+  /** `bytes`: at most so many of the value, where that was reckoned before. */
+  | { kind: "set"; key: Key; value: unknown; bytes?: number }
   | { kind: "delete"; key: Key }
   | { kind: "add"; key: Key; amount: bigint };
 

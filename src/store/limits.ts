@@ -34,7 +34,7 @@ export function loadOf({ checks, mutations }: Pick<Change, "checks" | "mutations
   for (const mutation of mutations) {
     const keyBytes = keySize(mutation.key);
     load.keyBytes += keyBytes;
-    load.bytes += keyBytes + (mutation.kind === "set" ? sizeBound(mutation.value) : SMALL_BYTES);
+    load.bytes += keyBytes + (mutation.kind === "set" ? mutation.bytes ?? sizeBound(mutation.value) : SMALL_BYTES);
   }
   return load;
 }

@@ -24,9 +24,12 @@ interface JsonAnswer {
 export function answerJson(c: ApiContext, { status, body, headers }: JsonAnswer): Response {
   const text = JSON.stringify(body);
   const outgoing = c.env?.outgoing;
-  if (!outgoing) return new Response(text, { status, headers: { ...c.get("headers"), ...headers } });
+  const head: Record<string, string | number> = c.get("headers");
+  for (const name in headers) head[name] = headers[name]!;
+  if (!outgoing) return new Response(text, { status, headers: c.get("headers") });
   const length = Buffer.byteLength(text);
-  outgoing.writeHead(status, { ...c.get("headers"), ...headers, "content-length": length });
+  head["content-length"] = length;
+  outgoing.writeHead(status, head);
   // Where a character is a byte, head and body are written in one piece.
   outgoing.end(text, length === text.length ? "latin1" : "utf8");
   c.set("written", status);

@@ -92,22 +92,19 @@ export class Tally {
 
   /** Nothing at first. `most` is the account's own limit. */
   open(accountId: string, most = this.#limits.each): Taken {
-    const counted = (amount: number) => Math.max(0, amount - this.#limits.free);
-    let taken = 0;
-    return {
-      add: (amount) => {
-        const more = counted(taken + amount) - counted(taken);
-        if (more > 0) {
-          this.#assertRoom(accountId, more, most);
-          this.#change(accountId, more);
-        }
-        taken += amount;
-      },
-      [Symbol.dispose]: () => {
-        if (counted(taken) > 0) this.#change(accountId, -counted(taken));
-        taken = 0;
-      },
-    };
+    return new Share(this, accountId, most);
+  }
+
+  /** Changes what the account holds from one amount to another. Throws as `Taken.add`. */
+  move(accountId: string, { from, to, most }: { from: number; to: number; most: number }): void {
+    const more = this.#counted(to) - this.#counted(from);
+    if (more === 0) return;
+    if (more > 0) this.#assertRoom(accountId, more, most);
+    this.#change(accountId, more);
+  }
+
+  #counted(amount: number): number {
+    return Math.max(0, amount - this.#limits.free);
   }
 
   #assertRoom(accountId: string, amount: number, most: number): void {
@@ -126,5 +123,23 @@ export class Tally {
     const left = (this.#accounts.get(accountId) ?? 0) + amount;
     if (left > 0) this.#accounts.set(accountId, left);
     else this.#accounts.delete(accountId);
+  }
+}
+
+/** What one piece of work of an account has taken. */
+class Share implements Taken {
+  #amount = 0;
+
+  constructor(readonly tally: Tally, readonly accountId: string, readonly most: number) {}
+
+  add(amount: number): void {
+    const { accountId, most } = this;
+    this.tally.move(accountId, { from: this.#amount, to: this.#amount + amount, most });
+    this.#amount += amount;
+  }
+
+  [Symbol.dispose](): void {
+    this.tally.move(this.accountId, { from: this.#amount, to: 0, most: this.most });
+    this.#amount = 0;
   }
 }

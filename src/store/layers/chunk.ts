@@ -53,8 +53,9 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
       if (mutation.kind !== "set") small.mutations.push(mutation);
       else {
         const encoded = encodeValue(mutation.value);
-        if (encoded.kind === "row") small.set(mutation.key, encoded.value);
-        else large.push({ key: mutation.key, bytes: encoded.bytes });
+        if (encoded.kind === "row") {
+          small.mutations.push({ kind: "set", key: mutation.key, value: encoded.value, bytes: encoded.bytes });
+        } else large.push({ key: mutation.key, bytes: encoded.bytes });
       }
     }
     if (large.length === 0 && change.orderedBuilds.length === 0) return await kv.commit(small, options);

@@ -21,12 +21,23 @@ export interface Head {
   parts: number;
 }
 
-/** A row's value as it is written, or the bytes that must be split. Throws TypeError when it cannot be serialised. */
-export function encodeValue(value: unknown): { kind: "row"; value: unknown } | { kind: "large"; bytes: Uint8Array } {
-  if (!ArrayBuffer.isView(value) && sizeBound(value) <= CHUNK_BYTES) return { kind: "row", value };
-  if (value instanceof Uint8Array && value.length < CHUNK_BYTES) return { kind: "row", value: tagged(BYTES, value) };
+/**
+ * A row's value as it is written, with how many bytes it takes at most, or the bytes that must be split. Throws TypeError
+ * when it cannot be serialised.
+ */
+export function encodeValue(
+  value: unknown,
+): { kind: "row"; value: unknown; bytes: number } | { kind: "large"; bytes: Uint8Array } {
+  const bound = ArrayBuffer.isView(value) ? Infinity : sizeBound(value);
+  if (bound <= CHUNK_BYTES) return { kind: "row", value, bytes: bound };
+  if (value instanceof Uint8Array && value.length < CHUNK_BYTES) return taggedRow(BYTES, value);
   const bytes = serialise(value);
-  return bytes.length < CHUNK_BYTES ? { kind: "row", value: tagged(SERIALISED, bytes) } : { kind: "large", bytes };
+  return bytes.length < CHUNK_BYTES ? taggedRow(SERIALISED, bytes) : { kind: "large", bytes };
+}
+
+function taggedRow(tag: number, body: Uint8Array): { kind: "row"; value: Uint8Array; bytes: number } {
+  const value = tagged(tag, body);
+  return { kind: "row", value, bytes: sizeBound(value) };
 }
 
 /** The row that stands for a large value. */
