@@ -5,6 +5,7 @@
  * overtakes the deflated one before it.
  */
 import type { EventEmitter } from "node:events";
+import PQueue from "p-queue";
 
 type Receive = (data: Uint8Array) => Promise<void>;
 
@@ -19,8 +20,6 @@ export function takeFramesInTurn(
 ): void {
   const [receive] = ws.listeners("message") as Receive[];
   ws.off("message", receive!);
-  let last = Promise.resolve();
-  ws.on("message", (data: Uint8Array) => {
-    last = last.then(() => run(() => receive!(data))).catch(failed);
-  });
+  const queue = new PQueue({ concurrency: 1 });
+  ws.on("message", (data: Uint8Array) => void queue.add(() => run(() => receive!(data))).catch(failed));
 }
