@@ -50,7 +50,7 @@ import type { LinkCopy, Network } from "./whatsapp/network.ts";
 import { networkOnDemand } from "./whatsapp/on_demand.ts";
 import { noMediaStore } from "./media/none.ts";
 import type { Media } from "./roles/ground.ts";
-import type { NetworkEngine, NetworkOptions, RoleName } from "./roles/role.ts";
+import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 
 /** What a data folder is made of, and the steps that bring an older one up to date. */
 const engine = denoKvFiles;
@@ -150,28 +150,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   // Beside the opening of the store, which waits for the disk.
   const loading = import("./roles/role.ts");
   await using starting = new AsyncDisposableStack();
-  // On a shared store leases take the lock's place.
-  if (config.store === null) starting.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
-  const holdsLeases = config.store !== null && role !== "api";
-  const place = holdsLeases ? await takePlace(config.dataDir, { engine, runtime }) : null;
-  if (place) starting.adopt(place, (place) => place.release());
-  const data = starting.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
-  const bell = starting.adopt(await openBell(config, runtime), (bell) => bell.close());
-  const media = await openMedia(options, data.kv);
-  const hasChanged = config.store === null
-    ? starting.adopt(engine.watch(pathsOf(config.dataDir).store), (watch) => watch.close()).hasChanged
-    : () => true;
+  const parts = await openParts(options, starting);
   const { ROLES } = await loading;
-  const { services, url, firstRunLink } = ROLES[role]({
-    config,
-    runtime,
-    engine: networkOf(options),
-    data,
-    bell,
-    media,
-    hasChanged,
-    place,
-  });
+  const { services, url, firstRunLink } = ROLES[role](parts);
   await startServices(starting, services);
   runtime.log.info({ role, url: url(), data: placeOf(config) }, "the gateway is up");
 
@@ -181,7 +162,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     baseUrl: `${url()}/v1`,
     panelUrl: `${url()}/panel`,
     firstRunLink,
-    accounts: data.accounts,
+    accounts: parts.data.accounts,
     stop: () => stopped ??= running.disposeAsync().then(() => runtime.log.info("the gateway has stopped")),
   };
 }
@@ -194,28 +175,35 @@ type Handler = (request: Request, address: string) => Response | Promise<Respons
  * whatever is in memory can be lost at any moment. Throws SettingsError, SecretKeyError, SchemaTooNew, StoreError.
  */
 export async function openApi(options: GatewayOptions): Promise<Handler> {
-  const { config, runtime } = options;
+  const { config } = options;
   if (config.store === null) throw new SettingsError(["PALOMA_STORE: is required where there is no disk"]);
-  const data = await dataFolder.open(config, runtime);
-  const bell = await openBell(config, runtime);
-  const media = await openMedia({ ...options, role: "api" }, data.kv);
+  await using opening = new AsyncDisposableStack();
+  const parts = await openParts({ ...options, role: "api" }, opening);
   const { apiOn } = await import("./roles/role.ts");
-  const opened = {
-    config,
-    runtime,
-    engine: networkOf(options),
-    data,
-    bell,
-    media,
-    hasChanged: () => true,
-    place: null,
-  };
-  const { app } = apiOn(opened, {
+  const { app } = apiOn(parts, {
     stopping: new AbortController().signal,
     url: () => config.publicUrl ?? "http://localhost",
     connections: () => 0,
   });
+  opening.move();
   return (request, address) => app.fetch(request, { incoming: { socket: { remoteAddress: address } } });
+}
+
+/** What a role begins with; `opened` closes it again. */
+async function openParts(options: GatewayOptions, opened: AsyncDisposableStack): Promise<RoleOptions> {
+  const { config, runtime, role = "serve", openNetwork = openBaileys } = options;
+  const isShared = config.store !== null;
+  // On a shared store leases take the lock's place.
+  if (!isShared) opened.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
+  const place = isShared && role !== "api" ? await takePlace(config.dataDir, { engine, runtime }) : null;
+  if (place) opened.adopt(place, (place) => place.release());
+  const data = opened.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
+  const bell = opened.adopt(await openBell(config, runtime), (bell) => bell.close());
+  const media = await openMedia(options, data.kv);
+  const hasChanged = isShared
+    ? () => true
+    : opened.adopt(engine.watch(pathsOf(config.dataDir).store), (watch) => watch.close()).hasChanged;
+  return { config, runtime, engine: { load: loadBaileys, open: openNetwork }, data, bell, media, hasChanged, place };
 }
 
 /** The files: in the bucket that the settings name, else in the data folder; roles apart have none there. */
@@ -231,11 +219,6 @@ async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv
 
 const loadBaileys = () => import("./whatsapp/baileys/network.ts");
 
-const baileys: NetworkEngine = {
-  load: loadBaileys,
-  open: (options) => networkOnDemand(async () => (await loadBaileys()).baileysNetwork(options)),
-};
-
-function networkOf({ openNetwork = baileys.open }: GatewayOptions): NetworkEngine {
-  return { load: baileys.load, open: openNetwork };
+function openBaileys(options: NetworkOptions): Network {
+  return networkOnDemand(async () => (await loadBaileys()).baileysNetwork(options));
 }

@@ -4,17 +4,15 @@
  * and take turns, so that they meet the same conditions. Then 200 lines, each with messages for later: how late they leave, on the real bell.
  */
 import { join } from "node:path";
-import { LINE_TOPIC, Runner } from "../../src/line/runner.ts";
-import { makeEventLog } from "../../src/event/log.ts";
-import { recordStatus } from "../../src/message/history/history.ts";
+import { LINE_TOPIC, type Runner } from "../../src/line/runner.ts";
 import { QueueHead } from "../../src/message/queue/head.ts";
 import { Lanes } from "../../src/message/queue/lanes.ts";
-import { makeRecorder } from "../../src/message/record.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import type { Kv } from "../../src/store/kv.ts";
+import { makeRunners } from "../../tests/support/bare_runner.ts";
 import { FakeNetwork } from "../../tests/support/fake_network.ts";
 import { aBulk, aLine, aPlan, aSend, type SendWorld, sendWorld } from "../../tests/support/send_world.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
@@ -122,24 +120,10 @@ async function findHead(kv: Kv, { clock }: Runtime): Promise<void> {
 async function measureLateness(kv: Kv, runtime: Runtime, { report }: BenchOptions): Promise<Result> {
   const bell = await openDenoKvBell({ runtime });
   const network = new FakeNetwork(runtime.clock);
-  const events = makeEventLog(kv, runtime);
-  const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
-  const recorder = makeRecorder({ kv, runtime, events, recordStatus, files, sessionName: () => Promise.resolve("") });
+  const startRunner = makeRunners({ kv, runtime, bell, network });
+  const runners = new Map<string, Runner>();
   const plan = aPlan();
   const ids = Array.from({ length: LINES }, (_, i) => `ses_${i}`);
-  const runners = new Map(ids.map((lineId) => {
-    const deps = {
-      kv,
-      runtime,
-      bell,
-      recorder,
-      files,
-      fetchAttachment: () => Promise.resolve(),
-      fetchPreview: () => Promise.resolve(null),
-      plan: () => Promise.resolve(plan),
-    };
-    return [lineId, new Runner(deps, { lineId, accountId: "acc_1", suspect: () => {} })];
-  }));
   const deafen = bell.hear(LINE_TOPIC, (topic) => runners.get(topic.slice(LINE_TOPIC.length))?.wake());
   const world = sendWorld(kv, runtime as SendWorld["runtime"]);
   const dueAt = new Map<string, number>();
@@ -154,12 +138,7 @@ async function measureLateness(kv: Kv, runtime: Runtime, { report }: BenchOption
       );
     })
   ));
-  for (const [lineId, runner] of runners) {
-    network.linked.add(lineId);
-    const connection = await network.open({ lineId } as Parameters<FakeNetwork["open"]>[0], HEARS_NOTHING);
-    await runner.start();
-    runner.use({ kind: "open", connection });
-  }
+  for (const lineId of ids) runners.set(lineId, await startRunner({ lineId, accountId: "acc_1", plan }));
   report(`${LINES} lines wait for ${dueAt.size} messages`);
   const until = from + DUE_WITHIN_MS + 5_000;
   while (network.departures.length < dueAt.size && runtime.clock.now() < until) {
@@ -180,5 +159,3 @@ async function measureLateness(kv: Kv, runtime: Runtime, { report }: BenchOption
     detail: `p50 ${median(late)} ms, p99 ${p99} ms of ${late.length} on ${LINES} lines`,
   };
 }
-
-const HEARS_NOTHING = { open() {}, closed() {} } as unknown as Parameters<FakeNetwork["open"]>[1];

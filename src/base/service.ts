@@ -7,25 +7,28 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** A step of a start or a stop; what it leaves out has nothing to do then. */
+export type Step = Partial<Service>;
+
 /**
  * Starts the services in order; the stack stops them in reverse. Throws what a start throws: the stack then stops that
  * service and those before it.
  */
-export async function startServices(stack: AsyncDisposableStack, services: readonly Service[]): Promise<void> {
+export async function startServices(stack: AsyncDisposableStack, services: readonly Step[]): Promise<void> {
   for (const service of services) {
-    stack.defer(() => service.stop());
-    await service.start();
+    stack.defer(() => service.stop?.());
+    await service.start?.();
   }
 }
 
 /** Services as one, which start in order and stop in reverse. */
-export function inOrder(...services: readonly Service[]): Service {
+export function inOrder(...services: readonly Step[]): Service {
   return {
     async start() {
-      for (const service of services) await service.start();
+      for (const service of services) await service.start?.();
     },
     async stop() {
-      for (const service of services.toReversed()) await service.stop();
+      for (const service of services.toReversed()) await service.stop?.();
     },
   };
 }

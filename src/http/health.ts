@@ -14,29 +14,34 @@ const PROBE_MS = 2_000;
 
 type Needed = Pick<Services, "metrics" | "probe" | "stopping" | "runtime">;
 
-/** The paths with their answers to GET. */
+export const HEALTH_PATHS = { healthz: "/healthz", readyz: "/readyz", metrics: "/metrics" } as const;
+
+/** The answers to GET. */
 export function makeHealth(services: Needed) {
   const { metrics, stopping } = services;
   return {
-    "/healthz": () => Promise.resolve(ok({ status: "ok" })),
+    healthz: () => Promise.resolve(ok({ status: "ok" })),
 
-    async "/readyz"() {
+    async readyz() {
       if (stopping.aborted) return { status: 503, body: { status: "stopping" } };
       const ready = await storageAnswers(services);
       return ready ? ok({ status: "ok" }) : { status: 503, body: { status: "storage_unavailable" } };
     },
 
-    "/metrics": async (c) =>
+    metrics: async (c) =>
       c.body(await metrics.render(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }),
-  } satisfies Record<string, (c: ApiContext) => Promise<Answer | Response>>;
+  } satisfies Record<keyof typeof HEALTH_PATHS, (c: ApiContext) => Promise<Answer | Response>>;
 }
 
 /** An app with nothing else. */
 export function createHealth(services: Needed): Hono<ApiEnv> {
   const { app, ground } = makeApp(services);
   const register = makeRegister(app, ground);
-  for (const [path, answer] of Object.entries(makeHealth(services))) {
-    register({ method: "get", path }, async (c) => send(c, await answer(c)));
+  for (const [name, answer] of Object.entries(makeHealth(services))) {
+    register(
+      { method: "get", path: HEALTH_PATHS[name as keyof typeof HEALTH_PATHS] },
+      async (c) => send(c, await answer(c)),
+    );
   }
   return app;
 }

@@ -1,7 +1,7 @@
 /** The API's part of a process: health from the start, the API and the panel once somebody needs them. */
 import { accountKeys } from "../account/rows.ts";
 import { onDemand } from "../base/on_demand.ts";
-import type { Service } from "../base/service.ts";
+import type { Step } from "../base/service.ts";
 import { makeProbe } from "../data/probe.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";
 import { type Answers, inFrontOf } from "../http/front.ts";
@@ -16,7 +16,7 @@ interface ApiPart {
   /** Takes the requests. */
   app: Answers;
   /** Loads the API ahead of the first request where one is to be expected: where there are accounts. */
-  ahead: Service;
+  ahead: Step;
   /** While the panel has no operator: a new one-time link that makes one. */
   firstRunLink(): Promise<string | null>;
 }
@@ -38,10 +38,7 @@ export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(
 
   return {
     app: inFrontOf(api, createHealth({ runtime, metrics, probe, stopping })),
-    ahead: {
-      start: async () => void (await hasAccounts(kv) && api.need()),
-      stop: () => Promise.resolve(),
-    },
+    ahead: { start: async () => void (await hasAccounts(kv) && api.need()) },
     firstRunLink: () =>
       firstRunLink({
         people: makePeople({ kv, seal, runtime }),

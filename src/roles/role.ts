@@ -2,7 +2,7 @@
  * What a process does in each role: its services, in the order of their start. It is loaded while the store opens, which
  * mostly waits for the disk.
  */
-import type { Service } from "../base/service.ts";
+import type { Service, Step } from "../base/service.ts";
 import type { Place } from "../cluster/place.ts";
 import { makeAsk } from "../cluster/calls.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
@@ -63,7 +63,7 @@ export interface RoleOptions {
 
 interface RunningRole {
   /** In the order of their start. */
-  services: readonly Service[];
+  services: readonly Step[];
   /** `http://HOST:PORT`, once the services have started. */
   url(): string;
   /** Null where there is no panel, too. */
@@ -127,7 +127,7 @@ function serveRole(options: RoleOptions): RunningRole {
       worker.service,
       ahead,
       // And to the end before the lines, which bring about what requests ask for.
-      { start: () => Promise.resolve(), stop: requests.stop },
+      { stop: requests.stop },
     ],
   };
 }
@@ -185,9 +185,6 @@ function networkOf({ engine }: RoleOptions, ground: Ground): OpenNetwork {
 }
 
 /** A process joins others when it can connect what it takes over: loading stands still for seconds on a busy machine. */
-function engineOfLines({ engine }: RoleOptions): Service {
-  return {
-    start: async () => void await engine.load(),
-    stop: () => Promise.resolve(),
-  };
+function engineOfLines({ engine }: RoleOptions): Step {
+  return { start: async () => void await engine.load() };
 }

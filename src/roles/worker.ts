@@ -55,7 +55,7 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   const dispatcher = dispatcherOf(ground);
   addWorkerGauges(ground, { network, supervisor, dispatcher });
   // What a crash left of a bulk that nobody was told of.
-  const clearing: Service = { start: () => removeAllStaged(kv), stop: () => Promise.resolve() };
+  const clearing = { start: () => removeAllStaged(kv) };
   const upkeep = upkeepOf(ground, network, (lineId) => supervisor.queueChanged(lineId));
   const service = inOrder(clearing, together(dispatcher, supervisor, upkeep), changes);
   return { network, supervisor, dispatcher, service };

@@ -6,16 +6,14 @@
 import assert from "node:assert/strict";
 import { parseHours } from "../../src/account/hours.ts";
 import type { Plan } from "../../src/account/plan.ts";
-import { makeEventLog } from "../../src/event/log.ts";
 import { keepHeard } from "../../src/line/chats.ts";
-import { LINE_TOPIC, Runner } from "../../src/line/runner.ts";
+import { LINE_TOPIC, type Runner } from "../../src/line/runner.ts";
 import { enqueue } from "../../src/message/queue/enqueue.ts";
 import { positionAt, waitingSince } from "../../src/message/queue/place.ts";
-import { recordStatus } from "../../src/message/history/history.ts";
 import { chatOf, type Message, type Priority } from "../../src/message/message.ts";
-import { makeRecorder } from "../../src/message/record.ts";
 import { Change } from "../../src/store/kv.ts";
 import type { SendOutcome } from "../../src/whatsapp/outgoing.ts";
+import { makeRunners } from "./bare_runner.ts";
 import { testBell } from "./bell.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { MemoryKv } from "./memory_kv.ts";
@@ -87,9 +85,7 @@ export async function simulate(
   const kv = new MemoryKv();
   const network = new FakeNetwork(clock);
   const bell = testBell(runtime);
-  const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
-  const events = makeEventLog(kv, runtime);
-  const recorder = makeRecorder({ kv, runtime, events, recordStatus, files, sessionName: () => Promise.resolve("") });
+  const startRunner = makeRunners({ kv, runtime, bell, network });
   network.outcome = ({ to }): SendOutcome =>
     chance(0.5) ? { kind: "unknown", detail: "the ack is lost" } : { kind: "sent", chat: to };
 
@@ -101,21 +97,7 @@ export async function simulate(
     await clock.advance(0);
     await stopped;
     restarts++;
-    const deps = {
-      kv,
-      runtime,
-      bell,
-      recorder,
-      files,
-      fetchAttachment: () => Promise.resolve(),
-      fetchPreview: () => Promise.resolve(null),
-      plan: () => Promise.resolve(line.plan),
-    };
-    const runner = new Runner(deps, { lineId: line.id, accountId: line.id, suspect: () => {} });
-    network.linked.add(line.id);
-    const connection = await network.open({ lineId: line.id } as Parameters<FakeNetwork["open"]>[0], DEAF);
-    await runner.start();
-    runner.use({ kind: "open", connection });
+    const runner = await startRunner({ lineId: line.id, accountId: line.id, plan: line.plan });
     const booted = { ...line, runner };
     lines.set(line.id, booted);
     return booted;
@@ -206,8 +188,6 @@ export async function simulate(
     longestWaitHours,
   };
 }
-
-const DEAF = { open() {}, closed() {} } as unknown as Parameters<FakeNetwork["open"]>[1];
 
 interface Left {
   at: number;

@@ -1,14 +1,14 @@
 /** Health as the reference shows it. */
 import { z } from "@hono/zod-openapi";
 import { type Api, route } from "../api/route.ts";
-import { makeHealth } from "../health.ts";
+import { HEALTH_PATHS, makeHealth } from "../health.ts";
 
 const State = z.object({ status: z.enum(["ok", "stopping", "storage_unavailable"]) }).openapi("Health");
 const base = { method: "get", tag: "Operations", access: "open", problems: [] } as const;
 
 const healthz = route({
   ...base,
-  path: "/healthz",
+  path: HEALTH_PATHS.healthz,
   operationId: "getHealth",
   summary: "Is the process alive",
   answers: { 200: { description: "It answers", schema: State } },
@@ -16,7 +16,7 @@ const healthz = route({
 
 const readyz = route({
   ...base,
-  path: "/readyz",
+  path: HEALTH_PATHS.readyz,
   operationId: "getReadiness",
   summary: "Can it take requests",
   answers: {
@@ -27,7 +27,7 @@ const readyz = route({
 
 const metricsRoute = route({
   ...base,
-  path: "/metrics",
+  path: HEALTH_PATHS.metrics,
   operationId: "getMetrics",
   summary: "Counters and gauges for Prometheus",
   answers: { 200: { description: "Text format 0.0.4", schema: null, contentType: "text/plain" } },
@@ -37,7 +37,7 @@ export const healthRoutes = [healthz, readyz, metricsRoute];
 
 export function addHealth(api: Pick<Api, "onOpen">, services: Parameters<typeof makeHealth>[0]): void {
   const health = makeHealth(services);
-  api.onOpen(healthz, health["/healthz"]);
-  api.onOpen(readyz, health["/readyz"]);
-  api.onOpen(metricsRoute, ({ c }) => health["/metrics"](c));
+  api.onOpen(healthz, health.healthz);
+  api.onOpen(readyz, health.readyz);
+  api.onOpen(metricsRoute, ({ c }) => health.metrics(c));
 }

@@ -1,0 +1,45 @@
+/** The product's runner of a line on a fake network, without the session that is around it. */
+import type { Plan } from "../../src/account/plan.ts";
+import { makeEventLog } from "../../src/event/log.ts";
+import { Runner } from "../../src/line/runner.ts";
+import { recordStatus } from "../../src/message/history/history.ts";
+import { makeRecorder } from "../../src/message/record.ts";
+import type { Runtime } from "../../src/runtime.ts";
+import type { Bell } from "../../src/store/bell.ts";
+import type { Kv } from "../../src/store/kv.ts";
+import type { FakeNetwork } from "./fake_network.ts";
+
+interface Ground {
+  kv: Kv;
+  runtime: Runtime;
+  bell: Bell;
+  network: FakeNetwork;
+}
+
+const DEAF = { open() {}, closed() {} } as unknown as Parameters<FakeNetwork["open"]>[1];
+
+/** Starts runners of lines that are linked and online. */
+export function makeRunners({ kv, runtime, bell, network }: Ground) {
+  const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
+  const events = makeEventLog(kv, runtime);
+  const recorder = makeRecorder({ kv, runtime, events, recordStatus, files, sessionName: () => Promise.resolve("") });
+  return async (line: { lineId: string; accountId: string; plan: Plan }): Promise<Runner> => {
+    const { lineId, accountId } = line;
+    const deps = {
+      kv,
+      runtime,
+      bell,
+      recorder,
+      files,
+      fetchAttachment: () => Promise.resolve(),
+      fetchPreview: () => Promise.resolve(null),
+      plan: () => Promise.resolve(line.plan),
+    };
+    const runner = new Runner(deps, { lineId, accountId, suspect: () => {} });
+    network.linked.add(lineId);
+    const connection = await network.open({ lineId } as Parameters<FakeNetwork["open"]>[0], DEAF);
+    await runner.start();
+    runner.use({ kind: "open", connection });
+    return runner;
+  };
+}
