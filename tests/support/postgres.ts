@@ -15,6 +15,9 @@ export interface PostgresServer {
   start(): Promise<void>;
   /** Runs SQL as its superuser. */
   sql(text: string, database?: string): Promise<string>;
+  port: number;
+  /** Another server that follows this one, and takes no writes until it is promoted. */
+  standby(): Promise<PostgresServer>;
   /** Halts it and removes its folder. */
   remove(): Promise<void>;
 }
@@ -37,8 +40,14 @@ export function postgresPrograms(): string | null {
 export const WITHOUT_POSTGRES = postgresPrograms() === null;
 
 /** Makes a cluster and starts it. `settings` are those of `postgresql.conf`; by default nothing waits for the disk. */
-export async function startPostgres(
-  settings: Readonly<Record<string, string>> = { fsync: "off" },
+export function startPostgres(settings: Readonly<Record<string, string>> = { fsync: "off" }): Promise<PostgresServer> {
+  return startServer(settings, ["initdb", "-U", "paloma", "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync"]);
+}
+
+/** `make`: the program, and its arguments, that makes the folder named by `-D`. */
+async function startServer(
+  settings: Readonly<Record<string, string>>,
+  [program, ...make]: [string, ...string[]],
 ): Promise<PostgresServer> {
   const programs = postgresPrograms()!;
   const folder = await Deno.makeTempDir({ prefix: "paloma-postgres-" });
@@ -48,7 +57,7 @@ export async function startPostgres(
   const data = join(folder, "data");
   const run = (program: string, ...args: string[]) =>
     output(new Deno.Command(join(programs, program), { args, cwd: folder, ...owner }));
-  await run("initdb", "-D", data, "-U", "paloma", "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync");
+  await run(program, "-D", data, ...make);
   const port = freePort();
   const options = { ...settings, listen_addresses: "127.0.0.1", port: String(port), unix_socket_directories: folder };
   let server: Deno.ChildProcess | null = null;
@@ -64,7 +73,7 @@ export async function startPostgres(
       stderr: "piped",
     })
       .spawn();
-    const written = readUntil(server.stderr, /ready to accept connections/);
+    const written = readUntil(server.stderr, /ready to accept (read-only )?connections/);
     if (!await written) throw new Error("PostgreSQL did not start");
   }
 
@@ -92,6 +101,17 @@ export async function startPostgres(
     halt,
     start,
     sql,
+    port,
+    standby: () =>
+      startServer(settings, [
+        "pg_basebackup",
+        "-d",
+        `postgres://paloma@127.0.0.1:${port}`,
+        "-R",
+        "-c",
+        "fast",
+        "--no-sync",
+      ]),
     async remove() {
       await halt();
       await Deno.remove(folder, { recursive: true });

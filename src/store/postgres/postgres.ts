@@ -5,8 +5,6 @@
  * No statement is prepared by name, and nothing is kept in a session: poolers may stand in between.
  */
 import { Buffer } from "node:buffer";
-// @ts-types="@types/pg"
-import pg from "pg";
 import type { Runtime } from "../../runtime.ts";
 import {
   type Change,
@@ -28,18 +26,13 @@ import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
 import { ArrayParameter } from "./array_parameter.ts";
 import { COMMIT, commitParameters } from "./batch.ts";
+import { type Connections, makeConnections } from "./connections.ts";
 import { prepareSchema } from "./schema.ts";
 import { isRace, storeError } from "./store_error.ts";
 import { valueOfBytes } from "./value.ts";
 
-/** Connections of one process, beside the bell's: for lists there are those that shared reads and commits leave. */
-const CONNECTIONS = 8;
 /** Shared reads, and commits, that are under way at once. More of them would each take fewer along. */
 const FLIGHTS = 3;
-/** A server that does not answer is away: requests then fail in time, and the connection is given up. */
-const CONNECT_MS = 5_000;
-const QUERY_MS = 10_000;
-const IDLE_MS = 60_000;
 /** What one transaction takes; large values aside. */
 const LIMITS: CommitLoad = { checks: 2_000, mutations: 4_000, keyBytes: 1024 * 1024, bytes: 8 * 1024 * 1024 };
 /** Of those, what one change may have. */
@@ -69,20 +62,10 @@ interface Answer {
  * Opens the store in the database that the URL names, and makes its schema where there is none. Throws StoreError.
  */
 export async function openPostgres(url: string, { runtime }: { runtime: Runtime }): Promise<ChunkedKv> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: QUERY_MS,
-    idleTimeoutMillis: IDLE_MS,
-    keepAlive: true,
-    application_name: "paloma",
-  });
-  // An idle connection that breaks is replaced by the next query.
-  pool.on("error", (error) => runtime.log.warn({ error: String(error) }, "a connection to PostgreSQL broke"));
+  const connections = makeConnections(url, runtime);
   try {
     await guarded(async () => {
-      const client = await pool.connect();
+      const client = await connections.connect();
       let failure: Error | undefined;
       try {
         await prepareSchema(client);
@@ -95,14 +78,14 @@ export async function openPostgres(url: string, { runtime }: { runtime: Runtime 
       }
     });
   } catch (error) {
-    await pool.end();
+    await connections.end();
     throw error;
   }
-  return postgresKv(pool, { runtime });
+  return postgresKv(connections, { runtime });
 }
 
-function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv {
-  const select = async (sql: string, values: unknown[]) => (await guarded(() => pool.query<Found>(sql, values))).rows;
+function postgresKv(connections: Connections, { runtime }: { runtime: Runtime }): ChunkedKv {
+  const select = (sql: string, values: unknown[]) => guarded(() => connections.query<Found>(sql, values));
 
   async function getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]> {
     if (keys.length === 0) return [];
@@ -140,7 +123,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
 
   /** In one transaction that reads, so of one moment. */
   async function* rows(): AsyncIterable<Row<unknown>> {
-    const client = await guarded(() => pool.connect());
+    const client = await guarded(() => connections.connect());
     try {
       await guarded(() => client.query("begin isolation level repeatable read read only"));
       for (let after: Buffer = Buffer.alloc(0);;) {
@@ -164,7 +147,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
     const values = commitParameters(changes);
     for (let race = 1;; race++) {
       try {
-        const { rows: [answer] } = await pool.query<Answer>(COMMIT, values);
+        const [answer] = await connections.query<Answer>(COMMIT, values);
         const failed = new Set(answer!.failed);
         return changes.map((_, i) => failed.has(i) ? null : answer!.version);
       } catch (error) {
@@ -180,7 +163,7 @@ function postgresKv(pool: pg.Pool, { runtime }: { runtime: Runtime }): ChunkedKv
     getMany,
     list,
     commit: async (change) => (await together([change]))[0]!,
-    close: () => void pool.end(),
+    close: () => void connections.end(),
   };
   const together = inOrder(bare, commitAll, { runtime });
   const grouped = withGroupCommit(bare, { limits: LIMITS, together, flights: FLIGHTS });

@@ -7,6 +7,12 @@ import { StoreError } from "../kv.ts";
 const RACES = new Set(["40001", "40P01"]);
 /** The statement or a lock took too long, and the server took the transaction back. */
 const LATE = new Set(["55P03", "57014"]);
+/** The server takes no writes (any more): a standby, or one that its operator has set so. */
+const READ_ONLY = "25006";
+/** Too many connections: of the server, of the role, or of the database. */
+const NO_CONNECTIONS = "53300";
+/** Of the client, which gives its errors no code. */
+const NO_ANSWER = "Query read timeout";
 const DISK_FULL = "53100";
 /** A counter grew past 64 bits; a key is too long for the index. */
 const PAST_LIMITS = new Set(["22003", "54000"]);
@@ -16,6 +22,17 @@ const CHECK_VIOLATION = "23514";
 /** Whether the transaction lost a race, and another try may win it. */
 export function isRace(error: unknown): boolean {
   return error instanceof pg.DatabaseError && RACES.has(error.code ?? "");
+}
+
+/** Whether the other connections, too, may lead to a server that is gone, or was replaced by another one. */
+export function isOfOtherServer(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return error.code === READ_ONLY;
+  return error instanceof Error && error.message === NO_ANSWER;
+}
+
+/** Whether the server takes no more connections; nothing was asked of it yet. */
+export function lacksConnections(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === NO_CONNECTIONS;
 }
 
 /** A `StoreError` for a failure of the server or of the way to it; a mistake of the caller comes as one. */

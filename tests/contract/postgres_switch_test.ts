@@ -1,0 +1,101 @@
+/** What an operator's PostgreSQL goes through: a standby takes over, a machine vanishes, no connection is left. */
+import assert from "node:assert/strict";
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
+import { startRelay } from "../support/relay.ts";
+import { testRuntime } from "../support/runtime.ts";
+
+const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
+const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
+const isUnavailable = (error: unknown) => error instanceof StoreError && error.code === "unavailable";
+
+/** As many reads at a time as there may be connections. */
+const readAll = (kv: Kv) =>
+  Promise.all(Array.from({ length: 20 }, (_, i) => Array.fromAsync(kv.list({ prefix: ["row", i] }))));
+
+if (WITHOUT_POSTGRES) {
+  Deno.test({ name: "PostgreSQL: skipped, it is not installed (apt-get install postgresql)", ignore: true, fn() {} });
+} else {
+  let server: PostgresServer;
+  Deno.test.beforeAll(async () => {
+    server = await startPostgres({ fsync: "off", max_connections: "10" });
+  });
+  Deno.test.afterAll(() => server.remove());
+  const test = (sentence: string, run: (server: PostgresServer) => Promise<void>) =>
+    Deno.test(`PostgreSQL: ${sentence}`, () => run(server));
+
+  test("a standby is refused, and once it is promoted at the old address all goes on with what was there", async (primary) => {
+    const url = await primary.database();
+    await using relay = await startRelay(primary.port);
+    const kv = await open(through(url, relay.port));
+    await kv.commit(new Change().set(["row", 1], "before"));
+    const standby = await primary.standby();
+    try {
+      await until(
+        systemClock,
+        () => standby.sql("select 1 from paloma.row", new URL(url).pathname.slice(1)).catch(() => null),
+        {
+          what: "the row at the standby",
+        },
+      );
+      await assert.rejects(
+        open(through(url, standby.port), 2),
+        (error) => isUnavailable(error) && /standby/.test(`${error}`),
+      );
+
+      relay.to = standby.port;
+      await primary.halt();
+      await assert.rejects(kv.commit(new Change().set(["row", 1], "refused")), isUnavailable);
+      await assert.rejects(kv.get(["row", 1]), isUnavailable, "what a standby says is old");
+      await standby.sql("select pg_promote()");
+      assert.equal((await kv.get(["row", 1])).value, "before");
+      assert.ok(await kv.commit(new Change().set(["row", 1], "after")));
+      kv.close();
+    } finally {
+      await standby.remove();
+      await primary.start();
+    }
+  });
+
+  test("when its machine vanishes without a word, one time-out finds out all connections", async (server) => {
+    await using relay = await startRelay(server.port);
+    const kv = await open(`${through(await server.database(), relay.port)}?query_timeout=500`);
+    await readAll(kv);
+    const connections = "select count(*) from pg_stat_activity where application_name = 'paloma'";
+    assert.ok(Number(await server.sql(connections)) > 2);
+    relay.silence();
+    await assert.rejects(kv.commit(new Change().set(["k"], 1)), isUnavailable);
+    assert.ok(await kv.commit(new Change().set(["k"], 2)));
+    assert.equal((await kv.get(["k"])).value, 2);
+    kv.close();
+  });
+
+  test("a long read whose connection is cut between two rounds fails, and the process lives on", async (server) => {
+    const kv = await open(await server.database());
+    await Promise.all(Array.from({ length: 250 }, (_, i) => kv.commit(new Change().set(["row", i], i))));
+    const reading = async () => {
+      let isCut = false;
+      for await (const _ of kv.rows()) {
+        if (isCut) continue;
+        isCut = true;
+        await server.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'paloma'");
+      }
+    };
+    await assert.rejects(reading(), isUnavailable);
+    assert.equal((await kv.get(["row", 1])).value, 1);
+    kv.close();
+  });
+
+  test("a server that takes no more connections serves all that have one", async (server) => {
+    const url = await server.database();
+    const kvs = await Promise.all([1, 2, 3].map((seed) => open(url, seed)));
+    for (let round = 0; round < 5; round++) await Promise.all(kvs.map(readAll));
+    for (const kv of kvs) {
+      assert.ok(await kv.commit(new Change().add(["n"], 1)));
+      kv.close();
+    }
+  });
+}
