@@ -114,10 +114,9 @@ function Turns({ account, line, chat, name }) {
   };
   return html`
     <section>
-      <header
-        class="filters"><strong class="grow break">${name}</strong><a class="back" href=${href(
-          `/accounts/${account}/chats/${line}`,
-        )}>${t("All chats")}</a></header>
+      <header><strong class="grow clip">${name}</strong><a class="back" href=${href(
+        `/accounts/${account}/chats/${line}`,
+      )}>${t("All chats")}</a></header>
       <${Loaded} state=${turns}>${(rows) =>
         html`<ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")}>${
           rows.map((turn) =>
