@@ -21,6 +21,7 @@ async function ask(url: string): Promise<{ ok: boolean; status: number; body: st
     const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
     return { ok: answer.ok, status: answer.status, body: await answer.text() };
   } catch (error) {
-    throw new Exit(1, `${url} does not answer: ${error instanceof Error ? error.message : error}`);
+    const why = error instanceof Error ? error.message : error;
+    throw new Exit(1, `${url} does not answer: start the gateway, or name its --host and --port (${why})`);
   }
 }

@@ -48,6 +48,32 @@ export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | 
   return `${protocol}//${host}${pathname}`;
 }
 
+/** The system does not let this process use the folder or a file in it. */
+class DataFolderUnusable extends OperatorError {
+  readonly code = "file_unusable";
+  override name = "DataFolderUnusable";
+
+  constructor(dataDir: string, cause: Error) {
+    super(
+      `the data folder ${dataDir} cannot be used (${cause.message}): it must be a folder that belongs to the user who ` +
+        "runs this, with all that is in it; PALOMA_DATA_DIR (--data-dir) names another",
+      { cause },
+    );
+  }
+}
+
+const REFUSALS = new Set<unknown>(["EACCES", "EEXIST", "ENOENT", "ENOTDIR", "EPERM", "EROFS"]);
+
+/** Runs what makes or opens files of the folder. Throws DataFolderUnusable where the system refuses. */
+export async function inDataFolder<T>(dataDir: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    const isRefused = error instanceof Error && "code" in error && REFUSALS.has(error.code);
+    throw isRefused ? new DataFolderUnusable(dataDir, error) : error;
+  }
+}
+
 /** A restore into the store is under way, or was cut short. */
 class HalfRestored extends OperatorError {
   readonly code = "half_restored";
@@ -79,11 +105,13 @@ export async function openDataFolder(
   options: OpenOptions,
 ): Promise<DataFolder> {
   const { runtime, migrations, contents: families } = options;
-  // On a shared store there may be no disk at all.
-  if (!config.store) await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  const { store: sealed } = pathsOf(config.dataDir);
-  const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
-  const store = await options.openStore();
+  const { key, store } = await inDataFolder(config.dataDir, async () => {
+    // On a shared store there may be no disk at all.
+    if (!config.store) await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+    const { store: sealed } = pathsOf(config.dataDir);
+    const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
+    return { key, store: await options.openStore() };
+  });
   try {
     const seal = makeSeal(key, runtime.random);
     const isChosen = makeIsSealedAccount(store, runtime.clock);

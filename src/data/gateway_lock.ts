@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { OperatorError } from "../errors.ts";
 import type { FileEngine, FileLock } from "../store/file_engine.ts";
+import { inDataFolder } from "./data_folder.ts";
 
 const FILE = "gateway.lock";
 
@@ -20,11 +21,13 @@ export class AlreadyRunning extends OperatorError {
 
 /**
  * Takes the folder for this gateway until it is released or the process ends, however it ends. Throws AlreadyRunning
- * at once. Commands do not take it: they work beside the gateway. Only a restore does, which needs the folder alone.
+ * at once, and OperatorError where the system refuses the folder. Commands do not take it: they work beside the gateway. Only a restore does, which needs the folder alone.
  */
 export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "tryLock">): Promise<FileLock> {
-  await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const lock = await engine.tryLock(join(dataDir, FILE));
+  const lock = await inDataFolder(dataDir, async () => {
+    await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
+    return await engine.tryLock(join(dataDir, FILE));
+  });
   if (lock === null) throw new AlreadyRunning(dataDir);
   return lock;
 }

@@ -57,7 +57,8 @@ class CannotListen extends OperatorError {
   constructor(address: string, cause: unknown) {
     const why = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE"
       ? "is in use: stop what listens there, or choose another with PALOMA_PORT"
-      : `cannot be listened on: ${cause instanceof Error ? cause.message : cause}`;
+      : `cannot be listened on (${cause instanceof Error ? cause.message : cause}): ` +
+        "PALOMA_HOST and PALOMA_PORT choose another address";
     super(`${address} ${why}`, { cause });
   }
 }

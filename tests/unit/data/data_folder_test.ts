@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { dataFolder } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
+import { lockGateway } from "../../../src/data/gateway_lock.ts";
+import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { pathsOf } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { SecretKeyError } from "../../../src/data/secret_key.ts";
@@ -165,4 +167,12 @@ Deno.test("of two first starts with different secrets one has the folder, and th
     const [winner, loser] = starts[0]!.status === "fulfilled" ? [RIGHT, WRONG] : [WRONG, RIGHT];
     await visit(dataDir, winner);
     await assertRefused(dataDir, loser, /^PALOMA_SECRET_KEY/);
+  }));
+
+Deno.test("a path that can be no folder is refused with what it must be, by the lock and by what opens it", () =>
+  withFolder(async (dataDir) => {
+    await Deno.writeTextFile(dataDir, "");
+    const told = { code: "file_unusable", message: /^the data folder .* cannot be used \(.*PALOMA_DATA_DIR/ };
+    await assert.rejects(visit(dataDir, null), told);
+    await assert.rejects(lockGateway(dataDir, denoKvFiles), told);
   }));
