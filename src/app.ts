@@ -20,22 +20,19 @@ import {
   placeOf,
   rekeyDataFolder,
 } from "./data/data_folder.ts";
-import { splitEventOrder } from "./event/order_migration.ts";
-import { nameGenerations } from "./line/generation_migration.ts";
-import { orderQueues } from "./line/queue_migration.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
 import { backupShared, restoreShared } from "./data/shared_backup.ts";
 import { filesOfBucket } from "./media/bucket_backup.ts";
 import { openBucket } from "./media/bucket.ts";
 import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
+import { noMediaStore } from "./media/store.ts";
 import { sweepOrphans } from "./media/sweep.ts";
 import { inTurns } from "./media/turns.ts";
-import { indexFileEnds } from "./media/file_ends_migration.ts";
 import { mediaKeys } from "./media/rows.ts";
 import { messageKeys } from "./message/rows.ts";
 import { eventKeys } from "./event/rows.ts";
-import { listBulks } from "./message/bulk_migration.ts";
+import { migrations } from "./ops/migrations.ts";
 import type { Runtime } from "./runtime.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { openRemoteDenoKv } from "./store/deno_kv/remote.ts";
@@ -48,13 +45,11 @@ import { shareBell } from "./store/layers/shared_bell.ts";
 import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
 import type { LinkCopy, Network } from "./whatsapp/network.ts";
 import { networkOnDemand } from "./whatsapp/on_demand.ts";
-import { noMediaStore } from "./media/none.ts";
 import type { Media } from "./roles/ground.ts";
 import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 
-/** What a data folder is made of, and the steps that bring an older one up to date. */
+/** What a data folder is made of. */
 const engine = denoKvFiles;
-export const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues, listBulks];
 
 /** What an account may want sealed: what was said, to whom, and what it was called. */
 const contents = new Set([messageKeys.messages(), eventKeys.events(""), mediaKeys.files()].map(([family]) => family!));

@@ -7,7 +7,7 @@ import type { Change } from "../store/kv.ts";
 export interface MediaStore {
   /**
    * Streams to where files are kept while hashing and counting, and resolves when they are safe there. Throws Problem payload_too_large past
-   * `maxBytes` and removes what it wrote. Writes no row: the caller adds it to its own commit with `keep`.
+   * `maxBytes` and removes what it wrote. Writes no row: the caller adds it to its own commit with `keepFile`.
    */
   write(content: ReadableStream<Uint8Array>, maxBytes: number): Promise<{ id: string; size: number; sha256: string }>;
   /** The first bytes, at most `length`. */
@@ -56,4 +56,21 @@ export function measured(
     }
   }
   return { chunks: chunks(), result: () => ({ size, sha256: hash.digest("hex") }) };
+}
+
+/** For processes that share no place for files: what needs one is refused, everything else works. */
+export function noMediaStore(): MediaStore & { sweepOrphans(): Promise<number> } {
+  const refused = () =>
+    Promise.reject(new Problem("storage_unavailable", "There is no place for files here: PALOMA_MEDIA is not set."));
+  return {
+    async write(content) {
+      await content.cancel();
+      return await refused();
+    },
+    head: refused,
+    read: refused,
+    onDisk: refused,
+    remove: () => Promise.resolve(),
+    sweepOrphans: () => Promise.resolve(0),
+  };
 }

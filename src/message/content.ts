@@ -2,16 +2,14 @@
 import { keysOf } from "../base/typed_keys.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import { contact, type ContactContent } from "./kinds/contact.ts";
-import { file, type FileContent } from "./kinds/file.ts";
+import { file, type FileContent, sticker, voice } from "./kinds/file.ts";
 import type { Attachment, Kind, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
 import { forward, type ForwardContent } from "./kinds/forward.ts";
 import { location, type LocationContent } from "./kinds/location.ts";
 import { poll, type PollContent } from "./kinds/poll.ts";
 import { reaction, type ReactionContent } from "./kinds/reaction.ts";
 import { status, type StatusContent } from "./kinds/status.ts";
-import { sticker } from "./kinds/sticker.ts";
 import { text, type TextContent } from "./kinds/text.ts";
-import { voice } from "./kinds/voice.ts";
 
 export type OutgoingContent =
   | TextContent
@@ -26,7 +24,7 @@ export type OutgoingContent =
 /** As what a message shows itself: one that is sent on as what was sent on. */
 export type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
 
-/** A new kind is one file in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/`. */
+/** A new kind has its place in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/`. */
 const KINDS = {
   text,
   image: file,

@@ -28,7 +28,6 @@ import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withMemory } from "../store/layers/memory.ts";
 import { withRecent } from "../store/layers/recent.ts";
 import type { Network } from "../whatsapp/network.ts";
-import { relayedEvents, relayedLookups } from "./relays.ts";
 
 /** The files, and what keeps them tidy. */
 export type Media = SharedMediaStore & SweptMedia;
@@ -55,6 +54,10 @@ export interface Ground {
   /** `queueChanged` is called with each line whose queue an opt-out has changed. */
   optOuts(network: Pick<Network, "lidOf">, queueChanged: (lineId: string) => void): OptOuts;
 }
+
+/** Topics of news that one process has and others need (promise 7): nothing depends on a ring that is lost. */
+const EVENTS_TOPIC = "events/";
+const FORGET_TOPIC = "forget/";
 
 /** What is read again moments after it was read or written: what a message meets on its way. */
 const REMEMBERED = new Set(
@@ -123,5 +126,29 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
         wordsOf: async (accountId) => (await data.accounts.caller(accountId))?.account.optOutWords ?? [],
         queueChanged,
       }),
+  };
+}
+
+/** Who follows an account's events hears of those that other processes write. */
+function relayedEvents(events: EventLog, bell: Bell): EventLog {
+  return {
+    ...events,
+    committed: (accountId) => bell.ring(EVENTS_TOPIC + accountId),
+    subscribe: (accountId, wake) => bell.hear(EVENTS_TOPIC + accountId, wake),
+  };
+}
+
+/** What a line's owner finds changed is forgotten everywhere. */
+function relayedLookups(lookups: Lookups, bell: Bell): Lookups {
+  bell.hear(FORGET_TOPIC, (topic) => {
+    const [lineId = "", ...about] = topic.slice(FORGET_TOPIC.length).split(" ");
+    lookups.forget(lineId, about.join(" "));
+  });
+  return {
+    answer: (question) => lookups.answer(question),
+    forget(lineId, about) {
+      lookups.forget(lineId, about);
+      bell.ring(`${FORGET_TOPIC}${lineId} ${about}`);
+    },
   };
 }

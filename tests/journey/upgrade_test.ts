@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import pino from "pino";
-import { migrations } from "../../src/app.ts";
+import { migrations } from "../../src/ops/migrations.ts";
 import { httpClient, type Json, until } from "../../src/cli/client.ts";
 import { dataKeys } from "../../src/data/rows.ts";
 import { makeIds, systemClock, systemRandom } from "../../src/runtime.ts";

@@ -1,10 +1,12 @@
 /** What a phone does to existing messages: voting, reacting, editing, deleting for everyone. */
+import { Buffer } from "node:buffer";
+import { createCipheriv, createHash, createHmac } from "node:crypto";
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
+import type { Random } from "../../runtime.ts";
 import { isGroup, isLid } from "../world/address.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";
-import { encryptVote } from "./poll.ts";
 
 /** A message that changes an earlier one, with the `edit` attribute of its stanza. */
 export interface ChangeMessage {
@@ -69,4 +71,33 @@ function keyOf({ item, stanza }: Pick<Received, "item" | "stanza">): proto.IMess
   const remoteJid = isGroup(from) ? from : item.fromMe ? item.chat : jidNormalizedUser(from);
   const author = isGroup(from) ? jidNormalizedUser(participant) : undefined;
   return { remoteJid, fromMe: item.fromMe, id: item.id, participant: author };
+}
+
+interface Ballot {
+  pollId: string;
+  /** 32 bytes. */
+  secret: Uint8Array;
+  /** Jids without device, in the form that the poll's chat uses. */
+  creator: string;
+  voter: string;
+  /** Names of the options chosen. */
+  options: readonly string[];
+}
+
+/**
+ * The vote as `pollUpdateMessage.vote` has it: encrypted under the poll's secret, so that only those who saw the poll can
+ * read it.
+ */
+export function encryptVote(
+  { pollId, secret, creator, voter, options }: Ballot,
+  random: Random,
+): proto.Message.IPollEncValue {
+  const selectedOptions = options.map((name) => createHash("sha256").update(name).digest());
+  const vote = proto.Message.PollVoteMessage.encode({ selectedOptions }).finish();
+  const extracted = createHmac("sha256", Buffer.alloc(32)).update(secret).digest();
+  const use = Buffer.concat([Buffer.from(pollId), Buffer.from(creator), Buffer.from(voter), Buffer.from("Poll Vote")]);
+  const key = createHmac("sha256", extracted).update(use).update(Buffer.of(1)).digest();
+  const encIv = random.bytes(12);
+  const cipher = createCipheriv("aes-256-gcm", key, encIv).setAAD(Buffer.from(`${pollId}\0${voter}`));
+  return { encPayload: Buffer.concat([cipher.update(vote), cipher.final(), cipher.getAuthTag()]), encIv };
 }

@@ -5,8 +5,7 @@ import { answerAccount } from "./account.ts";
 import { answerGroups } from "./groups.ts";
 import { answerKeys } from "./keys.ts";
 import { answerAbout, answerBlocklist, answerPicture } from "./profile.ts";
-import { answerSettings } from "./settings.ts";
-import { answerAppState } from "./app_state.ts";
+import { answerAppState, answerSettings } from "./settings.ts";
 import { answerUsync } from "./usync.ts";
 
 const accepted: QueryHandler = (query) => result(query);

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { denoKvEngine } from "../../../src/store/deno_kv/deno_kv.ts";
-import { indexFileEnds } from "../../../src/media/file_ends_migration.ts";
-import { splitEventOrder } from "../../../src/event/order_migration.ts";
 import { newLine } from "../../../src/line/line.ts";
-import { nameGenerations } from "../../../src/line/generation_migration.ts";
-import { orderQueues } from "../../../src/line/queue_migration.ts";
+import { indexFileEnds, nameGenerations, orderQueues, splitEventOrder } from "../../../src/ops/migrations.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { messageKeys } from "../../../src/message/rows.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { decryptPollVote, proto } from "@whiskeysockets/baileys";
-import { encryptVote } from "../../../../src/sandbox/phone/poll.ts";
+import { encryptVote } from "../../../../src/sandbox/phone/actions.ts";
 import { seededRandom } from "../../../support/runtime.ts";
 import { SmallNetwork } from "./small_network.ts";
 

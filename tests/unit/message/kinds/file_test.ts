@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileKind } from "../../../../src/message/kinds/file_kind.ts";
+import { fileKind } from "../../../../src/message/kinds/file.ts";
 
 /** The table of the specification, as it stands there. */
 const TABLE = {

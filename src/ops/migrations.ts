@@ -1,0 +1,112 @@
+/** Steps that bring the rows of an older gateway up to date, by schema version; `data/migrate.ts` takes them in order. */
+import { accountKeys } from "../account/rows.ts";
+import type { Migration } from "../data/migrate.ts";
+import { eventKeys } from "../event/rows.ts";
+import type { Line } from "../line/line.ts";
+import { NO_DEPARTURE } from "../line/pacing.ts";
+import { lineKeys } from "../line/rows.ts";
+import { mediaKeys } from "../media/rows.ts";
+import { hasEnded, type Message } from "../message/message.ts";
+import { addTurn } from "../message/queue/enqueue.ts";
+import { type Bulk, messageKeys } from "../message/rows.ts";
+import { Change, key, prefix } from "../store/kv.ts";
+
+/** Rows of files that are converted in one commit. */
+const FILES_AT_ONCE = 500;
+
+export const indexFileEnds: Migration = {
+  to: 2,
+  about: "received files are found by when they end",
+  /** A file that goes meanwhile leaves a row behind that the sweep removes in its time. */
+  async run(kv) {
+    let change = new Change();
+    for await (const { value: { id, expiresAt, size } } of kv.list({ prefix: mediaKeys.files() })) {
+      if (expiresAt !== null) change.set(mediaKeys.fileEnd(expiresAt, id), size);
+      if (change.mutations.length < FILES_AT_ONCE) continue;
+      await kv.commit(change);
+      change = new Change();
+    }
+    await kv.commit(change);
+  },
+};
+
+export const splitEventOrder: Migration = {
+  to: 3,
+  about: "every account has an event order of its own",
+  /** One row ordered the events of all accounts: each goes on where it stood, so that no cursor sees a step back. */
+  async run(kv) {
+    const shared = await kv.get(key<number>("store", "order"));
+    if (shared.value === null) return;
+    for await (const { value: { id } } of kv.list({ prefix: accountKeys.accounts() })) {
+      const order = eventKeys.eventOrder(id);
+      // An account that has one was converted before, and may have gone on since.
+      await kv.commit(new Change().checkAbsent(order).set(order, shared.value));
+    }
+    await kv.commit(new Change().delete(shared.key));
+  },
+};
+
+type LineOfVersion3 = Omit<Line, "generation" | "observedGeneration"> & { wishNumber: number; takenWish: number };
+
+export const nameGenerations: Migration = {
+  to: 4,
+  about: "what is wanted of a line has a generation",
+  async run(kv) {
+    for await (const { key, version, value } of kv.list<Line | LineOfVersion3>({ prefix: lineKeys.lines() })) {
+      if (!("wishNumber" in value)) continue;
+      const { wishNumber: generation, takenWish: observedGeneration, ...line } = value;
+      // One that another process has converted meanwhile stays as it is.
+      await kv.commit(new Change().check({ key, version }).set<Line>(key, { ...line, generation, observedGeneration }));
+    }
+  },
+};
+
+type MessageOfVersion4 = Omit<Message, "priority" | "sendAt"> & Partial<Pick<Message, "priority" | "sendAt">>;
+type BulkOfVersion4 = Omit<Bulk, "firstHistoryNumber"> & Partial<Pick<Bulk, "firstHistoryNumber">>;
+
+/** Rows of the old queue: a line's id and a position. */
+const OLD_KEY_PARTS = 3;
+
+export const orderQueues: Migration = {
+  to: 5,
+  about: "the queue is ordered by priority, lane and time",
+  async run(kv) {
+    for await (const row of kv.list<MessageOfVersion4>({ prefix: messageKeys.messages() as never })) {
+      const { key: at, value } = row;
+      if (value.priority !== undefined) continue;
+      const message: Message = { ...value, priority: "normal", sendAt: null };
+      const change = new Change().check(row).set(at, message);
+      if (!hasEnded(message)) {
+        const old = key("queue", message.sessionId, message.position);
+        change.delete(old);
+        addTurn(change, message, "cold");
+        if (message.status === "processing") {
+          const pacing = (await kv.get(lineKeys.pacing(message.sessionId))).value ?? NO_DEPARTURE;
+          change.set(lineKeys.pacing(message.sessionId), { ...pacing, departing: message.id });
+        }
+      }
+      if (message.bulkId !== null) {
+        const bulk = await kv.get(key<BulkOfVersion4>("bulk", message.bulkId));
+        const first = Math.min(message.historyNumber, bulk.value?.firstHistoryNumber ?? Infinity);
+        if (bulk.value) change.check(bulk).set(bulk.key, { ...bulk.value, firstHistoryNumber: first });
+      }
+      await kv.commit(change);
+    }
+    // Rows of messages that had ended already.
+    for await (const { key: at } of kv.list({ prefix: prefix("queue") })) {
+      if (at.length === OLD_KEY_PARTS) await kv.commit(new Change().delete(at));
+    }
+  },
+};
+
+const listBulks: Migration = {
+  to: 6,
+  about: "an account's bulks can be listed",
+  async run(kv) {
+    for await (const { key, value } of kv.list({ prefix: prefix<Bulk>("bulk") })) {
+      await kv.commit(new Change().set(messageKeys.bulkOfAccount(value.accountId, String(key.at(-1))), true));
+    }
+  },
+};
+
+export const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues, listBulks];
