@@ -59,9 +59,19 @@ inPanel(
 );
 
 inPanel(
-  "six wrong passwords make whoever types them wait, and signing out ends what a page shows",
+  "whose sign-in has ended comes back to the page, signing out ends what it shows, and six wrong passwords mean waiting",
   async ({ page, another }, stage) => {
     await asOperator(page, stage);
+    await page.goto(accountPage(stage));
+    await page.getByRole("heading", { name: "stage" }).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("link", { name: "Messages", exact: true }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    const { pathname } = new URL(accountPage(stage, "/messages"));
+    assert.equal(`/panel${new URL(page.url()).searchParams.get("next")}`, pathname);
+    await signIn(page, "root@example.com");
+    await page.getByRole("heading", { name: "Messages" }).waitFor();
     await button(page, "Sign out").first().click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     const stranger = await another();

@@ -1,6 +1,5 @@
 // Calls to the gateway. Addresses are relative to this file, so the panel works below any path of a proxy.
 import { t } from "./i18n.js";
-import { go, path } from "./router.js";
 import { makeStore } from "./store.js";
 
 const root = new URL("../", import.meta.url);
@@ -43,10 +42,8 @@ export async function call(method, below, { body, once, form } = {}) {
   const gone = [502, 503, 504].includes(response.status) && !answer.code;
   offline.set(gone);
   if (response.ok) return answer;
-  if (answer.code === "sign_in_required") {
-    session.set({ ...session.get(), person: null });
-    go(`/sign-in?next=${encodeURIComponent(path())}`, { replace: true });
-  }
+  // The app takes whoever is signed in no more to the sign-in, once for all calls of a page.
+  if (answer.code === "sign_in_required") session.set({ ...session.get(), person: null });
   throw new CallError(gone ? { code: "offline", detail: t("The gateway does not answer.") } : answer, response.status);
 }
 

@@ -3,7 +3,7 @@ import { makeStore } from "./store.js";
 
 const base = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
 
-export const path = () => location.pathname.slice(base.length).replace(/\/$/, "") + location.search || "/";
+const path = () => location.pathname.slice(base.length).replace(/\/$/, "") + location.search || "/";
 /** The address now: path and query. */
 export const place = makeStore(path());
 export const href = (to) => base + to;
