@@ -1,6 +1,6 @@
 /** Paloma's entry: parses the command line and runs the command. */
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
-import { INSPECT } from "./src/inspect/inspector.ts";
+import { INSPECT } from "./src/inspect/inspection.ts";
 
 if (import.meta.main) {
   // Packages count on Node's timers. Bundled into the executable they are no packages to Deno 2.6, and find the web's.

@@ -4,27 +4,11 @@
  */
 import { join } from "node:path";
 import type { Accounts } from "./account/account.ts";
-import { Leases } from "./cluster/leases.ts";
-import { takePlace } from "./cluster/place.ts";
-import { LINE_KIND } from "./line/remote.ts";
 import { startServices } from "./base/service.ts";
 import { SettingsError } from "./config.ts";
 import type { Config } from "./config.ts";
-import { backup, restore } from "./data/backup.ts";
-import { rewriteContents } from "./data/contents.ts";
-import {
-  type DataConfig,
-  type DataFolder,
-  openDataFolder,
-  pathsOf,
-  placeOf,
-  rekeyDataFolder,
-} from "./data/data_folder.ts";
+import { type DataConfig, type DataFolder, openDataFolder, pathsOf, placeOf } from "./data/data_folder.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
-import { backupShared, restoreShared } from "./data/shared_backup.ts";
-import { filesOfBucket } from "./media/bucket_backup.ts";
-import { openBucket } from "./media/bucket.ts";
-import { makeBucketMediaStore } from "./media/bucket_store.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { noMediaStore } from "./media/store.ts";
 import { sweepOrphans } from "./media/sweep.ts";
@@ -35,14 +19,10 @@ import { eventKeys } from "./event/rows.ts";
 import { migrations } from "./ops/migrations.ts";
 import type { Runtime } from "./runtime.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
-import { openRemoteDenoKv } from "./store/deno_kv/remote.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
-import { denoKvWire } from "./store/deno_kv/wire.ts";
 import type { Bell } from "./store/bell.ts";
 import type { Change, Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
-import { shareBell } from "./store/layers/shared_bell.ts";
-import { makeLinkCopy } from "./whatsapp/baileys/link_copy.ts";
 import type { LinkCopy, Network } from "./whatsapp/network.ts";
 import { networkOnDemand } from "./whatsapp/on_demand.ts";
 import type { Media } from "./roles/ground.ts";
@@ -57,7 +37,10 @@ const contents = new Set([messageKeys.messages(), eventKeys.events(""), mediaKey
 /** The store that the settings name. The engine of a shared one is read in only where there is one. */
 async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime): Promise<ChunkedKv> {
   if (store === null) return await engine.open(pathsOf(dataDir).store, { runtime });
-  if (/^https?:/.test(store)) return await openRemoteDenoKv(store, { runtime });
+  if (/^https?:/.test(store)) {
+    const { openRemoteDenoKv } = await import("./store/deno_kv/remote.ts");
+    return await openRemoteDenoKv(store, { runtime });
+  }
   const { openPostgres } = await import("./store/postgres/postgres.ts");
   return await openPostgres(store, { runtime });
 }
@@ -66,54 +49,81 @@ async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime
 async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Promise<Bell> {
   const own = await openDenoKvBell({ runtime });
   if (store === null) return own;
-  if (/^https?:/.test(store)) return await shareBell(own, denoKvWire(store, { runtime }), { runtime });
+  const { shareBell } = await import("./store/layers/shared_bell.ts");
+  if (/^https?:/.test(store)) {
+    const { denoKvWire } = await import("./store/deno_kv/wire.ts");
+    return await shareBell(own, denoKvWire(store, { runtime }), { runtime });
+  }
   const { postgresWire } = await import("./store/postgres/wire.ts");
   return await shareBell(own, postgresWire(store, { runtime }), { runtime });
 }
 
-const isElsewhere = ({ store, media }: Config) => store !== null || media !== null;
-
-/** What of the data lies elsewhere, for its backup. */
-function elsewhere(config: Config, runtime: Runtime) {
+/** What backs up and restores data that lies elsewhere, or files that do; null where all of it lies in the folder. */
+async function elsewhere(config: Config, runtime: Runtime) {
   const { store, media } = config;
-  return {
+  if (store === null && media === null) return null;
+  const [{ openBucket }, { filesOfBucket }, { backupShared, restoreShared }] = await Promise.all([
+    import("./media/bucket.ts"),
+    import("./media/bucket_backup.ts"),
+    import("./data/shared_backup.ts"),
+  ]);
+  const paths = pathsOf(config.dataDir);
+  const options = {
     engine,
     runtime,
     openShared: store === null ? null : () => openStore(config, runtime),
     files: media === null ? null : filesOfBucket(openBucket(media, runtime), runtime),
   };
+  return {
+    backup: (file: string) => backupShared(paths, file, options),
+    restore: (file: string) => restoreShared(file, paths, options),
+  };
 }
 
 /**
- * The data folder that the settings name, for the gateway and for the commands beside it. Each throws StoreError, and
- * what `openDataFolder`, `backup` and `restore` throw.
+ * The data folder that the settings name, for the gateway and for the commands beside it, each of which reads in what it
+ * alone needs. Each throws StoreError, and what `openDataFolder`, `backup` and `restore` throw.
  */
 export const dataFolder = {
   open: (config: DataConfig, runtime: Runtime): Promise<DataFolder> =>
     openDataFolder(config, { runtime, migrations, contents, openStore: () => openStore(config, runtime) }),
-  backup: (config: Config, file: string, runtime: Runtime) =>
-    isElsewhere(config)
-      ? backupShared(pathsOf(config.dataDir), file, elsewhere(config, runtime))
-      : backup(pathsOf(config.dataDir), file, engine),
+  async backup(config: Config, file: string, runtime: Runtime) {
+    const shared = await elsewhere(config, runtime);
+    if (shared !== null) return await shared.backup(file);
+    const { backup } = await import("./data/backup.ts");
+    return await backup(pathsOf(config.dataDir), file, engine);
+  },
   lock: (dataDir: string) => lockGateway(dataDir, engine),
   /** Lets processes that share the store take up a line that a command makes. */
-  offerOf: ({ store }: Pick<Config, "store">): (change: Change, lineId: string) => void =>
-    store === null ? () => {} : (change, lineId) => Leases.offer(change, LINE_KIND, lineId),
+  async offerOf({ store }: Pick<Config, "store">): Promise<(change: Change, lineId: string) => void> {
+    if (store === null) return () => {};
+    const [{ Leases }, { LINE_KIND }] = await Promise.all([import("./cluster/leases.ts"), import("./line/remote.ts")]);
+    return (change, lineId) => Leases.offer(change, LINE_KIND, lineId);
+  },
   /** Null makes a new key of the folder's own. */
-  rekey: (config: DataConfig, to: string | null, runtime: Runtime): Promise<number> =>
-    rekeyDataFolder(config, { runtime, migrations, to, openStore: () => openStore(config, runtime) }),
+  async rekey(config: DataConfig, to: string | null, runtime: Runtime): Promise<number> {
+    const { rekeyDataFolder } = await import("./data/rekey.ts");
+    return await rekeyDataFolder(config, { runtime, migrations, to, openStore: () => openStore(config, runtime) });
+  },
   /** Writes what the account has once more, as it has chosen now; resolves to how many rows. */
-  rewriteContents: ({ kv }: Pick<DataFolder, "kv">, accountId: string, { clock }: Pick<Runtime, "clock">) =>
-    rewriteContents(kv, { accountId, families: contents, clock }),
+  async rewriteContents(data: Pick<DataFolder, "kv">, accountId: string, { clock }: Runtime): Promise<number> {
+    const { rewriteContents } = await import("./data/contents.ts");
+    return await rewriteContents(data.kv, { accountId, families: contents, clock });
+  },
   /** What links the lines of an open folder. */
-  linkCopy: (data: Pick<DataFolder, "kv" | "seal">): LinkCopy => makeLinkCopy(data),
+  async linkCopy(data: Pick<DataFolder, "kv" | "seal">): Promise<LinkCopy> {
+    const { makeLinkCopy } = await import("./whatsapp/baileys/link_copy.ts");
+    return makeLinkCopy(data);
+  },
   /** The files of an open folder. */
   media: (config: Config, { kv, runtime }: Pick<DataFolder, "kv"> & { runtime: Runtime }): Promise<Media> =>
     openMedia({ config, runtime }, kv),
-  restore: (file: string, config: Config, runtime: Runtime) =>
-    isElsewhere(config)
-      ? restoreShared(file, pathsOf(config.dataDir), elsewhere(config, runtime))
-      : restore(file, pathsOf(config.dataDir), engine),
+  async restore(file: string, config: Config, runtime: Runtime) {
+    const shared = await elsewhere(config, runtime);
+    if (shared !== null) return await shared.restore(file);
+    const { restore } = await import("./data/backup.ts");
+    return await restore(file, pathsOf(config.dataDir), engine);
+  },
 };
 
 export interface GatewayOptions {
@@ -190,7 +200,7 @@ async function openParts(options: GatewayOptions, opened: AsyncDisposableStack):
   const isShared = config.store !== null;
   // On a shared store leases take the lock's place.
   if (!isShared) opened.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
-  const place = isShared && role !== "api" ? await takePlace(config.dataDir, { engine, runtime }) : null;
+  const place = isShared && role !== "api" ? await placeIn(config, runtime) : null;
   if (place) opened.adopt(place, (place) => place.release());
   const data = opened.adopt(await dataFolder.open(config, runtime), (folder) => folder.close());
   const bell = opened.adopt(await openBell(config, runtime), (bell) => bell.close());
@@ -201,10 +211,19 @@ async function openParts(options: GatewayOptions, opened: AsyncDisposableStack):
   return { config, runtime, engine: { load: loadBaileys, open: openNetwork }, data, bell, media, hasChanged, place };
 }
 
+async function placeIn({ dataDir }: Config, runtime: Runtime) {
+  const { takePlace } = await import("./cluster/place.ts");
+  return await takePlace(dataDir, { engine, runtime });
+}
+
 /** The files: in the bucket that the settings name, else in the data folder; roles apart have none there. */
 async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv: Kv): Promise<Media> {
   const { clock } = runtime;
   if (config.media !== null) {
+    const [{ openBucket }, { makeBucketMediaStore }] = await Promise.all([
+      import("./media/bucket.ts"),
+      import("./media/bucket_store.ts"),
+    ]);
     return inTurns(makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime }), clock);
   }
   if (role !== "serve") return inTurns(noMediaStore(), clock);

@@ -1,5 +1,9 @@
 /** The hours of a plan: on which days of the week, and from when until when, by the clock of a place. */
-import { Temporal } from "temporal-polyfill";
+import type { Temporal as TemporalApi } from "temporal-polyfill";
+
+/** The runtime's own; Deno 2.6 has none. */
+const Temporal: typeof TemporalApi = Reflect.get(globalThis, "Temporal") ??
+  (await import("temporal-polyfill")).Temporal;
 
 export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
 type Weekday = (typeof WEEKDAYS)[number];
@@ -90,16 +94,16 @@ export function dayAt(timeZone: string, at: number): { day: string; endsAt: numb
   return { day: day.toString(), endsAt: startOf(day.add({ days: 1 }), timeZone) };
 }
 
-function dateAt(timeZone: string, at: number): Temporal.PlainDate {
+function dateAt(timeZone: string, at: number): TemporalApi.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(Math.floor(at)).toZonedDateTimeISO(timeZone).toPlainDate();
 }
 
-function startOf(day: Temporal.PlainDate, timeZone: string): number {
+function startOf(day: TemporalApi.PlainDate, timeZone: string): number {
   return day.toZonedDateTime(timeZone).epochMilliseconds;
 }
 
 function timeOf(
-  day: Temporal.PlainDate,
+  day: TemporalApi.PlainDate,
   { timeZone, time, disambiguation }: { timeZone: string; time: string; disambiguation: "earlier" | "later" },
 ): number {
   return day.toPlainDateTime(Temporal.PlainTime.from(time)).toZonedDateTime(timeZone, { disambiguation })

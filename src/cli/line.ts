@@ -28,7 +28,7 @@ export function addLineCommand(root: Command): void {
       try {
         await withData(options, async (data) => {
           const media = await dataFolder.media(configOf(options), data);
-          const deps = { ...data, media, link: dataFolder.linkCopy(data) };
+          const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
           const write = (sealed: Uint8Array) => writeNew(file, sealed);
           const { line: { name }, messages } = await exportLine(deps, id, {
             passphrase,
@@ -58,7 +58,7 @@ export function addLineCommand(root: Command): void {
       await withData(options, async (data) => {
         const config = configOf(options);
         const media = await dataFolder.media(config, data);
-        const deps = { ...data, media, link: dataFolder.linkCopy(data), offer: dataFolder.offerOf(config) };
+        const deps = { ...data, media, link: await dataFolder.linkCopy(data), offer: await dataFolder.offerOf(config) };
         const { line, messages } = await importLine(deps, options.account, { passphrase, file: sealed });
         const { id, name, phone } = line;
         printResult(

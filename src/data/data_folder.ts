@@ -8,8 +8,7 @@ import { makePlans } from "../account/plans.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { rekey } from "./rekey.ts";
-import { adoptNextKey, nextSecretKey, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
+import { secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
 import { Change, isRow, type KeyPart, type Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withSealedContents } from "../store/layers/contents.ts";
@@ -86,7 +85,7 @@ class HalfRestored extends OperatorError {
 
 const UNFINISHED = "the secret key is being changed, and that was not finished: run `paloma rekey` again";
 
-interface OpenOptions {
+export interface OpenOptions {
   runtime: Runtime;
   /** Opens the store: the one of the folder, or the one that the settings name. */
   openStore(): Promise<ChunkedKv>;
@@ -149,27 +148,4 @@ async function begin(
   prove(change, seal).set(dataKeys.schemaVersion(), newestOf(migrations));
   plans.putDefaults(change);
   return await store.commit(change) !== null;
-}
-
-/**
- * Seals the data anew, under the key `to`, or where that is null under a new one of the folder's own. Nothing else may
- * use the data meanwhile. Resolves to how many rows were. Throws as `openDataFolder`.
- */
-export async function rekeyDataFolder(
-  config: DataConfig,
-  { to, ...options }: Omit<OpenOptions, "contents"> & { to: string | null },
-): Promise<number> {
-  const { runtime, migrations } = options;
-  const { store: sealed } = pathsOf(config.dataDir);
-  const from = await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed });
-  const next = to ?? await nextSecretKey(config.dataDir, runtime);
-  const kv = await options.openStore();
-  try {
-    const count = await rekey(kv, { runtime, migrations, from, to: next });
-    if (count === null) throw wrongSecretKey(config, placeOf(config));
-    if (to === null) await adoptNextKey(config.dataDir);
-    return count;
-  } finally {
-    kv.close();
-  }
 }

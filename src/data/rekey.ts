@@ -9,12 +9,37 @@ import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { COMMIT_LIMITS } from "../store/limits.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import { makeSeal, SealError, sealKey } from "../store/seal.ts";
+import { type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { fitsSecret, prove } from "./secret_check.ts";
+import { adoptNextKey, nextSecretKey, secretKey, wrongSecretKey } from "./secret_key.ts";
 
 /** Some milliseconds of the disk. */
 const ROWS_A_COMMIT = 200;
+
+/**
+ * Seals the data anew, under the key `to`, or where that is null under a new one of the folder's own. Nothing else may
+ * use the data meanwhile. Resolves to how many rows were. Throws as `openDataFolder`.
+ */
+export async function rekeyDataFolder(
+  config: DataConfig,
+  { to, ...options }: Omit<OpenOptions, "contents"> & { to: string | null },
+): Promise<number> {
+  const { runtime, migrations } = options;
+  const { store: sealed } = pathsOf(config.dataDir);
+  const from = await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed });
+  const next = to ?? await nextSecretKey(config.dataDir, runtime);
+  const kv = await options.openStore();
+  try {
+    const count = await rekey(kv, { runtime, migrations, from, to: next });
+    if (count === null) throw wrongSecretKey(config, placeOf(config));
+    if (to === null) await adoptNextKey(config.dataDir);
+    return count;
+  } finally {
+    kv.close();
+  }
+}
 
 interface RekeyOptions {
   runtime: Pick<Runtime, "log" | "random">;

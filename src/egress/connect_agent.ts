@@ -11,6 +11,7 @@ import net, { isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import { Agent, type AgentConnectOpts } from "agent-base";
 import { listenOn } from "../base/listening.ts";
+import { urlHost } from "./proxy_address.ts";
 
 interface ConnectOptions {
   /** Where it is reached. */
@@ -106,9 +107,4 @@ async function statusOf(socket: Socket): Promise<number> {
   } finally {
     socket.off("error", reject).off("close", ended);
   }
-}
-
-/** As it stands in an URL. */
-export function urlHost(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
 }

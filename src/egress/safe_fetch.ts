@@ -13,7 +13,8 @@ import { connect, hostOf, portOf } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import { exchange, type PlainResponse, type StreamedBody } from "./http1.ts";
-import { makeProxy, type Proxy, type ProxyAddress } from "./proxy.ts";
+import type { Proxy } from "./proxy.ts";
+import type { ProxyAddress } from "./proxy_address.ts";
 import { IdleConnections, ReusableConnection } from "./idle_connections.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
 
@@ -176,6 +177,7 @@ export function makeSafeFetch(
       try {
         const [vettedAddress] = await deadline.race(vetted(urlOf(address), PROXY_SCHEMES));
         deadline.end();
+        const { makeProxy } = await import("./proxy.ts");
         return await makeProxy(address, vettedAddress!);
       } catch (error) {
         throw deadline.fail(error);

@@ -2,7 +2,7 @@
 import { open, readFile } from "node:fs/promises";
 import { parseFile } from "music-metadata";
 import { imageSize } from "./image_size.ts";
-import type { FileFacts, UntrustedFile } from "./inspector.ts";
+import type { FileFacts, UntrustedFile } from "./inspection.ts";
 import { thumbnail } from "./thumbnail.ts";
 import { voiceFacts } from "./voice_facts.ts";
 

@@ -8,30 +8,7 @@ import { readFile } from "node:fs/promises";
 import PQueue from "p-queue";
 import { type Clock, sleep } from "../runtime.ts";
 import { timeLimit } from "../base/within.ts";
-
-/** A file that somebody else chose. */
-export interface UntrustedFile {
-  path: string;
-  size: number;
-  mimetype: string;
-  /** What it is sent as. */
-  kind: "image" | "video" | "audio" | "document" | "sticker" | "voice";
-}
-
-/** Members that the file does not give are left out. */
-export interface FileFacts {
-  width?: number;
-  height?: number;
-  /** A small JPEG. */
-  jpegThumbnail?: Uint8Array;
-  seconds?: number;
-  /** What phones draw of a voice note: 64 bars, each from 0 to 100. */
-  waveform?: Uint8Array;
-  pageCount?: number;
-}
-
-/** The command-line argument by which `main.ts` runs `child.ts`. */
-export const INSPECT = "inspect-file";
+import { type FileFacts, INSPECT, type UntrustedFile } from "./inspection.ts";
 
 /** Larger PDFs go without a page count. */
 const PDF_BYTES = 8 * 1024 * 1024;

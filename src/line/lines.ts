@@ -2,7 +2,7 @@
 import type { Accounts } from "../account/account.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EgressError } from "../egress/egress_error.ts";
-import { readProxy, shownProxy } from "../egress/proxy.ts";
+import { readProxy, shownProxy } from "../egress/proxy_address.ts";
 import { PROXY_SCHEMES, type SafeFetch, urlOf } from "../egress/safe_fetch.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";

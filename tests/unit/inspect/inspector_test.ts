@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
 import { PNG } from "pngjs";
-import { makeInspector, type UntrustedFile } from "../../../src/inspect/inspector.ts";
+import type { UntrustedFile } from "../../../src/inspect/inspection.ts";
+import { makeInspector } from "../../../src/inspect/inspector.ts";
 import { systemClock } from "../../../src/runtime.ts";
 
 const never = new AbortController().signal;

@@ -1,0 +1,25 @@
+/** What is asked of the process that reads one untrusted file, and what it answers. */
+
+/** A file that somebody else chose. */
+export interface UntrustedFile {
+  path: string;
+  size: number;
+  mimetype: string;
+  /** What it is sent as. */
+  kind: "image" | "video" | "audio" | "document" | "sticker" | "voice";
+}
+
+/** Members that the file does not give are left out. */
+export interface FileFacts {
+  width?: number;
+  height?: number;
+  /** A small JPEG. */
+  jpegThumbnail?: Uint8Array;
+  seconds?: number;
+  /** What phones draw of a voice note: 64 bars, each from 0 to 100. */
+  waveform?: Uint8Array;
+  pageCount?: number;
+}
+
+/** The command-line argument by which `main.ts` runs `child.ts`. */
+export const INSPECT = "inspect-file";
