@@ -1,5 +1,6 @@
 /** `paloma line`: a line moves to another gateway without a new QR. */
 import type { Command } from "commander";
+import { writeAll } from "../base/write_all.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
 import { withData } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
@@ -84,7 +85,7 @@ async function unlessRunning<Lock>(locking: Promise<Lock>): Promise<Lock | null>
 async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
   const file = await createFile(path);
   try {
-    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+    await writeAll(file, bytes);
     await file.sync();
   } finally {
     file.close();

@@ -6,6 +6,7 @@
  * The secret key is left out on purpose: a backup alone opens no credential. Whoever restores needs the same
  * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
  */
+import { writeAll } from "../base/write_all.ts";
 import { unlessMissing } from "../base/missing.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
@@ -169,7 +170,7 @@ async function writeFiles(
     await writeWhole(join(folder, name), engine, async (unfinished) => {
       using file = await Deno.open(unfinished, { write: true });
       for (const part of archive.readFile(name)) {
-        for (let done = 0; done < part.length;) done += await file.write(part.subarray(done));
+        await writeAll(file, part);
         bytes += part.length;
       }
     });

@@ -3,6 +3,7 @@
  * the last, so that none can be taken out, moved or cut off.
  */
 import { Buffer } from "node:buffer";
+import { writeAll } from "../base/write_all.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
@@ -96,8 +97,4 @@ async function readUpTo(file: Deno.FsFile, length: number): Promise<Buffer> {
   let done = 0;
   for (let read; done < length && (read = await file.read(buffer.subarray(done))) !== null;) done += read;
   return buffer.subarray(0, done);
-}
-
-async function writeAll(file: Deno.FsFile, bytes: Uint8Array): Promise<void> {
-  for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
 }

@@ -1,6 +1,7 @@
 /** The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
+import { syncFolder } from "../base/write_all.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
@@ -103,16 +104,5 @@ async function exists(path: string): Promise<boolean> {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
-  }
-}
-
-/** Puts the folder's entries on disk; Windows has no such thing. */
-async function syncFolder(path: string): Promise<void> {
-  if (Deno.build.os === "windows") return;
-  const folder = await Deno.open(path);
-  try {
-    await folder.sync();
-  } finally {
-    folder.close();
   }
 }

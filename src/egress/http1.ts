@@ -2,6 +2,7 @@
  * One HTTP/1.1 request on a connection that the caller gives: the one that was vetted, and what was sent is never sent
  * again by itself. (Why not `fetch` or `node:https`: docs/decisions.)
  */
+import { writeAll } from "../base/write_all.ts";
 
 /** What an exchange needs of a connection; `Deno.Conn` and `Deno.TlsConn` have it. */
 export interface ByteConnection {
@@ -125,10 +126,6 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> 
   whole.set(first);
   whole.set(second, first.length);
   return whole;
-}
-
-async function writeAll(connection: ByteConnection, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
 interface Head {

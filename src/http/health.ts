@@ -3,6 +3,7 @@
  * A process without an API answers this alone, and one with an API before that is loaded.
  */
 import type { Hono } from "@hono/hono";
+import { keysOf } from "../base/typed_keys.ts";
 import { within } from "../base/within.ts";
 import type { ApiContext, ApiEnv } from "./api/context.ts";
 import { type Answer, ok } from "./api/route.ts";
@@ -37,11 +38,9 @@ export function makeHealth(services: Needed) {
 export function createHealth(services: Needed): Hono<ApiEnv> {
   const { app, ground } = makeApp(services);
   const register = makeRegister(app, ground);
-  for (const [name, answer] of Object.entries(makeHealth(services))) {
-    register(
-      { method: "get", path: HEALTH_PATHS[name as keyof typeof HEALTH_PATHS] },
-      async (c) => send(c, await answer(c)),
-    );
+  const health = makeHealth(services);
+  for (const name of keysOf(HEALTH_PATHS)) {
+    register({ method: "get", path: HEALTH_PATHS[name] }, async (c) => send(c, await health[name](c)));
   }
   return app;
 }

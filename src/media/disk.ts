@@ -1,4 +1,5 @@
 /** The media store on disk: `<folder>/<last two characters of the id>/<id>`, readable by the owner only. */
+import { syncFolder, writeAll } from "../base/write_all.ts";
 import { unlessMissing } from "../base/missing.ts";
 import { join } from "node:path";
 import type { Runtime } from "../runtime.ts";
@@ -123,18 +124,11 @@ async function writeFile(
   const { chunks, result } = measured(content, maxBytes);
   using file = await Deno.open(path, { createNew: true, write: true, mode: 0o600 });
   for await (const chunk of chunks) {
-    for (let done = 0; done < chunk.length;) done += await file.write(chunk.subarray(done));
+    await writeAll(file, chunk);
   }
   await file.utime(at, at);
   await file.sync();
   return result();
-}
-
-/** A new name is safe from a power cut only when its folder is on disk too. */
-async function syncFolder(folder: string): Promise<void> {
-  if (Deno.build.os === "windows") return;
-  using handle = await Deno.open(folder);
-  await handle.sync();
 }
 
 /** ENOSPC and EDQUOT become the store's "full"; whatever the content's stream threw stays as it is. */

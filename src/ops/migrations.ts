@@ -71,7 +71,7 @@ export const orderQueues: Migration = {
   to: 5,
   about: "the queue is ordered by priority, lane and time",
   async run(kv) {
-    for await (const row of kv.list<MessageOfVersion4>({ prefix: messageKeys.messages() as never })) {
+    for await (const row of kv.list({ prefix: prefix<MessageOfVersion4>("message") })) {
       const { key: at, value } = row;
       if (value.priority !== undefined) continue;
       const message: Message = { ...value, priority: "normal", sendAt: null };

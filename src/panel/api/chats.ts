@@ -2,6 +2,7 @@
 import type { LoggedEvent, MessageReceivedData } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Budgets } from "../../http/edge/budgets.ts";
+import { chatOf } from "../../message/message.ts";
 import type { Act } from "./act.ts";
 import type { AskedOfAccount, Guard } from "./guard.ts";
 
@@ -96,9 +97,8 @@ function inOrder(a: Turn, b: Turn): number {
 const isGroup = (jid: string) => jid.endsWith("@g.us");
 
 /** A person by their number if it is known; a group, and a person who hides it, by the JID. */
-function chatOf(jid: string, number: string | null = null): string {
-  if (isGroup(jid)) return jid;
-  return number ?? jid.replace(/@s\.whatsapp\.net$/, "");
+function chatWith(jid: string, number: string | null): string {
+  return isGroup(jid) || number === null ? chatOf(jid) : number;
 }
 
 function turnOfEvent({ id, event, data, createdAt }: LoggedEvent): Turn {
@@ -108,7 +108,7 @@ function turnOfEvent({ id, event, data, createdAt }: LoggedEvent): Turn {
   const mine = event === "message.echo";
   return {
     id,
-    chat: chatOf(from, mine ? null : number),
+    chat: chatWith(from, mine ? null : number),
     at: new Date(at).toISOString(),
     mine,
     name: mine ? null : pushName,

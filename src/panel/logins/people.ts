@@ -1,7 +1,7 @@
 /** The people who may use the panel: operators of the gateway, and members of an account. */
 import { notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import { Change, type Kv, retryOnConflict, type Row } from "../../store/kv.ts";
+import { Change, isRow, type Kv, retryOnConflict, type Row } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { panelKeys, type Person } from "../rows.ts";
 import { Refusal } from "../refusal.ts";
@@ -34,8 +34,8 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
 
   async function row(personId: string): Promise<Row<Person>> {
     const slot = await kv.get(panelKeys.person(personId));
-    if (slot.value === null) throw notFound("person");
-    return slot as Row<Person>;
+    if (!isRow(slot)) throw notFound("person");
+    return slot;
   }
 
   async function list(accountId: string | null): Promise<Person[]> {

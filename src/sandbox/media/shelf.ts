@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { writeAll } from "../../base/write_all.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /** Larger than the largest file that a gateway accepts (100 MiB), with room for encryption. */
@@ -111,10 +112,6 @@ function directPath(name: string): string {
 /** The query does not identify the file; clients add to it. */
 function nameIn(directPath: string): string {
   return directPath.startsWith(DOWNLOAD_PREFIX) ? directPath.slice(DOWNLOAD_PREFIX.length).split("?")[0]! : "";
-}
-
-async function writeAll(file: Deno.FsFile, chunk: Uint8Array): Promise<void> {
-  for (let written = 0; written < chunk.length;) written += await file.write(chunk.subarray(written));
 }
 
 /** One range of the header `Range`; null for one that cannot be served. An end beyond the file means the file's end. */

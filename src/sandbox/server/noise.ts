@@ -62,9 +62,9 @@ interface NoiseResponder {
 /** One handshake, for one connection. */
 export function createNoiseResponder(identity: NoiseIdentity): NoiseResponder {
   const ephemeral = Curve.generateKeyPair();
-  let hash = MODE as Uint8Array;
-  let salt = MODE as Uint8Array;
-  let key = MODE as Uint8Array;
+  let hash: Uint8Array = MODE;
+  let salt: Uint8Array = MODE;
+  let key: Uint8Array = MODE;
   let counter = 0;
   let receive: Cipher | undefined;
   let send: Cipher | undefined;
