@@ -4,6 +4,7 @@ import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
+import { postgresWire } from "../../src/store/postgres/wire.ts";
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { startRelay } from "../support/relay.ts";
 import { testRuntime } from "../support/runtime.ts";
@@ -71,6 +72,25 @@ if (WITHOUT_POSTGRES) {
     assert.ok(await kv.commit(new Change().set(["k"], 2)));
     assert.equal((await kv.get(["k"])).value, 2);
     kv.close();
+  });
+
+  test("a ring that gets no answer gives the bell's connection up: the next one is on another", async (server) => {
+    const url = await server.database();
+    await using relay = await startRelay(server.port);
+    const heard = Promise.withResolvers<string>();
+    const again = Promise.withResolvers<void>();
+    // Their clocks stand still: nobody finds out by asking now and then.
+    const far = await postgresWire(url, { runtime: testRuntime(1) })({ rang: heard.resolve, missed() {} });
+    const wire = await postgresWire(`${through(url, relay.port)}?query_timeout=500`, { runtime: testRuntime(2) })({
+      rang() {},
+      missed: again.resolve,
+    });
+    relay.silence();
+    await assert.rejects(wire.send(["lost"]), isUnavailable);
+    await again.promise;
+    await wire.send(["line/1"]);
+    assert.equal(await heard.promise, "line/1");
+    await Promise.all([wire.close(), far.close()]);
   });
 
   test("a long read whose connection is cut between two rounds fails, and the process lives on", async (server) => {

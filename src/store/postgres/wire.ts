@@ -9,7 +9,7 @@ import { type Runtime, sleep } from "../../runtime.ts";
 import { settledWithin } from "../../base/within.ts";
 import { StoreError } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
-import { storeError } from "./store_error.ts";
+import { isOfOtherServer, storeError } from "./store_error.ts";
 
 const CHANNEL = "paloma_bell";
 /** PostgreSQL takes less than 8,000 bytes a notification. */
@@ -91,6 +91,8 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
         try {
           await client.query(SEND, [payloads(self, topics)]);
         } catch (error) {
+          // Its end is heard of above, and another one is made.
+          if (isOfOtherServer(error)) void hangUp(client);
           throw storeError(error);
         }
       },
