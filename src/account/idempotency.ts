@@ -31,7 +31,7 @@ export interface Idempotency {
   /** The first answer, or null. Throws Problem idempotency_key_reused when it was given to another body. */
   find<T>(request: RepeatableRequest): Promise<T | null>;
   /**
-   * Keeps the answer, which must survive JSON, in the change that does the work. The change must rest on a check that
+   * Keeps the answer, which must survive JSON, in the change that does the work. The change must have a check that
    * every rival of the same key shares.
    */
   keep(change: Change, request: RepeatableRequest, answer: unknown): void;

@@ -3,10 +3,13 @@ import type { Clock } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { dataKeys } from "./rows.ts";
 
-/** Anybody may ask whether the gateway is ready; so often it writes at most. */
+/** Anybody may ask whether the gateway is ready: it writes no more often than this. */
 const EVERY_MS = 1_000;
 
-/** Resolves when a write is on disk; rejects, as the last one did, or hangs when there is none. Asked at once, all share one. */
+/**
+ * The probe resolves once a write is on disk, rejects where that fails, and hangs as long as the store does. Calls within a
+ * second share one write.
+ */
 export function makeProbe(kv: Kv, clock: Clock): () => Promise<void> {
   let last: { at: number; written: Promise<void> } | null = null;
   async function write(now: number): Promise<void> {

@@ -7,7 +7,7 @@ import { orderOf } from "./log.ts";
 
 /** At most so many an account, about 500 MB: the oldest go first. */
 const EVENT_KEEP_COUNT = 500_000;
-/** Events removed in one commit, which make the flush of another that it goes with about 1 ms longer. */
+/** Events removed in one commit: they lengthen the flush that it shares by about 1 ms. */
 const BATCH = 100;
 
 interface SweepEventsOptions {

@@ -98,7 +98,7 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
         try {
           return await serve(c, caller);
         } catch (error) {
-          // A key that is no more is told that, and not what is wrong with its request.
+          // Whoever has a revoked key learns that, and not what is wrong with the request.
           if (caller.keyRow) await auth.authenticate(c, form);
           throw error;
         }

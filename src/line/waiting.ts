@@ -84,7 +84,7 @@ export class Holds {
     return this.newChats === null ? new Set() : await newAmong(this.#kv, this.#lineId, chats);
   }
 
-  /** What each of these messages of the line waits for, by its id. */
+  /** What each of these messages of the line waits for beside its turn, by its id. */
   async of(messages: readonly Waiting[]): Promise<Map<string, WaitsFor>> {
     const [all, newChats] = [this.ofAll(), this.ofNewChats()];
     const fresh = newChats ? await this.newAmong(messages.map(({ to }) => chatOf(to))) : new Set();
@@ -98,7 +98,7 @@ export class Holds {
   }
 }
 
-/** What each of the messages that wait waits for beside its turn, by its id; what waits for nothing is left out. */
+/** What each queued message waits for beside its turn, by its id; one that waits for nothing else is left out. */
 export type FindWaits = (messages: readonly Message[]) => Promise<Map<string, WaitsFor>>;
 
 export function makeFindWaits(deps: WaitingDeps): FindWaits {

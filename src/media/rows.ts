@@ -27,7 +27,7 @@ export const mediaKeys = {
   /** A received file by when it ends (Unix ms), as its row says; the value is its size in bytes. */
   fileEnd: (expiresAt: number, fileId: string) => key<number>("file_end", expiresAt, fileId),
   fileEnds: () => prefix<number>("file_end"),
-  /** An object by when it is looked (Unix ms) whether a file needs it: written before the object, gone after it. */
+  /** An object, by when to check whether a file still needs it (Unix ms): written before the object, removed after it. */
   object: (lookAt: number, fileId: string) => key<ObjectRow>("file_object", lookAt, fileId),
   objects: () => prefix<ObjectRow>("file_object"),
 };

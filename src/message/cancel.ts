@@ -24,7 +24,7 @@ export interface Cancel {
 interface CancelOptions {
   kv: Kv;
   recorder: Recorder;
-  /** Told afterwards which line has less to do. */
+  /** Called afterwards with each line whose queue has changed. */
   dequeued: (lineId: string) => void;
 }
 

@@ -62,7 +62,7 @@ interface OptOutDeps {
   lidOf(lineId: string, number: string): Promise<string | null>;
   /** Words that opt out, as the account has them now. */
   wordsOf(accountId: string): Promise<readonly string[]>;
-  /** Told afterwards whose queue has changed. */
+  /** Called afterwards with each line whose queue has changed. */
   queueChanged(lineId: string): void;
 }
 

@@ -190,7 +190,7 @@ function dispatchedAt(message: Message, now: number): Message {
   };
 }
 
-/** Acks may all be lost and the message have arrived: what a phone has told counts more. */
+/** Acks may all be lost and the message have arrived: what a phone has reported counts more. */
 function failedUnlessProved(message: Message, error: MessageError): Message {
   if (isProved(message)) return { ...message, status: "sent", sentAt: message.deliveredAt, error: null };
   return { ...message, status: "failed", error };

@@ -22,7 +22,7 @@ interface RescheduleOptions {
   kv: Kv;
   /** The lane in which messages to the chat stand now. */
   laneOf(lineId: string, chat: string): Promise<Lane>;
-  /** Told afterwards whose queue has changed. */
+  /** Called afterwards with the line whose queue has changed. */
   queueChanged: (lineId: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** What a send is: what it asks for, what it rests on, and how it is accepted or not. */
+/** What a send is: what it asks for, its preconditions, and how it is accepted or not. */
 import type { Caller } from "../account/account.ts";
 import type { QuotaLeft } from "../account/quota.ts";
 import type { Slot } from "../store/kv.ts";

@@ -54,7 +54,7 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   });
   const dispatcher = dispatcherOf(ground);
   addWorkerGauges(ground, { network, supervisor, dispatcher });
-  // What a crash left of a bulk that nobody was told of.
+  // What a crash left of a bulk that was never accepted.
   const clearing = { start: () => removeAllStaged(kv) };
   const upkeep = upkeepOf(ground, network, (lineId) => supervisor.queueChanged(lineId));
   const service = inOrder(clearing, together(dispatcher, supervisor, upkeep), changes);

@@ -89,7 +89,7 @@ export interface CloseReason {
     | "refused" // the network does not want this login, or this link by code: see `retryAfterMs`
     | "lost" // the socket dropped or went silent: back off
     | "unavailable" // 408, 428, 500, 503: back off
-    | "untrusted"; // the server, or the phone that links, did not prove who it is: nothing was told to it; back off
+    | "untrusted"; // the server, or the phone that links, did not prove who it is: it learned nothing from us; back off
   code: number | null;
   /** One sentence, free of secrets. */
   detail: string;

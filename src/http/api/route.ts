@@ -92,7 +92,7 @@ export interface ApiRequest<Params, Query, Body> {
   body: Body;
   /** With a valid `Idempotency-Key`, on routes whose body the server reads. */
   repeat: RepeatableRequest | null;
-  /** For an answer that goes on: throws what a new request with its key would be told now. */
+  /** For an answer that goes on: throws what would refuse a new request with its key now. */
   checkKey(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { unhurried } from "../../base/unhurried.ts";
 import { type FieldError, Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 
-/** A request with a thousand mistakes is told the first of them. */
+/** Of a request with a thousand mistakes the first are reported. */
 const MAX_ERRORS = 50;
 /** Of the name of an unknown field, which may be as long as the body. */
 const MAX_NAME = 100;
@@ -27,7 +27,7 @@ const AT_ONCE = 100;
 
 /**
  * As `validate`, for a schema that holds each item of the list against its own rules alone: the thread is free in between,
- * and nothing more is looked at once there are more mistakes than are told.
+ * and nothing more is looked at once there are more mistakes than are reported.
  */
 export async function validateUnhurried(
   schema: z.ZodType,

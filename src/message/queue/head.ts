@@ -1,6 +1,6 @@
 /**
  * The head of a line's queue: the message that departs next. It costs a few reads whatever waits behind it
- * (docs/decisions/0014-order-of-the-queue.md), and fewer while only departures change the queue (0021-ahead-of-a-departure.md).
+ * (docs/decisions/0014-order-of-the-queue.md), and fewer while only departures change the queue (0021-ahead-of-a-departure.md beside it).
  */
 import { isRow, type Kv, type Row } from "../../store/kv.ts";
 import { PRIORITIES } from "../message.ts";

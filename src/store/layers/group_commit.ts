@@ -24,7 +24,7 @@ interface GroupCommitOptions {
 }
 
 /**
- * Writes concurrent commits together. What could not be told of each is repeated in halves, so that one loser
+ * Writes concurrent commits together. What could not be found out of each is repeated in halves, so that one loser
  * never takes others down; changes that touch each other's keys never go together, nor in two flights at once, so that
  * each still sees the one before.
  */

@@ -38,7 +38,7 @@ export interface MediaAnswer {
   body: ReadableStream<Uint8Array>;
 }
 
-/** Throws when the CA file can't be read: a mistake in the settings, to be told at start. */
+/** Throws when the CA file can't be read: a mistake in the settings, to be reported at start. */
 export function makeMediaHost(
   config: Pick<WhatsAppConfig, "mediaUrl" | "ca">,
   clock: Clock,

@@ -64,7 +64,7 @@ const BROWSER = Browsers.macOS("Chrome");
 /** What all lines have in common. */
 const LINE_CONFIG: Partial<SocketConfig> = {
   browser: BROWSER,
-  // With one the library limits every frame that it writes, and keeps a stack trace of each call: a tenth of its time.
+  // None: with it the library also limits each frame that it writes, and takes a stack trace each time, a tenth of its work.
   connectTimeoutMs: 0,
   keepAliveIntervalMs: PING_MS,
   defaultQueryTimeoutMs: QUERY_MS,

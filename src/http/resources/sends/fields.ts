@@ -19,7 +19,7 @@ export const sessionId = Session.nullish();
 export const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
 const ttl = seconds.nullish().openapi({
   description: "Seconds that the message may wait before it ends as failed (`expired`); 24 hours if left out",
-  // None, nor for other members that few need: whoever tries the form as it stands sends what is shown.
+  // Members that few need have no example: the reference's form sends what it shows.
   example: undefined,
 });
 

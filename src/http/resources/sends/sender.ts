@@ -37,7 +37,7 @@ interface Outgoing extends SendOptions {
 }
 
 export interface Sender {
-  /** Resolves when it is on disk; to a repetition, what the first was told. Throws Problem, StoreError. */
+  /** Resolves when it is on disk; for a repetition, to the first answer. Throws Problem, StoreError. */
   send(caller: Caller, outgoing: Outgoing): Promise<Accepted>;
   /** The 202 to a message whose file was uploaded; a file that no message was accepted for is removed. */
   sendUpload(

@@ -42,7 +42,7 @@ export function takeReceipts({ socket, creds, receive, isOver, runtime: { clock,
     if (receipts.length === 0 || isOver()) return;
     // Not in the lock: receipts that come together are to be kept together.
     const kept = Promise.all(receipts.map((receipt) => receive(receipt)));
-    kept.catch(() => {}); // it is the lock's turn that hears of it
+    kept.catch(() => {}); // the turn below reports it
     const turn = socket.receiptMutex.mutex(async () => {
       if (await within(clock, KEPT_MS, kept) === "late") log.warn("a receipt was not kept in time");
     });

@@ -1,6 +1,6 @@
 /**
- * The settings of chats that an account's devices share. What is large of them lies in files, and Baileys 7.0.0-rc14
- * fetches these by itself: past the proxy of the line. Nothing here uses such settings, so behind a proxy the files stay
+ * The settings of chats that an account's devices share. Large ones lie in files, and Baileys 7.0.0-rc14
+ * fetches those by itself: past the proxy of the line. Nothing here uses such settings, so behind a proxy the files stay
  * where they are, and only what comes inline is taken.
  */
 import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
