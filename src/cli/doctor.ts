@@ -7,6 +7,7 @@ import { AlreadyRunning } from "../data/gateway_lock.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";
 import { type Clock, systemClock, systemRuntime } from "../runtime.ts";
+import { SETTINGS } from "../settings.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import { Exit, print, printResult, table } from "./output.ts";
 import { configOf, localUrl, withSettings } from "./settings.ts";
@@ -87,7 +88,18 @@ async function ask(url: string, method = "GET"): Promise<Response | null> {
   }
 }
 
+/** What commands read from the environment beside the settings. */
+const OF_COMMANDS = ["PALOMA_API_KEY", "PALOMA_NEW_SECRET_KEY", "PALOMA_PASSPHRASE"];
+
 function checkSettings({ host, publicUrl, trustedProxies }: Config): Found {
+  const known = new Set<string>([...SETTINGS.map(({ env }) => env), ...OF_COMMANDS]);
+  const unknown = Object.keys(Deno.env.toObject()).filter((name) => name.startsWith("PALOMA_") && !known.has(name));
+  if (unknown.length > 0) {
+    return bad(
+      `of the environment, what is no setting is ignored: ${unknown.sort().join(", ")}`,
+      "paloma serve --help",
+    );
+  }
   const open = host !== "127.0.0.1" && host !== "::1" && host !== "localhost";
   if (open && trustedProxies.length === 0) {
     return well(
