@@ -10,7 +10,7 @@ const FIRST_PAGE_TRIES = 20;
 const FIRST_PAGE_PAUSE_MS = 100;
 
 /**
- * Throws StoreError `unavailable` when the file is there and is empty, cut short or damaged; changes nothing. Call it
+ * Throws StoreError `unavailable` when the file is empty, cut short, damaged or not to be read; changes nothing. Call it
  * before this process opens the file otherwise: closing any descriptor of it drops the process's locks.
  */
 export async function assertSound(path: string, clock: Clock): Promise<void> {
@@ -43,7 +43,7 @@ function walOf(path: string): number {
   }
 }
 
-/** What is wrong with the file; null when nothing is, as far as was looked. */
+/** What is wrong with the file; null when nothing is, as far as was looked. Throws StoreError when it cannot be read. */
 function faultOf(path: string, size: number): string | null {
   try {
     using database = new DatabaseSync(path, { readOnly: true });
@@ -58,6 +58,10 @@ function faultOf(path: string, size: number): string | null {
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     // Another process has it for the moment: opening waits for that.
-    return /locked|busy/i.test(text) ? null : text;
+    if (/locked|busy/i.test(text)) return null;
+    if (/malformed|not a database/i.test(text)) return text;
+    // The file may be sound: SQLite needs room beside it even to read. Opening it for real would end the process.
+    const advice = "is the disk full or failing, or the file another user's? Nothing was changed";
+    throw new StoreError("unavailable", `${path} cannot be opened (${text}): ${advice}`, { cause: error });
   }
 }

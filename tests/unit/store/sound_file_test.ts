@@ -54,3 +54,13 @@ Deno.test("a sound store opens, and so does one that is not there yet", () =>
     assert.equal((await kv.get(["row", 9, 49])).value, "x".repeat(500));
     kv.close();
   }));
+
+Deno.test("a store that cannot be read is not called damaged, with advice to begin anew", () =>
+  withStore(async (path) => {
+    await Deno.rename(path, `${path}.away`);
+    await Deno.mkdir(path);
+    await assert.rejects(
+      denoKvFiles.open(path, { runtime }),
+      (error) => error instanceof StoreError && /is the disk full/.test(error.message),
+    );
+  }));
