@@ -2,7 +2,6 @@
  * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
  * `openDenoKv` is the whole store: this engine, under group commit, rests and chunked values.
  */
-import { dirname } from "node:path";
 import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
@@ -24,6 +23,7 @@ import {
 } from "../kv.ts";
 import type { CommitLoad } from "../limits.ts";
 import { narrowExpiryIndex } from "./expiry_index.ts";
+import { makeFile } from "./make_file.ts";
 import { storeError } from "./store_error.ts";
 
 /** Deno KV answers at most this many keys in one `getMany`. */
@@ -79,23 +79,11 @@ async function openReads(path: string, { runtime }: { runtime: Pick<Runtime, "cl
 /** Opens the file alone, without the layers of `openDenoKv`. */
 export async function openNative(path: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
   return await guarded(async () => {
-    if (path !== ":memory:") await makePrivate(path);
+    if (path !== ":memory:") await makeFile(path);
     const native = await Deno.openKv(path);
     await probe(native, options.runtime.clock);
     return native;
   });
-}
-
-/** SQLite gives its -wal and -shm files the mode of the main file, so that one chmod covers the three (promise 6). */
-async function makePrivate(path: string): Promise<void> {
-  await Deno.mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  try {
-    // Only a new file is opened: closing one gives up the locks that this process's other connections hold on it.
-    (await Deno.open(path, { createNew: true, write: true, mode: 0o600 })).close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-  }
-  if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
 }
 
 /** Closes `native` and throws when it cannot write soon. */

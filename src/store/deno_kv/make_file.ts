@@ -1,0 +1,47 @@
+/** The store's file before Deno KV opens it: there, with its first page, and its owner's alone. */
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { unlessMissing } from "../../base/missing.ts";
+
+/**
+ * Makes the file at `path` where there is none. It appears with its first page in it: an empty one is taken for a damaged
+ * store, and a process can be killed at any point. SQLite gives its -wal and -shm files the mode of the main file, so
+ * that one chmod covers the three (promise 6).
+ */
+export async function makeFile(path: string): Promise<void> {
+  const folder = dirname(path);
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  if (await unlessMissing(Deno.stat(path)) === null) {
+    const made = await Deno.makeTempFile({ dir: folder, prefix: ".new-store-" });
+    try {
+      await writeFirstPage(made);
+      await putInPlace(made, path);
+    } finally {
+      await Deno.remove(made);
+    }
+  }
+  if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
+}
+
+/** One flush, where SQLite would do four when it turns an empty file into one with a write-ahead log. */
+async function writeFirstPage(path: string): Promise<void> {
+  {
+    using database = new DatabaseSync(path);
+    database.exec("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL");
+  }
+  using file = await Deno.open(path, { write: true });
+  await file.sync();
+}
+
+/** Leaves the file alone that another process has put there meanwhile. */
+async function putInPlace(made: string, path: string): Promise<void> {
+  try {
+    await Deno.link(made, path);
+  } catch (error) {
+    if (error instanceof Deno.errors.AlreadyExists) return;
+    // A disk without hard links: SQLite writes the first page.
+    await Deno.open(path, { createNew: true, write: true, mode: 0o600 }).then((file) => file.close(), (error) => {
+      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    });
+  }
+}
