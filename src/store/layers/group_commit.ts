@@ -111,17 +111,20 @@ function mergeable(
 ): number {
   if (waiting.length === 1 && flying.length === 0) return 1;
   const load: Load = { checks: 0, sequences: new Set(), mutations: 0, keyBytes: 0, bytes: 0 };
-  const touched = nothingTouched();
-  for (const { touched: own } of flying) join(touched, own);
-  const inFlight = new Set(touched.sequences);
+  const uses = new Map<number, Use>();
+  const inFlight = new Set<number>();
+  for (const { touched } of flying) {
+    join(uses, touched);
+    for (const sequence of touched.sequences) inFlight.add(sequence);
+  }
   let count = 0;
   for (const waiter of waiting) {
     grow(load, waiter);
-    const own = waiter.touched;
+    const { touched } = waiter;
     if (count > 0 && !isWithin(load, limits)) break;
     // Together they take their places one behind the other; in two flights one of them would in vain.
-    if (meet(touched, own) || !inFlight.isDisjointFrom(own.sequences)) break;
-    join(touched, own);
+    if (meet(uses, touched) || !inFlight.isDisjointFrom(touched.sequences)) break;
+    join(uses, touched);
     count++;
   }
   return count;
@@ -145,10 +148,12 @@ function grow(load: Load, { change, load: own, touched }: Waiter): void {
 /** What changes do to a key: those that only check it, or only add to it, leave each other alone. */
 type Use = "check" | "write" | "add";
 
+/** What a change does to keys, in its order: the first use is of the first key. */
 interface Touched {
-  /** By the hashes of the keys. */
-  uses: Map<number, Use>;
-  /** Hashes of the sequences in which the changes take a place. */
+  /** Hashes of the keys; a key may be there twice. */
+  keys: number[];
+  uses: Use[];
+  /** Hashes of the sequences in which the change takes a place. */
   sequences: Set<number>;
 }
 
@@ -168,31 +173,33 @@ class Waiter {
   }
 }
 
-const nothingTouched = (): Touched => ({ uses: new Map(), sequences: new Set() });
-
 function touchedBy({ checks, mutations, orderedBuilds }: Change): Touched {
-  const { uses, sequences } = nothingTouched();
-  const touch = (key: Key, use: Use) => {
-    const hash = hashOf(key);
-    const before = uses.get(hash);
-    if (before !== use) uses.set(hash, before === undefined ? use : "write");
-  };
-  for (const { key } of checks) touch(key, "check");
-  for (const { kind, key } of mutations) touch(key, kind === "add" ? "add" : "write");
-  for (const { sequence } of orderedBuilds) sequences.add(hashOf(sequence));
-  return { uses, sequences };
+  const keys: number[] = [];
+  const uses: Use[] = [];
+  for (const { key } of checks) {
+    keys.push(hashOf(key));
+    uses.push("check");
+  }
+  for (const { kind, key } of mutations) {
+    keys.push(hashOf(key));
+    uses.push(kind === "add" ? "add" : "write");
+  }
+  return { keys, uses, sequences: new Set(orderedBuilds.map(({ sequence }) => hashOf(sequence))) };
 }
 
-/** Of changes that do not meet. */
-function join(all: Touched, own: Touched): void {
-  for (const [hash, use] of own.uses) all.uses.set(hash, use);
-  for (const sequence of own.sequences) all.sequences.add(sequence);
+/** Adds what a change does to what is done, by the hashes of keys: two uses of one key are as good as writing it. */
+function join(done: Map<number, Use>, { keys, uses }: Touched): void {
+  for (let i = 0; i < keys.length; i++) {
+    const [key, use] = [keys[i]!, uses[i]!];
+    const before = done.get(key);
+    if (before !== use) done.set(key, before === undefined ? use : "write");
+  }
 }
 
-/** Whether one of the two writes where the other checks or writes. */
-function meet(all: Touched, own: Touched): boolean {
-  for (const [hash, use] of own.uses) {
-    const other = all.uses.get(hash);
+/** Whether the change writes where something is done, or does something where it is written. */
+function meet(done: ReadonlyMap<number, Use>, { keys, uses }: Touched): boolean {
+  for (let i = 0; i < keys.length; i++) {
+    const [use, other] = [uses[i]!, done.get(keys[i]!)];
     if (other !== undefined && (other !== use || use === "write")) return true;
   }
   return false;
