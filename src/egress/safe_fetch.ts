@@ -98,7 +98,7 @@ export function makeSafeFetch(
     if (!addresses.every((address) => allow.allowsAddress(address, port) || isPublicAddress(address))) {
       throw new EgressError(
         "forbidden_address",
-        "the host is not on the public internet; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW",
+        `the host is not on the public internet; only the operator can allow it and port ${port}, with PALOMA_OUTBOUND_ALLOW`,
       );
     }
     checkUrl(url, schemes);

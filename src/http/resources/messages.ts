@@ -155,7 +155,7 @@ const editMessage = route({
     .superRefine(({ text, sendAt, priority }, context) => {
       const moves = typeof sendAt === "string" || typeof priority === "string";
       if (moves !== (typeof text === "string")) return;
-      const message = "either text is required, or sendAt, priority or both";
+      const message = "give either text alone, or sendAt, priority or both of these";
       context.addIssue({ code: "custom", path: ["text"], message });
     }).openapi("MessageEdit"),
   answers: { 200: record },
