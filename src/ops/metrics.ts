@@ -51,71 +51,40 @@ export function makeMetrics(): Metrics {
   const registry = new prom.Registry();
   const registers = [registry];
   const names = () => registry.getMetricsAsArray().map(({ name }) => name);
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new prom.Counter<Label>({ name, help, labelNames, registers });
+  const seconds = (name: string, help: string) =>
+    new prom.Histogram({ name, help, buckets: LATENCY_BOUNDS, registers });
   return {
-    requests: new prom.Counter({
-      name: "paloma_http_requests_total",
-      help: "HTTP requests by route and status",
-      labelNames: ["method", "route", "status"],
-      registers,
-    }),
-    requestSeconds: new prom.Histogram({
-      name: "paloma_http_request_duration_seconds",
-      help: "Time to answer HTTP requests",
-      buckets: LATENCY_BOUNDS,
-      registers,
-    }),
-    accepted: new prom.Counter({
-      name: "paloma_messages_accepted_total",
-      help: "Messages accepted for sending",
-      labelNames: ["kind"],
-      registers,
-    }),
-    ended: new prom.Counter({
-      name: "paloma_messages_ended_total",
-      help: "Messages that came to their end, by outcome: sent, or the code of the error",
-      labelNames: ["outcome"],
-      registers,
-    }),
-    ackSeconds: new prom.Histogram({
-      name: "paloma_message_ack_seconds",
-      help: "Time from the departure of a message to the acknowledgement of the network",
-      buckets: LATENCY_BOUNDS,
-      registers,
-    }),
-    commits: new prom.Counter({
-      name: "paloma_store_commits_total",
-      help: "Commits to the store, by outcome",
-      labelNames: ["outcome"],
-      registers,
-    }),
-    commitSeconds: new prom.Histogram({
-      name: "paloma_store_commit_seconds",
-      help: "Time that commits to the store take",
-      buckets: LATENCY_BOUNDS,
-      registers,
-    }),
-    webhookAttempts: new prom.Counter({
-      name: "paloma_webhook_attempts_total",
-      help: "Attempts to deliver an event to a webhook, by outcome: the class of the status, or what went wrong",
-      labelNames: ["outcome"],
-      registers,
-    }),
-    undecryptable: new prom.Counter({
-      name: "paloma_messages_undecryptable_total",
-      help: "Incoming messages that could not be decrypted when they were reported",
-      registers,
-    }),
-    strays: new prom.Counter({
-      name: "paloma_network_stanzas_unhandled_total",
-      help: "Stanzas of the messaging network that are acknowledged and not handled",
-      labelNames: ["tag", "type"],
-      registers,
-    }),
-    refusedWrites: new prom.Counter({
-      name: "paloma_refused_writes_total",
-      help: "Writes under an old lease: nothing of them was written",
-      registers,
-    }),
+    requests: counter("paloma_http_requests_total", "HTTP requests by route and status", ["method", "route", "status"]),
+    requestSeconds: seconds("paloma_http_request_duration_seconds", "Time to answer HTTP requests"),
+    accepted: counter("paloma_messages_accepted_total", "Messages accepted for sending", ["kind"]),
+    ended: counter(
+      "paloma_messages_ended_total",
+      "Messages that came to their end, by outcome: sent, or the code of the error",
+      ["outcome"],
+    ),
+    ackSeconds: seconds(
+      "paloma_message_ack_seconds",
+      "Time from the departure of a message to the acknowledgement of the network",
+    ),
+    commits: counter("paloma_store_commits_total", "Commits to the store, by outcome", ["outcome"]),
+    commitSeconds: seconds("paloma_store_commit_seconds", "Time that commits to the store take"),
+    webhookAttempts: counter(
+      "paloma_webhook_attempts_total",
+      "Attempts to deliver an event to a webhook, by outcome: the class of the status, or what went wrong",
+      ["outcome"],
+    ),
+    undecryptable: counter(
+      "paloma_messages_undecryptable_total",
+      "Incoming messages that could not be decrypted when they were reported",
+    ),
+    strays: counter(
+      "paloma_network_stanzas_unhandled_total",
+      "Stanzas of the messaging network that are acknowledged and not handled",
+      ["tag", "type"],
+    ),
+    refusedWrites: counter("paloma_refused_writes_total", "Writes under an old lease: nothing of them was written"),
     gauge(name, help, read) {
       new prom.Gauge({
         name,
