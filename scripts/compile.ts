@@ -51,6 +51,8 @@ await run(Deno.env.get("COMPILE_DENO") ?? Deno.execPath(), [
   "compile",
   "--quiet",
   "--no-check",
+  // It would lie in the machine's temporary folder under a name that anybody there can take first, and be run.
+  "--no-code-cache",
   // Else the compiler adds every package of the lock file.
   "--no-config",
   "--unstable-kv",

@@ -65,6 +65,8 @@ withExecutable("the executable backs its data up and restores it elsewhere", asy
   await Deno.copyFile(`${env.HOME}/old/secret.key`, `${env.HOME}/new/secret.key`);
   await paloma("new", "restore", `${env.HOME}/backup`, "--json");
   assert.equal((await paloma("new", "account", "show", accountId, "--json")).name, "acme");
+  // HOME and TMPDIR are this folder: nothing else was left there, the runtime's cache of compiled code included.
+  assert.deepEqual(Array.from(Deno.readDirSync(env.HOME!), ({ name }) => name).sort(), ["backup", "new", "old"]);
 });
 
 withExecutable("the executable may not load a native library, nor start another program", async (env) => {
