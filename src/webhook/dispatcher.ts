@@ -4,7 +4,7 @@ import { singleFlight } from "../base/single_flight.ts";
 import { Turns } from "../base/turns.ts";
 import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookKeeper, type WebhookOwnership } from "./ownership.ts";
 import type { WebhookRow } from "./webhook.ts";
-import { makeWorker, type Worker, type WorkerContext } from "./worker.ts";
+import { Worker, type WorkerContext } from "./worker.ts";
 
 /** How often all workers look for work, and the rows are searched for more webhooks: a wake-up may have been missed. */
 const SWEEP_MS = 30_000;
@@ -68,7 +68,7 @@ export function makeDispatcher(context: DispatcherContext): Dispatcher {
   function begin(webhook: WebhookRow): void {
     const store = ownership.storeOf(webhook);
     if (store === null) return;
-    const worker = makeWorker({ ...context, kv: store, places }, webhook);
+    const worker = new Worker({ ...context, kv: store, places }, webhook);
     workers.set(webhook.id, { worker, updatedAt: webhook.updatedAt });
     void worker.start();
   }

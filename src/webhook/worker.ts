@@ -46,187 +46,219 @@ interface Places {
   failing: Turns;
 }
 
-export interface Worker extends Service {
-  /** Looks for events, and for retries that are due. */
-  wake(): void;
-  /** The webhook was changed. */
-  update(row: WebhookRow): void;
-  /** Drops the attempts that are on their way. */
-  drop(): void;
+/** An attempt that is due. */
+type Due = Omit<Ended, "outcome">;
+
+/** What works once the webhook's progress is loaded. */
+interface Parts {
+  writer: DeliveryWriter;
+  cursor: LogCursor;
+  retries: Retries;
+  progress: WebhookProgress;
 }
 
-/** `stop` lets attempts on their way end for a while, then drops them: they are made again at the next start. */
-export function makeWorker(context: WorkerContext, row: WebhookRow): Worker {
-  const { kv, events, runtime, seal } = context;
-  const { clock, log } = runtime;
-  const stopping = new AbortController();
-  const dropping = new AbortController();
-  const attempts = new Set<Promise<void>>();
-  let webhook = row;
+export class Worker implements Service {
+  readonly #context: WorkerContext;
+  readonly #stopping = new AbortController();
+  readonly #dropping = new AbortController();
+  /** Those that are on their way or wait for their turn. */
+  readonly #attempts = new Set<Promise<void>>();
+  #webhook: WebhookRow;
   /** Whether the last attempt was a success. */
-  let works = true;
-  let opened: { row: WebhookRow; until: number; secrets: readonly string[] } | null = null;
-  let parts: { writer: DeliveryWriter; cursor: LogCursor; retries: Retries; progress: WebhookProgress } | null = null;
+  #works = true;
+  #opened: { row: WebhookRow; until: number; secrets: readonly string[] } | null = null;
+  #parts: Parts | null = null;
+  #unsubscribe = () => {};
+  #beginning: Promise<void> | null = null;
+  #ending: Promise<void> | null = null;
 
-  async function load(): Promise<void> {
-    const { value: progress } = await kv.get(webhookKeys.webhookProgress(row.id));
+  constructor(context: WorkerContext, webhook: WebhookRow) {
+    this.#context = context;
+    this.#webhook = webhook;
+  }
+
+  start(): Promise<void> {
+    if (this.#beginning || this.#ending) return Promise.resolve();
+    this.#unsubscribe = this.#context.events.subscribe(this.#webhook.accountId, () => this.#parts?.cursor.follow());
+    this.#beginning = this.#begin();
+    return Promise.resolve();
+  }
+
+  /** Lets attempts on their way end for a while, then drops them: they are made again at the next start. */
+  stop(): Promise<void> {
+    return this.#ending ??= this.#end();
+  }
+
+  /** Drops the attempts that are on their way. */
+  drop(): void {
+    this.#dropping.abort();
+  }
+
+  /** Looks for events, and for retries that are due. */
+  wake(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#parts?.cursor.follow();
+    this.#parts?.retries.takeUp();
+  }
+
+  /** The webhook was changed. */
+  update(webhook: WebhookRow): void {
+    this.#webhook = webhook;
+    this.wake();
+  }
+
+  async #begin(): Promise<void> {
+    const { clock } = this.#context.runtime;
+    const { signal } = this.#stopping;
+    const onRetry = (error: unknown) => this.#logTrouble(error);
+    try {
+      await retry(() => this.#load(), { clock, pauseMs: STORE_PAUSE_MS, signal, onRetry });
+    } catch (error) {
+      // Stopped before it could begin: the next start does.
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  async #load(): Promise<void> {
+    const { kv, events, runtime: { clock }, bell } = this.#context;
+    const { id } = this.#webhook;
+    const { value: progress } = await kv.get(webhookKeys.webhookProgress(id));
     // Removed in the meantime.
     if (!progress) return;
-    works = progress.failedInARow === 0;
+    this.#works = progress.failedInARow === 0;
     const done = new Set<string>();
-    const prefix = webhookKeys.deliveries(row.id);
+    const prefix = webhookKeys.deliveries(id);
     for await (const { key } of kv.list({ prefix, start: [...prefix, progress.cursor + "\0"] })) {
       done.add(String(key[2]));
     }
 
-    const shared = { webhook: () => webhook, failed: storeFailed, stopped: stopping.signal };
+    const webhook = () => this.#webhook;
+    const shared = {
+      webhook,
+      failed: (error: unknown) => this.#storeFailed(error),
+      stopped: this.#stopping.signal,
+    };
     const cursor: LogCursor = makeLogCursor(events, {
       ...shared,
       cursor: progress.cursor,
       done,
-      attempt: (event) => attempt({ event, previous: null, number: 1, dueAt: null }),
+      attempt: (event) => this.#attempt({ event, previous: null, number: 1, dueAt: null }),
       moved: () => writer.noteCursor(),
     });
     const retries = makeRetries({ kv, clock }, {
       ...shared,
-      attempt,
-      wakeAt: (atMs) => context.bell.ringAt(WEBHOOK_TOPIC + row.id, atMs),
+      attempt: (due) => this.#attempt(due),
+      wakeAt: (atMs) => bell.ringAt(WEBHOOK_TOPIC + id, atMs),
     });
-    const writer = makeDeliveryWriter(context, {
-      webhook: () => webhook,
+    const writer = makeDeliveryWriter(this.#context, {
+      webhook,
       progress,
       cursorAfter: (batch) => cursor.after(batch.map(({ event }) => event)),
       written: (batch, deliveries) => {
         const retried = batch.filter(({ dueAt }) => dueAt !== null).map(({ event }) => orderOf(event.id));
         if (retried.length > 0 || deliveries.some(({ status }) => status === "pending")) retries.written(retried);
       },
-    }, dropping.signal);
-    parts = { writer, cursor, retries, progress };
-    wake();
+    }, this.#dropping.signal);
+    this.#parts = { writer, cursor, retries, progress };
+    this.wake();
   }
 
-  /** Opened once: what signs changes with the row, and with the end of a rotation. */
-  function secretsOf(target: WebhookRow): readonly string[] {
-    const now = clock.now();
-    const until = target.previousSecretUntil ?? Infinity;
-    if (opened?.row !== target || now >= opened.until) {
-      opened = { row: target, until: until > now ? until : Infinity, secrets: liveSecrets(target, { seal, now }) };
-    }
-    return opened.secrets;
-  }
-
-  function attempt(due: Omit<Ended, "outcome">): Promise<void> {
-    const made = inTurn(due).finally(() => attempts.delete(made));
-    attempts.add(made);
+  #attempt(due: Due): Promise<void> {
+    const made = this.#inTurn(due).finally(() => this.#attempts.delete(made));
+    this.#attempts.add(made);
     return made;
   }
 
-  async function inTurn(due: Omit<Ended, "outcome">): Promise<void> {
-    const turn = { party: row.accountId, lane: row.id, signal: stopping.signal };
-    const { working, failing } = context.places;
+  async #inTurn(due: Due): Promise<void> {
+    const { places: { working, failing }, runtime: { clock } } = this.#context;
+    const { signal } = this.#stopping;
+    const turn = { party: this.#webhook.accountId, lane: this.#webhook.id, signal };
     try {
       // It may fail since it began to wait.
-      if (works && await working.run(turn, () => whileItWorks(due))) return;
+      if (this.#works && await working.run(turn, () => this.#whileItWorks(due))) return;
       await failing.run(turn, async () => {
-        await makeAttempt(due);
-        if (!works) await sleep(clock, FAILING_REST_MS, stopping.signal);
+        await this.#makeAttempt(due);
+        if (!this.#works) await sleep(clock, FAILING_REST_MS, signal);
       });
     } catch (error) {
       // Its turn did not come before the stop: the next start makes it.
-      if (error !== stopping.signal.reason) throw error;
+      if (error !== signal.reason) throw error;
     }
   }
 
   /** Whether it was made. */
-  async function whileItWorks(due: Omit<Ended, "outcome">): Promise<boolean> {
-    if (!works) return false;
-    await makeAttempt(due);
+  async #whileItWorks(due: Due): Promise<boolean> {
+    if (!this.#works) return false;
+    await this.#makeAttempt(due);
     return true;
   }
 
-  async function makeAttempt(due: Omit<Ended, "outcome">): Promise<void> {
-    const target = webhook;
-    const outcome = await attemptDelivery(context, {
+  async #makeAttempt(due: Due): Promise<void> {
+    const { clock } = this.#context.runtime;
+    const target = this.#webhook;
+    const outcome = await attemptDelivery(this.#context, {
       url: target.url,
-      secrets: () => secretsOf(target),
+      secrets: () => this.#secretsOf(target),
       event: due.event,
-      signal: dropping.signal,
+      signal: this.#dropping.signal,
     });
-    if (outcome.kind === "stopped" || !parts) return;
-    works = outcome.kind === "delivered";
-    parts.writer.add({ ...due, outcome });
+    if (outcome.kind === "stopped" || !this.#parts) return;
+    const { writer, progress } = this.#parts;
+    this.#works = outcome.kind === "delivered";
+    writer.add({ ...due, outcome });
     const reason = outcome.kind === "gone"
       ? "The target answered 410 (Gone)."
-      : works
+      : this.#works
       ? null
-      : reasonToGiveUp(target, parts.progress, clock.now());
+      : reasonToGiveUp(target, progress, clock.now());
     if (reason === null) return;
-    const report = { event: due.event, progress: parts.progress, lastError: outcome.attempt.error ?? "gone", reason };
+    await this.#switchOff(target, { event: due.event, progress, lastError: outcome.attempt.error ?? "gone", reason });
+  }
+
+  async #switchOff(target: WebhookRow, report: Parameters<typeof switchOff>[2]): Promise<void> {
+    const { log } = this.#context.runtime;
     try {
-      const off = await switchOff(context, target, report) ?? { ...target, active: false };
+      const off = await switchOff(this.#context, target, report) ?? { ...target, active: false };
       // Unless its owner has changed it meanwhile: then the next attempt says.
-      if (webhook === target) webhook = off;
+      if (this.#webhook === target) this.#webhook = off;
     } catch (error) {
       // The next attempt finds the same.
-      log.error({ err: error, webhookId: row.id }, "a webhook could not be switched off");
+      log.error({ err: error, webhookId: target.id }, "a webhook could not be switched off");
     }
   }
 
-  function logTrouble(error: unknown): void {
-    log.error({ err: error, webhookId: row.id }, "a webhook's work could not be read");
-  }
-
-  function storeFailed(error: unknown): void {
-    logTrouble(error);
-    clock.after(STORE_PAUSE_MS, wake);
-  }
-
-  function wake(): void {
-    if (stopping.signal.aborted) return;
-    parts?.cursor.follow();
-    parts?.retries.takeUp();
-  }
-
-  async function begin(): Promise<void> {
-    try {
-      await retry(load, { clock, pauseMs: STORE_PAUSE_MS, signal: stopping.signal, onRetry: logTrouble });
-    } catch (error) {
-      // Stopped before it could begin: the next start does.
-      if (!stopping.signal.aborted) throw error;
+  /** Opened once: what signs changes with the row, and with the end of a rotation. */
+  #secretsOf(target: WebhookRow): readonly string[] {
+    const { seal, runtime } = this.#context;
+    const now = runtime.clock.now();
+    const until = target.previousSecretUntil ?? Infinity;
+    if (this.#opened?.row !== target || now >= this.#opened.until) {
+      const secrets = liveSecrets(target, { seal, now });
+      this.#opened = { row: target, until: until > now ? until : Infinity, secrets };
     }
+    return this.#opened.secrets;
   }
 
-  async function end(): Promise<void> {
-    unsubscribe();
-    stopping.abort();
-    await beginning;
-    const cancel = clock.after(STOP_GRACE_MS, () => dropping.abort());
-    while (attempts.size > 0) await Promise.all(attempts);
+  async #end(): Promise<void> {
+    this.#unsubscribe();
+    this.#stopping.abort();
+    await this.#beginning;
+    const cancel = this.#context.runtime.clock.after(STOP_GRACE_MS, () => this.#dropping.abort());
+    while (this.#attempts.size > 0) await Promise.all(this.#attempts);
     cancel();
-    dropping.abort();
-    if (parts) {
-      parts.writer.noteCursor();
-      await parts.writer.flushed();
-    }
+    this.#dropping.abort();
+    if (!this.#parts) return;
+    this.#parts.writer.noteCursor();
+    await this.#parts.writer.flushed();
   }
 
-  let unsubscribe = () => {};
-  let beginning: Promise<void> | null = null;
-  let ending: Promise<void> | null = null;
+  #storeFailed(error: unknown): void {
+    this.#logTrouble(error);
+    this.#context.runtime.clock.after(STORE_PAUSE_MS, () => this.wake());
+  }
 
-  return {
-    start() {
-      if (beginning || ending) return Promise.resolve();
-      unsubscribe = events.subscribe(row.accountId, () => parts?.cursor.follow());
-      beginning = begin();
-      return Promise.resolve();
-    },
-    stop: () => ending ??= end(),
-    drop: () => dropping.abort(),
-    wake,
-    update(next) {
-      webhook = next;
-      wake();
-    },
-  };
+  #logTrouble(error: unknown): void {
+    const { log } = this.#context.runtime;
+    log.error({ err: error, webhookId: this.#webhook.id }, "a webhook's work could not be read");
+  }
 }
