@@ -72,6 +72,15 @@ const createWebhook = route({
   problems: ["not_found"],
 });
 
+const getWebhook = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/webhooks/{id}",
+  operationId: "getWebhook",
+  summary: "Read a webhook",
+  answers: { 200: { description: "The webhook", schema: one } },
+});
+
 const updateWebhook = route({
   ...ofOne,
   method: "put",
@@ -118,6 +127,7 @@ const rotateSecret = route({
 export const webhookRoutes = [
   listWebhooks,
   createWebhook,
+  getWebhook,
   updateWebhook,
   deleteWebhook,
   testWebhook,
@@ -134,6 +144,11 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
       return webhooks.create(caller.account.id, { url, events, sessionId, most, commitWith: keep });
     });
   });
+
+  api.on(
+    getWebhook,
+    async ({ caller, params }) => ok({ data: recordOf(await webhooks.get(caller.account.id, params.id)) }),
+  );
 
   api.on(updateWebhook, async ({ caller, params, body: { url, events, active } }) => {
     const change = {

@@ -128,6 +128,7 @@ Deno.test("another account's ids are nobody's", () =>
       ["POST", "/v1/messages/send/text", { sessionId: session, to: "34600111222", text: "hi" }],
       ["GET", `/v1/messages/${sent.messageId}/status`],
       ["DELETE", `/v1/messages/${sent.messageId}`],
+      ["GET", `/v1/webhooks/${webhook.id}`],
       ["PUT", `/v1/webhooks/${webhook.id}`, { active: false }],
       ["POST", `/v1/webhooks/${webhook.id}/rotate-secret`],
       ["DELETE", `/v1/webhooks/${webhook.id}`],

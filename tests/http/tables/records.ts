@@ -199,6 +199,7 @@ export const webhookCases: readonly Case[] = [
     contains: problem("not_found"),
   },
   ...([
+    ["GET", "", undefined],
     ["PUT", "", { active: false }],
     ["DELETE", "", undefined],
     ["GET", "/deliveries", undefined],

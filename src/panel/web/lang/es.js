@@ -378,7 +378,6 @@ export default {
   "The two passwords differ.": "Las dos contraseñas no coinciden.",
   "There is no such message.": "No existe ese mensaje.",
   "There is no such page": "No existe esa página",
-  "There is no such webhook.": "No existe ese webhook.",
   "They are signed out everywhere, at once.": "Su sesión se cierra en todas partes, al momento.",
   "They are the same": "Son iguales",
   "They run the gateway: every account, plan and line.": "Llevan la pasarela: todas las cuentas, planes y líneas.",

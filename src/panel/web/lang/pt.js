@@ -377,7 +377,6 @@ export default {
   "The two passwords differ.": "As duas senhas são diferentes.",
   "There is no such message.": "Não existe essa mensagem.",
   "There is no such page": "Não existe essa página",
-  "There is no such webhook.": "Não existe esse webhook.",
   "They are signed out everywhere, at once.": "A sessão é encerrada em todo lugar, na hora.",
   "They are the same": "São iguais",
   "They run the gateway: every account, plan and line.": "Cuidam do gateway: todas as contas, planos e linhas.",

@@ -13,15 +13,7 @@ const LOOK_MS = 5_000;
 
 export function Webhook({ account, webhook: id, query }) {
   const one = `/webhooks/${id}`;
-  const webhook = useLoad(
-    async () => {
-      const { data } = await api(account, "GET", "/webhooks");
-      return data.find((each) => each.id === id) ??
-        Promise.reject(Object.assign(new Error(t("There is no such webhook."))));
-    },
-    [account, id],
-    ["webhooks"],
-  );
+  const webhook = useLoad(async () => (await api(account, "GET", one)).data, [account, id], ["webhooks"]);
   const filters = new URLSearchParams(Object.entries({ limit: 20, ...query }));
   const deliveries = useLoad(
     () => api(account, "GET", `${one}/deliveries?${filters}`),
