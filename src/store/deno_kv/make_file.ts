@@ -2,6 +2,7 @@
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { unlessMissing } from "../../base/missing.ts";
+import { syncFolder } from "../../base/write_all.ts";
 
 /**
  * Makes the file at `path` where there is none. It appears with its first page in it: an empty one is taken for a damaged
@@ -33,15 +34,22 @@ async function writeFirstPage(path: string): Promise<void> {
   await file.sync();
 }
 
-/** Leaves the file alone that another process has put there meanwhile. */
+/** Leaves the file alone that another process has put there meanwhile. Its name is on disk before a commit is (promise 1). */
 async function putInPlace(made: string, path: string): Promise<void> {
   try {
     await Deno.link(made, path);
   } catch (error) {
-    if (error instanceof Deno.errors.AlreadyExists) return;
-    // A disk without hard links: SQLite writes the first page.
-    await Deno.open(path, { createNew: true, write: true, mode: 0o600 }).then((file) => file.close(), (error) => {
-      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-    });
+    if (!(error instanceof Deno.errors.AlreadyExists)) await makeEmpty(path);
+    return;
+  }
+  await syncFolder(dirname(path));
+}
+
+/** On a disk without hard links: SQLite writes the first page. */
+async function makeEmpty(path: string): Promise<void> {
+  try {
+    (await Deno.open(path, { createNew: true, write: true, mode: 0o600 })).close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
 }
