@@ -126,7 +126,7 @@ inBrowser(
       const field = customer.getByLabel("The signature");
       await field.fill("nothing of the kind");
       await button(customer, "Hand it in").click();
-      await customer.getByText("expected object").waitFor();
+      await customer.getByText("must be an object").waitFor();
 
       await standIn(customer.context());
       const site = await customer.context().newPage();
