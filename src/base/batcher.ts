@@ -11,11 +11,6 @@ interface BatcherOptions<In> {
   take?: (waiting: readonly In[]) => number;
   /** How many flushes may be in flight at once; one when left out. */
   flights?: number;
-  /**
-   * Called with what tells the items of a flush how it ended: where that is done later, what waits has departed by then.
-   * At once when left out.
-   */
-  tellLater?: (tell: () => void) => void;
   /** Awaited before each flush takes its items: what gathers meanwhile joins it. At once when left out. */
   turn?: () => Promise<void>;
 }
@@ -36,7 +31,6 @@ export class Batcher<In, Out> {
   readonly #take: (waiting: readonly In[]) => number;
   readonly #turn: () => Promise<void>;
   readonly #flights: number;
-  readonly #tellLater: ((tell: () => void) => void) | undefined;
   #waiting: Waiting<In, Out>[] = [];
   /** These start no flush; the next one takes them last. */
   #patient: Waiting<In, Out>[] = [];
@@ -50,7 +44,6 @@ export class Batcher<In, Out> {
     // What is added in the same turn of the event loop joins the flush in any case.
     this.#turn = options.turn ?? (() => Promise.resolve());
     this.#flights = options.flights ?? 1;
-    this.#tellLater = options.tellLater;
   }
 
   /** How many items wait for a flush. */
@@ -95,25 +88,17 @@ export class Batcher<In, Out> {
 
   async #fly(batch: readonly Waiting<In, Out>[]): Promise<void> {
     this.#flying++;
-    const tell = await this.#outcome(batch);
-    this.#flying--;
-    if (!this.#tellLater) tell();
-    void this.#depart();
-    this.#tellLater?.(tell);
-  }
-
-  /** What tells the items of the batch how its flush has ended. */
-  async #outcome(batch: readonly Waiting<In, Out>[]): Promise<() => void> {
     try {
       const results = await this.#flush(batch.map((entry) => entry.item));
-      return () =>
-        batch.forEach(({ settle }, i) => {
-          const result = results[i];
-          if (result?.status === "fulfilled") settle.resolve(result.value);
-          else settle.reject(result ? result.reason : new Error("the flush gave no result for this item"));
-        });
+      batch.forEach(({ settle }, i) => {
+        const result = results[i];
+        if (result?.status === "fulfilled") settle.resolve(result.value);
+        else settle.reject(result ? result.reason : new Error("the flush gave no result for this item"));
+      });
     } catch (error) {
-      return () => batch.forEach(({ settle }) => settle.reject(error));
+      for (const { settle } of batch) settle.reject(error);
     }
+    this.#flying--;
+    void this.#depart();
   }
 }

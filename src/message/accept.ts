@@ -3,7 +3,6 @@
  * following one (`flushes.ts` says when). Nothing is read for a send that is remembered: its commit checks the ledger, the
  * line's row and the key's, so that what another process does counts at once (docs/decisions/0012-sends-read-nothing.md).
  */
-import { setImmediate } from "node:timers";
 import { keyUnknown } from "../account/api_key.ts";
 import { Problem } from "../errors.ts";
 import { sleep } from "../runtime.ts";
@@ -53,8 +52,6 @@ class AccountSends {
     this.#options = options;
     this.#batcher = new Batcher((commands) => this.#commit(commands), {
       turn: () => options.flushes.turn(this),
-      // The next commit is on its way to the disk before these are answered: the one takes no time of the other.
-      tellLater: (tell) => void setImmediate(tell),
       take: (waiting) => howManyFit(waiting.slice(0, options.flushes.share), options.kv),
     });
   }

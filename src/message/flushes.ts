@@ -1,6 +1,6 @@
 /**
- * Whose turn it is at the store. The sends of all accounts go in two halves: while one is written, the other is answered,
- * parsed, and gathers. If all went at once, everybody would wait for the disk at one time and for the processor at another. The
+ * Whose turn it is at the store. The sends of all accounts go in two halves: while one is written, the other is parsed
+ * and gathers. If all went at once, everybody would wait for the disk at one time and for the processor at another. The
  * commits of a half begin together, so that the store's group commit writes them in one flush.
  */
 import type { Clock } from "../runtime.ts";

@@ -36,20 +36,3 @@ Deno.test("a flush that throws fails its own items and no later ones", async () 
   ]);
   assert.equal(await batcher.add(3), 3);
 });
-
-Deno.test("where items are told later how their flush ended, what waits has departed by then", async () => {
-  const seen: string[] = [];
-  const tells: (() => void)[] = [];
-  const batcher = new Batcher<number, number>((items) => {
-    seen.push(`flush ${items}`);
-    return Promise.resolve(items.map((item) => ({ status: "fulfilled", value: item })));
-  }, { tellLater: (tell) => tells.push(tell) });
-  const add = (item: number) => batcher.add(item).then((value) => seen.push(`told ${value}`));
-  const first = add(1);
-  await Promise.resolve();
-  const second = add(2);
-  while (tells.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  for (const tell of tells) tell();
-  await Promise.all([first, second]);
-  assert.deepEqual(seen, ["flush 1", "flush 2", "told 1", "told 2"]);
-});
