@@ -116,10 +116,11 @@ export async function openDataFolder(
     const isChosen = makeIsSealedAccount(store, runtime.clock);
     const kv = withSealedContents(store, { seal, families, isChosen });
     const plans = makePlans(kv);
-    if (!await begin(store, { seal, plans, migrations })) {
-      if ((await store.get(dataKeys.restoring())).value) throw new HalfRestored(placeOf(config));
+    const found = await begin(store, { seal, plans, migrations });
+    if (found !== null) {
+      if (found.isRestoring) throw new HalfRestored(placeOf(config));
       if (!await fitsSecret(store, seal)) throw wrongSecretKey(config, placeOf(config));
-      if ((await kv.get(dataKeys.rekeying())).value) throw new SecretKeyError(UNFINISHED);
+      if (found.isRekeying) throw new SecretKeyError(UNFINISHED);
       await migrate(kv, { runtime, migrations });
       await plans.addDefaults();
     }
@@ -133,19 +134,22 @@ export async function openDataFolder(
 
 /**
  * Writes what a new store begins with, in one commit: the proof of its key, its schema version and the default plans.
- * False, and nothing was written, when the store is not new: of two first starts, for the second.
+ * Resolves to what is under way in one that is not new, as it is not for the second of two first starts; null for a new one.
  */
 async function begin(
   store: Kv,
   { seal, plans, migrations }: { seal: Seal; plans: Plans } & Pick<OpenOptions, "migrations">,
-): Promise<boolean> {
-  const slots = await store.getMany<unknown>(
-    [dataKeys.schemaVersion(), dataKeys.secretCheck(), dataKeys.restoring(), dataKeys.rekeying()],
-  );
-  if (slots.some(isRow)) return false;
-  const change = new Change();
-  for (const slot of slots) change.check(slot);
-  prove(change, seal).set(dataKeys.schemaVersion(), newestOf(migrations));
-  plans.putDefaults(change);
-  return await store.commit(change) !== null;
+): Promise<{ isRestoring: boolean; isRekeying: boolean } | null> {
+  for (;;) {
+    const slots = await store.getMany<unknown>(
+      [dataKeys.restoring(), dataKeys.rekeying(), dataKeys.schemaVersion(), dataKeys.secretCheck()],
+    );
+    const [isRestoring, isRekeying] = slots.map(isRow);
+    if (slots.some(isRow)) return { isRestoring: isRestoring!, isRekeying: isRekeying! };
+    const change = new Change();
+    for (const slot of slots) change.check(slot);
+    prove(change, seal).set(dataKeys.schemaVersion(), newestOf(migrations));
+    plans.putDefaults(change);
+    if (await store.commit(change) !== null) return null;
+  }
 }

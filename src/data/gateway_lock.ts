@@ -21,7 +21,8 @@ export class AlreadyRunning extends OperatorError {
 
 /**
  * Takes the folder for this gateway until it is released or the process ends, however it ends. Throws AlreadyRunning
- * at once, and OperatorError where the system refuses the folder. Commands do not take it: they work beside the gateway. Only a restore does, which needs the folder alone.
+ * at once, and OperatorError where the system refuses the folder. Commands do not take it: they work beside the gateway.
+ * Only a restore does, which needs the folder alone.
  */
 export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "tryLock">): Promise<FileLock> {
   const lock = await inDataFolder(dataDir, async () => {
