@@ -2,7 +2,16 @@
 import { z } from "@hono/zod-openapi";
 import type { ErasureRecord } from "../../erasure/rows.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
+import {
+  idOf,
+  idParams,
+  isoTime,
+  isoTimeOrNull,
+  NumberOrLid,
+  pageQuery,
+  Pagination,
+  Timestamp,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Erasure = z.object({
@@ -31,10 +40,7 @@ const eraseNumber = route({
     "votes, and what the sessions keep of its chats, under its `@lid` too. An opt-out stays. Asked again while it runs, " +
     "it answers how far it is. Needs the scope `manage`.",
   params: z.object({
-    number: z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi({
-      description: "Number with country code and no `+`, or a JID ending in `@lid`",
-      example: "34600111222",
-    }),
+    number: NumberOrLid,
   }),
   answers: {
     200: { description: "It is done", schema: one },

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { OptOut } from "../../message/rows.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { isoTime, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
+import { isoTime, NumberOrLid, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Record = z.object({
@@ -20,10 +20,7 @@ const Record = z.object({
 const base = { tag: "Account", access: "key" } as const;
 const one = z.object({ data: Record });
 const params = z.object({
-  number: z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi({
-    description: "Number with country code and no `+`, or a JID ending in `@lid`",
-    example: "34600111222",
-  }),
+  number: NumberOrLid,
 });
 
 const listOptOuts = route({

@@ -27,27 +27,31 @@ export const file: Kind<FileContent> = {
   },
 };
 
+/** Those keep their kind, whatever the name of the file. */
+const ofOneFormat: Kind<FileContent> = {
+  ...file,
+  withAttachment: (content, { file }) => ({ ...content, file }),
+};
+
 /** WebP alone, which is what phones show. */
 export const sticker: Kind<FileContent> = {
-  ...file,
+  ...ofOneFormat,
   refusal(head) {
     const data = Buffer.from(head);
     const isWebp = data.toString("latin1", 0, 4) === "RIFF" && data.toString("latin1", 8, 12) === "WEBP";
     return isWebp ? null : "must be a WebP image; PNG and JPEG are not converted";
   },
-  withAttachment: (content, { file }) => ({ ...content, file }),
 };
 
 /** Opus in Ogg alone, which is what phones record and play as one. */
 export const voice: Kind<FileContent> = {
-  ...file,
+  ...ofOneFormat,
   refusal(head) {
     const data = Buffer.from(head);
     if (data.toString("latin1", 0, 4) !== "OggS") return "must be Opus in an Ogg file; other audio is not converted";
     // The identification header is alone on the first page (RFC 7845).
     return data.includes("OpusHead") ? null : "is an Ogg file without Opus; other audio is not converted";
   },
-  withAttachment: (content, { file }) => ({ ...content, file }),
 };
 
 /** Kind and mimetype by the name's extension; for an extension that is not known, the mimetype that a server gave. */

@@ -71,7 +71,8 @@ function removePlace(change: Change, message: Message, known?: Lane): void {
   change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));
 }
 
-function rowOf({ id, to, bulkId }: Message): QueueRow {
+/** The row of a message, at each of its places. */
+export function rowOf({ id, to, bulkId }: Message): QueueRow {
   return { messageId: id, chat: chatOf(to), bulkId };
 }
 

@@ -2,9 +2,9 @@
 import { unhurried } from "../../base/unhurried.ts";
 import type { Clock } from "../../runtime.ts";
 import { Change, type Key, type Kv, prefix, type PrefixOf, type Row } from "../../store/kv.ts";
-import { chatOf, hasEnded, type Message, PRIORITIES, type Priority } from "../message.ts";
+import { hasEnded, type Message, PRIORITIES, type Priority } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
-import { addTurn } from "./enqueue.ts";
+import { addTurn, rowOf } from "./enqueue.ts";
 import { isPlaceOf, keyAfter } from "./place.ts";
 
 /** In which lane messages to the chat stand now; what is `held` may not leave. */
@@ -119,11 +119,11 @@ export class Lanes {
 }
 
 function toLane(change: Change, message: Message, lane: Lane): void {
-  const { id, sessionId, priority, to, bulkId } = message;
+  const { sessionId, priority } = message;
   for (const other of LANES) {
     if (other !== lane) change.delete(messageKeys.queue(sessionId, priority, other, message));
   }
-  change.set(messageKeys.queue(sessionId, priority, lane, message), { messageId: id, chat: chatOf(to), bulkId });
+  change.set(messageKeys.queue(sessionId, priority, lane, message), rowOf(message));
 }
 
 /** The time of a row of the schedule. */

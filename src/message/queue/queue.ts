@@ -5,8 +5,7 @@
  * not check them; what a race leaves is dropped when it is met.
  */
 import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
-import type { Message } from "../message.ts";
-import { PRIORITIES } from "../message.ts";
+import { type Message, PRIORITIES } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 import { isPlaceOf, keyAfter, positionOf, waitingSince } from "./place.ts";
 

@@ -3,6 +3,7 @@ import type { LoggedEvent, MessageReceivedData } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Budgets } from "../../http/edge/budgets.ts";
 import { chatOf } from "../../message/message.ts";
+import { STATUS_CHAT } from "../../whatsapp/outgoing.ts";
 import type { Act } from "./act.ts";
 import type { AskedOfAccount, Guard } from "./guard.ts";
 
@@ -13,8 +14,6 @@ const MOST_PAGES = 10;
 const PAGE = 100;
 const MOST_SHOWN = 200;
 const JUST_NOW_MS = 5_000;
-/** Where status posts go: nobody answers there. */
-const STATUS_POSTS = "status@broadcast";
 
 interface Turn {
   id: string;
@@ -50,7 +49,7 @@ export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
     const query = { types: ["message.received", "message.echo"], sessionId, limit: MOST_EVENTS } as const;
     const received = await budgets.reads.run({ party }, () => events.recent(party, query));
     const turns = [...received.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
-    return turns.filter((turn) => chat === null ? turn.chat !== STATUS_POSTS : turn.chat === chat).sort(inOrder);
+    return turns.filter((turn) => chat === null ? turn.chat !== STATUS_CHAT : turn.chat === chat).sort(inOrder);
   }
 
   async function sent(asked: AskedOfAccount, of: { sessionId: string; chat: string | null }): Promise<Turn[]> {
