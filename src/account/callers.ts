@@ -51,10 +51,14 @@ export function makeCallers({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "
     if (kept && isFresh(kept)) return kept.known;
     const fresh: Cached = { readAt: clock.now(), known: read(accountId), found: null };
     cache.set(accountId, fresh);
-    // A failed read must not be remembered, nor an account that is not there.
-    const drop = () => void (cache.get(accountId) === fresh && cache.delete(accountId));
-    fresh.known.then((found) => found ? void (fresh.found = found) : drop(), drop);
+    void keep(accountId, fresh);
     return fresh.known;
+  }
+
+  /** A failed read must not be remembered, nor an account that is not there. */
+  async function keep(accountId: string, fresh: Cached): Promise<void> {
+    fresh.found = await fresh.known.catch(() => null);
+    if (fresh.found === null && cache.get(accountId) === fresh) cache.delete(accountId);
   }
 
   return {

@@ -209,11 +209,8 @@ export class Member implements Service {
       const id = String(key.at(-1));
       const before = this.#others.get(id);
       // Whoever came in the middle of a silence goes on from what others have seen of it.
-      const seen = rows.map(({ value }) => value.silent[id]).filter((silence) => silence?.version === version);
-      const ms = Math.max(
-        before?.version === version ? before.ms + watchedMs : 0,
-        ...seen.map((silence) => silence!.ms),
-      );
+      const seen = rows.flatMap(({ value: { silent } }) => silent[id]?.version === version ? silent[id].ms : []);
+      const ms = Math.max(before?.version === version ? before.ms + watchedMs : 0, ...seen);
       if (id !== this.#id && ms >= DEAD_AFTER_MS && await this.#depart(row)) {
         log.warn({ member: id, held }, "another process is gone: its leases are taken over");
         continue;
