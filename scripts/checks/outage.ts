@@ -2,12 +2,10 @@
  * Takes the network away from many lines at once and gives it back, over real connections. Prints when each line hears again, and how many tried at once; then what a 515 and a network that flaps cost a line.
  * Fails when a line hears again later than 10 s after the end.
  */
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
-import { listenOn } from "../../src/base/listening.ts";
 import { linkByQr, until } from "../../src/cli/client.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { Companion } from "../../src/sandbox/world/directory.ts";
+import { type Relay, startRelay } from "../../tests/support/relay.ts";
 import { openStage, type Stage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand, whole } from "../command.ts";
 
@@ -22,50 +20,6 @@ const GOAL_MS = 10_000;
 const LONGEST_MS = 120_000;
 const FLAPS = 4;
 const FLAP_MS = 2_000;
-
-/** Stands between the gateway and the network. While it is down every connection is cut, new ones too. */
-interface Cable {
-  readonly port: number;
-  /** Where it leads. */
-  target: number;
-  down: boolean;
-  /** When somebody tried to connect, Unix ms. */
-  readonly attempts: number[];
-  cut(): void;
-  close(): Promise<void>;
-}
-
-async function layCable(): Promise<Cable> {
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    cable.attempts.push(systemClock.now());
-    if (cable.down) return void near.resetAndDestroy();
-    const far = connect(cable.target, "127.0.0.1");
-    for (const [one, other] of [[near, far], [far, near]] as const) {
-      sockets.add(one);
-      one.on("error", () => {});
-      one.on("close", () => {
-        sockets.delete(one);
-        other.destroy();
-      });
-    }
-    near.pipe(far).pipe(near);
-  });
-  const port = await listenOn(server);
-  const cable: Cable = {
-    port,
-    target: 0,
-    down: false,
-    attempts: [],
-    cut: () => sockets.forEach((socket) => socket.destroy()),
-    async close() {
-      cable.cut();
-      server.close();
-      await once(server, "close");
-    },
-  };
-  return cable;
-}
 
 const numberOf = (index: number) => String(4915100000000 + index);
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
@@ -112,22 +66,23 @@ function most(times: readonly number[]): number {
   return Math.max(0, ...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
 }
 
-async function outage(stage: Stage, cable: Cable, companions: readonly Companion[]): Promise<boolean> {
-  cable.down = true;
+async function outage(stage: Stage, relay: Relay, companions: readonly Companion[]): Promise<boolean> {
+  const network = relay.to;
+  relay.to = null;
   const begun = systemClock.now();
-  cable.cut();
+  relay.cut();
   for (const { account } of companions) {
     await stage.network.phone(ANA)!.sendMessage({ to: account.number, text: "sent in the outage" });
   }
   await sleep(systemClock, Math.max(0, begun + outageSeconds * 1000 - systemClock.now()));
-  const during = cable.attempts.filter((time) => time >= begun).length;
-  cable.down = false;
+  const during = relay.attempts.filter((time) => time >= begun).length;
+  relay.to = network;
   const end = systemClock.now();
   const used = processorSeconds(stage.gateway.pid);
   const heard = await timed(companions, ({ mailbox, session }) => session !== null && mailbox.size === 0);
   const cost = processorSeconds(stage.gateway.pid) - used;
   const last = heard.at(-1)!;
-  const after = cable.attempts.filter((time) => time >= end);
+  const after = relay.attempts.filter((time) => time >= end);
   console.log(
     `outage of ${outageSeconds} s, ${lines} lines: ${(during / lines).toFixed(1)} attempts a line while it lasted`,
   );
@@ -163,21 +118,21 @@ async function flaps(stage: Stage, companion: Companion): Promise<void> {
   }
 }
 
-const cable = await layCable();
+// Stands between the gateway and the network.
+await using relay = await startRelay(null);
 const stage = await openStage({
-  env: { PALOMA_WHATSAPP_URL: `ws://127.0.0.1:${cable.port}/ws/chat`, PALOMA_LOG_LEVEL: "warn" },
+  env: { PALOMA_WHATSAPP_URL: `ws://127.0.0.1:${relay.port}/ws/chat`, PALOMA_LOG_LEVEL: "warn" },
 });
 try {
-  cable.target = Number(new URL(stage.network.url).port);
+  relay.to = Number(new URL(stage.network.url).port);
   await stage.addPhone(ANA);
   const companions = await link(stage);
   await until(systemClock, () => Promise.resolve(companions.every(({ mailbox }) => mailbox.size === 0) || null), {
     what: "lines that have what they need",
   });
-  const isGood = await outage(stage, cable, companions);
+  const isGood = await outage(stage, relay, companions);
   await flaps(stage, companions[0]!);
   if (!isGood) Deno.exitCode = 1;
 } finally {
   await stage.abandon();
-  await cable.close();
 }

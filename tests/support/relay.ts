@@ -1,18 +1,28 @@
-/** A way to a TCP server that can be led to another one, and whose connections can fall silent, as when a machine is gone. */
+/**
+ * A way to a TCP server that can be led to another one, or be closed, and whose connections can be cut, or fall silent, as
+ * when a machine is gone.
+ */
 import net from "node:net";
-import { freePort } from "./free_port.ts";
+import { listenOn } from "../../src/base/listening.ts";
+import { systemClock } from "../../src/runtime.ts";
 
 export interface Relay extends AsyncDisposable {
-  port: number;
-  /** Where new connections go. */
-  to: number;
+  readonly port: number;
+  /** The port where new connections go; null: they are refused. */
+  to: number | null;
+  /** When somebody tried to connect, Unix ms. */
+  readonly attempts: number[];
+  /** Ends the connections that there are. */
+  cut(): void;
   /** Nothing passes any more on the connections that there are, and neither side is told. */
   silence(): void;
 }
 
-export async function startRelay(to: number): Promise<Relay> {
+export async function startRelay(to: number | null): Promise<Relay> {
   const sockets = new Set<net.Socket>();
   const server = net.createServer((near) => {
+    relay.attempts.push(systemClock.now());
+    if (relay.to === null) return void near.resetAndDestroy();
     const far = net.connect(relay.to, "127.0.0.1");
     for (const [from, into] of [[near, far], [far, near]] as const) {
       sockets.add(from);
@@ -25,8 +35,12 @@ export async function startRelay(to: number): Promise<Relay> {
     }
   });
   const relay: Relay = {
-    port: freePort(),
+    port: await listenOn(server),
     to,
+    attempts: [],
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
     silence() {
       for (const socket of sockets) {
         socket.unpipe();
@@ -35,10 +49,9 @@ export async function startRelay(to: number): Promise<Relay> {
       }
     },
     async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
+      relay.cut();
       await new Promise((resolve) => server.close(resolve));
     },
   };
-  await new Promise<void>((resolve) => server.listen(relay.port, "127.0.0.1", resolve));
   return relay;
 }
