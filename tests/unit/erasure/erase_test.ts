@@ -178,19 +178,33 @@ Deno.test("an account waits for its own erasures, not for another's", () =>
     const { kv, runtime } = world;
     const { deps } = await aPast(world);
     const erasures = makeErasures({ kv, runtime, bell: deps.bell });
-    const names = ["34600000001", "34600000002"];
-    const asked = [...names.map((name) => [ACCOUNT, name]), ["acc_2", names[0]!]].map(([account, name]) =>
-      erasures.begin(account!, { name: name!, keyId: "key_1" })
-    );
-    const begun = await passing(world, Promise.all(asked));
-    const again = await passing(world, erasures.begin(ACCOUNT, { name: names[0]!, keyId: null }));
-    assert.equal(again.id, begun[0]!.id, "asked again it is the same");
-    const run = () => erasePeople({ ...deps, kv }, new AbortController().signal);
-    await turns(world, run, async () => (await erasures.get("acc_2", begun[2]!.id)).doneAt !== null);
-    const second = (await kv.get(erasureKeys.erasure(ACCOUNT, names[1]!))).value;
-    assert.equal(second?.place.step, "waiting", "the account's second comes after its first");
+    const asked = [[ACCOUNT, "34600000002"], [ACCOUNT, "34600000001"], ["acc_2", "34600000002"]] as const;
+    const ids: string[] = [];
+    for (const [account, name] of asked) {
+      ids.push((await passing(world, erasures.begin(account, { name, keyId: "key_1" }))).id);
+    }
+    const again = await passing(world, erasures.begin(ACCOUNT, { name: asked[0][1], keyId: null }));
+    assert.equal(again.id, ids[0], "asked again it is the same");
+
+    // Whose row each piece of work moved on, in order.
+    const moved: string[] = [];
+    const seen: Kv = {
+      ...kv,
+      commit: (change) => {
+        for (const { key } of change.checks) if (key[0] === "erasure") moved.push(key.slice(1).join("/"));
+        return kv.commit(change);
+      },
+    };
+    const run = () => erasePeople({ ...deps, kv: seen }, new AbortController().signal);
+    await turns(world, run, async () => (await erasures.get(ACCOUNT, ids[1]!)).doneAt !== null);
+    const [first, second, others] = asked.map((names) => names.join("/")) as [string, string, string];
+    assert.ok(moved.includes(first) && moved.includes(others));
+    assert.ok(moved.lastIndexOf(first) < moved.indexOf(second), "the account's second comes after its first");
+    assert.ok(moved.indexOf(others) < moved.indexOf(second), "another account does not wait for both");
+
+    await turns(world, run, async () => (await erasures.get("acc_2", ids[2]!)).doneAt !== null);
     assert.deepEqual((await erasures.page("acc_2", { page: 1, limit: 20 })).erasures.map(({ keyId }) => keyId), [
       "key_1",
     ]);
-    await assert.rejects(erasures.get("acc_2", begun[0]!.id), { code: "not_found" });
+    await assert.rejects(erasures.get("acc_2", ids[0]!), { code: "not_found" });
   }));
