@@ -1,4 +1,5 @@
 /** The settings: the name, the help and the reading of each. `config.ts` makes of them what the gateway works with. */
+import { faultOfDatabaseUrl } from "./base/database_url.ts";
 import { keysOf } from "./base/typed_keys.ts";
 import { join } from "node:path";
 import { isAddress, isNetwork, splitPort } from "./base/ip_networks.ts";
@@ -42,8 +43,22 @@ function list(test: (text: string) => boolean, fault: string): Read<string[]> {
 
 function url(...protocols: string[]): Read<string> {
   const isOne = (value: string) => URL.canParse(value) && protocols.includes(new URL(value).protocol);
-  const read = text(isOne, `is not a URL with ${protocols.join(" or ")}`);
-  return as(read, (value) => value.replace(/(?<!\/)\/+$/, ""));
+  return as(text(isOne, `is not a URL with ${protocols.join(" or ")}`), withoutEndSlashes);
+}
+
+/** The URL of a store; nothing that is said of it shows its password. */
+function storeUrl(text: string, refuse: (why: string) => void): string {
+  if (/^postgres(ql)?:/.test(text)) {
+    const fault = faultOfDatabaseUrl(text);
+    if (fault !== null) refuse(fault);
+  } else if (!/^https?:/.test(text) || !URL.canParse(text)) {
+    refuse("is not a URL with postgres: or https: or http:");
+  }
+  return withoutEndSlashes(text);
+}
+
+function withoutEndSlashes(url: string): string {
+  return url.replace(/(?<!\/)\/+$/, "");
 }
 
 const port = as(
@@ -79,8 +94,8 @@ export const ROWS = {
   },
   PALOMA_STORE: {
     argument: "<url>",
-    about: "postgres://… or the http(s)://… of a Deno KV, shared by many machines (else the data folder)",
-    read: url("postgres:", "postgresql:", "http:", "https:"),
+    about: "postgres://…@host[,host…]/… or the http(s)://… of a Deno KV, for many machines (else the data folder)",
+    read: storeUrl,
     fallback: null,
   },
   PALOMA_MEDIA: {

@@ -4,6 +4,7 @@ import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
+import type { Wire } from "../../src/store/layers/shared_bell.ts";
 import { postgresWire } from "../../src/store/postgres/wire.ts";
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { startRelay } from "../support/relay.ts";
@@ -28,12 +29,17 @@ if (WITHOUT_POSTGRES) {
   const test = (sentence: string, run: (server: PostgresServer) => Promise<void>) =>
     Deno.test(`PostgreSQL: ${sentence}`, () => run(server));
 
-  test("a standby is refused, and once it is promoted at the old address all goes on with what was there", async (primary) => {
+  test("a standby is passed over, and once it is promoted all goes on, at the old address or at the other of two", async (primary) => {
     const url = await primary.database();
     await using relay = await startRelay(primary.port);
     const kv = await open(through(url, relay.port));
     await kv.commit(new Change().set(["row", 1], "before"));
     const standby = await primary.standby();
+    const both = url.replace("/paloma_", `,127.0.0.1:${standby.port}$&`);
+    const standbyFirst = url.replace("127.0.0.1", `127.0.0.1:${standby.port},$&`);
+    const rung = new Set<string>();
+    const missed = Promise.withResolvers<void>();
+    const wires: Wire[] = [];
     try {
       await until(
         systemClock,
@@ -46,18 +52,45 @@ if (WITHOUT_POSTGRES) {
         open(through(url, standby.port), 2),
         (error) => isUnavailable(error) && /standby/.test(`${error}`),
       );
+      const [named, reversed] = await Promise.all([open(both, 3), open(`${standbyFirst}?target_session_attrs=any`, 4)]);
+      assert.ok(await reversed.commit(new Change().set(["row", 2], "through the second of two hosts")));
+      const runtime = (seed: number) => ({ ...testRuntime(seed), clock: systemClock });
+      wires.push(await postgresWire(both, { runtime: runtime(5) })({ rang() {}, missed: missed.resolve }));
+      wires.push(
+        await postgresWire(standbyFirst, { runtime: runtime(6) })({ rang: (topic) => rung.add(topic), missed() {} }),
+      );
 
       relay.to = standby.port;
       await primary.halt();
       await assert.rejects(kv.commit(new Change().set(["row", 1], "refused")), isUnavailable);
       await assert.rejects(kv.get(["row", 1]), isUnavailable, "what a standby says is old");
+      await assert.rejects(
+        named.get(["row", 1]),
+        (error) =>
+          isUnavailable(error) && /no server takes writes \(.*:\d+: .+; .*:\d+: it is a standby/.test(`${error}`),
+      );
       await standby.sql("select pg_promote()");
-      assert.equal((await kv.get(["row", 1])).value, "before");
-      assert.ok(await kv.commit(new Change().set(["row", 1], "after")));
-      kv.close();
+      for (const each of [kv, named, reversed]) assert.equal((await each.get(["row", 1])).value, "before");
+      for (const each of [kv, named, reversed]) assert.ok(await each.commit(new Change().add(["after"], 1)));
+      await missed.promise;
+      await until(systemClock, async () => {
+        await wires[0]!.send(["line/1"]).catch(() => {});
+        return rung.has("line/1") || null;
+      }, { what: "a ring between bells that have both found the new primary" });
+
+      // The old one is back, fenced off by its operator.
+      await primary.start();
+      await primary.sql("alter system set default_transaction_read_only = on");
+      await primary.sql("select pg_reload_conf()");
+      const late = await open(both, 7);
+      assert.equal((await late.get(["after"])).value, 3n);
+      for (const each of [kv, named, reversed, late]) each.close();
     } finally {
+      await Promise.all(wires.map((wire) => wire.close()));
       await standby.remove();
       await primary.start();
+      await primary.sql("alter system reset default_transaction_read_only");
+      await primary.sql("select pg_reload_conf()");
     }
   });
 

@@ -12,6 +12,7 @@ export interface PostgresServer {
   restart(): Promise<void>;
   /** SIGQUIT: connections are cut, and nobody answers any more. */
   halt(): Promise<void>;
+  /** Does nothing where it runs. */
   start(): Promise<void>;
   /** Runs SQL as its superuser. */
   sql(text: string, database?: string): Promise<string>;
@@ -64,6 +65,7 @@ async function startServer(
   let databases = 0;
 
   async function start(): Promise<void> {
+    if (server !== null) return;
     const args = ["-D", data, ...Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
     server = new Deno.Command(join(programs, "postgres"), {
       args,

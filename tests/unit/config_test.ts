@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { urlsOfHosts } from "../../src/base/database_url.ts";
 import { join } from "node:path";
 import { readConfig, SettingsError } from "../../src/config.ts";
 import type { SettingValues } from "../../src/settings.ts";
@@ -87,11 +88,38 @@ Deno.test("PORT counts where PALOMA_PORT says nothing", () => {
 
 Deno.test("a shared store needs the secret key of all its machines, and is a server that we speak to", () => {
   const PALOMA_SECRET_KEY = "0123456789abcdef";
-  for (const PALOMA_STORE of ["postgres://u:p@db:5432/paloma", "postgresql://db/x", "https://kv.example/path"]) {
+  const several = "postgres://u:p,@db1:5432,db2,[::1]:5433/paloma?target_session_attrs=read-write";
+  for (const PALOMA_STORE of ["postgres://u:p@db/paloma", "postgresql://db/x", several, "https://kv.example/path"]) {
     assert.equal(readConfig({ PALOMA_STORE, PALOMA_SECRET_KEY }).store, PALOMA_STORE);
     assert.throws(() => readConfig({ PALOMA_STORE }), /PALOMA_SECRET_KEY: is required with PALOMA_STORE/);
   }
-  assert.throws(() => readConfig({ PALOMA_STORE: "mysql://db/x", PALOMA_SECRET_KEY }), /PALOMA_STORE/);
+  const faults: [string, RegExp][] = [
+    ["mysql://u:secret@db/x", /is not a URL with postgres: or/],
+    ["postgres://u:secret@db:x/x", /is not a URL$/],
+    ["postgres://u:secret@db1,db2:99999/x", /host 2 of 2 is not like db1 or db1:5432$/],
+    ["postgres://u:secret@db1,/x", /host 2 of 2/],
+    ["postgres://u:secret@/x?host=db1,db2", /is not a URL$/],
+    ["postgres:///x?host=db1,db2&password=secret", /put them before the database/],
+    ["postgres://u:secret@db1,db2/x?target_session_attrs=standby", /target_session_attrs=standby is not read-write/],
+  ];
+  for (const [PALOMA_STORE, why] of faults) {
+    assert.throws(
+      () => readConfig({ PALOMA_STORE, PALOMA_SECRET_KEY }),
+      (error: Error) => why.test(error.message) && !error.message.includes("secret"),
+      PALOMA_STORE,
+    );
+  }
+});
+
+Deno.test("a database's URL with several hosts is one for each of them", () => {
+  assert.deepEqual(urlsOfHosts("postgres://u:p,@db1:5432,[::1]:5433,db2/paloma?a=b,c"), [
+    "postgres://u:p,@db1:5432/paloma?a=b,c",
+    "postgres://u:p,@[::1]:5433/paloma?a=b,c",
+    "postgres://u:p,@db2/paloma?a=b,c",
+  ]);
+  for (const one of ["postgres://db", "postgres:///x?host=/run/postgresql", "postgresql://a,b@db/x,y"]) {
+    assert.deepEqual(urlsOfHosts(one), [one]);
+  }
 });
 
 Deno.test("a bucket is a URL with the usual variables of AWS beside it", () => {

@@ -1,12 +1,12 @@
 /**
- * A process's connections to PostgreSQL, each to a server that takes writes. Where one turns out to lead to a server that
- * is gone or was replaced, the idle ones are given up too: each of them would be found out by a time-out of its own. Where
- * the server takes no more of them, those that there are do the work.
+ * A process's connections to PostgreSQL, each to a server that takes writes; a pool for each server that the URL names.
+ * Where one turns out to lead to a server that is gone or was replaced, the idle ones are given up too: each of them would
+ * be found out by a time-out of its own. Where the server takes no more of them, those that there are do the work.
  */
 // @ts-types="@types/pg"
 import pg from "pg";
 import type { Runtime } from "../../runtime.ts";
-import { StoreError } from "../kv.ts";
+import { Servers } from "./servers.ts";
 import { isOfOtherServer, lacksConnections } from "./store_error.ts";
 
 /** Beside the bell's: for lists there are those that shared reads and commits leave. */
@@ -26,8 +26,39 @@ export interface Connections {
   end(): Promise<void>;
 }
 
-/** `url`: `postgres://…`; the first connection is made when it is needed. */
-export function makeConnections(url: string, { clock, log }: Pick<Runtime, "clock" | "log">): Connections {
+/** `url`: `postgres://…`, with a host or several; the first connection is made when it is needed. */
+export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "log">): Connections {
+  const servers = new Servers(url);
+  const pools = servers.urls.map((one) => openPool(one, (client) => servers.assertWritable(client), runtime));
+  const connect = servers.firstWritable(pools.map((pool) => pool.connect));
+
+  return {
+    connect,
+    async query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]) {
+      const client = await connect();
+      let failure: Error | undefined;
+      try {
+        return (await client.query<Row>(sql, values)).rows;
+      } catch (error) {
+        failure = error as Error;
+        throw error;
+      } finally {
+        client.release(failure);
+        if (isOfOtherServer(failure)) { for (const pool of pools) pool.dropIdle(); }
+      }
+    },
+    async end() {
+      await Promise.all(pools.map((pool) => pool.end()));
+    },
+  };
+}
+
+/** Connections to one server. */
+function openPool(
+  url: string,
+  onConnect: (client: pg.ClientBase) => Promise<void>,
+  { clock, log }: Pick<Runtime, "clock" | "log">,
+) {
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS,
@@ -36,19 +67,13 @@ export function makeConnections(url: string, { clock, log }: Pick<Runtime, "cloc
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
     application_name: "paloma",
-    onConnect: refuseStandby,
+    onConnect,
   });
   // An idle connection that breaks is replaced by the next query.
   pool.on("error", (error) => log.warn({ error: String(error) }, "a connection to PostgreSQL broke"));
 
   // One that breaks between two statements fails the next of them; unheard, its error would end the process.
   pool.on("connect", (client) => void client.on("error", () => {}));
-
-  function dropIdle(): void {
-    for (let idle = pool.idleCount; idle > 0; idle--) {
-      void pool.connect().then((client) => client.release(true), () => {});
-    }
-  }
 
   let asksForMore = () => {};
 
@@ -60,27 +85,24 @@ export function makeConnections(url: string, { clock, log }: Pick<Runtime, "cloc
   }
 
   return {
-    async query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]) {
+    async connect(): Promise<pg.PoolClient> {
       for (;;) {
         try {
-          return (await pool.query<Row>(sql, values)).rows;
+          return await pool.connect();
         } catch (error) {
-          if (isOfOtherServer(error)) dropIdle();
           if (!lacksConnections(error) || pool.totalCount === 0) throw error;
           goOnWithThese();
         }
       }
     },
-    connect: () => pool.connect(),
+    dropIdle() {
+      for (let idle = pool.idleCount; idle > 0; idle--) {
+        void pool.connect().then((client) => client.release(true), () => {});
+      }
+    },
     end() {
       asksForMore();
       return pool.end();
     },
   };
-}
-
-/** What a standby answers is old, and it takes no commit: after a switch a name may lead to it for a while. */
-async function refuseStandby(client: pg.ClientBase): Promise<void> {
-  const { rows: [server] } = await client.query("select pg_is_in_recovery() as stands_by");
-  if (server.stands_by) throw new StoreError("unavailable", "the PostgreSQL server is a standby: it takes no writes");
 }

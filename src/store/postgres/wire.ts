@@ -9,6 +9,7 @@ import { type Runtime, sleep } from "../../runtime.ts";
 import { settledWithin } from "../../base/within.ts";
 import { StoreError } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
+import { Servers } from "./servers.ts";
 import { isOfOtherServer, storeError } from "./store_error.ts";
 
 const CHANNEL = "paloma_bell";
@@ -30,9 +31,11 @@ type Payload = [from: string, ...topics: string[]];
 export function postgresWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
   const { clock, log, random } = runtime;
   const self = Buffer.from(random.bytes(8)).toString("hex");
+  const servers = new Servers(url);
 
   return async (events) => {
     const closing = new AbortController();
+    const connect = servers.firstWritable(servers.urls.map((one) => () => connectTo(one)));
     let client: pg.Client | null = await open();
     const kept = keep();
 
@@ -60,23 +63,32 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
       const over = AbortSignal.any([broken.signal, closing.signal]);
       while (!over.aborted) {
         await sleep(clock, ASK_EVERY_MS, over);
-        if (!over.aborted) await client.query("select 1").catch(end);
+        if (!over.aborted) await servers.assertWritable(client).catch(end);
       }
       await hangUp(client);
     }
 
     async function open(): Promise<pg.Client> {
+      try {
+        return await connect();
+      } catch (error) {
+        throw storeError(error);
+      }
+    }
+
+    async function connectTo(url: string): Promise<pg.Client> {
       const client = listener(url, (payload) => {
         const [from, ...topics] = JSON.parse(payload) as Payload;
         if (from !== self) topics.forEach((topic) => events.rang(topic));
       });
       try {
         await client.connect();
+        await servers.assertWritable(client);
         await client.query(`listen ${CHANNEL}`);
         return client;
       } catch (error) {
         await hangUp(client);
-        throw storeError(error);
+        throw error;
       }
     }
 
