@@ -35,11 +35,15 @@ export async function pauseLine(api: Pick<Client, "call">, { sessionIds: [id] }:
   await api.call("POST", `/sessions/${id}/disconnect`);
 }
 
-/** Sends without end to one server, or at the same time to several, a client and a share of the connections each. */
+/**
+ * Sends without end to one server, or at the same time to several, a client and a share of the connections each. What was
+ * written before, a copied folder of a hundred megabytes, say, is on disk by then: nobody's flush waits for it.
+ */
 export async function loadWith(
   clients: readonly Child<true>[],
   servers: readonly Pick<Load, "url" | "requests">[],
 ): Promise<LoadResult[]> {
+  await new Deno.Command("sync").output();
   const common = {
     connections: CONNECTIONS / servers.length,
     warmMs: WARM_MS,
