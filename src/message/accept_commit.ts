@@ -116,7 +116,7 @@ export class AcceptCommit {
 
   /** Writes what was added; resolves to the ledger as it stands then. Throws Conflict, StoreError. */
   async write(): Promise<Slot<Ledger>> {
-    if (this.#lines.size === 0) return this.#slot;
+    if (this.#lines.size === 0) return await this.#unchanged();
     const { key, value } = this.#slot;
     const ledger = extendLedger(this.#change, { accountId: this.#accountId, ledger: value ?? EMPTY_LEDGER }, {
       messages: this.#messages,
@@ -134,6 +134,13 @@ export class AcceptCommit {
     const to = this.#options.runtime.clock.now();
     for (const { id, createdAt: from } of this.#messages) traceStep(id, { name: "message.accept", from, to });
     return { key, value: ledger, version };
+  }
+
+  /** No commit checks what only refusals rest on: quota may have been given back since. Throws Conflict. */
+  async #unchanged(): Promise<Slot<Ledger>> {
+    const { version } = await this.#options.kv.get(this.#slot.key);
+    if (version !== this.#slot.version) throw new Conflict();
+    return this.#slot;
   }
 
   /**

@@ -73,6 +73,17 @@ Deno.test("what is left of a quota stands in the headers, and in the refusal", (
     await expectAnswer(await world.call("GET", "/v1/messages/history"), { status: 200, contains: ['"total":3'] });
   }, { plan: { daily: 3, monthly: 10 } }));
 
+Deno.test("quota that was given back can be used at once, also after a send was refused for want of it", () =>
+  withApi(async (world) => {
+    const json = { ...text, sessionId: await world.linkedSession() };
+    await world.call("POST", `/v1/sessions/${json.sessionId}/disconnect`);
+    const { messageId } = JSON.parse(await expectAnswer(await send(world, json), { status: 202 }));
+    await expectAnswer(await send(world, json), { status: 429, contains: problem("quota_exceeded") });
+    await expectAnswer(await world.call("DELETE", `/v1/messages/${messageId}`), { status: 200 });
+    const headers = { "x-quota-daily-remaining": "0" };
+    await expectAnswer(await send(world, json), { status: 202, headers });
+  }, { plan: { daily: 1 } }));
+
 Deno.test("five hundred sends at once against a quota of a hundred: a hundred are accepted", () =>
   withApi(async (world) => {
     await world.linkedSession();
