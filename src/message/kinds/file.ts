@@ -67,7 +67,7 @@ export function fileContent<File>(
 /** What is known of a remote file before it is fetched: the name in its address decides the kind. */
 export function remoteContent(
   url: string,
-  { caption, filename }: { caption: string | null; filename?: string | null },
+  { caption, filename }: { caption?: string | null | undefined; filename?: string | null | undefined },
 ): FileContent<RemoteFile> {
   if (filename) return fileContent({ url, filename }, { filename, caption });
   const segment = new URL(url).pathname.split("/").at(-1) ?? "";

@@ -54,16 +54,13 @@ export const sendBulk = route({
 });
 
 export function addBulk(api: Api, sender: Sender): void {
-  api.on(sendBulk, async ({ caller, body: { messages, ...asked }, repeat }) => {
-    const items = messages.map(({ to, text, fileUrl, caption, ...manner }, i) => ({
-      to,
-      content: typeof text === "string"
-        ? { kind: "text", text } as const
-        : remoteContent(fileUrl!, { caption: caption ?? null }),
-      manner,
-      path: `messages.${i}.`,
-    }));
-    const accepted = await sender.send(caller, { ...asked, items, bulk: true, repeat });
+  api.on(sendBulk, async ({ caller, body, repeat }) => {
+    const items = body.messages.map((message, i) => {
+      const { to, text, fileUrl, caption } = message;
+      const content = typeof text === "string" ? { kind: "text", text } as const : remoteContent(fileUrl!, { caption });
+      return { to, content, manner: message, path: `messages.${i}.` };
+    });
+    const accepted = await sender.send(caller, body, { items, bulk: true, repeat });
     const rows = accepted.messages.map(({ id, jobId, to, status }, index) => ({
       index,
       to,
@@ -71,7 +68,10 @@ export function addBulk(api: Api, sender: Sender): void {
       status,
       jobId,
     }));
-    const body = { bulkId: accepted.bulkId, total: rows.length, status: "queued", messages: rows };
-    return { status: 202, body, headers: quotaHeadersOf(accepted.remaining) };
+    return {
+      status: 202,
+      body: { bulkId: accepted.bulkId, total: rows.length, status: "queued", messages: rows },
+      headers: quotaHeadersOf(accepted.remaining),
+    };
   });
 }

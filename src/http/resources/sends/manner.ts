@@ -8,7 +8,7 @@ import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
 
 /** How one message is sent, as its request says it (`fields.ts`). */
-interface MannerFields {
+export interface MannerFields {
   replyTo?: string | null | undefined;
   mentions?: readonly string[] | "all" | null | undefined;
   viewOnce?: boolean | null | undefined;

@@ -44,27 +44,25 @@ export const referringRoutes = [sendReaction, sendForward];
 
 export function addReferring(api: Api, sender: Sender, { findReferred }: Pick<Services, "findReferred">): void {
   api.on(sendReaction, async ({ caller, body, repeat }) => {
-    const { sessionId, messageId, emoji, ttl, sendAt, priority, ...manner } = body;
+    const { sessionId, messageId, emoji } = body;
     const referred = await findReferred(caller.account.id, messageId, { sessionId: sessionId ?? null });
     if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
     left(referred);
     const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
-    const items = [{ to: referred.chat, content, manner }];
-    const sending = { sessionId: referred.lineId, items, ttl, sendAt, priority, repeat };
-    return acknowledged(await sender.send(caller, sending));
+    const items = [{ to: referred.chat, content, manner: body }];
+    return acknowledged(await sender.send(caller, { ...body, sessionId: referred.lineId }, { items, repeat }));
   });
 
   api.on(sendForward, async ({ caller, body, repeat }) => {
-    const { sessionId, to, messageId, ttl, sendAt, priority, ...manner } = body;
+    const { sessionId, to, messageId } = body;
     // The line of the message need not be the one that it goes out on.
     const referred = await findReferred(caller.account.id, messageId, { sessionId: null });
     left(referred);
     const { lineId, key: { networkId }, kind, preview } = referred;
     if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");
     const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
-    const items = [{ to, content, manner }];
-    const sending = { sessionId: sessionId ?? lineId, items, ttl, sendAt, priority, repeat };
-    return acknowledged(await sender.send(caller, sending));
+    const items = [{ to, content, manner: body }];
+    return acknowledged(await sender.send(caller, { ...body, sessionId: sessionId ?? lineId }, { items, repeat }));
   });
 }
 

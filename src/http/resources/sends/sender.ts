@@ -14,12 +14,12 @@ import type { Answer } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { JsonUpload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, sendTimeOf } from "./fields.ts";
-import { type Item, resolve } from "./manner.ts";
+import { type Item, type MannerFields, resolve } from "./manner.ts";
 
 /** How often a line may change under a send before that is given up. */
 const MOST_LOOKS = 20;
 
-/** What every send may say. */
+/** What every send may say beside its content and its manner. */
 interface SendOptions {
   sessionId?: string | null | undefined;
   /** Seconds; a day if left out. */
@@ -29,21 +29,24 @@ interface SendOptions {
   priority?: Priority | null | undefined;
 }
 
-/** A send before it has a line. */
-interface Outgoing extends SendOptions {
+/** What is sent, before it has a line. */
+interface Outgoing {
   items: readonly Item[];
   bulk?: boolean;
   repeat: RepeatableRequest | null;
 }
 
+/** What the schema made of the fields that come with a file, and the file. */
+type SendUpload = JsonUpload<SendOptions & MannerFields> & { filename?: string };
+
 export interface Sender {
   /** Resolves when it is on disk; for a repetition, to the first answer. Throws Problem, StoreError. */
-  send(caller: Caller, outgoing: Outgoing): Promise<Accepted>;
+  send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted>;
   /** The 202 to a message whose file was uploaded; a file that no message was accepted for is removed. */
   sendUpload(
     by: { c: ApiContext; caller: Caller },
-    upload: JsonUpload<object> & { filename?: string },
-    message: Item & SendOptions,
+    upload: SendUpload,
+    message: Pick<Item, "to" | "content">,
   ): Promise<Answer>;
 }
 
@@ -54,8 +57,10 @@ type Needed = Pick<
 
 export function makeSender(services: Needed): Sender {
   const { lines, accept, replay, media, diskShares, metrics, findReferred, isInChat, runtime } = services;
-  async function send(caller: Caller, outgoing: Outgoing): Promise<Accepted> {
-    const { sessionId, items, bulk = false, ttl, sendAt, priority, repeat } = outgoing;
+
+  async function send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
+    const { sessionId, ttl, sendAt, priority } = asked;
+    const { items, bulk = false, repeat } = outgoing;
     const replayed = repeat && await replay(repeat);
     if (replayed) return replayed;
     const options = {
@@ -97,14 +102,15 @@ export function makeSender(services: Needed): Sender {
 
   return {
     send,
-    async sendUpload({ c, caller }, upload, { to, content, manner, ...options }) {
-      const fileId = upload.file?.fileId;
+    async sendUpload({ c, caller }, upload, { to, content }) {
+      const { fields, file } = upload;
+      const fileId = file?.fileId;
       try {
         if (fileId) diskShares.assertRoom(caller.account.id);
         const refusal = fileId && refusalOf(content, await media.head(fileId, HEAD_BYTES));
         if (refusal) throw invalid("file", refusal);
         const repeat = repeatOf(c, { caller, upload });
-        const accepted = await send(caller, { ...options, items: [{ to, content, manner }], repeat });
+        const accepted = await send(caller, fields, { items: [{ to, content, manner: fields }], repeat });
         if (accepted.replayed && fileId) await media.remove(fileId);
         return acknowledged(accepted);
       } catch (error) {
@@ -135,10 +141,7 @@ export function quotaHeadersOf({ daily, monthly }: QuotaLeft): Record<string, st
 }
 
 /** An upload repeats when its fields and the hash of its file do; how it was encoded does not count. */
-function repeatOf(
-  c: ApiContext,
-  { caller, upload }: { caller: Caller; upload: JsonUpload<object> & { filename?: string } },
-) {
+function repeatOf(c: ApiContext, { caller, upload }: { caller: Caller; upload: SendUpload }) {
   const { fields, file, filename = "" } = upload;
   return repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(fields), filename, file?.sha256 ?? ""] });
 }

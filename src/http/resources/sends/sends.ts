@@ -38,9 +38,8 @@ export function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
   for (const { route, contentOf } of KIND_SENDS) {
     api.on(route, async ({ caller, body, repeat }) => {
-      const { sessionId, to, ttl, sendAt, priority, replyTo, mentions, viewOnce, linkPreview, typing, ...own } = body;
-      const items = [{ to, content: contentOf(own), manner: { replyTo, mentions, viewOnce, linkPreview, typing } }];
-      return acknowledged(await sender.send(caller, { sessionId, ttl, sendAt, priority, items, repeat }));
+      const items = [{ to: body.to, content: contentOf(body), manner: body }];
+      return acknowledged(await sender.send(caller, body, { items, repeat }));
     });
   }
   addUploads(api, sender, services);

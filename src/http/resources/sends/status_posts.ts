@@ -69,8 +69,7 @@ export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Service
       accountId: caller.account.id,
       maxBytes: MAX_DOCUMENT_BYTES,
     });
-    const { file, fields: { audience, text, fileUrl, file: _, filename: name, caption = null, ...asked } } = upload;
-    const { sessionId, ttl, sendAt, priority, ...manner } = asked;
+    const { file, fields: { audience, text, fileUrl, filename: name, caption } } = upload;
     const filename = name && (safeFilename(name) ?? "file");
     const of = typeof text === "string"
       ? { kind: "text", text } as const
@@ -78,14 +77,6 @@ export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Service
       ? fileContent(file, { filename: filename!, caption })
       : remoteContent(fileUrl!, { caption, filename });
     const content: StatusContent = { kind: "status", of, audience };
-    return await sender.sendUpload({ c, caller }, upload, {
-      sessionId,
-      ttl,
-      sendAt,
-      priority,
-      to: STATUS_CHAT,
-      content,
-      manner,
-    });
+    return await sender.sendUpload({ c, caller }, upload, { to: STATUS_CHAT, content });
   });
 }

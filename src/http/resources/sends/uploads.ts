@@ -209,39 +209,36 @@ export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "
 
   api.on(sendFile, async ({ c, caller }) => {
     const upload = await readFormUpload(c.req.raw, { ...form(caller), schema: FileMessage });
-    const { fields: { sessionId, to, caption, ttl, sendAt, priority, file: _, ...manner }, file } = upload;
-    const filename = safeFilename(upload.filename) ?? "file";
-    const content = fileContent(file, { filename, caption });
-    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, sendAt, priority, manner });
+    const { fields: { to, caption }, file } = upload;
+    const content = fileContent(file, { filename: safeFilename(upload.filename) ?? "file", caption });
+    return await sender.sendUpload({ c, caller }, upload, { to, content });
   });
 
   api.on(sendDocument, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: DocumentMessage });
-    const { fields: { caption = null, fileUrl, file: _, filename: name, ...asked }, file } = upload;
-    const { sessionId, to, ttl, sendAt, priority, ...manner } = asked;
+    const { fields: { to, caption, fileUrl, filename: name }, file } = upload;
     const filename = name && (safeFilename(name) ?? "file");
     const content = file
       ? fileContent(file, { filename: filename!, caption })
       : remoteContent(fileUrl!, { caption, filename });
-    return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, sendAt, priority, manner });
+    return await sender.sendUpload({ c, caller }, upload, { to, content });
   });
 
   for (const { route, schema, ...own } of FILES_OF_KIND) {
     api.on(route, async ({ c, caller }) => {
       const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema });
-      const { fields: { sessionId, to, ttl, sendAt, priority, fileUrl, file: _, ...manner } } = upload;
-      const content: FileContent = { ...own, file: upload.file ?? { url: fileUrl! }, caption: null };
-      return await sender.sendUpload({ c, caller }, upload, { sessionId, to, content, ttl, sendAt, priority, manner });
+      const { fields: { to, fileUrl }, file } = upload;
+      const content: FileContent = { ...own, file: file ?? { url: fileUrl! }, caption: null };
+      return await sender.sendUpload({ c, caller }, upload, { to, content });
     });
   }
 
   api.on(sendPdf, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: PdfMessage });
-    const { fields: { number: to, message, filename: name, file: _, ...asked }, file } = upload;
-    const { ttl, sendAt, priority, ...manner } = asked;
+    const { fields: { number: to, message, filename: name }, file } = upload;
     const filename = safeFilename(name ?? PDF_NAME) ?? PDF_NAME;
     const pdf = { kind: "document", mimetype: "application/pdf" } as const;
     const content = { ...pdf, file: file!, filename, caption: message || null };
-    return await sender.sendUpload({ c, caller }, upload, { to, content, ttl, sendAt, priority, manner });
+    return await sender.sendUpload({ c, caller }, upload, { to, content });
   });
 }
