@@ -2,7 +2,7 @@
 import { faultOfDatabaseUrl } from "./base/database_url.ts";
 import { keysOf } from "./base/typed_keys.ts";
 import { join } from "node:path";
-import { isAddress, isNetwork, splitPort } from "./base/ip_networks.ts";
+import { isAddress, isNetwork, splitPort } from "./base/addresses.ts";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { Option } from "commander";
 import { parsed, scriptCommand } from "../command.ts";
 
-const HERE = new URL("../../", import.meta.url).pathname;
+const HERE = new URL("../..", import.meta.url).pathname;
 const USER = 65532;
 /** The Dockerfile's start period. */
 const HEALTHY_WITHIN_MS = 20_000;

@@ -1,7 +1,7 @@
 /** Where a key may be used from: addresses and CIDRs, and hosts of the pages that call (spec, Authentication 4). */
 import ipaddr from "ipaddr.js";
 import { type FieldError, Problem } from "../errors.ts";
-import { isInNetworks, parseNetwork } from "../base/ip_networks.ts";
+import { isInNetworks, parseNetwork } from "../base/addresses.ts";
 
 /** The entries in canonical form. Throws Problem validation_failed that names every bad entry as `path.index`. */
 export function parseAllowedIps(entries: readonly string[], path = "allowedIps"): string[] {

@@ -2,6 +2,7 @@
 import { connect } from "node:net";
 import type { Command } from "commander";
 import pino from "pino";
+import { hostOf, portOf } from "../base/addresses.ts";
 import type { Config } from "../config.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
 import type { DataFolder } from "../data/data_folder.ts";
@@ -184,16 +185,17 @@ async function checkWebVersion(config: Config): Promise<Found> {
 }
 
 async function checkReach(address: string): Promise<Found> {
-  const { host, hostname, port, protocol } = new URL(address);
-  const trouble = await connectTo(hostname, Number(port) || (/^(wss|https):$/.test(protocol) ? 443 : 80));
+  const url = new URL(address);
+  const { host } = url;
+  const trouble = await connectTo(url);
   if (trouble === null) return well(`${host} answers`);
   return bad(`${host} cannot be reached: ${trouble}`, "is there a firewall or no DNS? Lines need it at port 443");
 }
 
 /** Null when a connection was made, else why not. */
-function connectTo(host: string, port: number): Promise<string | null> {
+function connectTo(url: URL): Promise<string | null> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: CONNECT_TIMEOUT_MS });
+    const socket = connect({ host: hostOf(url), port: portOf(url), timeout: CONNECT_TIMEOUT_MS });
     const end = (trouble: string | null) => {
       socket.destroy();
       resolve(trouble);
@@ -225,9 +227,9 @@ async function checkWebhooks({ kv }: DataFolder): Promise<Found> {
     targets.set(url.host, url);
   }
   const silent: string[] = [];
-  await Promise.all([...targets.values()].map(async ({ host, hostname, port, protocol }) => {
-    const trouble = await connectTo(hostname, Number(port) || (protocol === "https:" ? 443 : 80));
-    if (trouble !== null) silent.push(`${host} (${trouble})`);
+  await Promise.all([...targets.values()].map(async (url) => {
+    const trouble = await connectTo(url);
+    if (trouble !== null) silent.push(`${url.host} (${trouble})`);
   }));
   if (silent.length === 0) {
     return well(targets.size === 0 ? "there are none" : `${targets.size} hosts take connections`);

@@ -1,6 +1,6 @@
 /** `paloma line`: a line moves to another gateway without a new QR. */
 import type { Command } from "commander";
-import { writeAll } from "../base/write_all.ts";
+import { writeAll } from "../base/files.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
 import { withData } from "./data.ts";
 import { Exit, printResult } from "./output.ts";

@@ -1,10 +1,9 @@
 /** `paloma operator`: the way into the panel for whoever runs the gateway. */
 import type { Command } from "commander";
-import { reachable } from "../http/listen/serve.ts";
 import { linkUrl, makeLinks } from "../panel/logins/links.ts";
 import { withData } from "./data.ts";
 import { printResult } from "./output.ts";
-import { configOf, withSettings } from "./settings.ts";
+import { configOf, localUrl, withSettings } from "./settings.ts";
 
 export function addOperatorCommand(root: Command): void {
   const operator = root.command("operator").description("who runs the gateway from the panel");
@@ -12,9 +11,9 @@ export function addOperatorCommand(root: Command): void {
     .option("--json", "print JSON")
     .action((options) =>
       withData(options, async ({ kv, runtime }) => {
-        const { host, port, publicUrl } = configOf(options);
+        const config = configOf(options);
         const { token, expiresAt } = await makeLinks({ kv, runtime }).make({ kind: "operator" });
-        const url = linkUrl(`${publicUrl ?? `http://${reachable(host)}:${port}`}/panel`, { kind: "operator" }, token);
+        const url = linkUrl(`${config.publicUrl ?? localUrl(config)}/panel`, { kind: "operator" }, token);
         const until = new Date(expiresAt).toISOString();
         printResult(options, { url, expiresAt: until }, () => `${url}\nGood once, until ${until}.`);
       })

@@ -1,6 +1,7 @@
 /** Settings as options of a command: the flag wins over the environment, the environment over the default. */
 import { type Command, Option } from "commander";
 import { type Config, readConfig } from "../config.ts";
+import { reachable } from "../http/listen/serve.ts";
 import { FOREIGN, SETTINGS, type SettingValues } from "../settings.ts";
 
 const HEADING = "Settings (also from the environment, under the name in brackets):";
@@ -40,8 +41,7 @@ export function configOf(options: object): Config {
 
 /** `http://HOST:PORT` of the gateway with these settings, as a program on the same machine reaches it. */
 export function localUrl({ host, port }: Config): string {
-  const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `http://${local.includes(":") ? `[${local}]` : local}:${port}`;
+  return `http://${reachable(host)}:${port}`;
 }
 
 /** Base address of the API: the one given, without slashes at its end, else that of the gateway on this machine. */

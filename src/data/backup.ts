@@ -6,8 +6,7 @@
  * The secret key is left out on purpose: a backup alone opens no credential. Whoever restores needs the same
  * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
  */
-import { writeAll } from "../base/write_all.ts";
-import { unlessMissing } from "../base/missing.ts";
+import { unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";

@@ -3,7 +3,7 @@
  * the last, so that none can be taken out, moved or cut off.
  */
 import { Buffer } from "node:buffer";
-import { writeAll } from "../base/write_all.ts";
+import { writeAll } from "../base/files.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";

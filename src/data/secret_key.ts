@@ -1,7 +1,7 @@
 /** The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { syncFolder } from "../base/write_all.ts";
+import { syncFolder } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";

@@ -1,6 +1,6 @@
 /** Which addresses users may make the gateway call: public ones, and what the operator allows (PALOMA_OUTBOUND_ALLOW). */
 import ipaddr from "ipaddr.js";
-import { type IpNetwork, isInNetworks, isNetwork, parseNetwork, splitPort } from "../base/ip_networks.ts";
+import { type IpNetwork, isInNetworks, isNetwork, parseNetwork, splitPort } from "../base/addresses.ts";
 
 /** Azure's platform service: a public number that only answers from inside. */
 const INTERNAL_ANYWAY = new Set(["168.63.129.16"]);

@@ -1,21 +1,12 @@
 /** Connections to addresses that were vetted, plain or TLS. */
+import { hostOf, portOf } from "../base/addresses.ts";
 import type { Deadline } from "./deadline.ts";
-import { EgressError } from "./egress_error.ts";
+import { EgressError, reasonOf } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 import { ReusableConnection } from "./idle_connections.ts";
 
 /** Addresses of one name that are tried, in turn, while nothing has been sent. */
 const MAX_ADDRESSES = 3;
-
-/** The host of a URL without the brackets of an IPv6 address. */
-export function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, "");
-}
-
-/** The port that the URL names or its scheme means. */
-export function portOf({ port, protocol }: URL): number {
-  return Number(port) || (protocol === "https:" ? 443 : 80);
-}
 
 /** Connects to the first of the vetted addresses that answers; for https the certificate must be the host's. */
 export async function connect(
@@ -71,8 +62,4 @@ function closeQuietly(connection: ByteConnection): void {
   } catch {
     // Taken over, or closed, already.
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message.slice(0, 200) : "unknown";
 }

@@ -10,8 +10,8 @@ import type { ClientRequest } from "node:http";
 import net, { isIP, type Socket } from "node:net";
 import tls from "node:tls";
 import { Agent, type AgentConnectOpts } from "agent-base";
+import { urlHost } from "../base/addresses.ts";
 import { listenOn } from "../base/listening.ts";
-import { urlHost } from "./proxy_address.ts";
 
 interface ConnectOptions {
   /** Where it is reached. */

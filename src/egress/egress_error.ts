@@ -21,3 +21,8 @@ export class EgressError extends Error {
     this.code = code;
   }
 }
+
+/** What somebody else's error says, short enough to be passed on. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.slice(0, 200) : "unknown";
+}

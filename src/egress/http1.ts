@@ -2,7 +2,7 @@
  * One HTTP/1.1 request on a connection that the caller gives: the one that was vetted, and what was sent is never sent
  * again by itself. (Why not `fetch` or `node:https`: docs/decisions.)
  */
-import { writeAll } from "../base/write_all.ts";
+import { writeAll } from "../base/files.ts";
 
 /** What an exchange needs of a connection; `Deno.Conn` and `Deno.TlsConn` have it. */
 export interface ByteConnection {

@@ -8,16 +8,17 @@ import { EventEmitter, once } from "node:events";
 import type { ClientRequest } from "node:http";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
-import type { AgentConnectOpts } from "agent-base";
+import { Agent, type AgentConnectOpts } from "agent-base";
 import type { SocksProxyAgent } from "socks-proxy-agent";
+import { hostOf, portOf, urlHost } from "../base/addresses.ts";
 import { ConnectAgent } from "./connect_agent.ts";
-import { EgressError } from "./egress_error.ts";
+import { EgressError, reasonOf } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
-import { type ProxyAddress, shownProxy, urlHost } from "./proxy_address.ts";
+import { type ProxyAddress, shownProxy } from "./proxy_address.ts";
 
 export interface Proxy {
   /** For a WebSocket. */
-  readonly agent: ConnectAgent | SocksProxyAgent;
+  readonly agent: Agent;
   /** A connection to the URL's host, TLS included. Throws EgressError. */
   connect(url: URL, caCerts: string[]): Promise<ByteConnection>;
   /** Why the proxy did not carry the last connection, one sentence; null when it did. */
@@ -26,44 +27,60 @@ export interface Proxy {
 
 /** `address` is what the proxy's host resolved to, vetted. */
 export async function makeProxy(proxy: ProxyAddress, address: string): Promise<Proxy> {
-  const agent = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address);
-  let failure: string | null = null;
-
-  const open = agent.connect.bind(agent) as (request: ClientRequest, options: AgentConnectOpts) => Promise<Socket>;
-  /** Without TLS of the target's. */
-  const tunnel = async (request: ClientRequest, options: AgentConnectOpts) => {
-    failure = null;
-    try {
-      return await open(request, { ...options, secureEndpoint: false } as AgentConnectOpts);
-    } catch (error) {
-      failure = `The proxy ${shownProxy(proxy)} does not carry the connection: ${reasonOf(error)}.`;
-      throw error;
-    }
-  };
-  agent.connect = (async (request: ClientRequest & { _encrypted?: true }, options: AgentConnectOpts) => {
-    const socket = await tunnel(request, options);
-    // A request of Deno 2.6 begins TLS itself, and says so in this field.
-    return options.secureEndpoint && !request._encrypted ? await secured(socket, options.host!, []) : socket;
-  }) as typeof agent.connect;
-
+  const through = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address);
+  const agent = new ProxyAgent(through, shownProxy(proxy));
   return {
     agent,
-    failure: () => failure,
+    failure: () => agent.failure,
     async connect(url, caCerts) {
-      const isSecure = url.protocol === "https:";
-      const hostname = url.hostname.replace(/^\[|\]$/g, "");
-      const port = Number(url.port) || (isSecure ? 443 : 80);
+      const host = hostOf(url);
       try {
-        const target = { host: hostname, port } as AgentConnectOpts;
-        const socket = await tunnel(new EventEmitter() as ClientRequest, target);
-        return bytesOf(isSecure ? await secured(socket, hostname, caCerts) : socket);
+        const socket = await agent.tunnel(new EventEmitter() as ClientRequest, { host, port: portOf(url) });
+        return bytesOf(url.protocol === "https:" ? await secured(socket, host, caCerts) : socket);
       } catch (error) {
-        throw new EgressError("unreachable", failure ?? "the host cannot be reached through the proxy", {
+        throw new EgressError("unreachable", agent.failure ?? "the host cannot be reached through the proxy", {
           cause: error,
         });
       }
     },
   };
+}
+
+/** Connects through the proxy, and keeps why that failed. */
+class ProxyAgent extends Agent {
+  readonly #through: ConnectAgent | SocksProxyAgent;
+  readonly #shown: string;
+  #failure: string | null = null;
+
+  constructor(through: ConnectAgent | SocksProxyAgent, shown: string) {
+    super();
+    this.#through = through;
+    this.#shown = shown;
+  }
+
+  get failure(): string | null {
+    return this.#failure;
+  }
+
+  /** Without TLS of the target's. */
+  async tunnel(request: ClientRequest, target: { host: string; port: number }): Promise<Socket> {
+    this.#failure = null;
+    try {
+      return await this.#through.connect(request, { ...target, secureEndpoint: false });
+    } catch (error) {
+      this.#failure = `The proxy ${this.#shown} does not carry the connection: ${reasonOf(error)}.`;
+      throw error;
+    }
+  }
+
+  override async connect(
+    request: ClientRequest & { _encrypted?: true },
+    { host, port, secureEndpoint }: AgentConnectOpts,
+  ): Promise<Socket> {
+    const socket = await this.tunnel(request, { host: host!, port });
+    // A request of Deno 2.6 begins TLS itself, and says so in this field.
+    return secureEndpoint && !request._encrypted ? await secured(socket, host!, []) : socket;
+  }
 }
 
 /** Names are looked up by the proxy: that is what the `h` says. */
@@ -89,7 +106,7 @@ async function secured(tunnel: Socket, host: string, caCerts: string[]): Promise
 
 /** A socket of `node:net` as connections are used here. */
 function bytesOf(socket: Socket): ByteConnection {
-  const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  const chunks: AsyncIterator<Uint8Array> = socket[Symbol.asyncIterator]();
   let left: Uint8Array = new Uint8Array(0);
   socket.on("error", () => {}); // whoever reads or writes hears of it
   return {
@@ -110,8 +127,4 @@ function bytesOf(socket: Socket): ByteConnection {
       }),
     close: () => void socket.destroy(),
   };
-}
-
-function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : "unknown").slice(0, 200);
 }

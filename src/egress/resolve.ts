@@ -5,14 +5,15 @@
  */
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
+import PQueue from "p-queue";
 
 /** Every address of a name; rejects when there is none. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
 /** What an answer is put together from. */
 interface NameSources {
-  /** Names that the operator of this machine gave addresses, in lower case. */
-  hosts(): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** The text of the hosts file: names that the operator of this machine gave addresses. */
+  hosts(): Promise<string>;
   /** Rejects with Deno.errors.NotFound when DNS knows none of this kind. */
   dns(hostname: string, kind: "A" | "AAAA"): Promise<string[]>;
   system: Resolve;
@@ -24,7 +25,7 @@ const SYSTEM_AT_ONCE = 4;
 const HOSTS_FILE = Deno.build.os === "windows" ? "C:\\Windows\\System32\\drivers\\etc\\hosts" : "/etc/hosts";
 
 const SYSTEM: NameSources = {
-  hosts: async () => readHosts(await readFile(HOSTS_FILE, "utf8").catch(() => "")),
+  hosts: () => readFile(HOSTS_FILE, "utf8").catch(() => ""),
   dns: (hostname, kind) => Deno.resolveDns(hostname, kind),
   system: async (hostname) => (await lookup(hostname, { all: true })).map(({ address }) => address),
 };
@@ -34,7 +35,7 @@ export function makeResolve(sources: NameSources = SYSTEM): Resolve {
 
   return async (hostname) => {
     const name = hostname.toLowerCase().replace(/\.$/, "");
-    const given = (await sources.hosts()).get(name);
+    const given = readHosts(await sources.hosts()).get(name);
     if (given) return ipv4First(given);
     // A name without a dot is one of the local network: only the system knows how to find it.
     if (!name.includes(".")) return ipv4First(await system(name));
@@ -48,8 +49,8 @@ export function makeResolve(sources: NameSources = SYSTEM): Resolve {
   };
 }
 
-/** Reads a hosts file: an address, then its names; `#` begins a comment. */
-export function readHosts(text: string): Map<string, string[]> {
+/** By name, in lower case. A line of a hosts file is an address, then its names; `#` begins a comment. */
+function readHosts(text: string): Map<string, string[]> {
   const hosts = new Map<string, string[]>();
   for (const line of text.split("\n")) {
     const [address, ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
@@ -65,26 +66,20 @@ function ipv4First(addresses: readonly string[]): string[] {
 
 /** Bounds how many names are asked for at once; those who ask for the same name share one answer. */
 function aFewAtATime(resolve: Resolve): Resolve {
-  const running = new Map<string, Promise<string[]>>();
-  const waiting: (() => void)[] = [];
-  let free = SYSTEM_AT_ONCE;
+  const queue = new PQueue({ concurrency: SYSTEM_AT_ONCE });
+  const asked = new Map<string, Promise<string[]>>();
 
-  async function run(name: string): Promise<string[]> {
-    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
-    else free--;
+  async function ask(name: string): Promise<string[]> {
     try {
-      return await resolve(name);
+      return await queue.add(() => resolve(name));
     } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
-      running.delete(name);
+      asked.delete(name);
     }
   }
 
   return (name) => {
-    const same = running.get(name) ?? run(name);
-    running.set(name, same);
-    return same;
+    const answer = asked.get(name) ?? ask(name);
+    asked.set(name, answer);
+    return answer;
   };
 }

@@ -1,15 +1,12 @@
 /**
- * The one way out to addresses that users name (webhook targets, `fileUrl`).
- *
- * A name is resolved here, every address of it is vetted, and the connection goes to the very address that was vetted:
- * an answer that changes afterwards (DNS rebinding) changes nothing. Odd spellings of a host (decimal, octal, hex,
- * full-width) are made plain by the URL parser before they are vetted. Redirects are followed only where asked, and each
- * hop is vetted like the first. What was sent is never sent a second time.
+ * The one way out to addresses that users name (webhook targets, `fileUrl`): a connection goes to the very address that
+ * was vetted (`vetting.ts`). Redirects are followed only where asked, and each hop is vetted like the first. What was
+ * sent is never sent a second time.
  */
-import ipaddr from "ipaddr.js";
+import { urlHost } from "../base/addresses.ts";
 import type { Clock } from "../runtime.ts";
-import { type AllowList, isPublicAddress } from "./address.ts";
-import { connect, hostOf, portOf } from "./connect.ts";
+import type { AllowList } from "./address.ts";
+import { connect } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import { exchange, type PlainResponse, type StreamedBody } from "./http1.ts";
@@ -17,8 +14,7 @@ import type { Proxy } from "./proxy.ts";
 import type { ProxyAddress } from "./proxy_address.ts";
 import { IdleConnections, ReusableConnection } from "./idle_connections.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
-
-type Scheme = "http:" | "https:";
+import { readUrl, type Scheme, Vetting } from "./vetting.ts";
 
 export interface SafeRequest {
   url: string;
@@ -53,6 +49,8 @@ export interface SafeFetch {
   fetch(request: SafeRequest): Promise<SafeResponse>;
   /** Throws EgressError when the target may not be called. A name that does not resolve now is no reason. */
   vet(url: string, schemes: readonly Scheme[]): Promise<void>;
+  /** As `vet`, of a proxy. */
+  vetProxy(address: ProxyAddress): Promise<void>;
   /** The proxy, at an address that was vetted just now. Throws EgressError. */
   proxy(address: ProxyAddress): Promise<Proxy>;
 }
@@ -70,51 +68,29 @@ interface SafeFetchOptions {
 
 /** Long enough for any slow name server, short enough for a client that waits for its 201. */
 const VET_TIMEOUT_MS = 3_000;
-const MAX_URL_LENGTH = 2_048;
-export const PROXY_SCHEMES: readonly Scheme[] = ["http:", "https:"];
+const PROXY_SCHEMES: readonly Scheme[] = ["http:", "https:"];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-
-/** Ports of other protocols, which a request could be abused to speak (the Fetch standard's list). */
-// deno-fmt-ignore
-const BAD_PORTS = new Set([
-  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111,
-  113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548,
-  554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
-  6666, 6667, 6668, 6669, 6679, 6697, 10080,
-]);
 
 export function makeSafeFetch(
   { clock, allow, resolve = makeResolve(), caCerts = [], via }: SafeFetchOptions,
 ): SafeFetch {
   const idle = new IdleConnections(clock);
+  const vetting = new Vetting(allow, resolve);
 
-  /** The addresses that may be connected to for this URL. */
-  async function vetted(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
-    const host = hostOf(url);
-    const port = portOf(url);
-    const addresses = ipaddr.isValid(host) ? [host] : await resolved(host);
-    const allowed = allow.allowsHost(host, port) || addresses.every((address) => allow.allowsAddress(address, port));
-    if (allowed) return addresses;
-    if (!addresses.every((address) => allow.allowsAddress(address, port) || isPublicAddress(address))) {
-      throw new EgressError(
-        "forbidden_address",
-        `the host is not on the public internet; only the operator can allow it and port ${port}, with PALOMA_OUTBOUND_ALLOW`,
-      );
+  async function vet(url: URL, schemes: readonly Scheme[]): Promise<void> {
+    const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
+    try {
+      await deadline.race(vetting.addressesOf(url, schemes));
+      deadline.end();
+    } catch (error) {
+      const failure = deadline.fail(error);
+      if (failure.code !== "unresolved" && failure.code !== "timeout") throw failure;
+      vetting.checkUnresolved(url, schemes);
     }
-    checkUrl(url, schemes);
-    return addresses;
-  }
-
-  async function resolved(host: string): Promise<string[]> {
-    const addresses = await resolve(host).catch((cause) => {
-      throw new EgressError("unresolved", "the host name does not resolve", { cause });
-    });
-    if (addresses.length === 0) throw new EgressError("unresolved", "the host name does not resolve");
-    return addresses;
   }
 
   async function connectTo(url: URL, request: SafeRequest, deadline: Deadline): Promise<ReusableConnection> {
-    const addresses = await deadline.race(vetted(url, request.schemes));
+    const addresses = await deadline.race(vetting.addressesOf(url, request.schemes));
     const waiting = request.reuse ? idle.take(url.origin, addresses) : null;
     return waiting ?? await connect(url, { addresses, caCerts, deadline });
   }
@@ -175,7 +151,7 @@ export function makeSafeFetch(
     async proxy(address) {
       const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
       try {
-        const [vettedAddress] = await deadline.race(vetted(urlOf(address), PROXY_SCHEMES));
+        const [vettedAddress] = await deadline.race(vetting.addressesOf(proxyUrl(address), PROXY_SCHEMES));
         deadline.end();
         const { makeProxy } = await import("./proxy.ts");
         return await makeProxy(address, vettedAddress!);
@@ -184,33 +160,15 @@ export function makeSafeFetch(
       }
     },
 
-    async vet(text, schemes) {
-      const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });
-      try {
-        await deadline.race(vetted(readUrl(text), schemes));
-        deadline.end();
-      } catch (error) {
-        const failure = deadline.fail(error);
-        if (failure.code !== "unresolved" && failure.code !== "timeout") throw failure;
-        const url = readUrl(text);
-        if (!allow.allowsHost(hostOf(url), portOf(url))) checkUrl(url, schemes);
-      }
-    },
+    vet: async (url, schemes) => await vet(readUrl(url), schemes),
+
+    vetProxy: (address) => vet(proxyUrl(address), PROXY_SCHEMES),
   };
 }
 
 /** Where a proxy is, as a URL that the rules can be held against. */
-export function urlOf({ host, port }: ProxyAddress): URL {
-  return new URL(`http://${host.includes(":") ? `[${host}]` : host}:${port}`);
-}
-
-/** The rules for hosts that the operator has not allowed. */
-function checkUrl(url: URL, schemes: readonly Scheme[]): void {
-  if (!schemes.some((scheme) => scheme === url.protocol)) {
-    const allowed = schemes.map((scheme) => scheme + "//").join(" or ");
-    throw new EgressError("forbidden_url", `the URL must begin with ${allowed}`);
-  }
-  if (BAD_PORTS.has(Number(url.port))) throw new EgressError("forbidden_url", `port ${url.port} may not be called`);
+function proxyUrl({ host, port }: ProxyAddress): URL {
+  return new URL(`http://${urlHost(host)}:${port}`);
 }
 
 /** One request of a chain of redirects. */
@@ -218,17 +176,6 @@ interface Hop {
   url: URL;
   response: PlainResponse;
   connection: ReusableConnection;
-}
-
-function readUrl(text: string, base?: URL): URL {
-  if (text.length > MAX_URL_LENGTH) throw new EgressError("forbidden_url", `the URL is longer than ${MAX_URL_LENGTH}`);
-  if (!URL.canParse(text, base)) throw new EgressError("forbidden_url", "the URL is not valid");
-  const url = new URL(text, base);
-  if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw new EgressError("forbidden_url", "the URL must begin with https:// or http://");
-  }
-  if (url.username || url.password) throw new EgressError("forbidden_url", "the URL must not carry credentials");
-  return url;
 }
 
 /** Reads on in the body, within its limits; null at its end. */

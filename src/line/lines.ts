@@ -3,7 +3,7 @@ import type { Accounts } from "../account/account.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import { readProxy, shownProxy } from "../egress/proxy_address.ts";
-import { PROXY_SCHEMES, type SafeFetch, urlOf } from "../egress/safe_fetch.ts";
+import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -52,7 +52,7 @@ interface LinesDeps {
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
   seal: Pick<Seal, "seal">;
-  safeFetch: Pick<SafeFetch, "vet">;
+  safeFetch: Pick<SafeFetch, "vetProxy">;
   live: LiveLines;
   names: Pick<SessionNames, "changed">;
 }
@@ -70,7 +70,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     if (text === null) return null;
     try {
       const address = readProxy(text);
-      await safeFetch.vet(urlOf(address).href, PROXY_SCHEMES);
+      await safeFetch.vetProxy(address);
       return { sealed: seal.seal(new TextEncoder().encode(text)), shown: shownProxy(address) };
     } catch (error) {
       throw error instanceof EgressError ? invalid("proxy", error.message) : error;

@@ -164,7 +164,7 @@ async function createPaused(
     vitals: () => Promise.resolve({ connection: null, connectedSince: null }),
   };
   // It is made without a proxy, so that no address has to be vetted.
-  const safeFetch = { vet: () => Promise.resolve() };
+  const safeFetch = { vetProxy: () => Promise.resolve() };
   const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: { changed() {} } });
   return await lines.create(accountId, {
     name,

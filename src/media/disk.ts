@@ -1,6 +1,5 @@
 /** The media store on disk: `<folder>/<last two characters of the id>/<id>`, readable by the owner only. */
-import { syncFolder, writeAll } from "../base/write_all.ts";
-import { unlessMissing } from "../base/missing.ts";
+import { syncFolder, unlessMissing, writeAll } from "../base/files.ts";
 import { join } from "node:path";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";

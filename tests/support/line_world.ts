@@ -151,7 +151,7 @@ export class World {
       accounts: this.accounts,
       live: this.supervisor,
       seal: SEAL,
-      safeFetch: { vet: () => Promise.resolve() },
+      safeFetch: { vetProxy: () => Promise.resolve() },
       names,
     });
     this.cancel = makeCancel({ kv, recorder, dequeued: (lineId) => this.supervisor.queueChanged(lineId) });

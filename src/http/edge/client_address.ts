@@ -1,6 +1,6 @@
 /** Where a request comes from, looking through the proxies that the operator trusts. */
 import ipaddr from "ipaddr.js";
-import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
+import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
 
 /** The address of the client behind `peer`, the other end of the connection. */
 export type ClientAddress = (peer: string, forwardedFor: string | null) => string;

@@ -6,9 +6,9 @@ import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Answers } from "../front.ts";
 import { problemDocument, problemOf } from "../api/answer.ts";
-import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
+import { isInNetworks, parseNetwork, urlHost } from "../../base/addresses.ts";
 import { makeSeats, seatsForFiles } from "./seats.ts";
-import { bracketed, reachable, type Serve } from "./serve.ts";
+import { reachable, type Serve } from "./serve.ts";
 import { serveConnections, serveHttp } from "./serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
 
@@ -94,7 +94,7 @@ export async function listen(app: Answers, options: ListenOptions): Promise<List
       stop: (graceMs = GRACE_MS) => stopped ??= server.stop(graceMs),
     };
   } catch (error) {
-    throw new CannotListen(`${bracketed(host)}:${port}`, error);
+    throw new CannotListen(`${urlHost(host)}:${port}`, error);
   }
 }
 

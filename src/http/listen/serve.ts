@@ -1,4 +1,5 @@
 /** What `listen.ts` needs of a server, whichever it is. */
+import { urlHost } from "../../base/addresses.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Answers } from "../front.ts";
 import type { Seats } from "./seats.ts";
@@ -38,9 +39,5 @@ export type Serve = (app: Answers, options: ServeOptions) => Promise<HttpServer>
 export function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   if (host === "::") return "[::1]";
-  return bracketed(host);
-}
-
-export function bracketed(host: string): string {
-  return host.includes(":") ? `[${host}]` : host;
+  return urlHost(host);
 }

@@ -10,7 +10,7 @@ import { getCookie } from "@hono/hono/cookie";
 import { serialize } from "@hono/hono/utils/cookie";
 import type { z } from "zod";
 import type { Account, Accounts } from "../../account/account.ts";
-import { isInNetworks, parseNetwork } from "../../base/ip_networks.ts";
+import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
 import { notFound } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
 import { answerJson, problemOf, renderProblem } from "../../http/api/answer.ts";

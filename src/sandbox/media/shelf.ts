@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { writeAll } from "../../base/write_all.ts";
+import { writeAll } from "../../base/files.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /** Larger than the largest file that a gateway accepts (100 MiB), with room for encryption. */

@@ -1,8 +1,7 @@
 /** The store's file before Deno KV opens it: there, with its first page, and its owner's alone. */
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { unlessMissing } from "../../base/missing.ts";
-import { syncFolder } from "../../base/write_all.ts";
+import { syncFolder, unlessMissing } from "../../base/files.ts";
 
 /**
  * Makes the file at `path` where there is none. It appears with its first page in it: an empty one is taken for a damaged

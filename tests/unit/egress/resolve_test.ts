@@ -1,6 +1,6 @@
 /** Where a name's addresses come from, and that names which hang hold nothing up. */
 import assert from "node:assert/strict";
-import { makeResolve, readHosts } from "../../../src/egress/resolve.ts";
+import { makeResolve } from "../../../src/egress/resolve.ts";
 
 /** Sources that know only what is given, and remember what the system was asked. */
 function sources(given: Partial<Parameters<typeof makeResolve>[0]> = {}) {
@@ -8,8 +8,7 @@ function sources(given: Partial<Parameters<typeof makeResolve>[0]> = {}) {
   const system = given.system ?? (() => Promise.reject(new Error("ENOTFOUND")));
   return {
     asked,
-    hosts: () =>
-      Promise.resolve(readHosts("127.0.0.1 localhost\n10.0.0.7 erp.internal  ERP # the old one\n::1 localhost")),
+    hosts: () => Promise.resolve("127.0.0.1 localhost\n10.0.0.7 erp.internal  ERP # the old one\n::1 localhost"),
     dns: () => Promise.reject(new Deno.errors.NotFound()),
     ...given,
     system(hostname: string) {

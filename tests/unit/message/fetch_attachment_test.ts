@@ -21,6 +21,7 @@ async function stage(world: SendWorld, url: string, answers: Answer[]) {
   const dropped: { messageId: string; code: string; message: string }[] = [];
   const safeFetch: SafeFetch = {
     vet: () => Promise.resolve(),
+    vetProxy: () => Promise.resolve(),
     proxy: () => Promise.reject(new Error("no proxies here")),
     fetch(request) {
       requests.push(request);

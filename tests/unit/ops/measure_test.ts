@@ -64,6 +64,7 @@ Deno.test("commits and webhook attempts are counted by outcome, and their errors
         return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer as never);
       },
       vet: () => Promise.resolve(),
+      vetProxy: () => Promise.resolve(),
     } as Partial<SafeFetch> as SafeFetch,
     metrics,
   );

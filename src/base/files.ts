@@ -1,5 +1,16 @@
-/** Writing that leaves nothing out: a single write may take a part of the bytes alone. */
+/** Files: what the runtime leaves to whoever reads and writes them. */
 
+/** The result of a file operation, or null when the file or folder does not exist. */
+export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return null;
+    throw error;
+  }
+}
+
+/** Writes all of the bytes: a single write may take a part of them alone. */
 export async function writeAll(
   target: { write(bytes: Uint8Array): Promise<number> },
   bytes: Uint8Array,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isInNetworks, isNetwork, parseNetwork } from "../../../src/base/ip_networks.ts";
+import { isInNetworks, isNetwork, parseNetwork } from "../../../src/base/addresses.ts";
 
 Deno.test("an address lies in a list of addresses and CIDRs, in either form of IPv4", () => {
   const networks = ["10.0.0.7", "192.168.0.0/16", "fd00::7", "2001:db8::/32"].map(parseNetwork);

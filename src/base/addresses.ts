@@ -1,8 +1,23 @@
-/** Lists of addresses and CIDRs, v4 and v6: what operators and owners allow and trust. */
+/** Addresses, v4 and v6: how URLs write them, and lists of them and of CIDRs, which operators and owners allow and trust. */
 import ipaddr from "ipaddr.js";
 
 /** A network: its address and prefix length; a single address is a network of its own. */
 export type IpNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** The host as it stands in a URL: an IPv6 address in brackets. */
+export function urlHost(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+/** The host of a URL without the brackets of an IPv6 address. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
+/** The port that the URL names or its scheme means. */
+export function portOf({ port, protocol }: URL): number {
+  return Number(port) || (/^(https|wss):$/.test(protocol) ? 443 : 80);
+}
 
 /** Whether the text is a complete address, v4 or v6. */
 export function isAddress(text: string): boolean {

@@ -1,0 +1,84 @@
+/**
+ * What users may have called. A name is resolved here, every address of it is vetted, and the connection goes to the very
+ * address that was vetted: an answer that changes afterwards (DNS rebinding) changes nothing. Odd spellings of a host
+ * (decimal, octal, hex, full-width) are made plain by the URL parser before they are vetted.
+ */
+import ipaddr from "ipaddr.js";
+import { hostOf, portOf } from "../base/addresses.ts";
+import { type AllowList, isPublicAddress } from "./address.ts";
+import { EgressError } from "./egress_error.ts";
+import type { Resolve } from "./resolve.ts";
+
+export type Scheme = "http:" | "https:";
+
+const MAX_URL_LENGTH = 2_048;
+
+/** Ports of other protocols, which a request could be abused to speak (the Fetch standard's list). */
+// deno-fmt-ignore
+const BAD_PORTS = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111,
+  113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548,
+  554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
+  6666, 6667, 6668, 6669, 6679, 6697, 10080,
+]);
+
+/** Reads what a user wrote, or a server redirects to from `base`. Throws EgressError. */
+export function readUrl(text: string, base?: URL): URL {
+  if (text.length > MAX_URL_LENGTH) throw new EgressError("forbidden_url", `the URL is longer than ${MAX_URL_LENGTH}`);
+  if (!URL.canParse(text, base)) throw new EgressError("forbidden_url", "the URL is not valid");
+  const url = new URL(text, base);
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    throw new EgressError("forbidden_url", "the URL must begin with https:// or http://");
+  }
+  if (url.username || url.password) throw new EgressError("forbidden_url", "the URL must not carry credentials");
+  return url;
+}
+
+export class Vetting {
+  readonly #allow: AllowList;
+  readonly #resolve: Resolve;
+
+  constructor(allow: AllowList, resolve: Resolve) {
+    this.#allow = allow;
+    this.#resolve = resolve;
+  }
+
+  /** The addresses that may be connected to for this URL. Throws EgressError. */
+  async addressesOf(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
+    const host = hostOf(url);
+    const port = portOf(url);
+    const addresses = ipaddr.isValid(host) ? [host] : await this.#resolved(host);
+    const isAllowed = (address: string) => this.#allow.allowsAddress(address, port);
+    if (this.#allow.allowsHost(host, port) || addresses.every(isAllowed)) return addresses;
+    if (!addresses.every((address) => isAllowed(address) || isPublicAddress(address))) {
+      throw new EgressError(
+        "forbidden_address",
+        `the host is not on the public internet; only the operator can allow it and port ${port}, with PALOMA_OUTBOUND_ALLOW`,
+      );
+    }
+    checkUrl(url, schemes);
+    return addresses;
+  }
+
+  /** Throws EgressError when no address of the name, which does not resolve now, could be called. */
+  checkUnresolved(url: URL, schemes: readonly Scheme[]): void {
+    if (!this.#allow.allowsHost(hostOf(url), portOf(url))) checkUrl(url, schemes);
+  }
+
+  async #resolved(host: string): Promise<string[]> {
+    const addresses = await this.#resolve(host).catch((cause) => {
+      throw new EgressError("unresolved", "the host name does not resolve", { cause });
+    });
+    if (addresses.length === 0) throw new EgressError("unresolved", "the host name does not resolve");
+    return addresses;
+  }
+}
+
+/** Throws EgressError when only the operator could allow the URL. */
+function checkUrl(url: URL, schemes: readonly Scheme[]): void {
+  if (!schemes.some((scheme) => scheme === url.protocol)) {
+    const allowed = schemes.map((scheme) => scheme + "//").join(" or ");
+    throw new EgressError("forbidden_url", `the URL must begin with ${allowed}`);
+  }
+  if (BAD_PORTS.has(Number(url.port))) throw new EgressError("forbidden_url", `port ${url.port} may not be called`);
+}
