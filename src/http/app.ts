@@ -62,7 +62,7 @@ async function refuse(c: ApiContext, problem: Problem, clock: Clock): Promise<Re
 }
 
 /** Ends the body of a request that needs none (any more); where that cannot be, the connection ends with the answer. */
-export async function endBody(c: ApiContext, clock: Clock): Promise<void> {
+async function endBody(c: ApiContext, clock: Clock): Promise<void> {
   if (isSafe(c)) return;
   if (waitsToSend(c) || !await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
 }

@@ -3,6 +3,7 @@
  * parameters, body, `Idempotency-Key`, handler. Whatever goes wrong on the way is rendered in one place.
  */
 import type { Hono } from "@hono/hono";
+import { z } from "@hono/zod-openapi";
 import type { Caller } from "../account/account.ts";
 import { requireScope } from "../account/keys.ts";
 import type { Clock } from "../runtime.ts";
@@ -12,12 +13,13 @@ import type { PathIndex } from "./api/path_index.ts";
 import { type Answer, type Api, type ApiRequest, type Route, scopeOf } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
 import { validate, validateUnhurried } from "./api/validation.ts";
-import { endBody, type Ground, makeApp, makeRegister, noRoute, send } from "./app.ts";
+import { type Ground, makeApp, makeRegister, noRoute, send } from "./app.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";
 import { type KeyForm, makeAuth } from "./edge/auth.ts";
 import { makeClientAddress } from "./edge/client_address.ts";
 import { makeHoldRefusal, makeLimitRate } from "./edge/limits.ts";
+import { isSafe } from "./edge/observed.ts";
 import { addResources } from "./resources/resources.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
@@ -78,7 +80,6 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
         const parameters = readParameters(c, route, paths);
         using inMemory = budgets.bodies.open(accountId);
         const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));
-        if (!route.upload && !route.body) await endBody(c, clock);
         const checkKey = async () => void await auth.authenticate(c, form);
         const work = async () => {
           const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
@@ -128,7 +129,7 @@ function readParameters(
   return { params: params?.data, query: route.query && validate(route.query, c.req.query()) };
 }
 
-/** The body's bytes; none for a route that takes no body, and for an upload, whose handler reads it. */
+/** The body's bytes; none for a GET, and for an upload, whose handler reads it. */
 function readBody(
   c: ApiContext,
   route: Route,
@@ -139,17 +140,20 @@ function readBody(
     idempotencyKey(c);
     checkContentType(c.req.raw, route.upload.contentType);
     checkLength(c.req.raw, maxBytes);
-  } else if (route.body) {
-    checkContentType(c.req.raw, "application/json");
-    return readBytes(c.req.raw, { maxBytes, count });
+    return new Uint8Array();
   }
-  return new Uint8Array();
+  if (route.body) checkContentType(c.req.raw, "application/json");
+  return isSafe(c) ? new Uint8Array() : readBytes(c.req.raw, { maxBytes, count });
 }
+
+/** Some clients send an empty object, or null, where there is nothing to say. */
+const NO_FIELDS = z.strictObject({}).nullable();
 
 /** What the schema makes of the body; undefined for a route without one. Throws Problem. */
 function readFields({ body, longList: list }: Route, bytes: Uint8Array, clock: Clock): unknown {
-  if (!body) return undefined;
+  if (!body && bytes.length === 0) return undefined;
   const value = parseJson(bytes);
+  if (!body) return void validate(NO_FIELDS, value);
   return list ? validateUnhurried(body, value, { list, clock }) : validate(body, value);
 }
 

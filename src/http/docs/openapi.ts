@@ -144,10 +144,13 @@ export function codesOf({ access, method, params, query, body, upload, problems 
     codes.push("ip_not_allowed", "domain_not_allowed", "subscription_expired", "rate_limited", "storage_unavailable");
   }
   if (params) codes.push("not_found");
-  if (query || body || upload || method === "post") codes.push("validation_failed");
-  if (body || upload) codes.push("payload_too_large", "unsupported_media_type");
-  if (body) codes.push("too_much_at_once", "busy");
-  if (body || upload?.contentType === "application/json") codes.push("malformed_json");
+  // A body that is not asked for is read too, to refuse what would be ignored.
+  const readsBody = !upload && method !== "get";
+  if (query || upload || readsBody) codes.push("validation_failed");
+  if (body || upload) codes.push("unsupported_media_type");
+  if (upload || readsBody) codes.push("payload_too_large");
+  if (readsBody) codes.push("too_much_at_once", "busy");
+  if (readsBody || upload?.contentType === "application/json") codes.push("malformed_json");
   if (method === "post") codes.push("idempotency_key_reused");
   return [...codes, "internal_error"];
 }

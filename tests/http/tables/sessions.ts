@@ -221,6 +221,28 @@ export const sessionCases: readonly Case[] = [
     contains: ['"position":1', '"estimatedDeparture":null', '"to":"34600111222"'],
     lacks: ['"text"'],
   },
+  ...([
+    ["POST", "/logout", { force: true }, wrong("force", /is not a known field/)],
+    ["DELETE", "", { keepLink: true }, wrong("keepLink", /is not a known field/)],
+    ["POST", "/reconnect", [], wrong("body")],
+  ] as const).map(([method, path, json, contains]): Case => ({
+    name: `${method}${path} says nothing in a body, and does nothing when one does: ${JSON.stringify(json)}`,
+    ask: ({ session }) => [method, `/v1/sessions/${session}${path}`, { json }],
+    status: 400,
+    contains,
+  })),
+  ...[{}, null].map((json): Case => ({
+    name: `a body that says nothing is none: ${JSON.stringify(json)}`,
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/disconnect`, { json }],
+    status: 200,
+    contains: ['"status":"disconnected"'],
+  })),
+  {
+    name: "a body that is no JSON does nothing either",
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/logout`, { body: "force=true" }],
+    status: 400,
+    contains: problem("malformed_json"),
+  },
   {
     name: "reconnecting brings it back without a QR",
     ask: ({ session }) => ["POST", `/v1/sessions/${session}/reconnect`],
