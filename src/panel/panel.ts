@@ -56,10 +56,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   const audit = makeAudit({ kv, runtime });
   const guard = makeGuard({ ...deps, app, people, signIns, audit });
 
-  const operations = () =>
-    app.routes.filter(({ path, method }) => path.startsWith("/v1/") && method !== "ALL")
-      .map(({ path, method }) => `${method} ${path}`);
-  addEntry({ ...deps, guard, operations, people, passwords, passkeys, signIns, links, throttle, audit });
+  addEntry({ ...deps, guard, people, passwords, passkeys, signIns, links, throttle, audit });
   addMe({ guard, people, passwords, signIns, throttle });
   addSecondFactors({ guard, people, passwords, passkeys, runtime });
   const act = addAct({ ...deps, app, guard, clock });

@@ -12,6 +12,7 @@ import type { People } from "../logins/people.ts";
 import type { SignIns } from "../logins/sign_ins.ts";
 import type { Throttle } from "../logins/throttle.ts";
 import { totpStep } from "../logins/totp.ts";
+import { VERSION } from "../../version.ts";
 import { Refusal } from "../refusal.ts";
 import type { Person } from "../rows.ts";
 import type { Asked, Guard } from "./guard.ts";
@@ -26,8 +27,6 @@ const Token = z.string().min(1).max(200);
 
 interface EntryDeps {
   guard: Guard;
-  /** The API's operations, as `GET /v1/sessions/:id`: pages offer nothing else. */
-  operations(): string[];
   kv: Kv;
   people: People;
   passwords: Passwords;
@@ -41,8 +40,7 @@ interface EntryDeps {
 }
 
 export function addEntry(deps: EntryDeps): void {
-  const { guard, operations, kv, people, passwords, passkeys, signIns, links, throttle, audit, accounts, runtime } =
-    deps;
+  const { guard, kv, people, passwords, passkeys, signIns, links, throttle, audit, accounts, runtime } = deps;
 
   const invitation = (token: string) => links.find(token, "operator", "member");
 
@@ -76,8 +74,8 @@ export function addEntry(deps: EntryDeps): void {
     const account = visitor?.person.accountId ? await accounts.get(visitor.person.accountId) : null;
     return {
       data: {
+        version: VERSION,
         hasOperator: await people.hasOperator(),
-        operations: visitor ? operations() : [],
         events: EVENT_NAMES,
         person: visitor && {
           login: visitor.person.login,

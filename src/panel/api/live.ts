@@ -1,11 +1,10 @@
 /**
- * One stream per tab: an account's events as they happen, and a notice when one of its lines has changed, on which the
- * page asks again; for an operator, a notice when any line has. It costs nothing while idle, and counts on no rate limit.
+ * One stream per tab: the names of an account's events as they happen, and a notice when one of its lines has changed,
+ * on which the page asks again; for an operator, a notice when any line has. It costs nothing while idle, and counts on
+ * no rate limit.
  */
-import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import { Tally } from "../../http/edge/budgets.ts";
-import { feedEventOf } from "../../http/resources/event_schemas.ts";
 import type { Lines } from "../../line/lines.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import type { ApiContext } from "../../http/api/context.ts";
@@ -18,6 +17,8 @@ const PAUSE_MS = 200;
 const PAGE = 50;
 /** Open at a time: of an account, and of all operators. Each reads the events that happen. */
 const MOST_TABS = 50;
+/** By it the page knows a connection that is dead. */
+const ALIVE = "event: alive\ndata: {}\n\n";
 const LINES_CHANGED = "event: lines\ndata: {}\n\n";
 
 export interface LiveDeps {
@@ -125,7 +126,8 @@ async function ofAccount(
           const ofLines = page.events.filter(({ event }) => event.startsWith("session."));
           if (ofLines.length > 0) linesChanged = true;
           if (ofLines.some(({ sessionId }) => !watched.has(sessionId))) await watchLines();
-          for (const event of page.events) text += `event: happened\ndata: ${JSON.stringify(shown(event))}\n\n`;
+          const names = [...new Set(page.events.map(({ event }) => event))];
+          if (names.length > 0) text += `event: happened\ndata: ${JSON.stringify(names)}\n\n`;
         }
       }
       if (linesChanged) text += LINES_CHANGED;
@@ -141,12 +143,6 @@ async function ofAccount(
       watched.clear();
     },
   };
-}
-
-/** As the feed shows it, without the image of a QR: a page that shows it asks for it. */
-function shown(event: LoggedEvent) {
-  const fed = feedEventOf(event);
-  return event.event === "session.qr" ? { ...fed, data: {} } : fed;
 }
 
 async function liveStream(
@@ -179,7 +175,7 @@ async function liveStream(
       const isAwake = await untilAwake();
       if (isAwake) await sleep(clock, PAUSE_MS, ended);
       if (ended.aborted) return null;
-      const text = isAwake ? await source.take() : ": still here\n\n";
+      const text = isAwake ? await source.take() : ALIVE;
       if (text === "") continue;
       // A person who was signed out meanwhile gets nothing more.
       if (await guard.visitorOf(c) === null) return null;

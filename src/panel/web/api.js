@@ -20,12 +20,16 @@ export class CallError extends Error {
   }
 }
 
+/** No answer takes longer; an upload may. */
+const ANSWER_MS = 60_000;
+
 /** Calls `/panel/api…`; answers the JSON. `once` makes a repetition harmless. */
 export async function call(method, below, { body, once, form } = {}) {
   let response;
   try {
     response = await fetch(apiUrl(below), {
       method,
+      signal: form ? undefined : AbortSignal.timeout(ANSWER_MS),
       headers: {
         "x-paloma-panel": "1",
         ...(body !== undefined && { "content-type": "application/json" }),
@@ -54,9 +58,6 @@ export async function loadSession() {
 
 /** The public API in the name of whoever is signed in. */
 export const api = (account, method, below, options) => call(method, `/accounts/${account}/v1${below}`, options);
-
-/** Whether the gateway's API has the operation: `GET /v1/sessions/:id/health`. */
-export const can = (operation) => session.get().operations.includes(operation);
 
 /** The names of all events. */
 export const eventNames = () => session.get().events;

@@ -1,9 +1,10 @@
 // The frame of every page: navigation, and whether the gateway answers.
-import { call, can, offline, session } from "./api.js";
+import { call, offline, session } from "./api.js";
 import { html, useEffect, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { go, href } from "./router.js";
 import { useStore } from "./store.js";
+import { Work } from "./ui.js";
 
 const ICONS = {
   home: "M3 9.5 10 4l7 5.5V16a1 1 0 0 1-1 1h-4v-5H8v5H4a1 1 0 0 1-1-1z",
@@ -43,7 +44,7 @@ const accountPages = (account) => [
   ["send", t("Try a send"), `/accounts/${account}/send`],
   ["hook", t("Webhooks"), `/accounts/${account}/webhooks`],
   ["event", t("Events"), `/accounts/${account}/events`],
-  ...(can("GET /v1/optouts") ? [["stop", t("Opt-outs"), `/accounts/${account}/opt-outs`]] : []),
+  ["stop", t("Opt-outs"), `/accounts/${account}/opt-outs`],
   ["key", t("API key"), `/accounts/${account}/key`],
   ["people", t("People"), `/accounts/${account}/people`],
 ];
@@ -69,8 +70,12 @@ function Pages({ pages, pathname }) {
   }</ul>`;
 }
 
+export function Offline() {
+  return useStore(offline) &&
+    html`<div class="offline" role="alert">${t("Offline: the gateway does not answer. Trying again…")}</div>`;
+}
+
 export function Frame({ account, person, pathname, children }) {
-  const gone = useStore(offline);
   const [open, setOpen] = useState(false);
   const [name, setName] = useState(person.accountName);
   useEffect(() => setOpen(false), [pathname]);
@@ -80,7 +85,7 @@ export function Frame({ account, person, pathname, children }) {
     if (person.operator) call("GET", `/accounts/${account}`).then(({ data }) => setName(data.name), () => {});
   }, [account]);
   const signOut = async () => {
-    await call("POST", "/sign-out").catch(() => {});
+    await call("POST", "/sign-out");
     session.set({ ...session.get(), person: null });
     go("/sign-in", { replace: true });
   };
@@ -112,12 +117,11 @@ export function Frame({ account, person, pathname, children }) {
             <li><a href=${new URL("../../docs", import.meta.url)
               .href} target="_blank" rel="noopener"><${Icon} name="list" />${t("Reference")}</a></li>
           </ul>
-          <button type="button" class="plain small" onClick=${signOut}>${t("Sign out")}</button>
+          <${Work} kind="plain small" run=${signOut}>${t("Sign out")}</${Work}>
         </div>
       </nav>
       <div>
-        ${gone &&
-          html`<div class="offline" role="alert">${t("Offline: the gateway does not answer. Trying again…")}</div>`}
+        <${Offline} />
         <main id="main">${children}</main>
       </div>
     </div>

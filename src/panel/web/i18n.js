@@ -38,26 +38,30 @@ export function tn(one, many, n) {
   return t(n === 1 ? one : many, { n: number(n) });
 }
 
+/** The language as the reader's country writes dates and numbers, where the browser says which. */
+const locale = () => navigator.languages.find((tag) => tag.slice(0, 2) === language.get()) ?? language.get();
+
 export function number(n) {
-  return new Intl.NumberFormat(language.get()).format(n);
+  return new Intl.NumberFormat(locale()).format(n);
 }
 
 /** Day and time in the reader's format; of today, the time alone. */
 export function when(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(language.get(), {
+  return new Intl.DateTimeFormat(locale(), {
     ...(today ? {} : { dateStyle: "medium" }),
     timeStyle: "short",
   }).format(date);
 }
 
+/** With the time zone, which is the browser's. */
 export function exactly(at) {
-  return new Intl.DateTimeFormat(language.get(), { dateStyle: "full", timeStyle: "medium" }).format(new Date(at));
+  return new Intl.DateTimeFormat(locale(), { dateStyle: "full", timeStyle: "long" }).format(new Date(at));
 }
 
 export function bytes(n) {
   const step = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, n)) / 10)));
-  const digits = step > 1 ? 1 : 0;
-  return `${(n / 1024 ** step).toFixed(digits)} ${["B", "KB", "MB", "GB", "TB"][step]}`;
+  const digits = 10 ** (step > 1 ? 1 : 0);
+  return `${number(Math.round(n / 1024 ** step * digits) / digits)} ${["B", "KB", "MB", "GB", "TB"][step]}`;
 }

@@ -1,9 +1,13 @@
 // One stream per tab, of the account on screen, or for an operator of all lines. It is closed while nobody looks at the
 // tab, and everything is loaded anew when somebody does: a stream only says that there is something to load.
-import { apiUrl, call, offline } from "./api.js";
+import { apiUrl, call, loadSession, offline } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 const AGAIN_MS = 2_000;
+/** The gateway sends something every 20 s: a connection that is silent for longer is dead, whatever the browser believes. */
+const SILENT_MS = 45_000;
+/** What trying again does not change. */
+const OVER = ["sign_in_required", "not_permitted", "not_found"];
 /** Requests that a burst of events would cause are made once, and no page repeats one more often than this. */
 const GATHER_MS = 200;
 const MOST_OFTEN_MS = 1_500;
@@ -15,13 +19,15 @@ const listeners = new Map();
 let followed = null;
 let source = null;
 let retry = 0;
+let silence = 0;
 
-function tell(topic, detail) {
-  for (const listen of [...listeners.get(topic) ?? []]) listen(detail);
+function tell(topic) {
+  for (const listen of [...listeners.get(topic) ?? []]) listen();
 }
 
 function close() {
   clearTimeout(retry);
+  clearTimeout(silence);
   source?.close();
   source = null;
 }
@@ -30,34 +36,50 @@ function open() {
   close();
   if (!followed || document.hidden) return;
   source = new EventSource(apiUrl(`${followed}/live`));
-  source.addEventListener("ready", () => {
+  const hear = (name, heard = () => {}) =>
+    source.addEventListener(name, ({ data }) => {
+      stillHere();
+      heard(JSON.parse(data));
+    });
+  stillHere();
+  hear("ready", () => {
     offline.set(false);
-    for (const topic of listeners.keys()) if (topic !== "happened") tell(topic);
+    for (const topic of listeners.keys()) tell(topic);
   });
-  source.addEventListener("lines", () => tell("lines"));
-  source.addEventListener("happened", ({ data }) => {
-    const event = JSON.parse(data);
-    tell("happened", event);
-    tell(event.event.startsWith("session.") ? "lines" : event.event.startsWith("webhook.") ? "webhooks" : "messages");
-    if (event.event !== "session.qr") tell("deliveries");
+  hear("alive");
+  hear("lines", () => tell("lines"));
+  hear("happened", (names) => {
+    tell("events");
+    for (const name of names) {
+      tell(name.startsWith("session.") ? "lines" : name.startsWith("webhook.") ? "webhooks" : "messages");
+      if (name !== "session.qr") tell("deliveries");
+    }
   });
-  source.addEventListener("error", () => {
-    close();
-    retry = setTimeout(async () => {
-      // Finds out whether the gateway is gone or the sign-in has ended.
-      await call("GET", followed === OPERATOR ? `${OPERATOR}/overview` : followed).then(
-        open,
-        (error) => error.code === "offline" && again(),
-      );
-    }, AGAIN_MS);
-  });
+  source.addEventListener("error", lost);
 }
 
-function again() {
-  retry = setTimeout(() => call("GET", "/state").then(open, again), AGAIN_MS);
+function stillHere() {
+  clearTimeout(silence);
+  silence = setTimeout(lost, SILENT_MS);
 }
 
-document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
+/** Finds out whether the gateway is gone or the sign-in has ended, again and again until it knows. */
+function lost() {
+  close();
+  retry = setTimeout(async () => {
+    try {
+      // Somebody else may have signed in in another tab.
+      await loadSession();
+      if (followed) await call("GET", followed === OPERATOR ? `${OPERATOR}/overview` : followed);
+      open();
+    } catch ({ code }) {
+      if (!OVER.includes(code)) lost();
+    }
+  }, AGAIN_MS);
+}
+
+offline.subscribe((gone) => gone ? lost() : tell("ready"));
+document.addEventListener("visibilitychange", () => document.hidden ? close() : offline.get() ? lost() : open());
 
 /** Follows an account, by its id; null for all lines, as an operator sees them, and undefined for nothing. */
 export function follow(account) {
@@ -67,27 +89,29 @@ export function follow(account) {
   open();
 }
 
-export function listen(topic, heard) {
+function listen(topic, heard) {
   const heardBy = listeners.get(topic) ?? new Set();
   listeners.set(topic, heardBy.add(heard));
   return () => heardBy.delete(heard);
 }
 
-/** Loads, and reloads when one of the topics changes: `{ data, error, loading, reload }`. The old data stays meanwhile. */
+/**
+ * Loads, and reloads when one of the topics changes, or the tab or the gateway is back: `{ data, error, reload }`. The
+ * old data stays meanwhile; what belongs to other `deps` goes if these cannot be loaded.
+ */
 export function useLoad(load, deps, topics = []) {
-  const [state, setState] = useState({ data: null, error: null, loading: true });
+  const [state, setState] = useState({ data: null, error: null });
   const turn = useRef(0);
   const reload = useCallback(async () => {
     const mine = ++turn.current;
     try {
       const data = await load();
-      if (mine === turn.current) setState({ data, error: null, loading: false });
+      if (mine === turn.current) setState({ data, error: null, by: reload });
     } catch (error) {
-      if (mine === turn.current) setState(({ data }) => ({ data, error, loading: false }));
+      if (mine === turn.current) setState(({ data, by }) => ({ data: by === reload ? data : null, error, by: reload }));
     }
   }, deps);
   useEffect(() => {
-    setState({ data: null, error: null, loading: true });
     reload();
     let waiting = 0;
     let asked = 0;
@@ -98,9 +122,7 @@ export function useLoad(load, deps, topics = []) {
         reload();
       }, Math.max(GATHER_MS, asked + MOST_OFTEN_MS - Date.now()));
     };
-    const ends = topics.map((topic) => listen(topic, soon));
-    // Catches up on what was missed while the gateway was gone.
-    ends.push(offline.subscribe((gone) => gone || soon()));
+    const ends = ["ready", ...topics].map((topic) => listen(topic, soon));
     return () => {
       turn.current++;
       clearTimeout(waiting);

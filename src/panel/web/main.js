@@ -1,13 +1,13 @@
 // The entry point: language, who is signed in, then the page for the address.
 import { loadSession, offline, session } from "./api.js";
-import { Frame } from "./frame.js";
+import { Frame, Offline } from "./frame.js";
 import { html, render, useEffect, useState } from "./html.js";
 import { language, startLanguage, t } from "./i18n.js";
 import { follow } from "./live.js";
 import { go, href, match, place } from "./router.js";
 import { useStore } from "./store.js";
 import { startTheme } from "./theme.js";
-import { Toasts } from "./ui.js";
+import { Title, Toasts } from "./ui.js";
 
 /** `[path, module, export]`; a page is fetched when it is first opened. */
 const OPEN = [
@@ -57,15 +57,22 @@ function usePage(route) {
   const [page, setPage] = useState(null);
   const key = route && `${route.module}.${route.name}`;
   useEffect(() => {
+    if (!route) return;
     let wanted = true;
-    setPage(null);
-    if (route) {
-      import(`./pages/${route.module}.js`).then(
-        (module) => wanted && setPage({ key, component: module[route.name] }),
-        () => wanted && offline.set(true),
-      );
-    }
-    return () => wanted = false;
+    let end = () => {};
+    import(`./pages/${route.module}.js`).then(
+      (module) => wanted && setPage({ key, component: module[route.name] }),
+      () => {
+        if (!wanted) return;
+        // It is fetched again with its document, for the gateway may come back as another version.
+        end = offline.subscribe((gone) => gone || location.reload());
+        offline.set(true);
+      },
+    );
+    return () => {
+      wanted = false;
+      end();
+    };
   }, [key]);
   return page?.key === key ? page.component : null;
 }
@@ -92,24 +99,28 @@ function App() {
     }
   }, [who, at]);
   const account = inside?.params.account ?? null;
+  const [version] = useState(who?.version);
+  useEffect(() => {
+    // Pages of another version do not fit what is loaded here.
+    if (who?.version !== version) location.reload();
+  }, [pathname]);
   const followed = !person ? undefined : account ?? (person.operator ? null : undefined);
   useEffect(() => follow(followed), [followed]);
-  useEffect(() => {
-    if (Page) document.querySelector("main h1")?.focus({ preventScroll: true });
-  }, [Page]);
   if (!who || away) return html`<${Toasts} />`;
   const query = Object.fromEntries(new URLSearchParams(search));
   const content = Page
     ? html`<${Page} ...${(open ?? inside).params} query=${query} key=${JSON.stringify((open ?? inside).params)} />`
     : open || inside || pathname === "/"
     ? null
-    : html`<div class="empty"><h1 tabindex="-1">${t("There is no such page")}</h1><a href=${href("/")}>${
-      t("To the start")
-    }</a></div>`;
+    : html`
+      <div class="empty">
+        <${Title}>${t("There is no such page")}</${Title}><a href=${href("/")}>${t("To the start")}</a></div>
+    `;
   if (open) {
     return html`
       <div class="alone">
         <a class="brand" href=${href("/")}><img src=${icon} width="28" height="28" alt="" />Paloma</a>
+        <${Offline} />
         <main>${content}</main>
         <${Toasts} />
       </div>

@@ -1,4 +1,5 @@
 // Real addresses without page loads. Paths are below `/panel`, wherever that stands.
+import { useEffect } from "./html.js";
 import { makeStore } from "./store.js";
 
 const base = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
@@ -35,10 +36,25 @@ addEventListener("click", (event) => {
   go(link.pathname.slice(base.length).replace(/\/$/, "") + link.search || "/");
 });
 
+/** The secret of a one-time link, which stands behind its `#`. Another link opened in the same tab loads no page by itself. */
+export function useToken() {
+  useEffect(() => {
+    const reload = () => location.reload();
+    addEventListener("hashchange", reload);
+    return () => removeEventListener("hashchange", reload);
+  }, []);
+  return location.hash.slice(1);
+}
+
 /** The values of `/accounts/:account/lines/:id` in the path, or null where it does not fit. */
 export function match(pattern, pathname) {
   const names = [];
   const source = pattern.replaceAll(/:(\w+)/g, (_, name) => names.push(name) && "([^/]+)");
   const found = new RegExp(`^${source}/?$`).exec(pathname);
-  return found && Object.fromEntries(names.map((name, i) => [name, decodeURIComponent(found[i + 1])]));
+  try {
+    return found && Object.fromEntries(names.map((name, i) => [name, decodeURIComponent(found[i + 1])]));
+  } catch {
+    // A stray percent sign.
+    return null;
+  }
 }

@@ -1,5 +1,5 @@
 // The components that pages are made of.
-import { CallError } from "./api.js";
+import { CallError, newKey } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
 import { href } from "./router.js";
@@ -24,7 +24,10 @@ export function Toasts() {
   `;
 }
 
-/** Runs the work of a button or a form, one run at a time: `[run, busy, error]`. Without a form, errors become toasts. */
+/**
+ * Runs the work of a button or a form, one run at a time: `[run, busy, error]`. Without a form, errors become toasts. A
+ * busy button is not `disabled`, for that would take the focus from it.
+ */
 export function useWork({ quiet = false } = {}) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
@@ -48,15 +51,35 @@ export function useWork({ quiet = false } = {}) {
   return [run, busy, error];
 }
 
+/** Calls `work(key)` with the same idempotency key until the gateway has answered: a repetition makes nothing twice. */
+export function useOnce() {
+  const key = useRef(null);
+  return async (work) => {
+    key.current ??= newKey();
+    try {
+      const answer = await work(key.current);
+      key.current = null;
+      return answer;
+    } catch (error) {
+      if (error.code !== "offline") key.current = null;
+      throw error;
+    }
+  };
+}
+
 export function Work({ run, kind = "", disabled = false, children, ...rest }) {
   const [work, busy] = useWork();
-  return html`<button type="button" class=${kind} disabled=${busy || disabled} onClick=${() =>
-    work(run)} ...${rest}>${children}</button>`;
+  return html`
+    <button type="button" class=${kind} disabled=${disabled} aria-disabled=${busy} onClick=${() => work(run)}
+      ...${rest}>${children}</button>
+  `;
 }
 
 /** A form whose errors stand below its fields, or above its button. `submit(values)`; `children(errorsOf)`. */
 export function Form({ submit, children, button, danger = false, cancel }) {
   const [run, busy, error] = useWork({ quiet: true });
+  const form = useRef(null);
+  useEffect(() => form.current.querySelector('[aria-invalid="true"]')?.focus(), [error]);
   const onSubmit = (event) => {
     event.preventDefault();
     run(() => submit(Object.fromEntries(new FormData(event.target)), event.target));
@@ -70,11 +93,11 @@ export function Form({ submit, children, button, danger = false, cancel }) {
   const inside = children(of);
   const above = error && ![...shown].some((name) => wrong[name]) ? error.message : null;
   return html`
-    <form class="form" onSubmit=${onSubmit}>
+    <form class="form" ref=${form} onSubmit=${onSubmit}>
       ${inside}
       <div role="alert">${above && html`<p class="note bad">${above}</p>`}</div>
       <div class="row">
-        <button class=${`primary ${danger ? "danger" : ""}`} disabled=${busy}>${button}</button>
+        <button class=${`primary ${danger ? "danger" : ""}`} aria-disabled=${busy}>${button}</button>
         ${cancel && html`<button type="button" onClick=${cancel}>${t("Cancel")}</button>`}
       </div>
     </form>
@@ -102,9 +125,14 @@ export function Field({ label, hint, wrong, as = "input", children, ...rest }) {
 export function Dialog({ title, close, children }) {
   const ref = useRef(null);
   useEffect(() => {
-    const before = document.activeElement;
-    ref.current.showModal();
-    return () => before?.isConnected && before.focus();
+    const dialog = ref.current;
+    dialog.showModal();
+    dialog.querySelector("form :is(input, select, textarea)")?.focus();
+    return () => {
+      // Gives the focus back to where it was; a row that the dialog has removed cannot take it.
+      dialog.close();
+      requestAnimationFrame(() => document.activeElement === document.body && focusTitle());
+    };
   }, []);
   const onCancel = (event) => {
     event.preventDefault();
@@ -138,7 +166,7 @@ export function Ask({ title, text, button, run, kind = "danger", children, disab
         <div role="alert">${error && html`<p class="note bad">${error.message}</p>`}</div>
         <div class="row end">
           <button type="button" onClick=${() => setOpen(false)}>${t("Cancel")}</button>
-          <button type="button" class="primary danger" disabled=${busy} onClick=${go}>${button}</button>
+          <button type="button" class="primary danger" aria-disabled=${busy} onClick=${go}>${button}</button>
         </div>
         </${Dialog}>
     `}
@@ -154,12 +182,24 @@ export function Card({ title, actions, pad = false, kind = "", children }) {
   `;
 }
 
+/** The page's heading. It names the tab too, and takes the focus: whoever does not see the page hears that it is another. */
+export function Title({ children }) {
+  const ref = useRef(null);
+  useEffect(focusTitle, []);
+  useEffect(() => {
+    document.title = `${ref.current.textContent} · Paloma`;
+  });
+  return html`<h1 ref=${ref} tabindex="-1">${children}</h1>`;
+}
+
+const focusTitle = () => document.querySelector("main h1")?.focus({ preventScroll: true });
+
 export function Head({ title, text, back, children }) {
   return html`
     <div class="head">
       <div class="grow">
         ${back && html`<div class="crumbs"><a href=${href(back[0])}>← ${back[1]}</a></div>`}
-        <h1 tabindex="-1">${title}</h1>
+        <${Title}>${title}</${Title}>
         ${text && html`<p>${text}</p>`}
       </div>
       <div class="row">${children}</div>
@@ -203,18 +243,28 @@ export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
   `;
 }
 
-/** What was loaded, or why it was not. */
-export function Loaded({ state, children }) {
-  if (state.data !== null) return children(state.data);
-  if (state.error) {
-    return html`
-      <div class="card">
-        <div class="empty" role="alert"><strong>${t("This could not be loaded")}</strong>
-            <p>${state.error.message}</p><button type="button" onClick=${state.reload}>${t("Try again")}</button></div>
-      </div>
-    `;
+/** What was loaded, or why it was not. Where it is what the whole page is about, `back` says where to go without it. */
+export function Loaded({ state: { data, error, reload }, back, children }) {
+  const isGone = error?.code === "not_found";
+  if (data !== null && !isGone) {
+    // Of a gateway that does not answer the frame speaks, once for all.
+    const isOld = error && error.code !== "offline";
+    return html`${
+      isOld &&
+      html`<p class="note warn inset" role="status">${
+        t("This may be out of date: {reason}", { reason: error.message })
+      }</p>`
+    }${children(data)}`;
   }
-  return html`<p class="soft" role="status">${t("Loading…")}</p>`;
+  if (!error) return html`<p class="soft" role="status">${t("Loading…")}</p>`;
+  const title = t("This could not be loaded");
+  const again = isGone ? "" : html`<${Work} run=${reload}>${t("Try again")}</${Work}>`;
+  if (back) return html`<${Head} back=${back} title=${title} text=${error.message}>${again}</${Head}>`;
+  return html`
+    <div class="card">
+      <div class="empty" role="alert"><strong>${title}</strong><p>${error.message}</p>${again}</div>
+    </div>
+  `;
 }
 
 function Copy({ text, label }) {

@@ -101,3 +101,10 @@ export const deliveryKind = (status) => ({ delivered: "good", succeeded: "good",
 /** A number in readable form; a JID as it is, but for that of status posts. */
 export const phone = (to) =>
   /^\d+$/.test(to) ? `+${to}` : to === "status@broadcast" ? t("Status") : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");
+
+/**
+ * A number as somebody types or pastes it, as the API takes it: without `+` or `00` before it, separators, and invisible
+ * characters, which address books add. A JID as it is.
+ */
+export const recipientOf = (typed) =>
+  typed.includes("@") ? typed.trim() : typed.replaceAll(/[\s\p{Cf}\p{Pd}+()./]/gu, "").replace(/^00/, "");

@@ -260,7 +260,7 @@ Deno.test("the live stream tells events and changes of lines, of this account al
     await world.linkedSession();
     await told("event: lines");
     await world.log({ event: "message.sent", sessionId: "ses_x", sessionName: "x", data: {} } as never);
-    await told('"event":"message.sent"');
+    await told('event: happened\ndata: ["message.sent"]');
     await ana.ask("POST", "/sign-out");
     await world.log({ event: "message.sent", sessionId: "ses_x", sessionName: "x", data: {} } as never);
     const read = reader.read();

@@ -115,7 +115,6 @@ export default {
   "Forgotten? Whoever runs the gateway can make you a new link.":
     "¿Olvidada? Quien lleva la pasarela puede hacerte un enlace nuevo.",
   "Free disk": "Disco libre",
-  "From": "Desde",
   "Gateway": "Pasarela",
   "Go on": "Seguir",
   "Good once, until {time}. Whoever has it can use it: send it to that person alone.":
@@ -376,7 +375,6 @@ export default {
   "The subscription has expired: nothing can be sent until it is prolonged.":
     "La suscripción ha caducado: no se puede enviar nada hasta prolongarla.",
   "The two passwords differ.": "Las dos contraseñas no coinciden.",
-  "There is no such message.": "No existe ese mensaje.",
   "There is no such page": "No existe esa página",
   "They are signed out everywhere, at once.": "Su sesión se cierra en todas partes, al momento.",
   "They are the same": "Son iguales",
@@ -525,4 +523,7 @@ export default {
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "«{name}» está conectada. Puedes cerrar esta página.",
   "“{name}” was deleted.": "Se borró «{name}».",
+  "This may be out of date: {reason}": "Puede que esto no esté al día: {reason}",
+  "From (UTC)": "Desde (UTC)",
+  "To (UTC)": "Hasta (UTC)",
 };

@@ -115,7 +115,6 @@ export default {
   "Forgotten? Whoever runs the gateway can make you a new link.":
     "Esqueceu? Quem cuida do gateway pode fazer um link novo.",
   "Free disk": "Disco livre",
-  "From": "De",
   "Gateway": "Gateway",
   "Go on": "Continuar",
   "Good once, until {time}. Whoever has it can use it: send it to that person alone.":
@@ -375,7 +374,6 @@ export default {
   "The subscription has expired: nothing can be sent until it is prolonged.":
     "A assinatura expirou: nada pode ser enviado até ser prolongada.",
   "The two passwords differ.": "As duas senhas são diferentes.",
-  "There is no such message.": "Não existe essa mensagem.",
   "There is no such page": "Não existe essa página",
   "They are signed out everywhere, at once.": "A sessão é encerrada em todo lugar, na hora.",
   "They are the same": "São iguais",
@@ -524,4 +522,7 @@ export default {
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "“{name}” está conectada. Pode fechar esta página.",
   "“{name}” was deleted.": "“{name}” foi apagada.",
+  "This may be out of date: {reason}": "Isto pode estar desatualizado: {reason}",
+  "From (UTC)": "De (UTC)",
+  "To (UTC)": "Até (UTC)",
 };

@@ -13,7 +13,9 @@ export function Bulk({ account, bulk: id }) {
     toast(t("What waited is cancelled."));
     await bulk.reload();
   };
-  return html`<${Loaded} state=${bulk}>${({ total, queued, sent, failed, eta, sessionId, createdAt }) =>
+  return html`<${Loaded} state=${bulk} back=${[`/accounts/${account}/bulks`, t("Bulks")]}>${(
+    { total, queued, sent, failed, eta, sessionId, createdAt },
+  ) =>
     html`
       <div class="stack">
         <${Head} back=${[`/accounts/${account}/bulks`, t("Bulks")]} title=${t("Bulk of {n}", {

@@ -1,10 +1,10 @@
 // The chats of a line, and one of them: what was sent and received, with a box to answer.
-import { api, call, newKey } from "../api.js";
+import { api, call } from "../api.js";
 import { html, useEffect, useRef } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
-import { Card, Empty, Field, Head, Loaded, Time, useWork } from "../ui.js";
+import { Card, Empty, Field, Head, Loaded, Time, useOnce, useWork } from "../ui.js";
 import { messageWord, phone } from "../words.js";
 
 const isGroup = (chat) => chat.endsWith("@g.us");
@@ -94,16 +94,15 @@ function Turns({ account, line, chat, name }) {
   const count = turns.data?.length ?? 0;
   useEffect(() => list.current?.scrollTo(0, list.current.scrollHeight), [count]);
   const [run, busy, error] = useWork({ quiet: true });
-  const once = useRef(newKey());
+  const once = useOnce();
   const answer = (event) => {
     event.preventDefault();
     const box = event.target.elements.text;
     run(async () => {
       const body = { sessionId: line, to: chat, text: box.value };
-      await api(account, "POST", "/messages/send/text", { body, once: once.current }).finally(() =>
-        once.current = newKey()
-      );
-      box.value = "";
+      await once((key) => api(account, "POST", "/messages/send/text", { body, once: key }));
+      // What was typed meanwhile stays.
+      if (box.value === body.text) box.value = "";
       await turns.reload();
     });
   };
@@ -138,7 +137,7 @@ function Turns({ account, line, chat, name }) {
         <form class="answer" onSubmit=${answer}><textarea name="text" rows="1" required aria-label=${t(
           "Answer",
         )} placeholder=${t("Answer")} onKeyDown=${onKeyDown}></textarea>
-          <button class="primary" disabled=${busy}>${t("Send")}</button></form>
+          <button class="primary" aria-disabled=${busy}>${t("Send")}</button></form>
       </section>
   `;
 }

@@ -1,60 +1,83 @@
-// Events as they happen. The newest come first; nothing is loaded twice.
-import { eventNames } from "../api.js";
-import { html, useEffect, useRef, useState } from "../html.js";
+// Events as they happen, newest first, read from the feed by its cursor: none is missed while the tab is away or held.
+import { api, eventNames } from "../api.js";
+import { html, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { listen } from "../live.js";
-import { Card, Empty, Field, Head, Time } from "../ui.js";
+import { useLoad } from "../live.js";
+import { Card, Empty, Field, Head, Loaded, Time, Work } from "../ui.js";
 
 const MOST = 200;
+const PAGE = 1_000;
+/** After an absence in which more happened, it goes on from now. */
+const MOST_PAGES = 10;
 
 export function Events({ account }) {
-  const [events, setEvents] = useState([]);
+  /** `after` is the cursor; "" while the account has no event at all. */
+  const feed = useRef({ after: "now", events: [] });
   const [type, setType] = useState("");
-  const [paused, setPaused] = useState(false);
-  const held = useRef(false);
-  held.current = paused;
-  useEffect(
-    () => listen("happened", (event) => held.current || setEvents((known) => [event, ...known].slice(0, MOST))),
+  /** What is shown while they are held. */
+  const [held, setHeld] = useState(null);
+  const live = useLoad(
+    async () => {
+      for (let page = 1, more = true; more; page++) {
+        const from = feed.current;
+        const after = from.after && `&after=${from.after}`;
+        const { data, next } = await api(account, "GET", `/events?limit=${PAGE}${after}`);
+        // Another call may have read them meanwhile.
+        if (feed.current !== from) break;
+        feed.current = {
+          after: page === MOST_PAGES ? "now" : next ?? from.after.replace("now", ""),
+          events: [...data.toReversed(), ...from.events].slice(0, MOST),
+        };
+        more = data.length > 0;
+      }
+      return feed.current.events;
+    },
     [account],
+    ["events"],
   );
-  const shown = events.filter(({ event }) => type === "" || event === type);
+  const clear = () => {
+    feed.current = { ...feed.current, events: [] };
+    setHeld(null);
+    return live.reload();
+  };
   return html`
     <div class="stack">
       <${Head} title=${t("Events")} text=${t("Live: what your webhooks are told, the moment it happens.")}>
-          <button type="button" aria-pressed=${paused} onClick=${() => setPaused(!paused)}>${paused
-            ? t("Go on")
-            : t("Hold")}</button>
-          <button type="button" disabled=${events.length === 0} onClick=${() => setEvents([])}>${t(
-            "Clear",
-          )}</button></${Head}>
+        <button type="button" aria-pressed=${held !== null} onClick=${() => setHeld(held ? null : live.data)}>${held
+          ? t("Go on")
+          : t("Hold")}</button>
+        <${Work} run=${clear}>${t("Clear")}</${Work}></${Head}>
         <${Card}>
           <div class="filters"><${Field} as="select" label=${t("Event")} onChange=${({ target }) =>
             setType(target.value)}><option value="">${t("all")}</option>${eventNames().map((name) =>
               html`<option value=${name}>${name}</option>`
             )}</${Field}></div>
-          ${shown.length === 0
-            ? html`
-              <${Empty} title=${t("Waiting for events…")}>
-                <p>${t("Send a message, or write to one of your lines from a phone.")}</p>
-                </${Empty}>
-            `
-            : html`<ul class="steps">${
-              shown.map((event) =>
-                html`
-                  <li key=${event.id}>
-                    <div class="grow stack tight">
-                      <div
-                        class="row"><strong class="mono">${event.event}</strong><span class="soft">${event
-                          .sessionName}</span><span class="grow"></span><${Time} at=${event.createdAt} /></div>
-                      <details>
-                        <summary class="small soft">${brief(event)}</summary>
-                        <pre>${JSON.stringify(event, null, 2)}</pre>
-                      </details>
-                    </div>
-                  </li>
-                `
-              )
-            }</ul>`}
+          <${Loaded} state=${{ ...live, data: held ?? live.data }}>${(events) => {
+            const shown = events.filter(({ event }) => type === "" || event === type);
+            return shown.length === 0
+              ? html`
+                <${Empty} title=${t("Waiting for events…")}>
+                  <p>${t("Send a message, or write to one of your lines from a phone.")}</p>
+                  </${Empty}>
+              `
+              : html`<ul class="steps">${
+                shown.map((event) =>
+                  html`
+                    <li key=${event.id}>
+                      <div class="grow stack tight">
+                        <div
+                          class="row"><strong class="mono">${event.event}</strong><span class="soft">${event
+                            .sessionName}</span><span class="grow"></span><${Time} at=${event.createdAt} /></div>
+                        <details>
+                          <summary class="small soft">${brief(event)}</summary>
+                          <pre>${JSON.stringify(event, null, 2)}</pre>
+                        </details>
+                      </div>
+                    </li>
+                  `
+                )
+              }</ul>`;
+          }}</${Loaded}>
         </${Card}>
       </div>
   `;

@@ -1,7 +1,7 @@
 // The gateway at a glance: what runs, what waits, how much room is left.
 import { call } from "../api.js";
 import { html } from "../html.js";
-import { bytes, number, t } from "../i18n.js";
+import { bytes, number, t, when } from "../i18n.js";
 import { useEvery, useLoad } from "../live.js";
 import { href } from "../router.js";
 import { Card, Head, Loaded, Time } from "../ui.js";
@@ -27,7 +27,7 @@ export function Gateway() {
       <div class="stack">
         <${Head} title=${t("Gateway")} text=${t("Paloma {version}, up since {time}", {
           version: data.version,
-          time: new Date(data.startedAt).toLocaleString(),
+          time: when(data.startedAt),
         })}>
               <${NewAccount} reload=${overview.reload} /></${Head}>
             ${data.disk.freeBytes < LITTLE_ROOM &&

@@ -1,5 +1,5 @@
 // One line: linking, health, queue, and what can be done with it.
-import { api, call, can } from "../api.js";
+import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, t, tn, when } from "../i18n.js";
 import { Linking } from "../linking.js";
@@ -61,7 +61,7 @@ export function Line({ account, line: id }) {
     toast(deletedWord(line.data));
     go(listOf(account), { replace: true });
   }, [isGone]);
-  return html`<${Loaded} state=${line}>${(data) => {
+  return html`<${Loaded} state=${line} back=${[listOf(account), t("Lines")]}>${(data) => {
     const waits = queue.data?.length ?? 0;
     const unlinked = !data.phone || data.status === "logged_out";
     return html`
@@ -195,9 +195,7 @@ function Actions({ account, line, waits, reload }) {
           ? t("Link again")
           : t("Reconnect")}</${Work}>
       `}
-    ${can("PATCH /v1/sessions/:id") && html`
-      <button type="button" onClick=${() => setRenaming(true)}>${t("Rename")}</button>
-    `}
+    <button type="button" onClick=${() => setRenaming(true)}>${t("Rename")}</button>
     ${line.phone && line.status !== "logged_out" && html`
       <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${wish("logout")}
         text=${html`<p>${

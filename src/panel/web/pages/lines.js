@@ -1,11 +1,11 @@
 // The lines of an account, live, and the dialog that links another.
-import { api, newKey } from "../api.js";
-import { html, useRef, useState } from "../html.js";
+import { api } from "../api.js";
+import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
-import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time } from "../ui.js";
-import { complaintWord, isDegraded, lineKind, lineWord, phone } from "../words.js";
+import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, useOnce } from "../ui.js";
+import { complaintWord, isDegraded, lineKind, lineWord, phone, recipientOf } from "../words.js";
 
 export function Lines({ account }) {
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
@@ -49,23 +49,16 @@ export function Lines({ account }) {
 }
 
 function NewLine({ account, close }) {
-  // However often the button is pressed, it makes one line.
-  const once = useRef(newKey());
+  const once = useOnce();
   const [how, setHow] = useState("qr");
   const create = async ({ name, number }) => {
-    const body = { name, ...(how === "code" && { pairingPhone: number.replaceAll(/\D/g, "") }) };
-    const { data } = await api(account, "POST", "/sessions", { body, once: once.current });
+    const body = { name, ...(how === "code" && { pairingPhone: recipientOf(number) }) };
+    const { data } = await once((key) => api(account, "POST", "/sessions", { body, once: key }));
     go(`/accounts/${account}/lines/${data._id}`);
   };
-  const submit = (values) =>
-    create(values).catch((error) => {
-      // A refused attempt made nothing; the next one is a new request.
-      if (error.status) once.current = newKey();
-      throw error;
-    });
   return html`
     <${Dialog} title=${t("Link a line")} close=${close}>
-      <${Form} submit=${submit} button=${t("Link")} cancel=${close}>${(wrong) =>
+      <${Form} submit=${create} button=${t("Link")} cancel=${close}>${(wrong) =>
         html`
           <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Office")} hint=${t(
             "For you: it stands in lists and in events.",
@@ -83,7 +76,8 @@ function NewLine({ account, close }) {
           ${how === "code" && html`
             <${Field} label=${t(
               "The phone's number",
-            )} name="number" inputmode="tel" required placeholder="34600111222" hint=${t("With the country code.")}
+            )} name="number" inputmode="tel" required placeholder="34600111222" autocomplete="tel"
+              hint=${t("With the country code.")}
               wrong=${wrong("pairingPhone")} />
           `}
         `}</${Form}>

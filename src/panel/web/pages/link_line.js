@@ -4,13 +4,14 @@ import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { Linking } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
+import { useToken } from "../router.js";
 import { Signing } from "../signing.js";
-import { Loaded } from "../ui.js";
+import { Loaded, Title } from "../ui.js";
 
 const EVERY_MS = 2_000;
 
 export function LinkLine() {
-  const token = location.hash.slice(1);
+  const token = useToken();
   const [done, setDone] = useState(false);
   const line = useLoad(async () => {
     const { data } = await call("POST", "/link-line", { body: { token } });
@@ -28,7 +29,7 @@ export function LinkLine() {
     return html`
       <div class="card">
         <div class="empty" role="alert">
-          <h1 tabindex="-1">${t("This link is over")}</h1>
+          <${Title}>${t("This link is over")}</${Title}>
           <p>${t("It was used already, or its time is over. Ask whoever sent it for another.")}</p>
         </div>
       </div>
@@ -40,13 +41,13 @@ export function LinkLine() {
         <div class="pad stack">
           ${done
             ? html`
-              <h1 tabindex="-1">${t("Linked")}</h1>
+              <${Title}>${t("Linked")}</${Title}>
               <p class="note good" role="status">${t("“{name}” is connected. You can close this page.", {
                 name: data.name,
               })}</p>
             `
             : html`
-              <h1 tabindex="-1">${t("Link “{name}”", { name: data.name })}</h1>
+              <${Title}>${t("Link “{name}”", { name: data.name })}</${Title}>
               <p class="soft">${t(
                 "You link your WhatsApp number as a device of this service. You can unlink it on your phone at any time.",
               )}</p>

@@ -1,5 +1,5 @@
 // One message: its states with times, its error, cancelling it, sending it again.
-import { api, call, CallError, can, newKey } from "../api.js";
+import { api, newKey } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
@@ -8,13 +8,15 @@ import { Badge, Card, Head, Loaded, Time, toast, Work } from "../ui.js";
 import { farthest, messageKind, messageWord, phone } from "../words.js";
 
 export function Message({ account, message: id }) {
-  const message = useLoad(() => find(account, id), [account, id], ["messages"]);
+  const message = useLoad(async () => (await api(account, "GET", `/messages/${id}`)).data, [account, id], [
+    "messages",
+  ]);
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account]);
   const cancel = async () => {
     await api(account, "DELETE", `/messages/${id}`);
     await message.reload();
   };
-  return html`<${Loaded} state=${message}>${(data) => {
+  return html`<${Loaded} state=${message} back=${[`/accounts/${account}/messages`, t("Messages")]}>${(data) => {
     const line = lines.data?.find(({ _id }) => _id === data.sessionId);
     const again = async () => {
       const { sessionId, to, text } = data;
@@ -73,26 +75,12 @@ const NOT_SENT_ON = ["poll", "reaction", "status"];
 const canSendAgain = ({ type, status }) =>
   type === "text" ? ["sent", "failed"].includes(status) : status === "sent" && !NOT_SENT_ON.includes(type);
 
-/** By its id if the API can; else by the search, which covers the newest messages. */
-async function find(account, id) {
-  if (can("GET /v1/messages/:id")) return (await api(account, "GET", `/messages/${id}`)).data;
-  const { data: [first] } = await call("GET", `/accounts/${account}/search?q=${id}`);
-  if (!first) throw new CallError({ code: "not_found", detail: t("There is no such message.") }, 404);
-  return first;
-}
-
-function lifeOf({ life, status, createdAt, sentAt, deliveredAt, readAt }) {
-  const known = life ?? [
-    { status: "queued", at: createdAt },
-    ...(status === "failed" ? [{ status: "failed", at: createdAt }] : []),
-    ...Object.entries({ sent: sentAt, delivered: deliveredAt, read: readAt }).flatMap(([status, at]) =>
-      at ? [{ status, at }] : []
-    ),
-  ];
-  if (status === "failed") return known;
-  const come = new Set(known.map(({ status }) => status));
+/** What has happened to it, and what may yet. */
+function lifeOf({ life, status }) {
+  if (status === "failed") return life;
+  const come = new Set(life.map(({ status }) => status));
   return [
-    ...known,
+    ...life,
     ...["sent", "delivered", "read"].filter((status) => !come.has(status)).map((status) => ({ status, at: null })),
   ];
 }

@@ -1,6 +1,6 @@
 // The history: filters in the URL, text search, one page at a time.
 import { api, call } from "../api.js";
-import { html, useState } from "../html.js";
+import { html, useEffect, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useEvery, useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
@@ -9,6 +9,8 @@ import { farthest, KINDS, kindWord, messageKind, messageWord, phone } from "../w
 
 const LIMIT = 25;
 const LOOK_MS = 5_000;
+/** A search begins when nothing was typed for this long. */
+const TYPING_MS = 350;
 const STATUSES = ["queued", "processing", "sent", "failed"];
 
 export function Messages({ account, query }) {
@@ -53,8 +55,8 @@ export function Messages({ account, query }) {
               <option value="">${t("all")}</option>${KINDS.map((kind) =>
                 html`<option value=${kind} selected=${kind === rest.type}>${kindWord(kind)}</option>`
               )}</${Field}>
-            <${Field} label=${t("From")} type="date" value=${rest.from ?? ""} onChange=${set("from")} />
-            <${Field} label=${t("To")} type="date" value=${rest.to ?? ""} onChange=${set("to")} />
+            <${Field} label=${t("From (UTC)")} type="date" value=${rest.from ?? ""} onChange=${set("from")} />
+            <${Field} label=${t("To (UTC)")} type="date" value=${rest.to ?? ""} onChange=${set("to")} />
           </form>
           ${rest.bulkId && html`
             <p
@@ -100,18 +102,22 @@ export function Messages({ account, query }) {
 }
 
 function Search({ value }) {
-  const [text, setText] = useState(value);
-  const [timer, setTimer] = useState(0);
-  const onInput = ({ target }) => {
-    setText(target.value);
-    clearTimeout(timer);
-    setTimer(setTimeout(() => setQuery({ q: target.value, page: "" }), 350));
-  };
+  // While somebody types, what stands here is ahead of the address.
+  const [typed, setTyped] = useState(null);
+  useEffect(() => {
+    if (typed === null) return;
+    const timer = setTimeout(() => {
+      setQuery({ q: typed, page: "" });
+      setTyped(null);
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
   return html`
     <div class="wide">
-      <${Field} label=${t("Search")} type="search" value=${text} onInput=${onInput} placeholder=${t(
-        "number, text, file, id",
-      )} />
+      <${Field} label=${t("Search")} type="search" value=${typed ?? value} onInput=${({ target }) =>
+        setTyped(target.value)} placeholder=${t(
+          "number, text, file, id",
+        )} />
     </div>
   `;
 }

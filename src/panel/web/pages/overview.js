@@ -17,47 +17,47 @@ export function Overview({ account }) {
   const usage = useLoad(async () => (await call("GET", `${base}/usage?days=${DAYS}`)).data, [account], ["messages"]);
   return html`
     <div class="stack">
-      <${Loaded} state=${about}>${(data) =>
+      <${Loaded} state=${about} back=${["/", t("To the start")]}>${(data) =>
         html`
           <${Head} title=${data.name} text=${t("Plan {plan}", { plan: data.plan.name })}>
-            <a class="button primary" href=${href(`${base}/send`)}>${t("Try a send")}</a>
-          </${Head}>
-          ${data.expiresAt && new Date(data.expiresAt) < new Date() &&
-            html`<p class="note bad">${
-              t("The subscription has expired: nothing can be sent until it is prolonged.")
-            }</p>`}
-          <${Steps} base=${base} lines=${lines.data} webhooks=${webhooks.data} sent=${data.used.monthly} />
-          <div class="grid">
-            <${Quota} name=${t("Messages today (UTC)")} used=${data.used.daily} limit=${data.plan.daily} />
-            <${Quota} name=${t("Messages this month (UTC)")} used=${data.used.monthly} limit=${data.plan.monthly} />
-            <${Quota} name=${t("Lines")} used=${lines.data?.length ?? 0} limit=${data.plan.sessions} />
+              <a class="button primary" href=${href(`${base}/send`)}>${t("Try a send")}</a>
+            </${Head}>
+            ${data.expiresAt && new Date(data.expiresAt) < new Date() &&
+              html`<p class="note bad">${
+                t("The subscription has expired: nothing can be sent until it is prolonged.")
+              }</p>`}
+            <${Steps} base=${base} lines=${lines.data} webhooks=${webhooks.data} sent=${data.used.monthly} />
+            <div class="grid">
+              <${Quota} name=${t("Messages today (UTC)")} used=${data.used.daily} limit=${data.plan.daily} />
+              <${Quota} name=${t("Messages this month (UTC)")} used=${data.used.monthly} limit=${data.plan.monthly} />
+              <${Quota} name=${t("Lines")} used=${lines.data?.length ?? 0} limit=${data.plan.sessions} />
+            </div>
+          <div class="two">
+            <${Card} title=${t("Last {n} days", { n: DAYS })} pad><${Loaded} state=${usage}>${({ days }) =>
+              html`<${Chart} days=${days} />`}</${Loaded}></${Card}>
+            <${Card} title=${t("Lines")} actions=${html`<a href=${href(`${base}/lines`)}>${t("All")}</a>`}>
+              <${Loaded} state=${lines}>${(list) =>
+                list.length === 0
+                  ? html`<${Empty} title=${t("No line yet")}><a class="button" href=${href(`${base}/lines`)}>${
+                    t("Link a line")
+                  }</a></${Empty}>`
+                  : html`<ul class="steps">${
+                    list.slice(0, 6).map((line) =>
+                      html`
+                        <li
+                          key=${line._id}><span class="grow"><a class="break" href=${href(
+                            `${base}/lines/${line._id}`,
+                          )}>${line
+                            .name}</a><br /><span class="small soft">${line.phone
+                            ? phone(line.phone)
+                            : t("not linked yet")}</span></span>
+                          <${Badge} kind=${lineKind(line.status)}>${lineWord(line.status)}</${Badge}></li>
+                      `
+                    )
+                  }</ul>`}</${Loaded}>
+            </${Card}>
           </div>
         `}</${Loaded}>
-        <div class="two">
-          <${Card} title=${t("Last {n} days", { n: DAYS })} pad><${Loaded} state=${usage}>${({ days }) =>
-            html`<${Chart} days=${days} />`}</${Loaded}></${Card}>
-          <${Card} title=${t("Lines")} actions=${html`<a href=${href(`${base}/lines`)}>${t("All")}</a>`}>
-            <${Loaded} state=${lines}>${(list) =>
-              list.length === 0
-                ? html`<${Empty} title=${t("No line yet")}><a class="button" href=${href(`${base}/lines`)}>${
-                  t("Link a line")
-                }</a></${Empty}>`
-                : html`<ul class="steps">${
-                  list.slice(0, 6).map((line) =>
-                    html`
-                      <li
-                        key=${line._id}><span class="grow"><a class="break" href=${href(
-                          `${base}/lines/${line._id}`,
-                        )}>${line
-                          .name}</a><br /><span class="small soft">${line.phone
-                          ? phone(line.phone)
-                          : t("not linked yet")}</span></span>
-                        <${Badge} kind=${lineKind(line.status)}>${lineWord(line.status)}</${Badge}></li>
-                    `
-                  )
-                }</ul>`}</${Loaded}>
-          </${Card}>
-        </div>
       </div>
   `;
 }

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { bringBack } from "../signing.js";
+import { Title } from "../ui.js";
 
 const MOST_MS = 3_000;
 
@@ -23,11 +24,11 @@ export function PasskeySigned() {
     <div class="card">
       <div class="pad stack" role="status">${taken === null ? html`<p>${t("Handing it over…")}</p>` : taken
         ? html`
-          <h1 tabindex="-1">${t("Signed")}</h1>
+          <${Title}>${t("Signed")}</${Title}>
           <p>${t("The line goes on in the tab where you began. You can close this one.")}</p>
         `
         : html`
-          <h1 tabindex="-1">${t("Nobody waits for this signature")}</h1>
+          <${Title}>${t("Nobody waits for this signature")}</${Title}>
           <p>${t(
             "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.",
           )}</p>

@@ -1,32 +1,32 @@
 // Trying a send: a text or a file, followed until it is read.
-import { api, newKey } from "../api.js";
-import { html, useRef, useState } from "../html.js";
+import { api } from "../api.js";
+import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Field, Form, Head, Loaded } from "../ui.js";
-import { farthest, messageKind, messageWord, phone } from "../words.js";
+import { Badge, Card, Empty, Field, Form, Head, Loaded, useOnce } from "../ui.js";
+import { farthest, messageKind, messageWord, phone, recipientOf } from "../words.js";
 
 export function Send({ account }) {
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
   const [kind, setKind] = useState("text");
   const [sent, setSent] = useState([]);
-  const once = useRef(newKey());
+  const once = useOnce();
   const send = async ({ sessionId, to, text, caption, file }, form) => {
-    const number = /@/.test(to) ? to.trim() : to.replaceAll(/[\s+()./-]/g, "");
-    const path = kind === "text" ? "/messages/send/text" : "/messages/send/file";
-    let options = { body: { sessionId, to: number, text }, once: once.current };
+    const where = { sessionId, to: recipientOf(to) };
+    let options = { body: { ...where, text } };
     if (kind === "file") {
       const data = new FormData();
-      for (const [name, value] of Object.entries({ sessionId, to: number, caption })) {
-        if (value) data.append(name, value);
-      }
+      for (const [name, value] of Object.entries({ ...where, caption })) if (value) data.append(name, value);
       data.append("file", file);
-      options = { form: data, once: once.current };
+      options = { form: data };
     }
-    const { messageId } = await api(account, "POST", path, options).finally(() => once.current = newKey());
+    const { messageId } = await once((key) =>
+      api(account, "POST", `/messages/send/${kind}`, { ...options, once: key })
+    );
     setSent([messageId, ...sent].slice(0, 5));
-    form.elements.text && (form.elements.text.value = "");
+    // What was typed meanwhile stays.
+    if (form.elements.text?.value === text) form.elements.text.value = "";
   };
   return html`
     <div class="stack">
@@ -84,10 +84,7 @@ export function Send({ account }) {
 
 function Sent({ account, id }) {
   const message = useLoad(
-    async () => {
-      const { data } = await api(account, "GET", "/messages/history?limit=20");
-      return data.find(({ messageId }) => messageId === id) ?? null;
-    },
+    async () => (await api(account, "GET", `/messages/${id}`)).data,
     [account, id],
     ["messages"],
   );

@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { canPasskey, passkeySignIn } from "../passkeys.js";
 import { useStore } from "../store.js";
-import { Field, Form, Work } from "../ui.js";
+import { Field, Form, Title, Work } from "../ui.js";
 
 export function SignIn() {
   const { hasOperator } = useStore(session);
@@ -13,7 +13,7 @@ export function SignIn() {
     return html`
       <div class="card">
         <div class="pad stack">
-          <h1 tabindex="-1">${t("Welcome")}</h1>
+          <${Title}>${t("Welcome")}</${Title}>
           <p>${t(
             "Nobody can sign in yet. The gateway printed a one-time link when it started: open that link to make your login.",
           )}</p>
@@ -40,7 +40,7 @@ export function SignIn() {
   return html`
     <div class="card">
       <div class="pad stack">
-        <h1 tabindex="-1">${t("Sign in")}</h1>
+        <${Title}>${t("Sign in")}</${Title}>
         <${Form} submit=${signIn} button=${t("Sign in")}>${(wrong) =>
           html`
             <${Field} label=${t(

@@ -32,7 +32,7 @@ export function Webhook({ account, webhook: id, query }) {
     toast(t("A test event is on its way."));
     setTimeout(deliveries.reload, 1_000);
   };
-  return html`<${Loaded} state=${webhook}>${(data) =>
+  return html`<${Loaded} state=${webhook} back=${[`/accounts/${account}/webhooks`, t("Webhooks")]}>${(data) =>
     html`
       <div class="stack">
         <${Head} back=${[`/accounts/${account}/webhooks`, t("Webhooks")]} title=${data.url}>

@@ -1,10 +1,10 @@
 // The list of webhooks, and the dialog that adds one.
-import { api, eventNames, newKey } from "../api.js";
-import { html, useRef, useState } from "../html.js";
+import { api, eventNames } from "../api.js";
+import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
-import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time } from "../ui.js";
+import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time, useOnce } from "../ui.js";
 
 export function Webhooks({ account }) {
   const webhooks = useLoad(async () => (await api(account, "GET", "/webhooks")).data, [account], ["webhooks"]);
@@ -42,17 +42,12 @@ export function Webhooks({ account }) {
 }
 
 function NewWebhook({ account, close }) {
-  const once = useRef(newKey());
+  const once = useOnce();
   const [made, setMade] = useState(null);
   const submit = async (values) => {
     const events = chosenEvents(values);
     const body = { url: values.url, ...(events.length > 0 && { events }) };
-    try {
-      setMade((await api(account, "POST", "/webhooks", { body, once: once.current })).data);
-    } catch (error) {
-      if (error.status) once.current = newKey();
-      throw error;
-    }
+    setMade((await once((key) => api(account, "POST", "/webhooks", { body, once: key }))).data);
   };
   if (made) {
     const leave = () => go(`/accounts/${account}/webhooks/${made.id}`);

@@ -1,16 +1,18 @@
 // A one-time link, opened: its owner chooses a login.
-import { call, loadSession } from "../api.js";
+import { call, CallError, loadSession } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
-import { go } from "../router.js";
-import { Field, Form, Loaded } from "../ui.js";
+import { go, useToken } from "../router.js";
+import { Field, Form, Loaded, Title } from "../ui.js";
 
 export function Welcome() {
-  const token = location.hash.slice(1);
+  const token = useToken();
   const link = useLoad(async () => (await call("POST", "/welcome", { body: { token } })).data, []);
   const join = async ({ login, password, again }) => {
-    if (password !== again) throw Object.assign(new Error(), { fields: { again: t("The two passwords differ.") } });
+    if (password !== again) {
+      throw new CallError({ errors: [{ path: "again", message: t("The two passwords differ.") }] }, 0);
+    }
     const { data } = await call("POST", "/join", { body: { token, login, password } });
     await loadSession();
     go(data.accountId ? `/accounts/${data.accountId}` : "/gateway", { replace: true });
@@ -19,9 +21,9 @@ export function Welcome() {
     html`
       <div class="card">
         <div class="pad stack">
-          <h1 tabindex="-1">${kind === "operator"
+          <${Title}>${kind === "operator"
             ? t("Make the operator's login")
-            : t("Join {name}", { name: accountName })}</h1>
+            : t("Join {name}", { name: accountName })}</${Title}>
           <p class="soft">${kind === "operator"
             ? t("An operator runs the gateway: accounts, plans, and every line.")
             : t("You will see this account's lines and messages, and nothing of any other.")}</p>
