@@ -143,6 +143,8 @@ export interface Line {
   observedGeneration: number;
   /** True after an end that only the owner undoes: replaced by another client, logged out, a link nobody accepted. */
   halted: boolean;
+  /** True after a connection that WhatsApp refused; left out of lines that older builds have written. */
+  refused?: boolean;
   status: LineStatus;
   /** Digits; null until linked once. */
   phone: string | null;

@@ -271,7 +271,7 @@ export class LineSession implements Service {
     this.#attempts.ended(reason);
     const level = kind === "untrusted" ? "warn" : "info";
     this.#deps.runtime.log[level]({ lineId: this.lineId, kind, code, reason }, "a line's connection ended");
-    const none = { ...NOTHING_TO_LINK, reason };
+    const none = { ...NOTHING_TO_LINK, reason, refused: kind === "refused" };
     const line = await this.#row.read();
     if (!line) return;
     switch (kind) {

@@ -15,8 +15,8 @@ import type { Until } from "./reached.ts";
 
 export interface Linking {
   /**
-   * What the owner needs to link the line now; asking begins a new round when the last one ran out unused. `qr` is a data
-   * URL of a PNG. Throws Problem not_found.
+   * What the owner needs to link the line now; asking begins a new round when the last one ran out unused, but not when
+   * WhatsApp refused it. `qr` is a data URL of a PNG. Throws Problem not_found.
    */
   linking(accountId: string, lineId: string): Promise<LinkingState>;
   /** What the account's passkey is asked for now. Throws not_found when it is not. */
@@ -68,7 +68,7 @@ export function makeLinking({ lines, live, until, connect }: LinkingDeps): Linki
   return {
     async linking(accountId, lineId) {
       let { value: line } = await lines.row(accountId, lineId);
-      const ranOut = line.status === "disconnected" && !line.linked && line.wanted === "connected";
+      const ranOut = line.status === "disconnected" && !line.linked && !line.refused && line.wanted === "connected";
       if (ranOut) line = await connect(accountId, lineId);
       const { status, qr, pairingCode } = line;
       return { status, qr: qr === null ? null : await qrDataUrl(qr), pairingCode };

@@ -101,6 +101,12 @@ inPanel(
     await page.getByText(`+${LINE}`).first().waitFor();
     const { data: lines } = await stage.api.call("GET", "/sessions");
     assert.equal(lines.length, 1);
+    assert.equal(await page.title(), "Front desk · Paloma");
+
+    // The phone unlinks it; its number stays on the page, and a QR comes all the same.
+    await stage.control.call("POST", "/faults", { line: LINE, kind: "logout" });
+    await button(page, "Link again").click();
+    await scanFrom(page, stage, { number: LINE, done: connected });
 
     await button(page, "Pause").click();
     await badge(page, "disconnected").waitFor();
@@ -136,7 +142,10 @@ inPanel("a line is linked by the code on the page", async ({ page, assertQuiet }
   await button(page, "Link a line").first().click();
   await page.getByLabel("Name").fill("By code");
   await page.getByLabel("Code typed on the phone").check();
-  await page.getByLabel("The phone's number").fill(`+${LINE}`);
+  // As an address book gives it: with a space, a hyphen and marks that nobody sees.
+  await page.getByLabel("The phone's number").fill(
+    `\u202a00${LINE.slice(0, 2)} ${LINE.slice(2, 6)}\u2011${LINE.slice(6)}\u202c`,
+  );
   await button(page, "Link").click();
   const code = page.locator("[data-code]");
   await code.waitFor();
@@ -164,7 +173,9 @@ inPanel(
     await scanFrom(customer, stage, { number: LINE, done: customer.getByText("You can close this page") });
     await badge(page, "connected").waitFor();
     assertQuiet();
-    await customer.goto("about:blank");
+    // Only what is behind the `#` differs, for which no browser loads a page.
+    await customer.evaluate("location.hash = 'none'");
+    await customer.getByText("This link is over").waitFor();
     await customer.goto(link);
     await customer.getByText("This link is over").waitFor();
   },
@@ -270,6 +281,8 @@ inPanel(
     await page.getByText("Your own address is not on the list").waitFor();
     await button(page, "Back to the list").click();
     await page.getByText("lock out 127.0.0.1").waitFor();
+    // What was refused has the focus.
+    await page.locator("[name=allowedIps]:focus").waitFor();
     assert.equal((await stage.request("GET", "/account", { headers: { "x-api-key": apiKey } })).status, 200);
     await page.getByLabel("Allowed addresses").fill("127.0.0.0/8");
     await button(page, "Save").click();

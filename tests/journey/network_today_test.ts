@@ -76,6 +76,9 @@ for (const error of [400, 429]) {
     const line = { sessionId: data._id, number: LINE };
     const { reason } = await stage.sessionStatus(line, "disconnected");
     assert.match(reason, new RegExp(`error ${error}`));
+    // Looking for a code asks for none: a page that is open would ask a network that has refused again and again.
+    const shown = await stage.api.call("GET", `/sessions/${line.sessionId}/qr`);
+    assert.deepEqual(shown, { status: "disconnected", qr: null, pairingCode: null });
     // The owner asks again, and gets one.
     await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
     const { pairingCode: code } = await stage.api.call("GET", `/sessions/${line.sessionId}/qr`);

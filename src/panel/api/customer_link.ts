@@ -33,10 +33,10 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: CustomerLinkD
   const Body = z.strictObject({ token: Token });
   guard.open({ method: "POST", path: "/link-line", body: Body }, async ({ body: { token } }) => {
     const { accountId, sessionId } = (await links.find(token, "line")).value;
-    const { name, passkey } = await lines.get(accountId, sessionId);
+    const { name, passkey, reason } = await lines.get(accountId, sessionId);
     const { status, qr, pairingCode } = await lines.linking(accountId, sessionId);
     if (status === "connected") await links.use(token);
-    return { data: { name, status, qr, pairingCode, passkey: passkey && requestOf(passkey) } };
+    return { data: { name, status, reason, qr, pairingCode, passkey: passkey && requestOf(passkey) } };
   });
 
   const signBody = z.strictObject({ token: Token, assertion: Assertion });

@@ -199,7 +199,7 @@ Deno.test("a customer's link links its line, shows nothing else, and is dead aft
     const customer = new PanelVisit(world);
     const look = () => customer.ask("POST", "/link-line", { token });
     const shown = await look();
-    assert.deepEqual(Object.keys(shown.body.data).sort(), ["name", "pairingCode", "passkey", "qr", "status"]);
+    assert.deepEqual(Object.keys(shown.body.data).sort(), ["name", "pairingCode", "passkey", "qr", "reason", "status"]);
     assert.partialDeepStrictEqual(shown.body.data, { name: "Their line", passkey: null });
     const confirm = (token: string) => customer.ask("POST", "/link-line/passkey/confirm", { token });
     assert.equal((await confirm(token)).body.code, "passkey_not_requested");

@@ -63,13 +63,14 @@ export function Line({ account, line: id }) {
   }, [isGone]);
   return html`<${Loaded} state=${line} back=${[listOf(account), t("Lines")]}>${(data) => {
     const waits = queue.data?.length ?? 0;
-    const unlinked = !data.phone || data.status === "logged_out";
+    // A line that was logged out keeps its number until it is linked again.
+    const unlinked = !data.phone || ["qr", "pairing", "logged_out"].includes(data.status);
     return html`
       <div class="stack">
         <${Head} back=${[listOf(account), t("Lines")]} title=${data.name}
           text=${data.phone ? phone(data.phone) : t("not linked yet")}>
           <${Badge} kind=${lineKind(data.status)}>${lineWord(data.status)}</${Badge}>
-              <${Actions} account=${account} line=${data} waits=${waits} reload=${line.reload} />
+              <${Actions} account=${account} line=${data} linked=${!unlinked} waits=${waits} reload=${line.reload} />
             </${Head}>
             ${isDegraded(data) ? html`<${Degraded} reason=${data.reason} />` : data.reason &&
               html`<p class=${`note ${data.status === "logged_out" ? "bad" : "warn"}`}>${data.reason}</p>`}
@@ -160,7 +161,7 @@ function Passkey({ account, line }) {
       api(account, "POST", `${below}/confirm`)} />`}</${Loaded}>`;
 }
 
-function Actions({ account, line, waits, reload }) {
+function Actions({ account, line, linked, waits, reload }) {
   const [renaming, setRenaming] = useState(false);
   const one = `/sessions/${line._id}`;
   const wish = (verb) => async () => {
@@ -196,7 +197,7 @@ function Actions({ account, line, waits, reload }) {
           : t("Reconnect")}</${Work}>
       `}
     <button type="button" onClick=${() => setRenaming(true)}>${t("Rename")}</button>
-    ${line.phone && line.status !== "logged_out" && html`
+    ${linked && html`
       <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${wish("logout")}
         text=${html`<p>${
           t("The device is unlinked from the phone. A new QR is needed to link it again.")

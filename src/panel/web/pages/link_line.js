@@ -51,6 +51,7 @@ export function LinkLine() {
               <p class="soft">${t(
                 "You link your WhatsApp number as a device of this service. You can unlink it on your phone at any time.",
               )}</p>
+              ${data.reason && html`<p class="note warn">${data.reason}</p>`}
               ${data.passkey
                 ? html`
                   <${Signing} passkey=${data.passkey} give=${(assertion) => step("", { assertion })}
