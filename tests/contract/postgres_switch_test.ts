@@ -8,7 +8,7 @@ import type { Wire } from "../../src/store/layers/shared_bell.ts";
 import { postgresWire } from "../../src/store/postgres/wire.ts";
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { startRelay } from "../support/relay.ts";
-import { testRuntime } from "../support/runtime.ts";
+import { ManualClock, testRuntime } from "../support/runtime.ts";
 
 const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
 const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
@@ -17,6 +17,22 @@ const isUnavailable = (error: unknown) => error instanceof StoreError && error.c
 /** As many reads at a time as there may be connections. */
 const readAll = (kv: Kv) =>
   Promise.all(Array.from({ length: 20 }, (_, i) => Array.fromAsync(kv.list({ prefix: ["row", i] }))));
+
+/** Commits one after another, each at a place in the sequence; resolves to what each was given. */
+async function take(kv: Kv, sequence: string, count: number): Promise<{ version: string; order: string }[]> {
+  const given = [];
+  for (let i = 0; i < count; i++) {
+    let order = "";
+    const change = new Change().set(["row", sequence], i).ordered(["sequence", sequence], (at) => {
+      order = at;
+      return [{ kind: "set", key: ["event", sequence, at], value: i }];
+    });
+    const version = await kv.commit(change);
+    assert.ok(version);
+    given.push({ version, order });
+  }
+  return given;
+}
 
 if (WITHOUT_POSTGRES) {
   Deno.test({ name: "PostgreSQL: skipped, it is not installed (apt-get install postgresql)", ignore: true, fn() {} });
@@ -91,6 +107,45 @@ if (WITHOUT_POSTGRES) {
       await primary.start();
       await primary.sql("alter system reset default_transaction_read_only");
       await primary.sql("select pg_reload_conf()");
+    }
+  });
+
+  test("when a standby takes over that lagged, nothing that was given before is given again", async (primary) => {
+    const url = await primary.database();
+    await using relay = await startRelay(primary.port);
+    const survivor = await open(through(url, relay.port));
+    await take(survivor, "shared", 1);
+    const standby = await primary.standby();
+    try {
+      await standby.sql("alter system set primary_conninfo = ''");
+      await standby.sql("select pg_reload_conf()");
+      await until(
+        systemClock,
+        async () => await standby.sql("select count(*) from pg_stat_wal_receiver") === "0" || null,
+        { what: "a standby that follows nobody" },
+      );
+      const dead = await open(url, 2);
+      const lost = [...await take(survivor, "shared", 50), ...await take(dead, "dead", 50)];
+      const remembered = await survivor.get(["row", "shared"]);
+      dead.close();
+
+      relay.to = standby.port;
+      await primary.halt();
+      await standby.sql("select pg_promote()");
+      await survivor.get(["row", "shared"]).catch(() => {});
+      assert.equal(await survivor.commit(new Change().check(remembered).set(["row", "shared"], "by a check")), null);
+      const clock = new ManualClock(testRuntime().clock.now() + 5_000);
+      const late = await openPostgres(through(url, standby.port), { runtime: testRuntime(3, clock) });
+      const found = [...await take(survivor, "shared", 50), ...await take(late, "late", 50)];
+      const given = new Set(lost.flatMap(({ version, order }) => [version, order]));
+      for (const { version, order } of found) {
+        assert.ok(!given.has(version) && !given.has(order), `${version} ${order}`);
+      }
+      assert.notEqual(found.at(-1)!.order.slice(-4), lost.at(-1)!.order.slice(-4), "the number of another instance");
+      for (const each of [survivor, late]) each.close();
+    } finally {
+      await standby.remove();
+      await primary.start();
     }
   });
 

@@ -6,7 +6,7 @@
  * own under a staging row, which the row's commit checks and deletes. Either way the value appears with the commit.
  * A blob that no head names any more is garbage from then on, and `sweepChunks` takes it.
  */
-import type { Runtime } from "../../runtime.ts";
+import type { Clock, Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
 import { assertFits, COMMIT_LIMITS } from "../limits.ts";
 import { type BlobRow, isOwnRow, storeKeys } from "./rows.ts";
@@ -42,7 +42,7 @@ export interface ChunkedKv extends Kv {
 /** Splits large values on the way in and joins them on the way out. */
 export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }): ChunkedKv {
   const { clock } = options.runtime;
-  const nextStageId = stageIds(kv);
+  const nextStageId = stageIds(kv, clock);
 
   async function commit(change: Change, options?: CommitOptions): Promise<string | null> {
     assertFits(change, kv);
@@ -173,8 +173,8 @@ export function withChunks(kv: Kv, options: { runtime: Pick<Runtime, "clock"> })
 }
 
 /** Names that no other process and no earlier run uses. */
-function stageIds(kv: Kv): () => Promise<string> {
-  const instance = instanceNumber(kv);
+function stageIds(kv: Kv, clock: Clock): () => Promise<string> {
+  const instance = instanceNumber(kv, clock);
   let count = 0;
   return async () => `${await instance()}-${++count}`;
 }

@@ -42,7 +42,7 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
 /** The same for an engine that commits many changes in one go. One call at a time a sequence: others would take places in vain. */
 export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<Runtime, "clock"> }): CommitAll {
   const { clock } = options.runtime;
-  const instance = instanceNumber(kv);
+  const instance = instanceNumber(kv, clock);
   /** Rows of sequences as this instance last saw or wrote them, by name. */
   const known = new LRUCache<string, Slot<number>>(atMost(MOST_REMEMBERED));
   /** The highest place that this instance has handed out, in any sequence: no two events share an id. */

@@ -16,7 +16,7 @@ export interface RingRow {
 export const storeKeys = {
   /** Never holds anything: deleting it waits until the file can be written. */
   probe: () => key<never>("store", "probe"),
-  /** How many instances have drawn a number. */
+  /** The highest number that an instance has drawn. */
   instances: () => key<number>("store", "chunk_writers"),
   /** Chunks are being written ahead of a commit; the value is when that began. */
   staging: (stageId: string) => key<number>("store", "staging", stageId),

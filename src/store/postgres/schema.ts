@@ -12,7 +12,13 @@ const LOCK = 0x70616c6f6d61n;
 /** A step each; the schema's version is how many were made. A step that was released never changes. */
 const STEPS: readonly string[] = [
   `
-create sequence paloma.version;
+create sequence paloma.commit_number;
+
+-- A version that no commit had before, also none that was lost when a standby that lagged was promoted, which gives the
+-- numbers of the sequence once more: microseconds since 1970, then ten bits of the number.
+create function paloma.new_version() returns bigint language sql volatile as $$
+  select ((extract(epoch from clock_timestamp()) * 1000000)::bigint << 10) | (nextval('paloma.commit_number') & 1023)
+$$;
 
 -- A row of the store. The key's bytes sort as the port's keys do; a value is a serialised one or a counter.
 create table paloma.row (
@@ -34,7 +40,7 @@ create function paloma.commit(
 set enable_seqscan = off set enable_nestloop = off as $$
 #variable_conflict use_column
 declare
-  written bigint := nextval('paloma.version');
+  written bigint := paloma.new_version();
   refused int[];
   late int[];
   made bytea[];
