@@ -6,7 +6,7 @@
  */
 import type { Runtime } from "../runtime.ts";
 import { withFence } from "../store/fence.ts";
-import { Change, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
+import { Change, isRow, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
 import { portionOf, type Share } from "./division.ts";
 import { clusterKeys, type LeaseRow } from "./rows.ts";
 
@@ -65,7 +65,7 @@ export class Leases {
   readonly #held = new Map<string, Lease>();
   /** Things whose work here has not come to its end yet, by what ends it. */
   readonly #ending = new Map<string, Promise<void>>();
-  /** A commit may or may not have been written: the rows say. */
+  /** What is remembered here may not be what the rows say: a commit that was not answered, or one that the store has lost. */
   #uncertain = true;
   #surplusSince: number | null = null;
 
@@ -130,12 +130,13 @@ export class Leases {
       if (await kv.commit(change)) adopted++;
     }
     if (adopted > 0) this.#options.freed();
+    this.#uncertain = true;
   }
 
   /** Takes what is this member's share, and lets go of what is beyond it. `left`: how many nobody had and others take. */
   async balance(view: View): Promise<{ taken: number; left: number }> {
     const { kind, runtime: { clock } } = this.#options;
-    if (this.#uncertain) await this.#recover(view.selfId);
+    if (this.#uncertain) await this.#compare(view.selfId);
     const free = await this.#free(view);
     const members = view.members.map(({ id, held, takes }) => ({
       id,
@@ -149,6 +150,11 @@ export class Leases {
       this.#release(this.things().slice(0, Math.min(surplus - this.#ending.size, RELEASED_AT_ONCE)), view.selfId);
     }
     return { taken, left: free.length - taken };
+  }
+
+  /** The store may have lost what it had acknowledged: the next look compares all that is held with its rows. */
+  doubt(): void {
+    this.#uncertain = true;
   }
 
   /** Lets go of everything, and gives it up for others to take. */
@@ -172,19 +178,29 @@ export class Leases {
     for (const holder of ["", ...departed]) {
       for await (const { key } of kv.list({ prefix: clusterKeys.heldBy(kind, holder) })) free.push(String(key.at(-1)));
     }
+    // One that is held here and free by its row was taken in a commit that the store has lost.
+    for (const thing of free) this.#lose(thing);
     return free.filter((thing) => !this.#ending.has(thing));
   }
 
-  /** What this member holds by its rows, and does not know of. */
-  async #recover(selfId: string): Promise<void> {
+  /** Takes up what this member holds by its rows and does not know of, and loses what is its own only here. */
+  async #compare(selfId: string): Promise<void> {
     const { kv, kind, keeper } = this.#options;
-    for await (const { key } of kv.list({ prefix: clusterKeys.heldBy(kind, selfId) })) {
-      const thing = String(key.at(-1));
-      if (this.#held.has(thing) || this.#ending.has(thing)) continue;
-      const slot = await kv.get(clusterKeys.lease(kind, thing));
-      if (slot.value?.holder === selfId) this.#hold(thing, { fence: slot.value.fence, version: slot.version! });
-    }
     this.#uncertain = false;
+    try {
+      const rows = await Array.fromAsync(kv.list({ prefix: clusterKeys.heldBy(kind, selfId) }));
+      const slots = await kv.getMany(rows.map(({ key }) => clusterKeys.lease(kind, String(key.at(-1)))));
+      const own = new Map(slots.filter(isRow).map((row) => [String(row.key.at(-1)), row]));
+      for (const thing of this.things()) {
+        if (own.get(thing)?.version !== this.#held.get(thing)!.version) this.#lose(thing);
+      }
+      for (const [thing, { value: { holder, fence }, version }] of own) {
+        if (holder === selfId && !this.#held.has(thing)) this.#hold(thing, { fence, version });
+      }
+    } catch (error) {
+      this.#uncertain = true;
+      throw error;
+    }
     keeper.taken();
   }
 
@@ -237,7 +253,11 @@ export class Leases {
   }
 
   #lose(thing: string): void {
-    this.#end(thing, () => Promise.resolve());
+    this.#end(thing, () => {
+      // By its row it may be this member's all the same, under another version.
+      this.#uncertain = true;
+      return Promise.resolve();
+    });
   }
 
   #release(things: readonly string[], selfId: string): void {

@@ -32,12 +32,12 @@ const SETTLE_MS = 1_000;
 /** So often what has no lease is looked for: a store that was restored, or written by one machine. */
 const ADOPT_EVERY_MS = 5 * 60_000;
 
-/** The topic of the bell that makes members look at once. */
-const CLUSTER_TOPIC = "cluster";
+/** Topics of the bell that make members look at once. */
+const CLUSTER_TOPIC = "cluster/";
 
 /** There is something to be taken: members look before their time. */
 export function callMembers(bell: Pick<Bell, "ring">): void {
-  bell.ring(CLUSTER_TOPIC);
+  bell.ring(`${CLUSTER_TOPIC}free`);
 }
 
 interface MemberOptions {
@@ -83,7 +83,11 @@ export class Member implements Service {
   async start(): Promise<void> {
     if (this.#started) return;
     this.#started = true;
-    this.#deafen = this.#options.bell.hear(CLUSTER_TOPIC, () => this.#soon());
+    this.#deafen = this.#options.bell.hear(CLUSTER_TOPIC, (topic) => {
+      // The bell was cut off: so it is by a switch to a server that lagged behind.
+      if (topic === CLUSTER_TOPIC) { for (const leases of this.leases) leases.doubt(); }
+      this.#soon();
+    });
     await this.#tick();
   }
 

@@ -31,6 +31,10 @@ class SharedBell implements Bell {
   close(): Promise<void> {
     return Promise.resolve();
   }
+  /** Every process is told that it may have missed rings. */
+  cut(): void {
+    for (const { prefix, wake } of [...this.#heard]) wake(prefix);
+  }
 }
 
 /** What a line's owner writes. */
@@ -170,6 +174,26 @@ export class Cluster {
     this.workers.add(worker);
     await worker.member.start();
     return worker;
+  }
+
+  /** The store as it was when this was called, with its clients cut off, comes back by the function. */
+  lag(): () => void {
+    const lose = this.disk.remember();
+    return () => {
+      lose();
+      this.bell.cut();
+    };
+  }
+
+  /** Whether each socket's worker may write for its line. */
+  async canWrite(): Promise<boolean> {
+    for (const worker of this.workers) {
+      for (const line of worker.open) {
+        const store = worker.storeOf(line);
+        if (!await store?.commit(new Change().set(written(line), worker.name)).catch(() => null)) return false;
+      }
+    }
+    return true;
   }
 
   /** How many sockets each worker has, fewest first. */

@@ -124,3 +124,23 @@ Deno.test("when the store was away for all, nobody is taken for dead, and no lin
   await cluster.clock.advance(10_000);
   assert.deepEqual(workers.map(({ open }) => [...open]), before);
 });
+
+Deno.test("where the store has lost its last commits, each line soon has one socket, of a worker that may write for it", async () => {
+  for (const lostMs of [300, 1_200, 2_500, 6_000]) {
+    const { cluster, workers } = await settled({ workers: 3, lines: 12 });
+    await cluster.join();
+    await cluster.clock.advance(2_000);
+    const lose = cluster.lag();
+    // Lines move in what is lost: to the newcomer, and from one that goes, and one that dies.
+    void workers[0]!.stop();
+    await cluster.clock.advance(lostMs / 2);
+    workers[1]!.kill();
+    await cluster.join();
+    await cluster.clock.advance(lostMs / 2);
+    lose();
+    await cluster.until(() => cluster.workers.size === 3 && cluster.isEven && cluster.doubled === 0, 20_000);
+    await cluster.clock.advance(3_000);
+    assert.ok(cluster.isEven && cluster.doubled === 0, `${lostMs}`);
+    assert.ok(await cluster.canWrite(), `${lostMs}`);
+  }
+});
