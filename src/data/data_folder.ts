@@ -5,6 +5,7 @@ import { makeAccounts } from "../account/accounts.ts";
 import { makeIsSealedAccount } from "../account/choices.ts";
 import type { Plans } from "../account/plan.ts";
 import { makePlans } from "../account/plans.ts";
+import { urlsOfHosts } from "../base/database_url.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -43,8 +44,9 @@ export type DataConfig = Pick<Config, "dataDir" | "secretKey"> & Partial<Pick<Co
 /** Where the store is, as an operator may read it: without the login. */
 export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | "store">): string {
   if (store === null) return dataDir;
-  const { protocol, host, pathname } = new URL(store);
-  return `${protocol}//${host}${pathname}`;
+  const urls = urlsOfHosts(store).map((url) => new URL(url));
+  const [{ protocol, pathname }] = urls as [URL];
+  return `${protocol}//${urls.map(({ host }) => host).join(",")}${pathname}`;
 }
 
 /** The system does not let this process use the folder or a file in it. */

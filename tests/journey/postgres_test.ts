@@ -15,7 +15,8 @@ Deno.test({
   async fn() {
     const server = await startPostgres();
     try {
-      const PALOMA_STORE = (await server.database()).replace("paloma@", "paloma:a-password@");
+      // At the first of its hosts is nobody.
+      const PALOMA_STORE = (await server.database()).replace("paloma@", "paloma:a-password@127.0.0.1:1,");
       const env = { PALOMA_STORE, PALOMA_SECRET_KEY: KEY };
       const plan = { delayMinMs: 20, delayMaxMs: 40 };
       await withStage(() => openStage({ env, plan }), async (stage) => {
