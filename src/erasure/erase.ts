@@ -138,7 +138,8 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
 
 /** What may have left already is only ended. */
 async function cancel({ recorder }: EraseDeps, ids: readonly string[]): Promise<void> {
-  for (const id of ids) await recorder.cancelled(id, CANCELLED) ?? await recorder.dropped(id, CANCELLED);
+  const cancelled = new Set((await recorder.cancelled(ids, CANCELLED)).map(({ id }) => id));
+  for (const id of ids) if (!cancelled.has(id)) await recorder.dropped(id, CANCELLED);
 }
 
 async function takeMessages(

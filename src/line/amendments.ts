@@ -92,7 +92,7 @@ export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: Am
 
     async revoke(accountId, messageId) {
       const message = await own(accountId, messageId);
-      const cancelled = await recorder.cancelled(messageId, CANCELLED);
+      const [cancelled] = await recorder.cancelled([messageId], CANCELLED);
       if (cancelled) {
         queueChanged(cancelled.sessionId);
         return cancelled;

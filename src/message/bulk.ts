@@ -6,9 +6,6 @@ import type { Message } from "./message.ts";
 import type { SessionName } from "./receipts.ts";
 import { type Bulk, messageKeys } from "./rows.ts";
 
-/** Messages of a bulk that are read at a time. */
-const READ_AT_ONCE = 500;
-
 interface BulkCounts {
   sent: number;
   failed: number;
@@ -48,21 +45,10 @@ export function makeBulkIds(kv: Kv): BulkIds {
 }
 
 /** Ids of the bulk's messages, in their order; those that the history no longer has are left out. */
-async function messageIdsOf(kv: Kv, { accountId, firstHistoryNumber, total }: Bulk): Promise<string[]> {
+export async function messageIdsOf(kv: Kv, { accountId, firstHistoryNumber, total }: Bulk): Promise<string[]> {
   const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
   const numbers = Array.from({ length: total }, (_, i) => firstHistoryNumber + i);
   return await messageIds(kv, { accountId, ledger }, numbers);
-}
-
-/** The bulk's messages that are queued, in their order. */
-export async function queuedOf(kv: Kv, bulk: Bulk): Promise<Message[]> {
-  const ids = await messageIdsOf(kv, bulk);
-  const queued: Message[] = [];
-  for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
-    const slots = await kv.getMany(ids.slice(at, at + READ_AT_ONCE).map((id) => messageKeys.message(id)));
-    for (const { value } of slots) if (value?.status === "queued") queued.push(value);
-  }
-  return queued;
 }
 
 interface FinishDeps {

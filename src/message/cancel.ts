@@ -1,15 +1,13 @@
 /** Taking back what is still queued: one message, or what is left of a bulk. */
 import { notFound, Problem } from "../errors.ts";
 import type { Kv } from "../store/kv.ts";
-import { queuedOf } from "./bulk.ts";
+import { messageIdsOf } from "./bulk.ts";
 import type { Message, MessageError } from "./message.ts";
 import type { Recorder } from "./record.ts";
 import { settleRefunds } from "./refund.ts";
 import { messageKeys } from "./rows.ts";
 
 export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
-/** Messages of a bulk that end at a time. */
-const AT_ONCE = 20;
 
 export interface Cancel {
   /**
@@ -33,7 +31,7 @@ export function makeCancel({ kv, recorder, dequeued }: CancelOptions): Cancel {
     async message(accountId, messageId) {
       const { value } = await kv.get(messageKeys.message(messageId));
       if (value?.accountId !== accountId) throw notFound("message");
-      const cancelled = await recorder.cancelled(messageId, CANCELLED);
+      const [cancelled] = await recorder.cancelled([messageId], CANCELLED);
       if (!cancelled) throw new Problem("not_cancellable", "It was already handed to the network, or has ended.");
       await settleRefunds(kv, accountId);
       dequeued(cancelled.sessionId);
@@ -43,15 +41,11 @@ export function makeCancel({ kv, recorder, dequeued }: CancelOptions): Cancel {
     async bulk(accountId, bulkId) {
       const { value } = await kv.get(messageKeys.bulk(bulkId));
       if (value?.accountId !== accountId) throw notFound("bulk");
-      const cancelled: Message[] = [];
       // From the end, so that the line does not run after us and send one more at each step.
-      for (let left = (await queuedOf(kv, value)).reverse(); left.length > 0; left = left.slice(AT_ONCE)) {
-        const ended = await Promise.all(left.slice(0, AT_ONCE).map(({ id }) => recorder.cancelled(id, CANCELLED)));
-        cancelled.push(...ended.filter((message) => message !== null));
-      }
+      const cancelled = await recorder.cancelled((await messageIdsOf(kv, value)).reverse(), CANCELLED);
       await settleRefunds(kv, accountId);
       dequeued(value.sessionId);
-      return cancelled.sort((a, b) => a.historyNumber - b.historyNumber);
+      return cancelled.reverse();
     },
   };
 }

@@ -7,7 +7,8 @@ import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { type Lane, messageKeys } from "./rows.ts";
-import { Change, type CommitOptions, type Kv, type Row, StoreError } from "../store/kv.ts";
+import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, StoreError } from "../store/kv.ts";
+import { commitSized, loadOf } from "./commit_size.ts";
 import { storedFile } from "./content.ts";
 import type { RecordStatus } from "./history/history.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
@@ -18,6 +19,10 @@ import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipt
 
 /** How often a move begins anew because its message was changed in between. */
 const MOST_TRIES = 20;
+/** Messages that one commit cancels, at most: a send of another account waits for no more than the one that is being written. */
+const CANCELLED_AT_ONCE = 60;
+/** Of the checks of a commit, those that are not a message's: the account's sequence of events. */
+const OTHER_CHECKS = 1;
 
 interface RecorderDeps {
   kv: Kv;
@@ -53,8 +58,11 @@ export interface Recorder {
   failed(row: MessageRow, error: MessageError, alongside?: Alongside): Promise<Message | null>;
   /** `queued` to `failed` or proved `sent`, with its event: expired, or its line is gone. */
   dropped(messageId: string, error: MessageError): Promise<Message | null>;
-  /** As `dropped`, but only before the first attempt: what may have left can't be called back. */
-  cancelled(messageId: string, error: MessageError): Promise<Message | null>;
+  /**
+   * `queued` to `failed`, and their quota to be given back, but only before the first attempt: what may have left can't be
+   * called back. Some are written together; resolves to those that were cancelled, in the order of the ids.
+   */
+  cancelled(messageIds: readonly string[], error: MessageError): Promise<Message[]>;
 }
 
 /** A message that the server has acknowledged; `at` is when its word was there, Unix ms. */
@@ -69,6 +77,7 @@ interface Move {
   /** Null: it has to be read. */
   row: MessageRow | null;
   from: Message["status"];
+  /** Null: it can't move. */
   next: (message: Message) => Message | null;
 }
 
@@ -77,39 +86,74 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
    * Makes all of the moves in one commit, or none of them; reads the messages again when one was changed in between (a
    * receipt came, the owner cancelled).
    */
-  async function move(
-    moves: readonly Move[],
-    alongside?: Alongside,
-    options?: CommitOptions,
-  ): Promise<MessageRow[] | null> {
+  async function move(moves: readonly Move[], alongside?: Alongside): Promise<MessageRow[] | null> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const change = new Change();
       const moved: Message[] = [];
-      for (const { messageId, row, from, next } of moves) {
-        const slot = tries === 0 && row ? row : await kv.get(messageKeys.message(messageId));
-        const decided = slot.value?.status === from ? next(slot.value) : null;
-        if (!decided) return null;
-        const message = decided.status === "failed" ? { ...decided, failedAt: runtime.clock.now() } : decided;
-        if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
-        change.check(slot).set(messageKeys.message(messageId), message);
-        recordStatus(change, message, from);
-        if (message.status === "processing") {
-          change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
-        }
-        if (hasEnded(message)) {
-          countEnd(change, message);
-          await end(change, message, row?.lane);
-        }
+      for (const one of moves) {
+        const slot = tries === 0 && one.row ? one.row : await kv.get(messageKeys.message(one.messageId));
+        const message = await add(change, slot, one);
+        if (!message) return null;
         moved.push(message);
       }
       alongside?.(change, moved.at(-1)!);
-      const version = await kv.commit(change, options);
+      const version = await kv.commit(change);
       if (version === null) continue;
       const open = new Set(moved.map((message) => hasEnded(message) ? null : message.bulkId));
       for (const message of moved) if (hasEnded(message)) await afterEnd(message, open.has(message.bulkId));
       return moved.map((value, i) => ({ ...moves[i]!.row, key: messageKeys.message(value.id), value, version }));
     }
     throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
+  }
+
+  /** Cancels, in one commit, those of the messages that can be; reads them again when one was changed in between. */
+  async function cancelTogether(rows: readonly Row<Message>[], error: MessageError): Promise<Message[]> {
+    let slots: readonly Slot<Message>[] | null = rows;
+    const ended = await retryOnConflict(kv, async () => {
+      slots ??= await kv.getMany<Message>(rows.map(({ key }) => key));
+      const change = new Change();
+      const result: Message[] = [];
+      for (const slot of slots) {
+        const message = await add(change, slot, {
+          from: "queued",
+          next: (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null,
+        });
+        if (!message) continue;
+        giveBack(change, message);
+        result.push(message);
+      }
+      slots = null;
+      // Of a bulk there are thousands.
+      return { change, result, unhurried: true };
+    }, MOST_TRIES);
+    const finished = new Set<string | null>();
+    for (const message of ended) {
+      await afterEnd(message, finished.has(message.bulkId));
+      finished.add(message.bulkId);
+    }
+    return ended;
+  }
+
+  /** Adds to the change that the message at the slot moves; null, and nothing added, where it is not in a state to. */
+  async function add(
+    change: Change,
+    slot: Slot<Message> & Pick<MessageRow, "lane">,
+    { from, next }: Pick<Move, "from" | "next">,
+  ): Promise<Message | null> {
+    const decided = slot.value?.status === from ? next(slot.value) : null;
+    if (!decided) return null;
+    const message = decided.status === "failed" ? { ...decided, failedAt: runtime.clock.now() } : decided;
+    if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
+    change.check(slot).set(messageKeys.message(message.id), message);
+    recordStatus(change, message, from);
+    if (message.status === "processing") {
+      change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
+    }
+    if (hasEnded(message)) {
+      countEnd(change, message);
+      await end(change, message, slot.lane);
+    }
+    return message;
   }
 
   /** `goesOn`: another message of its bulk leaves now, so that nobody has to look whether this was the last. */
@@ -173,10 +217,17 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
     proved: (messageId) => first(move([queued(messageId, (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt }))])),
     failed: (row, error, alongside) => first(move([underway(row, (m) => failedUnlessProved(m, error))], alongside)),
     dropped: (messageId, error) => first(move([queued(messageId, (m) => failedUnlessProved(m, error))])),
-    cancelled: (messageId, error) => {
-      const cancel = queued(messageId, (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null);
-      // Of a bulk there are thousands.
-      return first(move([cancel], giveBack, { unhurried: true }));
+    async cancelled(messageIds, error) {
+      const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
+      const cancelled: Message[] = [];
+      const keys = [...new Set(messageIds)].map((id) => messageKeys.message(id));
+      for (let at = 0; at < keys.length; at += atOnce) {
+        const slots = await kv.getMany(keys.slice(at, at + atOnce));
+        for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
+          cancelled.push(...await cancelTogether(rows, error));
+        }
+      }
+      return cancelled;
     },
   };
 }

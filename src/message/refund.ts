@@ -38,3 +38,13 @@ export async function settleRefunds(kv: Kv, accountId: string): Promise<void> {
     return { change, result: null };
   });
 }
+
+/** Gives back what a crash left between a cancelled message and its quota; resolves to of how many accounts that was. */
+export async function settleAllRefunds(kv: Kv): Promise<number> {
+  const accountIds = new Set<string>();
+  for await (const { key, value } of kv.list({ prefix: messageKeys.allRefunds() })) {
+    if (value !== 0n) accountIds.add(String(key[1]));
+  }
+  for (const accountId of accountIds) await settleRefunds(kv, accountId);
+  return accountIds.size;
+}

@@ -107,6 +107,7 @@ export const messageKeys = {
   /** What was cancelled of an account's messages of a UTC day and has yet to be given back to its quota. */
   refund: (accountId: string, day: string) => key<bigint>("refund", accountId, day),
   refunds: (accountId: string) => prefix<bigint>("refund", accountId),
+  allRefunds: () => prefix<bigint>("refund"),
   /** The gateway's message id of a network id, from the first departure: receipts name only that. */
   messageOfNetworkId: (lineId: string, networkId: string) => key<string>("message_of_network_id", lineId, networkId),
   networkIdsOfLine: (lineId: string) => prefix<string>("message_of_network_id", lineId),

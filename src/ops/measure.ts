@@ -34,12 +34,14 @@ export function measuredRecorder(recorder: Recorder, metrics: Metrics, clock: Cl
   /** When each message on its way departed; at most one a line. */
   const departures = new Map<string, number>();
 
+  function count({ id, error }: Message): void {
+    metrics.ended.inc({ outcome: error?.code ?? "sent" });
+    departures.delete(id);
+  }
+
   async function ended(moved: Promise<Message | null>): Promise<Message | null> {
     const message = await moved;
-    if (message) {
-      metrics.ended.inc({ outcome: message.error?.code ?? "sent" });
-      departures.delete(message.id);
-    }
+    if (message) count(message);
     return message;
   }
 
@@ -75,7 +77,11 @@ export function measuredRecorder(recorder: Recorder, metrics: Metrics, clock: Cl
     proved: (messageId) => ended(recorder.proved(messageId)),
     failed: (row, error, alongside) => ended(recorder.failed(row, error, alongside)),
     dropped: (messageId, error) => ended(recorder.dropped(messageId, error)),
-    cancelled: (messageId, error) => ended(recorder.cancelled(messageId, error)),
+    async cancelled(messageIds, error) {
+      const messages = await recorder.cancelled(messageIds, error);
+      for (const message of messages) count(message);
+      return messages;
+    },
   };
 }
 

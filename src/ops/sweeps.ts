@@ -9,6 +9,7 @@ import { sweepHeard } from "../line/chats.ts";
 import { makeSessionNames } from "../line/line_row.ts";
 import { makeSweepStaged } from "../message/staged_bulk.ts";
 import { finishBulks } from "../message/bulk.ts";
+import { settleAllRefunds } from "../message/refund.ts";
 import { indexHistories } from "../message/history/filter_index.ts";
 import { sweepHistory } from "../message/history/retention.ts";
 import { makeSweepSeen } from "../line/seen.ts";
@@ -83,6 +84,7 @@ export function sweeps(context: SweepContext): Sweep[] {
       everyMs: MINUTE_MS,
       run: () => finishBulks({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }),
     },
+    { name: "quota of cancelled messages", everyMs: MINUTE_MS, run: () => settleAllRefunds(kv) },
     { name: "history filters", everyMs: MINUTE_MS, run: (signal) => indexHistories(kv, signal) },
     {
       name: "history",

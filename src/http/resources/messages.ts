@@ -272,7 +272,8 @@ export function addMessages(
 
   api.on(cancelMessage, async ({ caller, params: { id } }) => {
     if (id.startsWith("msg_")) return ok({ data: itemOf(await cancel.message(caller.account.id, id)) });
-    const cancelled = await cancel.bulk(caller.account.id, id);
+    const party = caller.account.id;
+    const cancelled = await budgets.jobs.run({ party }, () => cancel.bulk(party, id));
     if (cancelled.length === 0) throw new Problem("not_cancellable", "Nothing of it waits any more.");
     const messageIds = cancelled.map((message) => message.id);
     return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });

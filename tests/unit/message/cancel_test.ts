@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { Change } from "../../../src/store/kv.ts";
-import { messageKeys } from "../../../src/message/rows.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
+import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
+import { settleAllRefunds } from "../../../src/message/refund.ts";
+import { utcDay } from "../../../src/account/quota.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
@@ -11,7 +14,9 @@ async function acceptBulk(world: World, total: number) {
   for (let i = 0; i < total; i++) messages.push(await world.accept("ses_1", { bulkId: "blk_1" }));
   const firstHistoryNumber = messages[0]!.historyNumber;
   const bulk = { accountId: ACCOUNT, sessionId: "ses_1", total, firstHistoryNumber, createdAt: world.clock.now() };
-  const ledger = { ...EMPTY_LEDGER, messages: messages.length, openBlock: messages.map(({ id }) => id) };
+  const day = utcDay(world.clock.now());
+  const usage = { day, daily: total, month: day.slice(0, 7), monthly: total };
+  const ledger = { ...EMPTY_LEDGER, usage, messages: messages.length, openBlock: messages.map(({ id }) => id) };
   await world.kv.commit(
     new Change().set(messageKeys.bulk("blk_1"), bulk).set(messageKeys.openBulk("blk_1"), true)
       .set(messageKeys.ledger(ACCOUNT), ledger),
@@ -65,8 +70,11 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   const single = await world.accept();
   world.supervisor.queueChanged("ses_1");
   await world.clock.advance(0);
+  const before = world.disk.commits;
   const cancelled = await world.cancel.bulk(ACCOUNT, "blk_1");
   assert.deepEqual(cancelled.map(({ id }) => id), bulk.slice(1).map(({ id }) => id));
+  // Nine a commit, where one takes ten checks; and what follows them.
+  assert.ok(world.disk.commits - before <= 129 / 9 + 3, `${world.disk.commits - before} commits`);
   assert.equal((await world.message(bulk[0]!.id)).status, "sent");
   await world.clock.advance(200_000);
   assert.equal((await world.message(single.id)).status, "sent");
@@ -76,6 +84,32 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   assert.deepEqual(await world.cancel.bulk(ACCOUNT, "blk_1"), [], "nothing of it waits any more");
   await assert.rejects(() => world.cancel.bulk("acc_2", "blk_1"), { code: "not_found" });
   await world.supervisor.stop();
+});
+
+Deno.test("a bulk of which a crash left the cancelling half done gets back what it was charged, and can be cancelled again", async () => {
+  const total = 25;
+  let partly = 0;
+  for (let commits = 0, done = false; !done; commits++) {
+    const world = await connectedWorld({ ...PAUSES, seed: commits + 1 });
+    await world.kv.commit(new Change().set(lineKeys.queuePaused("ses_1"), true));
+    const bulk = await acceptBulk(world, total);
+    world.kv.commitsLeft = commits;
+    done = await world.cancel.bulk(ACCOUNT, "blk_1").then(() => true, () => false);
+    world.crash();
+    await world.boot();
+
+    const failed = (await Promise.all(bulk.map(({ id }) => world.message(id)))).filter(({ error }) => error).length;
+    if (failed > 0 && failed < total) partly++;
+    await settleAllRefunds(world.kv);
+    const charged = async () => (await world.kv.get<Ledger>(messageKeys.ledger(ACCOUNT))).value!.usage;
+    assert.deepEqual([(await charged()).daily, (await charged()).monthly], [total - failed, total - failed]);
+    assert.equal((await world.cancel.bulk(ACCOUNT, "blk_1")).length, total - failed);
+    assert.equal((await charged()).daily, 0);
+    assert.equal((await world.events("message.failed")).length, total);
+    assert.equal(await world.queueLength(), 0);
+    await world.supervisor.stop();
+  }
+  assert.ok(partly > 1, "it was never killed in the middle");
 });
 
 Deno.test("a message that is cancelled in the moment of its departure is either cancelled or sent", async () => {

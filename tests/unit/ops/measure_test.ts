@@ -22,7 +22,7 @@ Deno.test("messages are counted by how they end, and timed from departure to the
       dispatched: (row) => Promise.resolve(row),
       sent: () => moved(null),
       failed: (_row, error) => moved(error),
-      cancelled: () => Promise.resolve(null),
+      cancelled: () => Promise.resolve([]),
     } as Partial<Recorder> as Recorder,
     metrics,
     clock,
@@ -31,7 +31,7 @@ Deno.test("messages are counted by how they end, and timed from departure to the
   await recorder.dispatched(row);
   await recorder.sent({ row, at: clock.now() + 400 });
   await recorder.failed(row, { code: "refused", message: "" });
-  await recorder.cancelled("msg_1", { code: "cancelled", message: "" });
+  await recorder.cancelled(["msg_1"], { code: "cancelled", message: "" });
   const text = await metrics.render();
   assert.match(text, /^paloma_messages_ended_total\{outcome="sent"\} 1$/m);
   assert.match(text, /^paloma_messages_ended_total\{outcome="refused"\} 1$/m);
