@@ -63,7 +63,7 @@ export interface WhatsAppConfig {
   version: string | null;
 }
 
-/** Settings that cannot be used; each problem begins with the name of its setting. */
+/** Settings that cannot be used; each problem begins with what the operator wrote: a variable, or a flag. */
 export class SettingsError extends OperatorError {
   readonly code = "settings_invalid";
   override name = "SettingsError";
@@ -75,23 +75,31 @@ export class SettingsError extends OperatorError {
   }
 }
 
-/** Reads settings from their texts, and the files that they name. Throws SettingsError with every problem. */
-export function readConfig({ PORT, ...values }: SettingValues): Config {
+/**
+ * Reads settings from their texts, and the files that they name; `written` says what each was written as. Throws
+ * SettingsError with every problem.
+ */
+export function readConfig({ PORT, ...values }: SettingValues, written = (name: SettingName): string => name): Config {
   const problems: string[] = [];
-  function read<Name extends SettingName>(name: Name, given = values[name]): SettingValue<Name> {
+  const isPortForeign = !values.PALOMA_PORT?.trim() && PORT !== undefined;
+  function read<Name extends SettingName>(
+    name: Name,
+    given = values[name],
+    label = written(name),
+  ): SettingValue<Name> {
     const { read, fallback } = ROWS[name];
     const text = given?.trim();
     if (!text) return fallback;
     const before = problems.length;
-    const value = read(text, (why) => problems.push(`${name}: ${why}`));
+    const value = read(text, (why) => problems.push(`${label}: ${why}`));
     return problems.length > before ? fallback : value as SettingValue<Name>;
   }
   const config: Config = {
     host: read("PALOMA_HOST"),
-    port: read("PALOMA_PORT", values.PALOMA_PORT?.trim() ? values.PALOMA_PORT : PORT),
+    port: isPortForeign ? read("PALOMA_PORT", PORT, "PORT") : read("PALOMA_PORT"),
     dataDir: read("PALOMA_DATA_DIR"),
     store: read("PALOMA_STORE"),
-    media: readBucket(read("PALOMA_MEDIA"), values, problems),
+    media: readBucket(read("PALOMA_MEDIA"), values, (why) => problems.push(`${written("PALOMA_MEDIA")}: ${why}`)),
     publicUrl: read("PALOMA_PUBLIC_URL"),
     secretKey: read("PALOMA_SECRET_KEY"),
     logLevel: read("PALOMA_LOG_LEVEL"),
@@ -115,18 +123,22 @@ export function readConfig({ PORT, ...values }: SettingValues): Config {
   };
   // A key that one machine makes for itself opens nothing on the others.
   if (config.store && !values.PALOMA_SECRET_KEY?.trim()) {
-    problems.push("PALOMA_SECRET_KEY: is required with PALOMA_STORE, the same on every machine");
+    problems.push(`PALOMA_SECRET_KEY: is required with ${written("PALOMA_STORE")}, the same on every machine`);
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return config;
 }
 
-function readBucket(media: string | null | undefined, values: SettingValues, problems: string[]): BucketConfig | null {
+function readBucket(
+  media: string | null | undefined,
+  values: SettingValues,
+  refuse: (why: string) => void,
+): BucketConfig | null {
   if (!media) return null;
   const { host, pathname, searchParams } = new URL(media);
   const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION } = values;
   if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
-    problems.push("PALOMA_MEDIA: needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY beside it");
+    refuse("needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY beside it");
   }
   return {
     bucket: host,

@@ -1,8 +1,9 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Command } from "commander";
 import pino from "pino";
-import type { BackupSummary } from "../data/backup.ts";
+import { syncFolder, unlessMissing } from "../base/files.ts";
+import { assertNew, type BackupSummary } from "../data/backup.ts";
 import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom, systemRuntime } from "../runtime.ts";
 import { Exit, printResult } from "./output.ts";
@@ -14,6 +15,10 @@ const KEEP_THE_KEY =
   "The secret key is not in it: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
 /** Backups that `--into` makes, and rotates. */
 const ROTATED = /^paloma-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z\.backup$/;
+/** What one that was killed leaves, maybe not sealed yet. */
+const UNFINISHED = /^(paloma-[\dTZ-]+\.backup)(\.open|\.part|\.open\.part)$/;
+/** No backup takes so long. */
+const GIVEN_UP_MS = 24 * 60 * 60 * 1000;
 
 interface BackupOptions extends Record<string, unknown> {
   into?: string;
@@ -24,22 +29,28 @@ interface BackupOptions extends Record<string, unknown> {
 
 export function addBackupCommands(root: Command): void {
   withPassphrase(
-    withSettings(root.command("backup [file]").description("copy everything into one file, also while a gateway runs")),
+    withSettings(root.command("backup").description("copy everything into one new file, also while a gateway runs")),
   )
-    .option("--into <folder>", "in place of a file: name it by the time, and keep the newest few")
+    .argument("[file]", "it must not exist, and its folder must")
+    .option("--into <folder>", "in place of a file: name it by the time in this folder, and keep the newest few")
     .option("--keep <n>", "how many of them", "7")
     .option("--json", "print JSON")
     .action(async (given: string | undefined, options: BackupOptions) => {
       const file = target(given, options);
       const passphrase = await passphraseOf(options);
       const config = configOf(options);
+      await assertNew(file);
       const runtime = systemRuntime(pino({ level: "silent" }));
       const { dataFolder } = await import("../app.ts");
       const summary = passphrase === null
         ? await dataFolder.backup(config, file, runtime)
         : await throughFile(`${file}.open`, async (plain) => {
           const summary = await dataFolder.backup(config, plain, runtime);
-          await sealFile(plain, file, { passphrase, random: systemRandom });
+          await throughFile(`${file}.part`, async (sealed) => {
+            await sealFile(plain, sealed, { passphrase, random: systemRandom });
+            await Deno.rename(sealed, file);
+            await syncFolder(dirname(file));
+          });
           return summary;
         });
       const removed = options.into === undefined ? [] : await rotate(options.into, Number(options.keep));
@@ -76,12 +87,17 @@ function target(file: string | undefined, { into, keep }: BackupOptions): string
   if ((file === undefined) === (into === undefined)) throw new Exit(2, "Give a file, or --into a folder.");
   if (!/^[1-9]\d{0,3}$/.test(keep)) throw new Exit(2, `--keep: "${keep}" is not a number from 1`);
   if (file !== undefined) return file;
-  const time = new Date(systemClock.now()).toISOString().replace(/\.\d+Z$/, "Z").replaceAll(":", "-");
-  return join(into!, `paloma-${time}.backup`);
+  return join(into!, nameAt(systemClock.now()));
 }
 
-/** Runs with a temporary file, which is removed afterwards. */
+/** Names sort as their times do. */
+function nameAt(time: number): string {
+  return `paloma-${new Date(time).toISOString().replace(/\.\d+Z$/, "Z").replaceAll(":", "-")}.backup`;
+}
+
+/** Runs with a temporary file, which is removed afterwards; so is one that was left there. */
 async function throughFile<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
+  await unlessMissing(Deno.remove(path));
   try {
     return await run(path);
   } finally {
@@ -89,10 +105,14 @@ async function throughFile<T>(path: string, run: (path: string) => Promise<T>): 
   }
 }
 
-/** Removes all but the newest backups in the folder, and nothing else; returns what was removed. */
+/** Removes all but the newest backups in the folder, what killed ones left, and nothing else; returns what was removed. */
 async function rotate(folder: string, keep: number): Promise<string[]> {
-  const names = (await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).filter((name) => ROTATED.test(name));
-  const old = names.sort().slice(0, -keep);
+  const names = (await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).sort();
+  const givenUp = nameAt(systemClock.now() - GIVEN_UP_MS);
+  const old = [
+    ...names.filter((name) => ROTATED.test(name)).slice(0, -keep),
+    ...names.filter((name) => (UNFINISHED.exec(name)?.[1] ?? "~") < givenUp),
+  ];
   for (const name of old) await Deno.remove(join(folder, name));
   return old;
 }

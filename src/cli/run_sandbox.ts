@@ -91,7 +91,7 @@ async function networkAt(controlPort: number, runtime: Runtime): Promise<Sandbox
     return await startNetwork({ runtime, controlPort });
   } catch (error) {
     if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    throw new Exit(1, `127.0.0.1:${controlPort} is in use: choose another with PALOMA_SANDBOX_PORT`);
+    throw new Exit(1, `127.0.0.1:${controlPort} is in use: choose another with PALOMA_SANDBOX_PORT (--sandbox-port)`);
   }
 }
 

@@ -22,7 +22,10 @@ function runAs(command: Command, role: RoleName): void {
     .action(async (options) => {
       const config = configOf(options);
       if (role !== "serve" && config.store === null) {
-        throw new Exit(2, `paloma ${role} needs a store that processes share: set PALOMA_STORE, or use paloma serve`);
+        throw new Exit(
+          2,
+          `paloma ${role} needs a store that processes share: set PALOMA_STORE (--store), or use paloma serve`,
+        );
       }
       const [{ startGateway }, { openLog, quietConsole }] = await Promise.all([
         import("../app.ts"),

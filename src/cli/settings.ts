@@ -30,13 +30,15 @@ export function addSettings(command: Command, args: readonly string[]): void {
 /** The settings of a parsed command. Throws SettingsError. */
 export function configOf(options: object): Config {
   const given = new Map(Object.entries(options));
+  const flags = new Map<string, string>();
   const values: SettingValues = Object.fromEntries(FOREIGN.map((name) => [name, Deno.env.get(name)]));
   for (const { env, flag } of SETTINGS) {
     const name = flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
     const flagged = given.get(name);
     values[env] = typeof flagged === "string" ? flagged : Deno.env.get(env);
+    if (typeof flagged === "string") flags.set(env, flag);
   }
-  return readConfig(values);
+  return readConfig(values, (name) => flags.get(name) ?? name);
 }
 
 /** `http://HOST:PORT` of the gateway with these settings, as a program on the same machine reaches it. */

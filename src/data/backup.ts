@@ -32,10 +32,18 @@ const PART_BYTES = 1024 * 1024;
 /** Files that are still being written end so, here and in the media store. */
 const UNFINISHED = ".part";
 
-/** Writes a backup to `file`, which must not exist yet. Throws BackupError, StoreError. */
+/** Throws BackupError where no backup can become this file: it exists already, or its folder does not. */
+export async function assertNew(file: string): Promise<void> {
+  // A mistyped path must not become a folder on the wrong disk.
+  const folder = await unlessMissing(Deno.stat(dirname(file)));
+  if (!folder?.isDirectory) throw new BackupError(`there is no folder ${dirname(file)}: make it first`);
+  if (await exists(file)) throw new BackupError(`${file} exists already: a backup never overwrites a file`);
+}
+
+/** Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError. */
 export async function backup(data: DataPaths, file: string, engine: FileEngine): Promise<BackupSummary> {
   if (!await exists(data.store)) throw new BackupError(`there is no store at ${data.store}: nothing to back up`);
-  if (await exists(file)) throw new BackupError(`${file} exists already: a backup never overwrites a file`);
+  await assertNew(file);
   return await writeWhole(file, engine, async (unfinished) => {
     using archive = engine.createArchive(unfinished);
     // A file is on disk before its row: those of before the snapshot, then those that came in the meantime.

@@ -1,7 +1,7 @@
 /** The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { syncFolder } from "../base/files.ts";
+import { syncFolder, unlessMissing } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
@@ -50,19 +50,17 @@ export async function adoptNextKey(dataDir: string): Promise<void> {
 async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): Promise<string> {
   const path = join(dataDir, name);
   await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const file = await Deno.open(path, { create: true, read: true, write: true, mode: 0o600 });
+  // Whoever sealed the data has made the key before it.
+  const isNeeded = options.sealed !== null && await exists(options.sealed);
+  const file = await unlessMissing(Deno.open(path, { create: !isNeeded, read: true, write: true, mode: 0o600 }));
+  if (file === null) throw keyGone(dataDir, options.sealed);
   try {
     // Whoever comes first holds the lock until the key is on disk; a process that dies lets go of it.
     await file.lock(true);
     if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
     const found = (await Deno.readTextFile(path)).trim();
     if (found !== "") return checked(found, path);
-    if (options.sealed !== null && await exists(options.sealed)) {
-      throw new SecretKeyError(
-        `${options.sealed} was sealed with a key that is not here: ` +
-          `put ${FILE} back into ${dataDir}, or set PALOMA_SECRET_KEY to the key that was used`,
-      );
-    }
+    if (options.sealed !== null && await exists(options.sealed)) throw keyGone(dataDir, options.sealed);
     const made = Buffer.from(options.random.bytes(KEY_BYTES)).toString("hex");
     await Deno.writeTextFile(path, made + "\n");
     await file.sync();
@@ -90,6 +88,13 @@ export function wrongSecretKey(
   );
 }
 
+function keyGone(dataDir: string, sealed: string | null): SecretKeyError {
+  return new SecretKeyError(
+    `${sealed} was sealed with a key that is not here: ` +
+      `put ${FILE} back into ${dataDir}, or set PALOMA_SECRET_KEY to the key that was used`,
+  );
+}
+
 function checked(key: string, path: string): string {
   if (/^[0-9a-f]{64}$/.test(key)) return key;
   throw new SecretKeyError(
@@ -98,11 +103,5 @@ function checked(key: string, path: string): string {
 }
 
 async function exists(path: string): Promise<boolean> {
-  try {
-    await Deno.stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  return await unlessMissing(Deno.stat(path)) !== null;
 }

@@ -8,7 +8,12 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
   try {
     const into = join(folder, "backups");
     await Deno.mkdir(into);
-    const others = ["paloma-2020-01-01T00-00-00Z.backup", "paloma-2021-01-01T00-00-00Z.backup", "notes.txt"];
+    const others = [
+      "paloma-2020-01-01T00-00-00Z.backup",
+      "paloma-2020-02-01T00-00-00Z.backup.open",
+      "paloma-2021-01-01T00-00-00Z.backup",
+      "notes.txt",
+    ];
     for (const name of others) await Deno.writeTextFile(join(into, name), "");
     const env = {
       PALOMA_DATA_DIR: join(folder, "data"),
@@ -17,7 +22,7 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
     };
     await runCommand(["account", "create", "--name", "acme", "--json"], env);
     const made = JSON.parse(await runCommand(["backup", "--into", into, "--keep", "2", "--json"], env));
-    assert.deepEqual([made.sealed, made.removed], [true, [others[0]]]);
+    assert.deepEqual([made.sealed, made.removed], [true, others.slice(0, 2)]);
     const names = (await Array.fromAsync(Deno.readDir(into), ({ name }) => name)).sort();
     assert.equal(names.length, 3);
     assert.ok(!(await Deno.readTextFile(made.file)).includes("acme"), "the backup can be read");
@@ -32,6 +37,8 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
     const [account] = JSON.parse(await runCommand(["account", "list", "--json"], elsewhere));
     assert.equal(account.name, "acme");
     assert.equal((await tryCommand(["backup"], env)).code, 2);
+    const mistyped = await tryCommand(["backup", "--into", join(folder, "bakcups")], env);
+    assert.deepEqual([mistyped.code, /no folder .*bakcups: make it first/.test(mistyped.stderr)], [1, true]);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

@@ -58,9 +58,10 @@ Deno.test("settings that cannot be used are reported together, with exit 2", () 
     });
     assert.equal(code, 2);
     assert.equal(stdout, "");
-    for (const name of ["PORT", "LOG_LEVEL", "TRUSTED_PROXIES", "WHATSAPP_ROOT_KEY", "WHATSAPP_VERSION"]) {
+    for (const name of ["PORT", "TRUSTED_PROXIES", "WHATSAPP_ROOT_KEY", "WHATSAPP_VERSION"]) {
       assert.match(stderr, new RegExp(`^  PALOMA_${name}: `, "m"));
     }
+    assert.match(stderr, /^  --log-level: /m, "named as it was written");
     assert.match(stderr, /"nowhere" is neither an address nor a CIDR/);
     await assert.rejects(Deno.stat(`${dataDir}/never-made`), Deno.errors.NotFound);
   }));
@@ -98,7 +99,7 @@ Deno.test("without a flag or PALOMA_PORT the gateway listens on PORT", () =>
       assert.equal(taken.code, 1);
       assert.equal(
         taken.stderr.trim(),
-        `127.0.0.1:${port} is in use: stop what listens there, or choose another with PALOMA_PORT`,
+        `127.0.0.1:${port} is in use: stop what listens there, or choose another with PALOMA_PORT (--port)`,
       );
     } finally {
       assert.equal(await gateway.end("SIGINT"), 0);

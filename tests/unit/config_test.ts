@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { urlsOfHosts } from "../../src/base/database_url.ts";
 import { join } from "node:path";
+import { configOf } from "../../src/cli/settings.ts";
 import { readConfig, SettingsError } from "../../src/config.ts";
 import type { SettingValues } from "../../src/settings.ts";
 
@@ -43,6 +44,21 @@ Deno.test("every setting that is wrong is named, all of them together", () => {
   };
   const problems = problemsOf(wrong);
   assert.deepEqual(problems.map((problem) => problem.split(":")[0]).sort(), Object.keys(wrong).sort());
+});
+
+Deno.test("a setting that is wrong is named as the operator wrote it", () => {
+  const problems = (options: object) => {
+    try {
+      configOf(options);
+      return [];
+    } catch (error) {
+      assert.ok(error instanceof SettingsError);
+      return error.problems.map((problem) => problem.split(":")[0]);
+    }
+  };
+  assert.deepEqual(problems({ port: "http", dataDir: "d", logLevel: "loud" }), ["--port", "--log-level"]);
+  assert.deepEqual(problemsOf({ PORT: "http" }).map((problem) => problem.split(":")[0]), ["PORT"]);
+  assert.deepEqual(problemsOf({ PORT: "http", PALOMA_PORT: "1" }), []);
 });
 
 Deno.test("hosts are addresses and names", () => {

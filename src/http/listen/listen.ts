@@ -56,9 +56,9 @@ class CannotListen extends OperatorError {
 
   constructor(address: string, cause: unknown) {
     const why = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE"
-      ? "is in use: stop what listens there, or choose another with PALOMA_PORT"
+      ? "is in use: stop what listens there, or choose another with PALOMA_PORT (--port)"
       : `cannot be listened on (${cause instanceof Error ? cause.message : cause}): ` +
-        "PALOMA_HOST and PALOMA_PORT choose another address";
+        "PALOMA_HOST (--host) and PALOMA_PORT (--port) choose another address";
     super(`${address} ${why}`, { cause });
   }
 }

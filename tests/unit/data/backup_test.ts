@@ -135,6 +135,8 @@ Deno.test("nothing is overwritten, and what cannot be done is said and leaves no
     const before = await Deno.readFile(copy);
     await assert.rejects(backup(data, copy), /exists already/);
     assert.deepEqual(await Deno.readFile(copy), before);
+    await assert.rejects(backup(data, join(folder, "mistyped", "copy.backup")), /no folder .*mistyped/);
+    await assert.rejects(Deno.stat(join(folder, "mistyped")), Deno.errors.NotFound);
     await assert.rejects(restore(copy, data), /empty folder/);
     await addFile(fresh, "ab/med_1", new Uint8Array([1]));
     await assert.rejects(restore(copy, fresh), BackupError);

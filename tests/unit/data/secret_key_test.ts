@@ -46,6 +46,8 @@ Deno.test("a key that is gone is not replaced while data is there that needs it"
     await Deno.remove(join(folder, "secret.key"));
     await assert.rejects(secretKey(folder, null, options(folder)), SecretKeyError);
     await assert.rejects(secretKey(folder, null, options(folder)), /PALOMA_SECRET_KEY/);
+    const left = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
+    assert.deepEqual(left, ["store.db"], "nothing is there that looks like a key");
   }));
 
 Deno.test("a damaged key file is refused, not overwritten", () =>
