@@ -61,7 +61,7 @@ Deno.test("settings that cannot be used are reported together, with exit 2", () 
     for (const name of ["PORT", "TRUSTED_PROXIES", "WHATSAPP_ROOT_KEY", "WHATSAPP_VERSION"]) {
       assert.match(stderr, new RegExp(`^  PALOMA_${name}: `, "m"));
     }
-    assert.match(stderr, /^  --log-level: /m, "named as it was written");
+    assert.match(stderr, /^ {2}--log-level: /m, "named as it was written");
     assert.match(stderr, /"nowhere" is neither an address nor a CIDR/);
     await assert.rejects(Deno.stat(`${dataDir}/never-made`), Deno.errors.NotFound);
   }));
