@@ -55,8 +55,7 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
     try {
       return await identify(c, form);
     } catch (error) {
-      const peer = c.env?.incoming?.socket.remoteAddress ?? "";
-      await holdRefusal(clientAddress(peer, c.req.header("x-forwarded-for") ?? null));
+      await holdRefusal(clientAddress(c));
       throw error;
     }
   }

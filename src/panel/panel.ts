@@ -19,6 +19,7 @@ import { addLive, type LiveDeps } from "./api/live.ts";
 import { addMe } from "./api/me.ts";
 import { addOperatorPages } from "./api/operator.ts";
 import { addPeople } from "./api/people.ts";
+import { addPlans } from "./api/plans.ts";
 import { addSearch } from "./api/search.ts";
 import { addSecondFactors } from "./api/second_factors.ts";
 import { makeAudit } from "./audit.ts";
@@ -67,6 +68,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   addCustomerLink({ ...deps, guard, links });
   addLive({ ...deps, guard });
   addOperatorPages({ ...deps, guard, audit, clock });
+  addPlans({ ...deps, guard });
   addPages(app);
   // Relative, so that it also works below a proxy's path.
   app.get("/", (c) => c.req.header("accept")?.includes("text/html") ? c.redirect("panel") : c.notFound());

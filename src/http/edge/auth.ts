@@ -68,8 +68,7 @@ type CheckPlace = (c: ApiContext, restrictions: Pick<Account, "allowedIps" | "al
 function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
   return (c, { allowedIps, allowedDomains }) => {
     if (allowedIps.length > 0) {
-      const peer = c.env?.incoming?.socket.remoteAddress ?? "";
-      const address = clientAddress(peer, c.req.header("x-forwarded-for") ?? null);
+      const address = clientAddress(c);
       if (!ipAllowed(allowedIps, address)) {
         throw new Problem("ip_not_allowed", `The key may not be used from ${address || "an unknown address"}.`);
       }

@@ -2,8 +2,19 @@
 import ipaddr from "ipaddr.js";
 import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
 
-/** The address of the client behind `peer`, the other end of the connection. */
-export type ClientAddress = (peer: string, forwardedFor: string | null) => string;
+/** What the address of a request is read from; a request within the process has no connection. */
+interface Arrived {
+  env?: { incoming?: { socket: { remoteAddress?: string | undefined } } };
+  req: { header(name: "x-forwarded-for"): string | undefined };
+}
+
+/** The address of the client behind the other end of the connection. */
+export type ClientAddress = (request: Arrived) => string;
+
+/** The other end of the connection: the client, or a proxy. */
+export function peerOf({ env }: Arrived): string {
+  return env?.incoming?.socket.remoteAddress ?? "";
+}
 
 /**
  * X-Forwarded-For is read from the right, because each proxy appends whom it saw: the first address that is not a
@@ -11,9 +22,9 @@ export type ClientAddress = (peer: string, forwardedFor: string | null) => strin
  */
 export function makeClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const networks = trustedProxies.map(parseNetwork);
-  return (peer, forwardedFor) => {
-    let client = peer;
-    const hops = forwardedFor?.split(",").reverse() ?? [];
+  return (request) => {
+    let client = peerOf(request);
+    const hops = request.req.header("x-forwarded-for")?.split(",").reverse() ?? [];
     for (const hop of hops) {
       if (!isInNetworks(networks, client)) break;
       const address = withoutPort(hop.trim());

@@ -1,5 +1,5 @@
 /** The chats of a line, and one of them: what was sent and received, in chronological order, from what is kept of both. */
-import type { LoggedEvent, MessageReceivedData } from "../../event/event.ts";
+import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Budgets } from "../../http/edge/budgets.ts";
 import { chatOf } from "../../message/message.ts";
@@ -31,6 +31,8 @@ interface Turn {
   error: { code: string; message: string } | null;
 }
 
+type MessageEvent = Extract<LoggedEvent, { event: "message.received" | "message.echo" }>;
+
 interface ChatsDeps {
   guard: Guard;
   act: Act;
@@ -48,7 +50,8 @@ export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
     const party = asked.account.id;
     const query = { types: ["message.received", "message.echo"], sessionId, limit: MOST_EVENTS } as const;
     const received = await budgets.reads.run({ party }, () => events.recent(party, query));
-    const turns = [...received.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
+    const messages = received.filter((it) => it.event === "message.received" || it.event === "message.echo");
+    const turns = [...messages.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
     return turns.filter((turn) => chat === null ? turn.chat !== STATUS_CHAT : turn.chat === chat).sort(inOrder);
   }
 
@@ -100,8 +103,8 @@ function chatWith(jid: string, number: string | null): string {
   return isGroup(jid) || number === null ? chatOf(jid) : number;
 }
 
-function turnOfEvent({ id, event, data, createdAt }: LoggedEvent): Turn {
-  const { from, number, pushName, timestamp, type, text, media } = data as MessageReceivedData;
+function turnOfEvent({ id, event, data, createdAt }: MessageEvent): Turn {
+  const { from, number, pushName, timestamp, type, text, media } = data;
   // The network counts in seconds: those of the same second stay in the order of their arrival.
   const at = createdAt - timestamp * 1000 < JUST_NOW_MS ? createdAt : timestamp * 1000;
   const mine = event === "message.echo";

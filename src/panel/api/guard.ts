@@ -14,9 +14,11 @@ import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
 import { notFound } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
 import { answerJson, problemOf, renderProblem } from "../../http/api/answer.ts";
+import { ok } from "../../http/api/route.ts";
 import { validate } from "../../http/api/validation.ts";
+import { send } from "../../http/app.ts";
 import { MIB, parseJson, readBytes } from "../../http/body/body.ts";
-import { makeClientAddress } from "../../http/edge/client_address.ts";
+import { makeClientAddress, peerOf } from "../../http/edge/client_address.ts";
 import type { Audit } from "../audit.ts";
 import type { People } from "../logins/people.ts";
 import type { SignIns, Visitor } from "../logins/sign_ins.ts";
@@ -27,7 +29,6 @@ export const API = "/panel/api";
 const OWN_HEADER = "x-paloma-panel";
 const MAX_BODY = MIB;
 const LOOPBACK = ["127.0.0.0/8", "::1"].map(parseNetwork);
-const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
 export interface Asked<Body = unknown> {
@@ -92,8 +93,6 @@ export function makeGuard(deps: GuardDeps): Guard {
   const { app, people, signIns, accounts, audit, publicUrl } = deps;
   const clientAddress = makeClientAddress(deps.trustedProxies);
   const proxies = deps.trustedProxies.map(parseNetwork);
-  const peerOf = (c: ApiContext) => c.env?.incoming?.socket.remoteAddress ?? "";
-  const addressOf = (c: ApiContext) => clientAddress(peerOf(c), c.req.header("x-forwarded-for") ?? null);
 
   function origin(c: ApiContext): URL {
     const forwarded = (name: string) => isInNetworks(proxies, peerOf(c)) ? c.req.header(name) : undefined;
@@ -120,7 +119,7 @@ export function makeGuard(deps: GuardDeps): Guard {
   }
 
   async function checkPlace(c: ApiContext): Promise<void> {
-    if (!isInNetworks(LOOPBACK, addressOf(c)) && !await people.hasOperator()) {
+    if (!isInNetworks(LOOPBACK, clientAddress(c)) && !await people.hasOperator()) {
       throw new Refusal(
         "not_permitted",
         "Until there is an operator, the panel opens on the gateway's own machine only, or through a tunnel to it.",
@@ -149,10 +148,8 @@ export function makeGuard(deps: GuardDeps): Guard {
         const params: Record<string, string> = c.req.param();
         const param = (name: string) => params[name] ?? "";
         const query = (name: string) => c.req.query(name) || null;
-        const answer = await handle({ c, body: body as Body, param, query, address: addressOf(c), ...found });
-        return answer instanceof Response
-          ? answer
-          : answerJson(c, { status: 200, body: answer, headers: JSON_HEADERS });
+        const answer = await handle({ c, body: body as Body, param, query, address: clientAddress(c), ...found });
+        return send(c, answer instanceof Response ? answer : ok(answer));
       } catch (error) {
         return refuse(c, error);
       }
@@ -164,7 +161,7 @@ export function makeGuard(deps: GuardDeps): Guard {
     if (visitor === null) throw new Refusal("sign_in_required", "Sign in first.");
     const { id: personId, login, accountId: own } = visitor.person;
     const did = (action: string, accountId = own) =>
-      audit.write({ personId, login, address: addressOf(c), accountId, action });
+      audit.write({ personId, login, address: clientAddress(c), accountId, action });
     return { visitor, did };
   }
 

@@ -1,10 +1,8 @@
-/** What an operator sees and does: accounts, plans, every line, failed deliveries, store and disk. */
+/** What an operator sees and does: accounts, every line, failed deliveries, store and disk. */
 import { statfsSync } from "node:fs";
 import { z } from "zod";
 import type { Account, Accounts } from "../../account/account.ts";
-import { parseHours, printHours } from "../../account/hours.ts";
-import type { Plan, Plans } from "../../account/plan.ts";
-import { invalid, notFound } from "../../errors.ts";
+import { notFound } from "../../errors.ts";
 import type { Lines } from "../../line/lines.ts";
 import type { QueuedCount, QuotaView } from "../../message/history/counts.ts";
 import type { Clock } from "../../runtime.ts";
@@ -18,7 +16,6 @@ const MOST_FAILED = 50;
 interface OperatorDeps {
   guard: Guard;
   accounts: Accounts;
-  plans: Plans;
   lines: Pick<Lines, "list">;
   webhooks: Pick<Webhooks, "list" | "deliveries">;
   quotaView: QuotaView;
@@ -32,7 +29,7 @@ interface OperatorDeps {
 }
 
 export function addOperatorPages(deps: OperatorDeps): void {
-  const { guard, accounts, plans, lines, webhooks, quotaView, queuedCount, audit, clock } = deps;
+  const { guard, accounts, lines, webhooks, quotaView, queuedCount, audit, clock } = deps;
   const startedAt = clock.now();
 
   async function accountView(account: Account) {
@@ -62,7 +59,7 @@ export function addOperatorPages(deps: OperatorDeps): void {
         memoryBytes: Deno.memoryUsage().rss,
         queued: await queuedCount(),
         accounts: await Promise.all((await accounts.list()).map(accountView)),
-        store: await bytesIn(deps.dataDir),
+        store: { storeBytes: await bytesIn(deps.dataDir) },
         disk: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
       },
     };
@@ -90,37 +87,6 @@ export function addOperatorPages(deps: OperatorDeps): void {
     const account = await accounts.update(id, Object.fromEntries(given));
     await asked.did(`account_changed: ${given.map(([name]) => name).join(", ")}`, id);
     return { data: await accountView(account) };
-  });
-
-  guard.operator({ method: "GET", path: "/operator/plans" }, async () => {
-    const used = new Map<string, number>();
-    for (const { plan } of await accounts.list()) used.set(plan, (used.get(plan) ?? 0) + 1);
-    return { data: (await plans.list()).map((plan) => ({ ...planView(plan), accounts: used.get(plan.name) ?? 0 })) };
-  });
-
-  const limit = z.number().nullable();
-  const PlanChange = z.strictObject({
-    sessions: z.number(),
-    daily: limit,
-    monthly: limit,
-    delayMinMs: z.number(),
-    delayMaxMs: z.number(),
-    requestsPerMinute: limit,
-    webhooks: z.number().optional(),
-    eventStreams: z.number().optional(),
-    /** As `plan set --hours` takes them; null: at any time. */
-    hours: z.string().max(200).nullable().optional(),
-    newChatsDaily: limit.optional(),
-    warmUp: z.boolean().optional(),
-    typingMs: z.number().optional(),
-  });
-  guard.operator({ method: "PUT", path: "/operator/plans/:name", body: PlanChange }, async ({ param, body, did }) => {
-    const { hours: text, ...rest } = body;
-    const hours = text == null ? text : parseHours(text);
-    if (text && !hours) throw invalid("hours", 'must be like "mon-fri 09:00-18:00 Europe/Madrid"');
-    const plan = await plans.set({ ...rest, hours, name: param("name") });
-    await did(`plan_set: ${plan.name}`, null);
-    return { data: planView(plan) };
   });
 
   guard.operator({ method: "GET", path: "/operator/lines" }, async () => {
@@ -159,16 +125,11 @@ export function addOperatorPages(deps: OperatorDeps): void {
   }));
 }
 
-/** With its hours as a line of text, which is what the form edits. */
-function planView(plan: Plan) {
-  return { ...plan, hours: plan.hours && printHours(plan.hours) };
-}
-
-/** Bytes of the store's own files, and of the media. */
-async function bytesIn(folder: string): Promise<{ storeBytes: number }> {
-  let storeBytes = 0;
+/** Of the store's own files; the media lie in a folder of theirs. */
+async function bytesIn(folder: string): Promise<number> {
+  let bytes = 0;
   for await (const { name, isFile } of Deno.readDir(folder)) {
-    if (isFile) storeBytes += (await Deno.stat(`${folder}/${name}`).catch(() => ({ size: 0 }))).size;
+    if (isFile) bytes += (await Deno.stat(`${folder}/${name}`).catch(() => ({ size: 0 }))).size;
   }
-  return { storeBytes };
+  return bytes;
 }

@@ -26,6 +26,10 @@ Deno.test("the client's address is read from the right, through trusted proxies 
     [["10.0.0.0/8"], "", "1.1.1.1", ""],
   ];
   for (const [trusted, peer, forwarded, client] of rows) {
-    assert.equal(makeClientAddress(trusted)(peer, forwarded), client, JSON.stringify([trusted, peer, forwarded]));
+    const request = {
+      env: { incoming: { socket: { remoteAddress: peer } } },
+      req: { header: () => forwarded ?? undefined },
+    };
+    assert.equal(makeClientAddress(trusted)(request), client, JSON.stringify([trusted, peer, forwarded]));
   }
 });
