@@ -13,7 +13,7 @@ export const COMPILER_ENV = {
 /** Optional packages of Baileys, and one that improves decoded speech, which nobody hears here. */
 export const NEVER_LOADED = ["sharp", "@wasm-audio-decoders/opus-ml"];
 
-export interface Package {
+interface Package {
   /** As the lock file names it. */
   id: string;
   name: string;

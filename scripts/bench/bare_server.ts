@@ -8,7 +8,7 @@ import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";
 
-export interface BareServer {
+interface BareServer {
   /** Where a message is kept: a file of Deno KV, a database by its URL; null: nowhere. */
   path: string | null;
 }

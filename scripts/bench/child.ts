@@ -32,7 +32,7 @@ export async function startChild<Ready>(module: string, argument: unknown): Prom
   const next = async <T>(): Promise<T> => {
     const { value, done } = await answers.next();
     if (done) throw new Error(`${module} ended early`);
-    return JSON.parse(value) as T;
+    return JSON.parse(value);
   };
   const ready = await next<Ready>();
   return {
@@ -49,7 +49,7 @@ export async function startChild<Ready>(module: string, argument: unknown): Prom
   };
 }
 
-export interface ChildRole<Question> {
+interface ChildRole<Question> {
   /** The first message to the parent. */
   ready: unknown;
   answer?: (question: Question) => Promise<unknown>;

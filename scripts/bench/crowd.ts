@@ -124,7 +124,7 @@ async function measureGateway(
   const client = await startChild<true>("./crowd_client.ts", clientOf);
   const { data } = await httpClient(baseUrl, { "x-api-key": apiKey }).call("GET", "/sessions");
   const common = {
-    lines: (data as { _id: string; phone: string }[]).map(({ _id, phone }) => ({ sessionId: _id, phone })),
+    lines: data.map(({ _id, phone }: { _id: string; phone: string }) => ({ sessionId: _id, phone })),
     friends: await newPhones(network, FRIENDS),
   };
   async function pass(name: string, traffic: Omit<Traffic, keyof typeof common>): Promise<Passed> {

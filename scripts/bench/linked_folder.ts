@@ -26,7 +26,7 @@ export interface LinkedAccount {
   sessionIds: readonly string[];
 }
 
-export interface LinkedFolderOptions {
+interface LinkedFolderOptions {
   accounts: number;
   /** Of each account. */
   lines: number;

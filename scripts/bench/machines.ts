@@ -153,7 +153,7 @@ export const machines: Bench = {
 };
 
 async function wireOf(control: Client): Promise<Json[]> {
-  return await control.call("GET", "/wire") as unknown as Json[];
+  return await control.call("GET", "/wire");
 }
 
 /** Lines that are linked, as far as their rows say. */

@@ -12,7 +12,7 @@ export interface Result {
   detail: string;
 }
 
-export type Goal = { atMost: number } | { atLeast: number };
+type Goal = { atMost: number } | { atLeast: number };
 
 export interface Bench {
   name: string;

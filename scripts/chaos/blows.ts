@@ -3,7 +3,7 @@ import { retry } from "../../src/base/retry.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import type { Process, RolesStage } from "../../tests/support/roles_stage.ts";
 
-export type Role = "api" | "worker";
+type Role = "api" | "worker";
 
 /** Those that are up and can be struck; a frozen worker is not among them. */
 export type Fleet = Record<Role, Process[]>;

@@ -11,7 +11,7 @@ import { type LinkedLine, openStage, type Stage } from "../../tests/support/stag
 import { type Accepted, checkFeed, checkPhones, checkWebhook, type Posted, type Written } from "./event_checks.ts";
 import { Feed } from "./feed.ts";
 
-export interface EventFloodOptions {
+interface EventFloodOptions {
   /** How many incoming, and as many outgoing, spread over the kills. */
   messages: number;
   kills: number;
@@ -20,7 +20,7 @@ export interface EventFloodOptions {
   report: (line: string) => void;
 }
 
-export interface EventFloodResult {
+interface EventFloodResult {
   incoming: number;
   outgoing: number;
   kills: number;

@@ -11,7 +11,7 @@ import { type LinkedLine, openStage, type Stage, type StageOptions } from "../..
 import { Feed } from "./feed.ts";
 import { type AcceptedText, checkArrivals } from "./paced_checks.ts";
 
-export interface FailureOptions {
+interface FailureOptions {
   /** Lines, each with a client that sends one text after another. */
   lines: number;
   /** How soon after a failure's end a text must be at the phone. */

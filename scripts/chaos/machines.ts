@@ -139,7 +139,8 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
     const there = all.filter(({ event }) => event === "message.sent" || event === "message.received").length;
     return { there, wanted: expected + incoming };
   });
-  const wire = (await stage.control.call("GET", "/wire") as Json[]).filter(({ retry }) => !retry);
+  const all: Json[] = await stage.control.call("GET", "/wire");
+  const wire = all.filter(({ retry }) => !retry);
 
   const broken: string[] = [];
   const times: LineTimes[] = [];

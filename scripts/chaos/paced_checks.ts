@@ -38,7 +38,7 @@ export function* checkArrivals(accepted: AcceptedText[], inbox: Json[]): Iterabl
   }
 }
 
-export interface Witnesses {
+interface Witnesses {
   accepted: AcceptedText[];
   arrived: Json[];
   outages: Outage[];

@@ -21,7 +21,7 @@ export interface PacedRunOptions {
   report: (line: string) => void;
 }
 
-export interface PacedRunResult {
+interface PacedRunResult {
   accepted: number;
   kills: number;
   /** Sends that got no answer and were repeated under their idempotency key. */

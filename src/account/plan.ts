@@ -29,6 +29,9 @@ export interface Plan {
   typingMs: number;
 }
 
+/** Of a plan, and of a send. */
+export const MAX_TYPING_MS = 20_000;
+
 /** What a plan does not limit unless it says so. */
 export const UNLIMITED = {
   daily: null,

@@ -2,7 +2,7 @@
 import { type FieldError, notFound, Problem } from "../errors.ts";
 import { Change, isRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { hoursRefusal } from "./hours.ts";
-import { DEFAULT_PLANS, type Plan, type PlanChange, PlanInUse, type Plans, UNLIMITED } from "./plan.ts";
+import { DEFAULT_PLANS, MAX_TYPING_MS, type Plan, type PlanChange, PlanInUse, type Plans, UNLIMITED } from "./plan.ts";
 import { accountKeys, type PlanRecord } from "./rows.ts";
 
 const NEEDED = ["sessions", "delayMinMs", "delayMaxMs"] as const;
@@ -80,9 +80,6 @@ function edited(record: PlanRecord | null, edit: PlanChange): Plan {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** As the `typing` of a send. */
-const MAX_TYPING_MS = 20_000;
 
 function errorsOf(plan: Plan): FieldError[] {
   const errors: FieldError[] = [];

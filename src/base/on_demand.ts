@@ -10,14 +10,18 @@ export interface OnDemand<T> {
 export function onDemand<T>(make: () => Promise<T>): OnDemand<T> {
   let making: Promise<T> | null = null;
   let result: T | null = null;
+
+  async function attempt(): Promise<T> {
+    try {
+      return result = await make();
+    } catch (error) {
+      making = null;
+      throw error;
+    }
+  }
+
   return {
-    need() {
-      if (making === null) {
-        making = make();
-        making.then((made) => result = made, () => making = null);
-      }
-      return making;
-    },
+    need: () => making ??= attempt(),
     made: () => result,
   };
 }

@@ -1,11 +1,11 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
-import pino from "pino";
 import { syncFolder, unlessMissing } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
 import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
-import { systemClock, systemRandom, systemRuntime } from "../runtime.ts";
+import { systemClock, systemRandom } from "../runtime.ts";
+import { silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { neededPassphrase, passphraseOf, withPassphrase } from "./passphrase.ts";
 import { configOf, withSettings } from "./settings.ts";
@@ -40,12 +40,11 @@ export function addBackupCommands(root: Command): void {
       const passphrase = await passphraseOf(options);
       const config = configOf(options);
       await assertNew(file);
-      const runtime = systemRuntime(pino({ level: "silent" }));
       const { dataFolder } = await import("../app.ts");
       const summary = passphrase === null
-        ? await dataFolder.backup(config, file, runtime)
+        ? await dataFolder.backup(config, file, silentRuntime)
         : await throughFile(`${file}.open`, async (plain) => {
-          const summary = await dataFolder.backup(config, plain, runtime);
+          const summary = await dataFolder.backup(config, plain, silentRuntime);
           await throughFile(`${file}.part`, async (sealed) => {
             await sealFile(plain, sealed, { passphrase, random: systemRandom });
             await Deno.rename(sealed, file);
@@ -69,16 +68,15 @@ export function addBackupCommands(root: Command): void {
     .option("--json", "print JSON")
     .action(async (file: string, options: BackupOptions) => {
       const config = configOf(options);
-      const runtime = systemRuntime(pino({ level: "silent" }));
       const { dataFolder } = await import("../app.ts");
       const isSealed = await isSealedFile(file).catch(() => false);
       const summary = isSealed
         ? await throughFile(join(await Deno.makeTempDir({ prefix: "paloma-restore-" }), "open"), async (plain) => {
           const passphrase = await neededPassphrase(options);
           await openSealedFile(file, plain, { passphrase, random: systemRandom });
-          return await dataFolder.restore(plain, config, runtime);
+          return await dataFolder.restore(plain, config, silentRuntime);
         })
-        : await dataFolder.restore(file, config, runtime);
+        : await dataFolder.restore(file, config, silentRuntime);
       printResult(options, { file, ...summary }, () => `Restored ${describe(summary)}. It needs the same secret key.`);
     });
 }

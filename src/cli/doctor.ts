@@ -1,15 +1,15 @@
 /** `paloma doctor`: looks for what keeps a gateway from working, and says what to do about it. */
 import { connect } from "node:net";
 import type { Command } from "commander";
-import pino from "pino";
 import { hostOf, portOf } from "../base/addresses.ts";
 import type { Config } from "../config.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";
-import { type Clock, systemClock, systemRuntime } from "../runtime.ts";
+import { type Clock, systemClock } from "../runtime.ts";
 import { SETTINGS } from "../settings.ts";
 import { webhookKeys } from "../webhook/rows.ts";
+import { withFolder } from "./data.ts";
 import { Exit, print, printResult, table } from "./output.ts";
 import { configOf, localUrl, withSettings } from "./settings.ts";
 
@@ -112,16 +112,6 @@ function checkSettings({ host, publicUrl, trustedProxies }: Config): Found {
     return well("can be used; links to media carry the gateway's own address", "set PALOMA_PUBLIC_URL to the proxy's");
   }
   return well("can be used");
-}
-
-async function withFolder(config: Config, look: (data: DataFolder) => Promise<Found>): Promise<Found> {
-  const { dataFolder } = await import("../app.ts");
-  const data = await dataFolder.open(config, systemRuntime(pino({ level: "silent" })));
-  try {
-    return await look(data);
-  } finally {
-    data.close();
-  }
 }
 
 /** Opens every account's key, to find one written with another secret key. */

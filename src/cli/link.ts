@@ -41,14 +41,12 @@ export function addLinkCommand(root: Command): void {
 
 /** The key of the only account. Throws Exit when there is none, or more than one. */
 async function onlyKey(options: LinkOptions): Promise<string> {
-  let found: string | null = null;
-  await withData(options, async ({ accounts }) => {
+  return await withData(options, async ({ accounts }) => {
     const [account, another] = await accounts.list();
     if (!account) throw new Exit(1, "There is no account yet: paloma account create --name NAME");
     if (another) throw new Exit(2, "There are several accounts: say whose line it is with --key, or PALOMA_API_KEY.");
-    found = await accounts.apiKey(account.id);
+    return await accounts.apiKey(account.id);
   });
-  return found!;
 }
 
 /** A session of that name to be linked: an unlinked one, else a new one. */

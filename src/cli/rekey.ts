@@ -1,7 +1,6 @@
 /** `paloma rekey`: re-encrypts everything under a new secret key. */
 import type { Command } from "commander";
-import pino from "pino";
-import { systemRuntime } from "../runtime.ts";
+import { silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 
@@ -22,7 +21,7 @@ export function addRekeyCommand(root: Command): void {
       const { dataFolder } = await import("../app.ts");
       const lock = await dataFolder.lock(config.dataDir);
       try {
-        const rows = await dataFolder.rekey(config, to, systemRuntime(pino({ level: "silent" })));
+        const rows = await dataFolder.rekey(config, to, silentRuntime);
         printResult(
           options,
           { rows },

@@ -1,4 +1,5 @@
 /** What a receiver's phone shows of a file before it downloads it: an image's size and preview, seconds, pages. */
+import { Buffer } from "node:buffer";
 import { open, readFile } from "node:fs/promises";
 import { parseFile } from "music-metadata";
 import { imageSize } from "./image_size.ts";
@@ -9,6 +10,27 @@ import { voiceFacts } from "./voice_facts.ts";
 /** Images up to this size are read whole, for a preview; of larger ones only the beginning. */
 const WHOLE_IMAGE_BYTES = 4 * 1024 * 1024;
 const IMAGE_HEAD_BYTES = 256 * 1024;
+
+/**
+ * What the process runs that reads one untrusted file (`inspector.ts`): prints what it finds as JSON, and ends. Without a
+ * path the file is an image, and comes on standard input. Throws when the file can't be read.
+ */
+export async function inspectFile(request: string): Promise<void> {
+  const file = JSON.parse(request);
+  const facts = file.path === undefined
+    ? pictureFacts(new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer()))
+    : await fileFacts(file);
+  const text = JSON.stringify({
+    ...facts,
+    jpegThumbnail: base64(facts.jpegThumbnail),
+    waveform: base64(facts.waveform),
+  });
+  await Deno.stdout.write(new TextEncoder().encode(text));
+}
+
+function base64(bytes: Uint8Array | undefined): string | undefined {
+  return bytes && Buffer.from(bytes).toString("base64");
+}
 
 /**
  * Reads the file in the caller's process; for an untrusted file ask an inspector. Throws only when the file

@@ -21,5 +21,5 @@ export interface FileFacts {
   pageCount?: number;
 }
 
-/** The command-line argument by which `main.ts` runs `child.ts`. */
+/** The command-line argument by which `main.ts` runs `file_facts.ts`. */
 export const INSPECT = "inspect-file";

@@ -85,7 +85,7 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
   }
 
   return async (file, { signal }) => {
-    if (!(file instanceof Uint8Array) && !tellsAnything(file)) return {};
+    if (!(file instanceof Uint8Array) && !hasFacts(file)) return {};
     using patience = timeLimit(clock, FACTS_WITHIN_MS, signal);
     try {
       return await turns.add(() => inOwnProcess(file, patience.signal));
@@ -96,7 +96,7 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
 }
 
 /** Whether such a file is worth a look. */
-function tellsAnything({ kind, mimetype, size }: UntrustedFile): boolean {
+function hasFacts({ kind, mimetype, size }: UntrustedFile): boolean {
   return kind !== "document" || (mimetype === "application/pdf" && size <= PDF_BYTES);
 }
 
@@ -144,7 +144,7 @@ function fromSource(): string[] {
   return ["run", "--quiet", "--no-prompt", "--no-check", "--cached-only", "--allow-read", "--allow-env", main];
 }
 
-/** What the process printed (`child.ts`). Throws when it is anything else. */
+/** What the process printed (`file_facts.ts`). Throws when it is anything else. */
 function readFacts(text: string): FileFacts {
   const { jpegThumbnail, waveform, ...facts } = JSON.parse(text);
   return {

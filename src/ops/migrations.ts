@@ -14,7 +14,7 @@ import { Change, key, prefix } from "../store/kv.ts";
 /** Rows of files that are converted in one commit. */
 const FILES_AT_ONCE = 500;
 
-export const indexFileEnds: Migration = {
+const indexFileEnds: Migration = {
   to: 2,
   about: "received files are found by when they end",
   /** A file that goes meanwhile leaves a row behind that the sweep removes in its time. */
@@ -30,7 +30,7 @@ export const indexFileEnds: Migration = {
   },
 };
 
-export const splitEventOrder: Migration = {
+const splitEventOrder: Migration = {
   to: 3,
   about: "every account has an event order of its own",
   /** One row ordered the events of all accounts: each goes on where it stood, so that no cursor sees a step back. */
@@ -48,7 +48,7 @@ export const splitEventOrder: Migration = {
 
 type LineOfVersion3 = Omit<Line, "generation" | "observedGeneration"> & { wishNumber: number; takenWish: number };
 
-export const nameGenerations: Migration = {
+const nameGenerations: Migration = {
   to: 4,
   about: "what is wanted of a line has a generation",
   async run(kv) {
@@ -67,7 +67,7 @@ type BulkOfVersion4 = Omit<Bulk, "firstHistoryNumber"> & Partial<Pick<Bulk, "fir
 /** Rows of the old queue: a line's id and a position. */
 const OLD_KEY_PARTS = 3;
 
-export const orderQueues: Migration = {
+const orderQueues: Migration = {
   to: 5,
   about: "the queue is ordered by priority, lane and time",
   async run(kv) {
@@ -109,4 +109,11 @@ const listBulks: Migration = {
   },
 };
 
-export const migrations = [indexFileEnds, splitEventOrder, nameGenerations, orderQueues, listBulks];
+/** In order. */
+export const migrations: readonly Migration[] = [
+  indexFileEnds,
+  splitEventOrder,
+  nameGenerations,
+  orderQueues,
+  listBulks,
+];

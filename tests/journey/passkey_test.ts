@@ -6,6 +6,7 @@ import { startGatewayHere } from "../support/gateway_here.ts";
 import type { RunningGateway } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { type LinkedLine, onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
+import { ASSERTION } from "../support/api_calls.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -215,16 +216,3 @@ Deno.test("a challenge that ran out is replaced by a new QR, which links", async
     await stage.sessionStatus(line, "connected");
   });
 });
-
-/** Of the right form, and signed by nobody. */
-const ASSERTION = {
-  id: "AAAA",
-  rawId: "AAAA",
-  type: "public-key",
-  response: {
-    clientDataJSON: btoa(JSON.stringify({ type: "webauthn.get", challenge: "AAAA" })).replaceAll("=", ""),
-    authenticatorData: "AAAA",
-    signature: "AAAA",
-  },
-  clientExtensionResults: {},
-};

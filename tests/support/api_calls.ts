@@ -29,6 +29,19 @@ export async function answerOf(request: Promise<Response>): Promise<ApiAnswer> {
   return { status: response.status, headers: response.headers, body: text === "" ? null : JSON.parse(text) };
 }
 
+/** The assertion of a passkey: of the right form, and signed by nobody. */
+export const ASSERTION = {
+  id: "AAAA",
+  rawId: "AAAA",
+  type: "public-key",
+  response: {
+    clientDataJSON: btoa(JSON.stringify({ type: "webauthn.get", challenge: "AAAA" })).replaceAll("=", ""),
+    authenticatorData: "AAAA",
+    signature: "AAAA",
+  },
+  clientExtensionResults: {},
+};
+
 /** The body of a 202. */
 export async function accepted(answer: Promise<ApiAnswer>): Promise<Json> {
   const { status, body } = await answer;

@@ -1,4 +1,5 @@
 /** Requests of `/v1/sessions` and what they answer. */
+import { ASSERTION } from "../../support/api_calls.ts";
 import { type Case, nobodys, problem, wrong } from "../../support/api_table.ts";
 
 const NOBODY = nobodys("ses");
@@ -308,15 +309,3 @@ export const sessionCases: readonly Case[] = [
     contains: problem("not_found"),
   },
 ];
-
-/** Of the right form, and signed by nobody. */
-const ASSERTION = {
-  id: "AAAA",
-  rawId: "AAAA",
-  type: "public-key",
-  response: {
-    clientDataJSON: btoa(JSON.stringify({ type: "webauthn.get", challenge: "AAAA" })).replaceAll("=", ""),
-    authenticatorData: "AAAA",
-    signature: "AAAA",
-  },
-};

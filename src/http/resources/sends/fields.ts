@@ -1,12 +1,12 @@
 /** What the sends have in common: the fields of their bodies, their answers, and what may go wrong. */
 import { z } from "@hono/zod-openapi";
+import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { invalid } from "../../../errors.ts";
 import { PRIORITIES } from "../../../message/message.ts";
 import { idOf } from "../../api/schemas.ts";
 
 /** As many as a group has. */
 const MAX_MENTIONS = 1_024;
-export const MAX_TYPING_MS = 20_000;
 
 export const DAY_SECONDS = 24 * 60 * 60;
 export const MAX_TTL_SECONDS = 7 * DAY_SECONDS;

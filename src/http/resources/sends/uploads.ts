@@ -1,6 +1,7 @@
 /** Sends whose file comes with the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../account/account.ts";
+import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import { Caption } from "./texts.ts";
@@ -14,7 +15,6 @@ import {
   FileUrl,
   manner,
   MAX_TTL_SECONDS,
-  MAX_TYPING_MS,
   Mentions,
   MessageReference,
   options,
