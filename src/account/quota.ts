@@ -4,7 +4,7 @@ import type { Plan } from "./plan.ts";
 
 /** What an account has used, as kept in its ledger row. */
 export interface Usage {
-  /** UTC day of the count, `YYYY-MM-DD`. Never goes back, also when the clock does. */
+  /** UTC day of the count, `YYYY-MM-DD`. Does not go back with a clock that is set back by less than a day. */
   day: string;
   daily: number;
   /** UTC month of the count, `YYYY-MM`. */
@@ -31,10 +31,13 @@ export function utcDay(time: number): string {
   return lastDay.name;
 }
 
-/** The usage with counts of days and months that have ended set to 0. */
+/**
+ * The usage with counts of days and months that have ended set to 0; and of a day so far ahead that the clock was wrong
+ * then: what was used up on it would stay so until it comes.
+ */
 export function usageAt(usage: Usage, now: number): Usage {
   const today = utcDay(now);
-  if (today <= usage.day) return usage;
+  if (today <= usage.day && Date.parse(usage.day) <= now + DAY_MS) return usage;
   const month = today.slice(0, 7);
   return { day: today, daily: 0, month, monthly: month === usage.month ? usage.monthly : 0 };
 }

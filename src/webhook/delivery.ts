@@ -15,7 +15,7 @@ const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
 /** Each pause is this much shorter or longer, so that a recovering receiver is not hit by everything at once. */
 const JITTER = 0.1;
 /** The longest pause that a receiver can ask for. */
-const RETRY_AFTER_MAX_MS = 3_600_000;
+export const RETRY_AFTER_MAX_MS = 3_600_000;
 /** Most of an answer that is read, and thrown away, before the connection is closed. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 

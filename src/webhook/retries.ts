@@ -5,6 +5,7 @@ import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { singleFlight } from "../base/single_flight.ts";
+import { RETRY_AFTER_MAX_MS } from "./delivery.ts";
 import { givenUp } from "./sweep.ts";
 import type { Delivery, WebhookRow } from "./webhook.ts";
 
@@ -51,7 +52,9 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
       const dueAt = Number(row.key[2]);
       const order = String(row.key[3]);
       if (taken.has(order)) continue;
-      if (dueAt > clock.now()) return wakeAt(dueAt);
+      // No pause is longer: what lies further ahead was planned by a wrong clock.
+      const waitMs = dueAt - clock.now();
+      if (waitMs > 0 && waitMs <= RETRY_AFTER_MAX_MS) return wakeAt(dueAt);
       if (running >= PLACES) return;
       taken.add(order);
       running++;

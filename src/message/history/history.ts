@@ -92,9 +92,17 @@ export function makeHistory(kv: Kv): History {
     return value;
   }
 
-  /** How many messages were accepted before the first day that sorts at or after `day`; null if there is none. */
-  async function acceptedBefore(accountId: string, day: string): Promise<number | null> {
-    const range = { prefix: messageKeys.historyDays(accountId), start: messageKeys.historyDay(accountId, day) };
+  /**
+   * How many messages were accepted before the first day that sorts at or after `day`; null if there is none. Days after
+   * the last one are those of a wrong clock.
+   */
+  async function acceptedBefore(accountId: string, day: string, lastDay: string): Promise<number | null> {
+    if (day > lastDay) return null;
+    const range = {
+      prefix: messageKeys.historyDays(accountId),
+      start: messageKeys.historyDay(accountId, day),
+      end: messageKeys.historyDay(accountId, `${lastDay}~`),
+    };
     for await (const first of kv.list(range, { limit: 1 })) return first.value - 1;
     return null;
   }
@@ -103,13 +111,13 @@ export function makeHistory(kv: Kv): History {
   async function rangeOf(
     accountId: string,
     { from, to, bulkId, before = null }: HistoryQuery,
-    all: Stretch,
+    { all, lastDay }: { all: Stretch; lastDay: string },
   ): Promise<Stretch> {
     const [mark, beforeFrom, throughTo, bulk] = await Promise.all([
       before === null ? null : own(accountId, before),
-      from === null ? 0 : acceptedBefore(accountId, from),
+      from === null ? 0 : acceptedBefore(accountId, from, lastDay),
       // "~" sorts after every character of a day: the first day after `to`.
-      to === null ? null : acceptedBefore(accountId, `${to}~`),
+      to === null ? null : acceptedBefore(accountId, `${to}~`, lastDay),
       bulkId === null ? null : kv.get(messageKeys.bulk(bulkId)),
     ]);
     const days = {
@@ -176,7 +184,8 @@ export function makeHistory(kv: Kv): History {
         kv.get(messageKeys.historyFloor(accountId)),
       ]);
       const ledger = value ?? EMPTY_LEDGER;
-      const range = await rangeOf(accountId, query, { first: (floor ?? 0) + 1, last: ledger.messages });
+      const all = { first: (floor ?? 0) + 1, last: ledger.messages };
+      const range = await rangeOf(accountId, query, { all, lastDay: ledger.usage.day });
       const reader = status && new StatusReader({ kv, ended }, { accountId, status, messages: ledger.messages });
       const { numbers, total } = isFiltered
         ? await pageOfFacets(await filters.find(accountId, facets, range), reader, query)

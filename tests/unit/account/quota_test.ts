@@ -67,6 +67,14 @@ Deno.test("a clock that is set back does not give a day's quota twice", () => {
   refusal(() => charge(usage, 1, { plan, now: NOON - 24 * 60 * 60 * 1000 }));
 });
 
+Deno.test("a quota that was used up by a clock years ahead is there again once the clock is right", () => {
+  const plan = aPlan({ daily: 1, monthly: 1 });
+  const usage = charge(NO_USAGE, 1, { plan, now: Date.UTC(2038, 0, 19) });
+  const right = charge(usage, 1, { plan, now: NOON });
+  assert.deepEqual(right, { day: "2026-01-15", daily: 1, month: "2026-01", monthly: 1 });
+  refusal(() => charge(right, 1, { plan, now: NOON }));
+});
+
 Deno.test("an account that was moved to a smaller plan has nothing left, not less than nothing", () => {
   const usage = charge(NO_USAGE, 50, { plan: aPlan(), now: NOON });
   assert.deepEqual(quotaLeft(aPlan({ daily: 10, monthly: 60 }), usageAt(usage, NOON)), { daily: 0, monthly: 10 });

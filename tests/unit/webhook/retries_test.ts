@@ -42,3 +42,34 @@ Deno.test("an attempt that is written down while the waiting rows are read is no
   await settle();
   assert.equal(attempts, 1);
 });
+
+Deno.test("an attempt that a clock years ahead has planned is made once the clock is right", async () => {
+  const clock = new ManualClock();
+  const kv = new MemoryKv();
+  const hours = (count: number) => clock.now() + count * 3_600_000;
+  for (const [order, dueAt] of [["0001", hours(1)], ["0002", hours(100_000)]] as const) {
+    const row = webhookKeys.dueAttempt("whk_1", dueAt, order);
+    await kv.commit(new Change().set(row, 1).set(eventKeys.event("acc_1", order), {} as LoggedEvent));
+  }
+  const made: number[] = [];
+  const woken: number[] = [];
+  const retries = makeRetries({ kv, clock }, {
+    webhook: () => ({ id: "whk_1", accountId: "acc_1", active: true }) as WebhookRow,
+    async attempt({ dueAt }) {
+      made.push(dueAt);
+      await kv.commit(
+        new Change().delete(webhookKeys.dueAttempt("whk_1", dueAt, dueAt === hours(0) ? "0001" : "0002")),
+      );
+    },
+    wakeAt: (at) => void woken.push(at),
+    failed: (error) => assert.fail(String(error)),
+    stopped: new AbortController().signal,
+  });
+  retries.takeUp();
+  await settle();
+  assert.deepEqual([made, woken], [[], [hours(1)]]);
+  await clock.advance(3_600_000);
+  retries.takeUp();
+  await settle();
+  assert.equal(made.length, 2);
+});

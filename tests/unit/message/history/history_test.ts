@@ -170,6 +170,26 @@ Deno.test("pages are right where the messages of several accounts lie between ea
     }
   }));
 
+Deno.test("what was accepted by a clock years ahead does not spoil the days once the clock is right", () =>
+  withSendWorld(async (world) => {
+    const start = world.runtime.clock.now();
+    const acceptAt = async (at: number, count: number) => {
+      const { accept } = sendWorld(world.kv, testRuntime(at % 1000, new ManualClock(at)));
+      for (let i = 0; i < count; i++) await accept(aSend());
+    };
+    await acceptAt(start, 3);
+    await acceptAt(start + 4_000 * DAY_MS, 1);
+    await acceptAt(start + 1, 2);
+    await acceptAt(start + DAY_MS, 1);
+    const [today, tomorrow] = [utcDay(start), utcDay(start + DAY_MS)];
+    const count = async (days: { from?: string; to?: string }) =>
+      (await world.history.page("acc_1", { ...ALL, ...days })).total;
+    assert.deepEqual(
+      [await count({ from: today, to: today }), await count({ to: tomorrow }), await count({ from: tomorrow })],
+      [6, 7, 1],
+    );
+  }));
+
 Deno.test("the history keeps the order of acceptance when the clock was set back between two runs", () =>
   withSendWorld(async (world) => {
     const ids: string[] = [];
