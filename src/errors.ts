@@ -24,6 +24,7 @@ export const CATALOGUE = {
   not_cancellable: { status: 409, title: "The message can no longer be cancelled" },
   payload_too_large: { status: 413, title: "The payload is too large" },
   unsupported_media_type: { status: 415, title: "The content type is not supported here" },
+  range_not_satisfiable: { status: 416, title: "The range lies outside the file" },
   idempotency_key_reused: { status: 422, title: "The idempotency key was used with another body" },
   passkey_refused: { status: 422, title: "The signature of the passkey was refused" },
   rate_limited: { status: 429, title: "Too many requests" },
@@ -49,6 +50,8 @@ interface ProblemExtras {
   errors?: FieldError[];
   /** Seconds after which trying again makes sense; rendered as the header `Retry-After`. */
   retryAfterSeconds?: number;
+  /** Further headers of the answer. */
+  headers?: Readonly<Record<string, string>>;
   /** Further members of the problem document, for instance `remaining`. */
   members?: Record<string, unknown>;
   cause?: unknown;

@@ -1,5 +1,5 @@
 /** What `GET /media/{id}` answers, apart from the framework: link, time, range, safe headers. */
-import { notFound } from "../errors.ts";
+import { notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import type { MediaLinks } from "./link.ts";
@@ -19,8 +19,8 @@ interface MediaRequest {
 }
 
 /**
- * Answers 200, 206, 304 or 416, with the file streamed. Throws Problem not_found for a link that is forged,
- * altered or past its second, and for a file that is gone: the three look the same from outside.
+ * Answers 200, 206 or 304, with the file streamed. Throws Problem range_not_satisfiable, and not_found for a link that is
+ * forged, altered or past its second, and for a file that is gone: the three look the same from outside.
  */
 export type ServeMedia = (request: MediaRequest) => Promise<Response>;
 
@@ -58,9 +58,9 @@ export function makeServeMedia(
     // A range of what the client does not have the rest of is of no use to it (RFC 9110, 13.1.5).
     const range = request.ifRange === null || request.ifRange === tag ? readRange(request.range, record.size) : null;
     if (range === "unsatisfiable") {
-      headers.set("content-range", `bytes */${record.size}`);
-      headers.set("content-length", "0");
-      return new Response(null, { status: 416, headers });
+      throw new Problem("range_not_satisfiable", `The file has ${record.size} bytes.`, {
+        headers: { "content-range": `bytes */${record.size}` },
+      });
     }
     const { start, end } = range ?? { start: 0, end: record.size - 1 };
     const length = end - start + 1;

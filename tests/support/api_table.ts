@@ -47,7 +47,7 @@ export async function expectAnswer(response: Response, expected: Omit<Case, "nam
     assert.ok(fits, `header ${name} is ${got}, expected ${value}`);
   }
   assert.match(response.headers.get("x-request-id") ?? "", /^req_/);
-  if (response.status >= 400 && response.status !== 416) expectProblem(response, text);
+  if (response.status >= 400) expectProblem(response, text);
   return text;
 }
 

@@ -79,7 +79,7 @@ export function problemOf(error: unknown): Problem {
 /** The answer for a problem. */
 export function renderProblem(c: ApiContext, problem: Problem): Response {
   const { status, extras } = problem;
-  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  const headers: Record<string, string> = { ...extras.headers, "content-type": "application/problem+json" };
   if (extras.retryAfterSeconds !== undefined) headers["retry-after"] = String(extras.retryAfterSeconds);
   if (status === 401) headers["www-authenticate"] = 'ApiKey realm="paloma", header="x-api-key"';
   if (status >= 500) c.set("failure", problem.cause ?? problem);

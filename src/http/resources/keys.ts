@@ -47,7 +47,8 @@ const listKeys = route({
   path: "/v1/account/keys",
   operationId: "listKeys",
   summary: "List the further keys",
-  description: "Oldest first. The account's own key is not among them: it has every scope and is managed in the panel.",
+  description:
+    "Needs the scope `manage` beside `read`. Oldest first. The account's own key is not among them: it has every scope and is managed in the panel.",
   answers: { 200: { description: "The keys, without what authenticates", schema: z.object({ data: z.array(Key) }) } },
   problems: ["scope_missing"],
 });

@@ -24,12 +24,11 @@ const getMedia = route({
     "if-none-match": z.string().optional(),
   }),
   answers: {
-    200: { description: "The file", schema: null, contentType: "application/octet-stream" },
-    206: { description: "The range that was asked for", schema: null, contentType: "application/octet-stream" },
+    200: { description: "The file", schema: null, contentType: "*/*" },
+    206: { description: "The range that was asked for", schema: null, contentType: "*/*" },
     304: { description: "The file is the one of `if-none-match`", schema: null },
-    416: { description: "The range lies outside the file", schema: null },
   },
-  problems: ["not_found"],
+  problems: ["not_found", "range_not_satisfiable"],
 });
 
 export const mediaRoutes = [getMedia];
