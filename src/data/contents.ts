@@ -3,6 +3,7 @@ import { CACHE_MS } from "../account/choices.ts";
 import { type Clock, sleep } from "../runtime.ts";
 import { Change, type KeyPart, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { accountNamedBy } from "../store/layers/contents.ts";
 
 /** Each row is checked, so that nothing is written over. */
 const ROWS_A_COMMIT = 8;
@@ -41,7 +42,7 @@ export async function rewriteContents(
   }
 
   for await (const row of kv.rows()) {
-    if (!families.has(row.key[0]!) || (row.value as { accountId?: string }).accountId !== accountId) continue;
+    if (!families.has(row.key[0]!) || accountNamedBy(row.value) !== accountId) continue;
     if (rows.push(row) === ROWS_A_COMMIT) await flush();
   }
   if (rows.length > 0) await flush();

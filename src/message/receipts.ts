@@ -6,8 +6,7 @@ import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import { messageKeys } from "./rows.ts";
 import { type Clock, sleep } from "../runtime.ts";
-import { nameOfKey } from "../store/key_name.ts";
-import { Change, isRow, type KeyOf, type Kv, PATIENCE_MS, retryOnConflict, type Slot } from "../store/kv.ts";
+import { Change, isRow, type KeyOf, type Kv, nameOfKey, PATIENCE_MS, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/incoming.ts";
 import { hasEnded, isOfMany, type Message } from "./message.ts";
 

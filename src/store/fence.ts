@@ -25,16 +25,10 @@ class Fenced extends StoreError {
  */
 export function withFence(kv: Kv, token: FencingToken, lost: () => void): Kv {
   return {
+    ...kv,
     mostChecks: kv.mostChecks - 1,
-    get: (key) => kv.get(key),
-    getMany: (keys) => kv.getMany(keys),
-    list: (range, options) => kv.list(range, options),
     async commit(change, options) {
-      const fenced = new Change();
-      fenced.checks.push({ ...token }, ...change.checks);
-      fenced.mutations.push(...change.mutations);
-      fenced.orderedBuilds.push(...change.orderedBuilds);
-      const version = await kv.commit(fenced, options);
+      const version = await kv.commit(new Change().check(token).include(change), options);
       if (version !== null || (await kv.get(token.key)).version === token.version) return version;
       lost();
       throw new Fenced();

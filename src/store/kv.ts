@@ -33,6 +33,18 @@ export function prefix<T>(...parts: Key): PrefixOf<T> {
   return parts;
 }
 
+/** A text that is the same for the same key only, for maps and sets that look keys up. */
+export function nameOfKey(key: Key): string {
+  let name = "";
+  for (const part of key) name += nameOfPart(part);
+  return name;
+}
+
+function nameOfPart(part: KeyPart): string {
+  if (typeof part === "string") return `s${part.length}:${part}`;
+  return part instanceof Uint8Array ? `b${part.join(",")};` : `${typeof part}${part};`;
+}
+
 /** What stands at a key: the value and its version, or two nulls. */
 export interface Slot<T> {
   readonly key: Key;
@@ -73,6 +85,7 @@ export interface CommitOptions {
   unhurried?: boolean;
 }
 
+/** Its methods stand for themselves, without `this`: a layer is the store below it with some of them replaced. */
 export interface Kv {
   /** How many checks one commit takes: at least those of `COMMIT_LIMITS`. */
   readonly mostChecks: number;
@@ -119,6 +132,14 @@ export class Change {
   /** Commit only if nothing stands at the key. */
   checkAbsent(key: Key): this {
     this.checks.push({ key, version: null });
+    return this;
+  }
+
+  /** Adds all that another change does. */
+  include({ checks, mutations, orderedBuilds }: Pick<Change, "checks" | "mutations" | "orderedBuilds">): this {
+    this.checks.push(...checks);
+    this.mutations.push(...mutations);
+    this.orderedBuilds.push(...orderedBuilds);
     return this;
   }
 

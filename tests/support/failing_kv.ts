@@ -12,17 +12,13 @@ export function failingKv(kv: Kv): FailingKv {
   const failing: FailingKv = {
     fails: () => false,
     commits: [],
-    mostChecks: kv.mostChecks,
-    get: (key) => kv.get(key),
-    getMany: (keys) => kv.getMany(keys),
-    list: (range, options) => kv.list(range, options),
+    ...kv,
     async commit(change) {
       if (failing.fails(change)) throw new StoreError("full", "no space");
       const written = await kv.commit(change);
       failing.commits.push(change);
       return written;
     },
-    close: () => kv.close(),
   };
   return failing;
 }

@@ -81,15 +81,13 @@ export class MemoryKv implements Kv {
     this.disk = disk;
   }
 
-  get<T>(key: Key): Promise<Slot<T>> {
-    return this.#run(() => this.#slot<T>(key));
-  }
+  get = <T>(key: Key): Promise<Slot<T>> => this.#run(() => this.#slot<T>(key));
 
-  getMany<T>(keys: readonly Key[]): Promise<Slot<T>[]> {
-    return this.#run(() => keys.map((key) => this.#slot<T>(key)));
-  }
+  getMany = <T>(keys: readonly Key[]): Promise<Slot<T>[]> => this.#run(() => keys.map((key) => this.#slot<T>(key)));
 
-  async *list<T>(range: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
+  list = <T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>> => this.#list(range, options);
+
+  async *#list<T>(range: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
     const rows = await this.#run(() => this.disk.below(range));
     if (options.reverse) rows.reverse();
     for (const { key, value, version } of rows.slice(0, options.limit)) {
@@ -97,8 +95,8 @@ export class MemoryKv implements Kv {
     }
   }
 
-  commit(change: Change): Promise<string | null> {
-    return this.#run(() => {
+  commit = (change: Change): Promise<string | null> =>
+    this.#run(() => {
       if (this.commitsLeft-- <= 0) throw new StoreError("unavailable", "the process has crashed");
       if (change.checks.some(({ key, version }) => this.#slot(key).version !== version)) return null;
       const version = String(++this.disk.commits).padStart(12, "0");
@@ -117,9 +115,8 @@ export class MemoryKv implements Kv {
       this.committed();
       return version;
     });
-  }
 
-  close(): void {}
+  close = (): void => {};
 
   #slot<T>(key: Key): Slot<T> {
     const stored = this.disk.rows.get(idOf(key));

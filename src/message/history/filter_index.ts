@@ -4,8 +4,7 @@
  * each answer that asks it. A history from before the index is taken in the same way.
  */
 import { KeyedQueue } from "../../base/keyed_queue.ts";
-import { nameOfKey } from "../../store/key_name.ts";
-import { Change, type KeyOf, type Kv } from "../../store/kv.ts";
+import { Change, type KeyOf, type Kv, nameOfKey } from "../../store/kv.ts";
 import { typeOf } from "../content.ts";
 import { chatOf, type Message } from "../message.ts";
 import { type Facet, FACETS, messageKeys } from "../rows.ts";

@@ -1,5 +1,6 @@
 /** A look at the store's file before it is opened: SQLite takes an empty file for a new store, and a damaged one as it comes. */
 import { DatabaseSync } from "node:sqlite";
+import { unlessMissing } from "../../base/files.ts";
 import { type Clock, sleep } from "../../runtime.ts";
 import { StoreError } from "../kv.ts";
 
@@ -27,12 +28,7 @@ export async function assertSound(path: string, clock: Clock): Promise<void> {
 }
 
 async function sizeOf(path: string): Promise<number | null> {
-  try {
-    return (await Deno.stat(path)).size;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return null;
-    throw error;
-  }
+  return (await unlessMissing(Deno.stat(path)))?.size ?? null;
 }
 
 function walOf(path: string): number {

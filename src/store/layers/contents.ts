@@ -25,7 +25,7 @@ interface SealedRow {
 export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: ContentsOptions): ChunkedKv {
   const accountOf = (mutation: Mutation): string | null => {
     if (mutation.kind !== "set" || !families.has(mutation.key[0]!)) return null;
-    return (mutation.value as { accountId?: string } | null)?.accountId ?? null;
+    return accountNamedBy(mutation.value);
   };
 
   /** Of all accounts whose contents the change may write; those of ordered rows are named by their sequence. */
@@ -57,7 +57,7 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
   }
 
   return {
-    mostChecks: kv.mostChecks,
+    ...kv,
     get: async (key) => opened(await kv.get(key)),
     getMany: async (keys) => (await kv.getMany(keys)).map((slot) => opened(slot)),
     async *list(range, options) {
@@ -74,14 +74,18 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
       }
       return await kv.commit(written, options);
     },
-    close: () => kv.close(),
     async *rows() {
       for await (const row of kv.rows()) yield opened(row);
     },
-    sweepChunks: (signal) => kv.sweepChunks(signal),
   };
 }
 
+/** The account whose contents the value of a row is, by its own word; null where it names none. */
+export function accountNamedBy(value: unknown): string | null {
+  const isNamed = typeof value === "object" && value !== null && "accountId" in value;
+  return isNamed && typeof value.accountId === "string" ? value.accountId : null;
+}
+
 function isSealed(value: unknown): value is SealedRow {
-  return typeof value === "object" && value !== null && (value as Partial<SealedRow>).contents instanceof Uint8Array;
+  return typeof value === "object" && value !== null && "contents" in value && value.contents instanceof Uint8Array;
 }

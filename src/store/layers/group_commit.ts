@@ -4,8 +4,7 @@
  * flushes in flight: one that waits for the disk holds up none that leaves its keys alone.
  */
 import { Batcher, type Settled } from "../../base/batcher.ts";
-import { nameOfKey } from "../key_name.ts";
-import { Change, type Key, type Kv, StoreError } from "../kv.ts";
+import { Change, type Key, type Kv, nameOfKey, StoreError } from "../kv.ts";
 import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 
 /** Mutations of an ordered build are known only when it runs. Too small a guess costs a retry one by one, no more. */
@@ -41,12 +40,8 @@ export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv), fligh
   };
   const batcher = new Batcher<Waiter, string | null>(flush, { take, flights });
   return {
-    mostChecks: kv.mostChecks,
-    get: (key) => kv.get(key),
-    getMany: (keys) => kv.getMany(keys),
-    list: (range, options) => kv.list(range, options),
+    ...kv,
     commit: (change, options) => batcher.add(new Waiter(change), options),
-    close: () => kv.close(),
   };
 }
 

@@ -6,8 +6,7 @@
  * has checked, and a list forgets rows that it finds changed. Whoever writes on what it has read checks it, as ever.
  */
 import { LRUCache } from "lru-cache";
-import { nameOfKey } from "../key_name.ts";
-import type { Change, Key, KeyOf, KeyPart, Slot } from "../kv.ts";
+import { type Change, type Key, type KeyOf, type KeyPart, nameOfKey, type Slot } from "../kv.ts";
 import type { ChunkedKv } from "./chunk.ts";
 import { sizeBound } from "./size.ts";
 
@@ -37,7 +36,7 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
     }
   }
 
-  async function read(keys: readonly Key[]): Promise<Slot<unknown>[]> {
+  async function read<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]> {
     const ticket = Symbol();
     const names = keys.map((key) => isRemembered(key) ? nameOfKey(key) : null);
     const mine = (name: string | null): name is string => name !== null && reading.get(name) === ticket;
@@ -51,21 +50,20 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
     }
   }
 
-  const known = (key: Key): Slot<unknown> | undefined => isRemembered(key) ? rows.get(nameOfKey(key)) : undefined;
+  function known<T>(key: KeyOf<T>): Slot<T> | undefined {
+    return isRemembered(key) ? rows.get(nameOfKey(key)) as Slot<T> | undefined : undefined;
+  }
 
   return {
-    mostChecks: kv.mostChecks,
-    async get<T>(key: KeyOf<T>) {
-      return (known(key) ?? (await read([key]))[0]) as Slot<T>;
-    },
+    ...kv,
+    get: async (key) => known(key) ?? (await read([key]))[0]!,
 
     async getMany<T>(keys: readonly KeyOf<T>[]) {
-      const found = keys.map(known);
+      const found = keys.map((key) => known(key));
       const missing = keys.filter((_, i) => found[i] === undefined);
-      if (missing.length === 0) return found as Slot<T>[];
-      const slots = await read(missing);
+      const slots = missing.length === 0 ? [] : await read(missing);
       let next = 0;
-      return found.map((slot) => slot ?? slots[next++]) as Slot<T>[];
+      return found.map((slot) => slot ?? slots[next++]!);
     },
 
     async *list(range, options) {
@@ -98,10 +96,6 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
       }
       return version;
     },
-
-    close: () => kv.close(),
-    rows: () => kv.rows(),
-    sweepChunks: (signal) => kv.sweepChunks(signal),
   };
 }
 

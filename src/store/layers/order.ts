@@ -5,8 +5,7 @@
 import { LRUCache } from "lru-cache";
 import PQueue from "p-queue";
 import type { Runtime } from "../../runtime.ts";
-import { nameOfKey } from "../key_name.ts";
-import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../kv.ts";
+import { Change, type KeyOf, type Kv, nameOfKey, type Slot, StoreError } from "../kv.ts";
 import { atMost } from "../../base/at_most.ts";
 import { instanceNumber } from "./instance.ts";
 
@@ -27,15 +26,11 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
   /** One at a time: at once, all but one would take their places in vain. */
   const queue = new PQueue({ concurrency: 1 });
   return {
-    mostChecks: kv.mostChecks,
-    get: (key) => kv.get(key),
-    getMany: (keys) => kv.getMany(keys),
-    list: (range, listing) => kv.list(range, listing),
+    ...kv,
     commit: (change) =>
       change.orderedBuilds.length === 0
         ? kv.commit(change)
         : queue.add(async () => (await commitOne([change]))[0] ?? null),
-    close: () => kv.close(),
   };
 }
 

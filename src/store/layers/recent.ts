@@ -10,8 +10,7 @@
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../base/at_most.ts";
 import type { Clock } from "../../runtime.ts";
-import { nameOfKey } from "../key_name.ts";
-import { Change, type Key, type KeyPart, type Mutation, type Range, type Row } from "../kv.ts";
+import { Change, type Key, type KeyPart, type Mutation, nameOfKey, type Range, type Row } from "../kv.ts";
 import type { ChunkedKv } from "./chunk.ts";
 import { sizeBound } from "./size.ts";
 

@@ -13,10 +13,7 @@ export function withRests(kv: Kv, { clock }: { clock: Clock }): Kv {
   let rested: Promise<unknown> = Promise.resolve();
   let lastOtherAt = -Infinity;
   return {
-    mostChecks: kv.mostChecks,
-    get: (key) => kv.get(key),
-    getMany: (keys) => kv.getMany(keys),
-    list: (range, options) => kv.list(range, options),
+    ...kv,
     async commit(change, options) {
       if (!options?.unhurried) {
         lastOtherAt = clock.now();
@@ -29,6 +26,5 @@ export function withRests(kv: Kv, { clock }: { clock: Clock }): Kv {
       if (now > begun && now - lastOtherAt < LATELY_MS) rested = Promise.all([rested, sleep(clock, now - begun)]);
       return version;
     },
-    close: () => kv.close(),
   };
 }

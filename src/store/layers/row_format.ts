@@ -5,11 +5,10 @@
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";
-import type { Slot } from "../kv.ts";
 import { sizeBound } from "./size.ts";
 
 /** Below Deno KV's 64 KiB a value. */
-const CHUNK_BYTES = 60 * 1024;
+export const CHUNK_BYTES = 60 * 1024;
 const SERIALISED = 1;
 const HEAD = 2;
 const BYTES = 3;
@@ -53,23 +52,6 @@ export function decodeRow(row: unknown): { kind: "value"; value: unknown } | { k
   if (row[0] === BYTES) return { kind: "value", value: body };
   if (row[0] === SERIALISED) return { kind: "value", value: v8.deserialize(body) };
   return { kind: "head", head: JSON.parse(Buffer.from(body).toString()) };
-}
-
-export function splitChunks(bytes: Uint8Array): Uint8Array[] {
-  const chunks: Uint8Array[] = [];
-  // A copy each: a view would bring the whole buffer into every row.
-  for (let i = 0; i < bytes.length; i += CHUNK_BYTES) chunks.push(bytes.slice(i, i + CHUNK_BYTES));
-  return chunks;
-}
-
-/** The value that the chunks hold together, or null when one of them is gone. */
-export function joinChunks(chunks: readonly Slot<Uint8Array>[]): { value: unknown } | null {
-  const parts: Uint8Array[] = [];
-  for (const { value } of chunks) {
-    if (value === null) return null;
-    parts.push(value);
-  }
-  return { value: v8.deserialize(Buffer.concat(parts)) };
 }
 
 function tagged(tag: number, body: Uint8Array): Uint8Array {

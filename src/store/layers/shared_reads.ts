@@ -3,8 +3,7 @@
  * asked for, so it is as fresh as a `get` of its own; under load it costs a fraction of one.
  */
 import { Batcher } from "../../base/batcher.ts";
-import { nameOfKey } from "../key_name.ts";
-import type { Key, KeyOf, Kv, Slot } from "../kv.ts";
+import { type Key, type KeyOf, type Kv, nameOfKey, type Slot } from "../kv.ts";
 
 type SharedGet = <T>(key: KeyOf<T>) => Promise<Slot<T>>;
 

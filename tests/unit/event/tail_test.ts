@@ -16,11 +16,7 @@ async function flow(waiters: number) {
   const store = new MemoryKv();
   let reads = 0;
   const kv: Kv = {
-    mostChecks: store.mostChecks,
-    get: (key) => store.get(key),
-    getMany: (keys) => store.getMany(keys),
-    commit: (change) => store.commit(change),
-    close: () => store.close(),
+    ...store,
     list: <T>(range: Range<T>, options?: Parameters<Kv["list"]>[1]) => (reads++, store.list(range, options)),
   };
   const events = makeEventLog(kv, runtime);

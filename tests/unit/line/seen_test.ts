@@ -15,10 +15,7 @@ async function filled(rows: number): Promise<{ kv: Kv; left: () => Promise<numbe
   }
   let read = 0;
   const kv: Kv = {
-    mostChecks: memory.mostChecks,
-    get: (key) => memory.get(key),
-    getMany: (keys) => memory.getMany(keys),
-    commit: (change) => memory.commit(change),
+    ...memory,
     close: () => {},
     async *list(range, options) {
       for await (const row of memory.list(range, options)) {

@@ -439,10 +439,7 @@ Deno.test("the sweep reads what is due, and not what is kept", async () => {
   for (let i = 0; i < 300; i++) await s.kept("kept");
   let read = 0;
   const kv: Kv = {
-    mostChecks: s.kv.mostChecks,
-    get: (key) => s.kv.get(key),
-    getMany: (keys) => s.kv.getMany(keys),
-    commit: (change) => s.kv.commit(change),
+    ...s.kv,
     close: () => {},
     async *list(range, options) {
       for await (const row of s.kv.list(range, options)) {

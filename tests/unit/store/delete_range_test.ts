@@ -11,10 +11,7 @@ async function filled(rows: number, suffix = "") {
   await memory.commit(new Change().set(key<string>("b", 1), "stays"));
   const commits: Change[] = [];
   const kv: Kv = {
-    mostChecks: memory.mostChecks,
-    get: (key) => memory.get(key),
-    getMany: (keys) => memory.getMany(keys),
-    list: (range, options) => memory.list(range, options),
+    ...memory,
     commit: (change) => {
       commits.push(change);
       return memory.commit(change);
