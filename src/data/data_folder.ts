@@ -9,13 +9,12 @@ import { urlsOfHosts } from "../base/database_url.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
+import { fitsSecret, prove, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
 import { Change, isRow, type KeyPart, type Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withSealedContents } from "../store/layers/contents.ts";
 import { migrate, type Migration, newestOf } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
-import { fitsSecret, prove } from "./secret_check.ts";
 import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
 
 export interface DataFolder {
@@ -138,7 +137,7 @@ export async function openDataFolder(
  * Writes what a new store begins with, in one commit: the proof of its key, its schema version and the default plans.
  * Resolves to what is under way in one that is not new, as it is not for the second of two first starts; null for a new one.
  */
-async function begin(
+export async function begin(
   store: Kv,
   { seal, plans, migrations }: { seal: Seal; plans: Plans } & Pick<OpenOptions, "migrations">,
 ): Promise<{ isRestoring: boolean; isRekeying: boolean } | null> {

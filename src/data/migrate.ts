@@ -39,18 +39,14 @@ export function newestOf(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.to ?? 1;
 }
 
-/** Brings the data to the newest version and answers it. Throws SchemaTooNew before anything is written. */
+/** Brings data that was begun to the newest version and answers it. Throws SchemaTooNew before anything is written. */
 export async function migrate(kv: Kv, options: MigrateOptions): Promise<number> {
   const { migrations } = options;
   const newest = newestOf(migrations);
   for (;;) {
     const slot = await kv.get(dataKeys.schemaVersion());
-    // A new folder begins at the newest version: there is nothing to convert.
-    if (slot.value === null) {
-      if (await kv.commit(new Change().check(slot).set(dataKeys.schemaVersion(), newest))) return newest;
-      continue;
-    }
     const version = slot.value;
+    if (version === null) throw new Error("the data was begun without a schema version");
     if (version > newest) throw new SchemaTooNew(version, newest);
     const next = migrations.find((migration) => migration.to > version);
     if (!next) return version;

@@ -3,17 +3,17 @@
  * was sealed with it, so no room has to say which of its values are. Cut short at any point, it goes on when it is run
  * again; until it has ended, nothing else opens the data.
  */
+import { makePlans } from "../account/plans.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Key } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { COMMIT_LIMITS } from "../store/limits.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import { makeSeal, SealError, sealKey } from "../store/seal.ts";
-import { type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";
+import { begin, type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
-import { fitsSecret, prove } from "./secret_check.ts";
-import { adoptNextKey, nextSecretKey, secretKey, wrongSecretKey } from "./secret_key.ts";
+import { adoptNextKey, fitsSecret, nextSecretKey, prove, secretKey, wrongSecretKey } from "./secret_key.ts";
 
 /** Some milliseconds of the disk. */
 const ROWS_A_COMMIT = 200;
@@ -32,6 +32,7 @@ export async function rekeyDataFolder(
   const next = to ?? await nextSecretKey(config.dataDir, runtime);
   const kv = await options.openStore();
   try {
+    await begin(kv, { seal: makeSeal(sealKey(from), runtime.random), plans: makePlans(kv), migrations });
     const count = await rekey(kv, { runtime, migrations, from, to: next });
     if (count === null) throw wrongSecretKey(config, placeOf(config));
     if (to === null) await adoptNextKey(config.dataDir);

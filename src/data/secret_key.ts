@@ -1,15 +1,23 @@
-/** The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). */
+/**
+ * The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). One
+ * that is not the data's is noticed before anything is written with it, by a small sealed row that only the right one opens.
+ */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { syncFolder, unlessMissing } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
+import type { Change, Kv } from "../store/kv.ts";
+import { type Seal, SealError } from "../store/seal.ts";
+import { dataKeys } from "./rows.ts";
 
 const FILE = "secret.key";
 /** The one that comes next, while everything is sealed anew. */
 const NEXT_FILE = "secret.key.next";
 const KEY_BYTES = 32;
+/** What is sealed matters to nobody: that it opens is the proof. */
+const PROOF = Buffer.from("paloma");
 
 interface SecretKeyOptions {
   random: Random;
@@ -69,6 +77,24 @@ async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): 
   } finally {
     file.close();
   }
+}
+
+/** Whether `seal` has the key of this store, which was begun. Throws StoreError. */
+export async function fitsSecret(kv: Kv, seal: Seal): Promise<boolean> {
+  const { value } = await kv.get(dataKeys.secretCheck());
+  if (value === null) return false;
+  try {
+    seal.open(value);
+    return true;
+  } catch (error) {
+    if (error instanceof SealError) return false;
+    throw error;
+  }
+}
+
+/** From this change on the store has the key of `seal`. */
+export function prove(change: Change, seal: Seal): Change {
+  return change.set(dataKeys.secretCheck(), seal.seal(PROOF));
 }
 
 /** What to tell an operator whose key is not the one that the data was sealed with; it says where the key came from. */

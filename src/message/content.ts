@@ -1,45 +1,18 @@
 /** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
 import { keysOf } from "../base/typed_keys.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
-import { contact, type ContactContent } from "./kinds/contact.ts";
-import { file, type FileContent, sticker, voice } from "./kinds/file.ts";
+import { FILE_KINDS, type FileContent } from "./kinds/file.ts";
 import type { Attachment, Kind, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
-import { forward, type ForwardContent } from "./kinds/forward.ts";
-import { location, type LocationContent } from "./kinds/location.ts";
-import { poll, type PollContent } from "./kinds/poll.ts";
-import { reaction, type ReactionContent } from "./kinds/reaction.ts";
+import { PLAIN_KINDS, type PlainContent } from "./kinds/plain.ts";
 import { status, type StatusContent } from "./kinds/status.ts";
-import { text, type TextContent } from "./kinds/text.ts";
 
-export type OutgoingContent =
-  | TextContent
-  | FileContent
-  | LocationContent
-  | ContactContent
-  | PollContent
-  | ReactionContent
-  | ForwardContent
-  | StatusContent;
+export type OutgoingContent = PlainContent | FileContent | StatusContent;
 
 /** As what a message shows itself: one that is sent on as what was sent on. */
 export type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
 
-/** A new kind has its place in `kinds/`, one row here, and its encoding in `whatsapp/baileys/outgoing/`. */
-const KINDS = {
-  text,
-  image: file,
-  video: file,
-  audio: file,
-  document: file,
-  sticker,
-  voice,
-  location,
-  contact,
-  poll,
-  reaction,
-  forward,
-  status,
-};
+/** A new kind has its row in a table of `kinds/`, and its encoding in `whatsapp/baileys/outgoing/`. */
+const KINDS = { ...PLAIN_KINDS, ...FILE_KINDS, status };
 
 const ROWS = keysOf(KINDS);
 

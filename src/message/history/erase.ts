@@ -85,18 +85,12 @@ function emptied({ manner: _, ...message }: Message, now: number): Message {
   return { ...message, to: "", networkId: "", content: blank(message.content), error: null, erasedAt: now };
 }
 
-/** The content without what it says; its kind stays, by which it is counted. */
+/** The content without what it says; its kind stays, by which it is counted, and that of what it sends on or posts. */
 function blank(content: OutgoingContent): OutgoingContent {
-  const empty = (value: unknown): unknown => {
-    if (typeof value === "string") return "";
-    if (typeof value === "number") return 0;
-    if (value === null || typeof value !== "object") return value;
-    if (Array.isArray(value)) return value.map(empty);
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, empty(member)]));
-  };
-  const { kind } = content;
-  const of = content.kind === "forward" ? { of: content.of } : {};
-  return { ...empty(content) as OutgoingContent, kind, ...of } as OutgoingContent;
+  return JSON.parse(JSON.stringify(content), (name, value) => {
+    if (name === "kind" || name === "of") return value;
+    return typeof value === "string" ? "" : typeof value === "number" ? 0 : value;
+  });
 }
 
 /** Removes from the index what was sent to these chats up to a history number. The messages themselves are emptied. */

@@ -34,7 +34,7 @@ const ofOneFormat: Kind<FileContent> = {
 };
 
 /** WebP alone, which is what phones show. */
-export const sticker: Kind<FileContent> = {
+const sticker: Kind<FileContent> = {
   ...ofOneFormat,
   refusal(head) {
     const data = Buffer.from(head);
@@ -44,7 +44,7 @@ export const sticker: Kind<FileContent> = {
 };
 
 /** Opus in Ogg alone, which is what phones record and play as one. */
-export const voice: Kind<FileContent> = {
+const voice: Kind<FileContent> = {
   ...ofOneFormat,
   refusal(head) {
     const data = Buffer.from(head);
@@ -53,6 +53,8 @@ export const voice: Kind<FileContent> = {
     return data.includes("OpusHead") ? null : "is an Ogg file without Opus; other audio is not converted";
   },
 };
+
+export const FILE_KINDS = { image: file, video: file, audio: file, document: file, sticker, voice };
 
 /** Kind and mimetype by the name's extension; for an extension that is not known, the mimetype that a server gave. */
 export function fileContent<File>(

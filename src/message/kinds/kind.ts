@@ -1,4 +1,4 @@
-/** What a kind of message is. Each is described in this folder, and has a row of the table in `content.ts`. */
+/** What a kind of message is. Each is described in this folder. */
 import type { OutgoingBody } from "../../whatsapp/outgoing.ts";
 
 /** A file that lies in the media store until the message ends. */

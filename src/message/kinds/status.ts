@@ -2,7 +2,7 @@
 import type { PostedBody } from "../../whatsapp/outgoing.ts";
 import { file, type FileContent } from "./file.ts";
 import type { Kind } from "./kind.ts";
-import { text, type TextContent } from "./text.ts";
+import { text, type TextContent } from "./plain.ts";
 
 export interface StatusContent {
   kind: "status";

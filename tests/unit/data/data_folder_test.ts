@@ -45,10 +45,6 @@ async function withStore<T>(dataDir: string, use: (kv: Kv) => Promise<T>): Promi
   }
 }
 
-/** The folder as a build wrote it that knew no check. */
-const forgetCheck = (dataDir: string) =>
-  withStore(dataDir, (kv) => kv.commit(new Change().delete(dataKeys.secretCheck()).set(dataKeys.schemaVersion(), 1)));
-
 /** Every row with its version: two that are equal saw no commit in between. */
 async function rowsOf(dataDir: string): Promise<[Deno.KvKey, string][]> {
   const native = await openNative(pathsOf(dataDir).store, { runtime });
@@ -80,21 +76,19 @@ Deno.test("a folder opens again and again with the secret that it was made with"
     for (const account of [undefined, "acme", undefined]) await visit(dataDir, RIGHT, account);
   }));
 
-Deno.test("a new folder is begun in one commit, and one whose first start was cut short is completed", () =>
+Deno.test("a new folder is begun in one commit", () =>
   withFolder(async (dataDir) => {
     await visit(dataDir, RIGHT);
     const rows = await rowsOf(dataDir);
     assert.ok(rows.length > 2);
     assert.equal(new Set(rows.map(([, version]) => version)).size, 1);
-    // As an older build left it that was killed after its first commit, the proof of the key.
-    await withStore(dataDir, async (kv) => {
-      const change = new Change().delete(dataKeys.schemaVersion());
-      for await (const { key } of kv.list({ prefix: accountKeys.plans() })) change.delete(key);
-      await kv.commit(change);
-    });
-    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY/);
-    await visit(dataDir, RIGHT);
-    assert.deepEqual((await rowsOf(dataDir)).map(([key]) => key), rows.map(([key]) => key));
+  }));
+
+Deno.test("a folder that nobody has opened yet takes a new key at once", () =>
+  withFolder(async (dataDir) => {
+    assert.equal(await dataFolder.rekey(readConfig({ PALOMA_DATA_DIR: dataDir }), WRONG, runtime), 0);
+    await assertRefused(dataDir, RIGHT, /^PALOMA_SECRET_KEY/);
+    await visit(dataDir, WRONG);
   }));
 
 Deno.test("another secret is refused before anything is written, with or without accounts, and the setting is named", () =>
@@ -131,31 +125,6 @@ Deno.test("a backup that is restored opens with its own secret only", () =>
     await dataFolder.restore(`${dataDir}.backup`, readConfig({ PALOMA_DATA_DIR: elsewhere }), runtime);
     await assertRefused(elsewhere, WRONG, /^PALOMA_SECRET_KEY/);
     await visit(elsewhere, RIGHT);
-  }));
-
-Deno.test("a folder of an older build is held against its accounts' keys, before it is converted", () =>
-  withFolder(async (dataDir) => {
-    await visit(dataDir, RIGHT, "acme");
-    await forgetCheck(dataDir);
-    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY/);
-    await visit(dataDir, RIGHT);
-    assert.notEqual(await withStore(dataDir, async (kv) => (await kv.get(dataKeys.secretCheck())).value), null);
-    await assertRefused(dataDir, WRONG, /^PALOMA_SECRET_KEY/);
-  }));
-
-Deno.test("a folder of an older build in which two secrets were used goes on opening with either", () =>
-  withFolder(async (dataDir) => {
-    await visit(dataDir, RIGHT, "acme");
-    await withStore(dataDir, (kv) => kv.commit(new Change().delete(dataKeys.secretCheck())));
-    const stranger = `${dataDir}-stranger`;
-    await visit(stranger, WRONG, "bolt");
-    const [account] = await withStore(stranger, (kv) => Array.fromAsync(kv.list({ prefix: accountKeys.accounts() })));
-    await withStore(
-      dataDir,
-      (kv) => kv.commit(new Change().set(accountKeys.account(account!.value.id), account!.value)),
-    );
-    for (const secret of [RIGHT, WRONG, RIGHT]) await visit(dataDir, secret);
-    await assertRefused(dataDir, "a secret that nothing was sealed with", /^PALOMA_SECRET_KEY/);
   }));
 
 Deno.test("of two first starts with different secrets one has the folder, and the other is refused", () =>

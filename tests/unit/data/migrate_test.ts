@@ -39,15 +39,6 @@ const steps = (ran: number[], fails: () => boolean = () => false): Migration[] =
 
 const versionOf = async (kv: Kv) => (await kv.get(dataKeys.schemaVersion())).value;
 
-Deno.test("a new folder begins at the newest version, without conversions", () =>
-  withKv(async (kv) => {
-    const ran: number[] = [];
-    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations: steps(ran) }), 3);
-    assert.equal(await versionOf(kv), 3);
-    assert.deepEqual(ran, []);
-    assert.equal(await migrate(kv, { runtime: testRuntime(), migrations: steps(ran) }), 3);
-  }));
-
 Deno.test("older data goes through every step in order, once", () =>
   withKv(async (kv) => {
     await kv.commit(new Change().set(dataKeys.schemaVersion(), 1));

@@ -2,8 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../../errors.ts";
 import type { Referred } from "../../../line/references.ts";
-import type { ForwardContent } from "../../../message/kinds/forward.ts";
-import type { ReactionContent } from "../../../message/kinds/reaction.ts";
+import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
 import { Emoji } from "./texts.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";

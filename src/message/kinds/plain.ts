@@ -1,0 +1,101 @@
+/** Kinds without a file: text, a place on the map, contact cards, polls, reactions, and what is sent on. */
+import type { ForwardableKind, MessageKey } from "../../whatsapp/outgoing.ts";
+import type { Kind, Preview } from "./kind.ts";
+
+export interface TextContent {
+  kind: "text";
+  text: string;
+}
+
+export const text: Kind<TextContent> = {
+  preview: ({ text }) => ({ text, caption: null, filename: null }),
+  characters: ({ text }) => text.length,
+  body: (content) => content,
+};
+
+interface LocationContent {
+  kind: "location";
+  latitude: number;
+  longitude: number;
+  name: string | null;
+  address: string | null;
+}
+
+const location: Kind<LocationContent> = {
+  preview: ({ name, address }) => ({ text: name ?? address, caption: null, filename: null }),
+  characters: ({ name, address }) => (name ?? "").length + (address ?? "").length,
+  body: (content) => content,
+};
+
+interface ContactCard {
+  name: string;
+  /** Digits. */
+  phone: string;
+  organization: string | null;
+}
+
+interface ContactContent {
+  kind: "contact";
+  contacts: ContactCard[];
+}
+
+const contact: Kind<ContactContent> = {
+  preview: ({ contacts }) => ({ text: contacts.map(({ name }) => name).join(", "), caption: null, filename: null }),
+  characters: ({ contacts }) =>
+    contacts.reduce((sum, card) => sum + card.name.length + card.phone.length + (card.organization ?? "").length, 0),
+  body: (content) => content,
+};
+
+interface PollContent {
+  kind: "poll";
+  question: string;
+  options: string[];
+  /** Whether one person may choose several. */
+  multiple: boolean;
+}
+
+const poll: Kind<PollContent> = {
+  preview: ({ question }) => ({ text: question, caption: null, filename: null }),
+  characters: ({ question, options }) => question.length + options.join("").length,
+  body: (content) => content,
+};
+
+/** To a message of the same chat. */
+export interface ReactionContent {
+  kind: "reaction";
+  /** "" takes an earlier one back. */
+  emoji: string;
+  target: MessageKey;
+}
+
+const reaction: Kind<ReactionContent> = {
+  preview: ({ emoji }) => ({ text: emoji, caption: null, filename: null }),
+  characters: ({ emoji, target }) => emoji.length + target.networkId.length,
+  body: (content) => content,
+};
+
+/** A message that is sent on: the network's own copy of it goes, so that a file need not be uploaded again. */
+export interface ForwardContent {
+  kind: "forward";
+  /** What it shows itself as. */
+  of: ForwardableKind;
+  /** The line that sent or received it, and its id there. */
+  source: { lineId: string; networkId: string };
+  preview: Preview;
+}
+
+const forward: Kind<ForwardContent> = {
+  preview: ({ preview }) => preview,
+  characters: ({ preview: { text, caption, filename } }) => [text, caption, filename].join("").length,
+  body: ({ source }) => ({ kind: "forward", source }),
+};
+
+export type PlainContent =
+  | TextContent
+  | LocationContent
+  | ContactContent
+  | PollContent
+  | ReactionContent
+  | ForwardContent;
+
+export const PLAIN_KINDS = { text, location, contact, poll, reaction, forward };
