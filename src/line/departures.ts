@@ -8,28 +8,20 @@
 import type { Plan } from "../account/plan.ts";
 import { retry } from "../base/retry.ts";
 import { traceStep } from "../base/trace.ts";
-import { chatOf, type Message, type MessageError } from "../message/message.ts";
+import { chatOf, type Message } from "../message/message.ts";
 import type { Acknowledged, Alongside, MessageRow, Recorder } from "../message/record.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { SendOutcome } from "../whatsapp/outgoing.ts";
+import { LONGEST_REST_MS, survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
 import { keepKnown } from "./chats.ts";
 import { oneMoreChat } from "./new_chats.ts";
 import { afterDeparture, atStart, delaysOf, type Pacing, whileDeparting } from "./pacing.ts";
-import { askNetwork, type Ready } from "./preparation.ts";
+import { askNetwork, type Ready } from "./prepare.ts";
 import { lineKeys } from "./rows.ts";
 
-/** Attempts of one message: the first and two more (promise 3). */
-const MAX_ATTEMPTS = 3;
-/** A message in whose company the process died this often is given up, or its line would never move again. */
-const MAX_ATTEMPTS_WITH_CRASHES = 10;
-/** Pauses before a second and a third attempt after passing trouble (upload, key query, a network that is busy). */
-const RETRY_AFTER_MS = [2_000, 8_000];
-/** After trouble with the store, or a connection that is open and yet holds. */
-export const TROUBLE_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
 /** How long a connection may take over the departure of one message. */
 const SEND_DEADLINE_MS = 120_000;
 /** That the line was used, and that it knows a chat, is written once in this time: who erases a chat meets it for no longer. */
@@ -101,7 +93,7 @@ export class Departures {
   restMs(now: number): number {
     const rest = this.#retryAt - now;
     // A longer one than there is: the clock was set back.
-    return rest > LONGEST_PAUSE_MS ? 0 : Math.max(0, rest);
+    return rest > LONGEST_REST_MS ? 0 : Math.max(0, rest);
   }
 
   /** The connection is open and yet holds. */
@@ -118,7 +110,7 @@ export class Departures {
     this.#pacing = await this.#read();
     const row = await departing(this.#pacing);
     if (row?.value.status !== "processing") return;
-    if (row.value.attempts < MAX_ATTEMPTS_WITH_CRASHES) await this.#deps.recorder.requeued(row, "again");
+    if (survivesCrash(row.value.attempts)) await this.#deps.recorder.requeued(row, "again");
     else await this.#deps.recorder.failed(row, UNACKNOWLEDGED);
   }
 
@@ -235,35 +227,24 @@ export class Departures {
     { before, after }: { before: Pacing | null; after: Pacing },
   ): Promise<void> {
     const { recorder } = this.#deps;
-    const { attempts, id } = row.value;
-    const isLast = attempts >= MAX_ATTEMPTS;
-    const answeredAt = after.lastDepartureAt;
+    const verdict = verdictOn(outcome, row.value.attempts);
     const record = async (pacing: Pacing | null, commit: (alongside: Alongside) => Promise<unknown>) => {
       await this.#record(() => commit(this.#alongside(null, pacing)));
       this.#pacing = pacing;
     };
-    const fail = (error: MessageError) => record(after, (alongside) => recorder.failed(row, error, alongside));
-    const goesAgain = () =>
-      record({ ...after, departing: id }, (alongside) => recorder.requeued(row, "again", alongside));
-    const waits = (pacing: Pacing | null) => record(pacing, (alongside) => recorder.requeued(row, "hold", alongside));
-    switch (outcome.kind) {
-      case "refused":
-        return await fail({ code: outcome.code, message: outcome.detail });
-      case "unknown":
-        return isLast ? await fail(UNACKNOWLEDGED) : await goesAgain();
-      case "retry": {
-        const message = `It could not be sent in ${MAX_ATTEMPTS} attempts: ${outcome.detail}`;
-        await (isLast ? fail({ code: "send_failed", message }) : goesAgain());
-        this.#retryAt = isLast ? 0 : answeredAt + (RETRY_AFTER_MS[attempts - 1] ?? 0);
-        return;
+    switch (verdict.kind) {
+      case "fails":
+        await record(after, (alongside) => recorder.failed(row, verdict.error, alongside));
+        break;
+      case "goes_again": {
+        const first = { ...after, departing: row.value.id };
+        await record(first, (alongside) => recorder.requeued(row, "again", alongside));
+        break;
       }
-      case "restricted":
-        // No attempt: it waits with the other cold ones, under its id.
-        return await waits(after);
-      case "hold":
-        await waits(before);
-        this.#retryAt = answeredAt + TROUBLE_PAUSE_MS;
+      case "waits":
+        await record(verdict.departed ? after : before, (alongside) => recorder.requeued(row, "hold", alongside));
     }
+    this.#retryAt = after.lastDepartureAt + verdict.restMs;
   }
 
   /** Lets the message leave. */
@@ -306,8 +287,3 @@ function traceDeparture(
   const error = outcome.kind === "sent" ? null : outcome.kind;
   traceStep(id, { name: "message.send", from: handedOverAt, to: answeredAt, error, attributes: { attempt: attempts } });
 }
-
-const UNACKNOWLEDGED: MessageError = {
-  code: "unacknowledged",
-  message: "The network did not confirm it in three attempts; it may have arrived all the same.",
-};

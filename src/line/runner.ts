@@ -16,16 +16,19 @@ import type { MessageRow, Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";
 import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
-import { type DepartingLine, Departures, TROUBLE_PAUSE_MS } from "./departures.ts";
-import { newChatsOf } from "./new_chats.ts";
+import { TROUBLE_PAUSE_MS } from "./attempts.ts";
+import { type DepartingLine, Departures } from "./departures.ts";
+import { type NewChats, newChatsOf } from "./new_chats.ts";
 import { NextUp } from "./next_up.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import { delaysOf, nextDeparture, type Pacing } from "./pacing.ts";
-import { Preparation, type PreparationDeps } from "./preparation.ts";
+import { Preparation } from "./preparation.ts";
+import { makePrepare, type PrepareDeps } from "./prepare.ts";
+import { Waker } from "./waker.ts";
 
-export interface RunnerDeps extends PreparationDeps {
+export interface RunnerDeps extends PrepareDeps {
   bell: Bell;
   recorder: Recorder;
   /** The account's plan, as it is now. */
@@ -44,6 +47,16 @@ type Flow =
   /** The link is gone for good: what waits fails with this error. */
   | { kind: "ended"; error: MessageError };
 
+/** Whose turn it is, and what it may leave by. */
+interface Turn {
+  row: MessageRow;
+  connection: Connection;
+  plan: Plan;
+  pacing: Pacing | null;
+  newChats: NewChats | null;
+  now: number;
+}
+
 /** How many messages of an ended line fail at once. */
 const ENDING_AT_ONCE = 50;
 
@@ -56,25 +69,24 @@ export class Runner implements Service {
   readonly #nextUp: NextUp;
   readonly #departures: Departures;
   readonly #preparation: Preparation;
+  readonly #waker = new Waker();
   #flow: Flow = { kind: "waiting" };
   #stopping = new AbortController();
   #running: Promise<void> | null = null;
-  #wakeUp: (() => void) | null = null;
-  #woken = false;
   /** Whether rows may have changed since the last look at the queue; our own departures change nothing but the head. */
   #changed = true;
   /** The message whose turn it was at the last look; null when that has to be found out. */
   #turn: MessageRow | null = null;
-  #idling: (() => void)[] = [];
-  #isIdle = false;
-  #restsUntil = 0;
 
   constructor(deps: RunnerDeps, line: RunnerLine) {
     this.#deps = deps;
     this.#line = line;
     this.#nextUp = new NextUp({ kv: deps.kv, clock: deps.runtime.clock }, line.lineId);
     this.#departures = new Departures(deps, { ...line, signal: this.#stopping.signal });
-    this.#preparation = new Preparation(deps, line.lineId, { ready: () => this.#goOn(), again: () => this.wake() });
+    this.#preparation = new Preparation(makePrepare(deps, line.lineId), {
+      ready: () => this.#waker.wake(),
+      again: () => this.wake(),
+    });
   }
 
   /** Resolves at once. */
@@ -98,7 +110,7 @@ export class Runner implements Service {
   /** Something may have changed: a receipt came, the bell rang. */
   wake(): void {
     this.#changed = true;
-    this.#goOn();
+    this.#waker.wake();
   }
 
   /** A message came in: what waits for its chat is a reply now. */
@@ -119,19 +131,19 @@ export class Runner implements Service {
 
   /** When it looks by itself, Unix ms: infinity when nothing is to be done, a time that has passed while it works. */
   get restsUntil(): number {
-    return this.#restsUntil;
+    return this.#waker.restsUntil;
   }
 
   /** Resolves when the runner has nothing to do now: the queue is empty, a pause runs, or the line is offline. */
   idle(): Promise<void> {
-    return this.#isIdle && !this.#woken ? Promise.resolve() : new Promise((resolve) => this.#idling.push(resolve));
+    return this.#waker.idle();
   }
 
   async #run(): Promise<void> {
     let recovered = false;
     while (!this.#stopping.signal.aborted) {
       try {
-        this.#woken = false;
+        this.#waker.looks();
         if (!recovered) await this.#departures.recover((pacing) => this.#nextUp.departing(pacing));
         recovered = true;
         const forMs = await this.#step();
@@ -147,18 +159,17 @@ export class Runner implements Service {
     }
     await this.#departures.settle();
     await this.#preparation.end();
-    this.#resolveIdle();
+    this.#waker.end();
   }
 
   /** Does the next thing. Resolves to how long nothing is to be done: 0 go on, infinity until woken. */
   async #step(): Promise<number> {
-    const { recorder, runtime } = this.#deps;
     const flow = this.#flow;
     // What was acknowledged is recorded with the departure of the next, where that can follow at once.
     if (!this.#follows(flow)) await this.#departures.settle();
     if (flow.kind !== "open") await this.#preparation.end();
     if (flow.kind === "ended") return await this.#fail(flow.error);
-    const now = runtime.clock.now();
+    const now = this.#deps.runtime.clock.now();
     if (this.#changed || this.#nextUp.dueAt <= now) {
       // First of all: what changes meanwhile calls for another look.
       this.#changed = false;
@@ -175,7 +186,17 @@ export class Runner implements Service {
       this.#preparation.drop();
       return newChats && newChats.used >= newChats.limit ? newChats.resetsAt - now : Infinity;
     }
-    const message = row.value;
+    const heldMs = await this.#holdBack(row.value, { plan, connection, now });
+    if (heldMs !== null || connection === null) return heldMs ?? Infinity;
+    return await this.#takeTurn({ row, connection, plan, pacing, newChats, now });
+  }
+
+  /** Ends the message whose turn it is, or holds it back: as `#step`. Null: it may leave. */
+  async #holdBack(
+    message: Message,
+    { plan, connection, now }: Pick<Turn, "plan" | "now"> & { connection: Connection | null },
+  ): Promise<number | null> {
+    const { recorder } = this.#deps;
     if (isProved(message)) {
       await recorder.proved(message.id);
       return 0;
@@ -195,8 +216,12 @@ export class Runner implements Service {
       await recorder.dropped(message.id, OPTED_OUT);
       return 0;
     }
-    const restMs = this.#departures.restMs(now);
-    if (restMs > 0) return restMs;
+    return this.#departures.restMs(now) || null;
+  }
+
+  /** Has the message prepared, waits for its time, and lets it leave: as `#step`. */
+  async #takeTurn({ row, connection, plan, pacing, newChats, now }: Turn): Promise<number> {
+    const message = row.value;
     const ready = this.#preparation.of(message, connection);
     if (!this.#changed) this.#turn = row;
     const pauseMs = nextDeparture(pacing, now, delaysOf(plan)) - now;
@@ -205,7 +230,7 @@ export class Runner implements Service {
     if (wait > 0) return Math.min(wait, message.expiresAt - now);
     if (!ready) {
       await this.#departures.settle();
-      await this.#nextWake(); // its end is one
+      await this.#waker.next(); // its end is one
       return 0;
     }
     this.#turn = null;
@@ -275,36 +300,14 @@ export class Runner implements Service {
     return ended.some(Boolean) ? 0 : TROUBLE_PAUSE_MS;
   }
 
-  #goOn(): void {
-    this.#woken = true;
-    this.#wakeUp?.();
-  }
-
   /** Waits for the time to pass or for a wake-up, whichever is first. */
   async #pause(forMs: number): Promise<void> {
-    if (forMs <= 0 || this.#woken || this.#stopping.signal.aborted) return;
-    const woken = this.#nextWake();
+    if (forMs <= 0 || this.#waker.woken || this.#stopping.signal.aborted) return;
     const { bell, runtime } = this.#deps;
     // Of a queue that has ended, what was scheduled has ended too: nothing is due.
     const dueAt = this.#flow.kind === "ended" ? Infinity : this.#nextUp.dueAt;
     const until = Math.min(runtime.clock.now() + forMs, dueAt);
     if (until < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, until);
-    this.#restsUntil = until;
-    this.#isIdle = true;
-    this.#resolveIdle();
-    await woken;
-    this.#isIdle = false;
-    this.#restsUntil = 0;
-  }
-
-  /** Resolves at the next wake-up, or at once when there was one since the last look. */
-  async #nextWake(): Promise<void> {
-    if (this.#woken) return;
-    await new Promise<void>((resolve) => this.#wakeUp = resolve);
-    this.#wakeUp = null;
-  }
-
-  #resolveIdle(): void {
-    for (const resolve of this.#idling.splice(0)) resolve();
+    await this.#waker.rest(until);
   }
 }
