@@ -7,10 +7,7 @@ import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { pathsOf } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { SecretKeyError } from "../../../src/data/secret_key.ts";
-import { openDenoKv, openNative } from "../../../src/store/deno_kv/deno_kv.ts";
-import { accountKeys } from "../../../src/account/rows.ts";
-import { dataKeys } from "../../../src/data/rows.ts";
-import { Change, type Kv } from "../../../src/store/kv.ts";
+import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 const runtime = systemRuntime(testRuntime().log);
@@ -33,15 +30,6 @@ async function visit(dataDir: string, secretKey: string | null, account?: string
     if (account !== undefined) await data.accounts.create({ name: account, plan: "free" });
   } finally {
     data.close();
-  }
-}
-
-async function withStore<T>(dataDir: string, use: (kv: Kv) => Promise<T>): Promise<T> {
-  const kv = await openDenoKv(pathsOf(dataDir).store, { runtime });
-  try {
-    return await use(kv);
-  } finally {
-    kv.close();
   }
 }
 
