@@ -3,12 +3,13 @@
  * are there (promise 7). A question is done at most once: whoever does it takes its row away first, and so does a caller
  * that waits no longer.
  */
+import PQueue from "p-queue";
+import { Loop } from "../base/loop.ts";
 import type { Service } from "../base/service.ts";
-import { singleFlight } from "../base/single_flight.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
-import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
-import { type AnswerRow, type CallRow, clusterKeys } from "./rows.ts";
+import { Change, type Kv, type Row } from "../store/kv.ts";
+import { type AnswerRow, type CallRow, clusterKeys, type WrittenError } from "./rows.ts";
 
 /** How long an answer is waited for. */
 const ANSWER_WITHIN_MS = 9_000;
@@ -28,7 +29,7 @@ export class CallTimeout extends Error {
 /** What was asked failed; `error` is as the other side wrote it down. */
 export class CallFailed extends Error {
   override name = "CallFailed";
-  constructor(readonly error: unknown) {
+  constructor(readonly error: WrittenError) {
     super("the call failed");
   }
 }
@@ -76,16 +77,14 @@ interface AnswerOptions extends CallOptions {
   answersFor(thing: string): boolean;
   answer(thing: string, method: string, args: unknown[]): Promise<unknown>;
   /** Writes an error down so that the caller can make it again. */
-  written(error: unknown): unknown;
+  written(error: unknown): WrittenError;
 }
 
 /** Answers what is asked of things that are this process's. */
 export function makeAnswers(options: AnswerOptions): Service {
   const { kv, bell, runtime: { clock, log }, answersFor, answer, written } = options;
-  const underWay = new Set<Promise<void>>();
-  let deafen = () => {};
-  let cancel = () => {};
-  let running = false;
+  const underWay = new PQueue();
+  let deafen: (() => void) | null = null;
 
   async function answerTo(thing: string, { method, args }: CallRow): Promise<AnswerRow> {
     try {
@@ -95,46 +94,43 @@ export function makeAnswers(options: AnswerOptions): Service {
     }
   }
 
-  async function take({ key, value }: Row<CallRow>, version: string): Promise<void> {
+  /** Never rejects. */
+  async function take({ key, value, version }: Row<CallRow>): Promise<void> {
     const [thing, callId] = [String(key.at(-2)), String(key.at(-1))];
-    if (!await kv.commit(new Change().check({ key, version }).delete(key))) return;
-    const row = await answerTo(thing, value);
-    await kv.commit(new Change().set(clusterKeys.answer(value.caller, callId), row));
-    bell.ring(`${ANSWER_TOPIC}${value.caller}/${callId}`);
+    try {
+      if (!await kv.commit(new Change().check({ key, version }).delete(key))) return;
+      const row = await answerTo(thing, value);
+      await kv.commit(new Change().set(clusterKeys.answer(value.caller, callId), row));
+      bell.ring(`${ANSWER_TOPIC}${value.caller}/${callId}`);
+    } catch (error) {
+      log.warn({ error: String(error) }, "a question could not be answered");
+    }
   }
 
-  const look = singleFlight(async () => {
+  const looks = new Loop(clock, async () => {
     try {
       for await (const row of kv.list({ prefix: clusterKeys.calls() })) {
-        if (!isRow(row) || !answersFor(String(row.key.at(-2)))) continue;
-        const work: Promise<void> = take(row, row.version)
-          .catch((error) => log.warn({ error: String(error) }, "a question could not be answered"))
-          .finally(() => underWay.delete(work));
-        underWay.add(work);
+        if (answersFor(String(row.key.at(-2)))) void underWay.add(() => take(row));
       }
     } catch (error) {
       log.warn({ error: String(error) }, "questions could not be read");
     }
-    cancel();
-    if (running) cancel = clock.after(LOOK_EVERY_MS, () => void look());
+    return LOOK_EVERY_MS;
   });
 
   return {
     async start() {
-      if (running) return;
-      running = true;
+      if (deafen) return;
+      looks.start(LOOK_EVERY_MS);
       deafen = bell.hear(CALL_TOPIC, (topic) => {
-        if (answersFor(topic.slice(CALL_TOPIC.length))) void look();
+        if (answersFor(topic.slice(CALL_TOPIC.length))) void looks.now();
       });
-      await look();
+      await looks.now();
     },
     async stop() {
-      running = false;
-      deafen();
-      cancel();
-      await look();
-      await Promise.all(underWay);
-      cancel();
+      deafen?.();
+      await looks.stop();
+      await underWay.onIdle();
     },
   };
 }

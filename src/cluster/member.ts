@@ -44,8 +44,7 @@ interface MemberOptions {
   kv: Kv;
   bell: Bell;
   runtime: Runtime;
-  /** Made once, with what they need to know of the member. */
-  leases(member: { freed(): void }): readonly Leases[];
+  leases: readonly Leases[];
   /** Null where the process has none. */
   place: Place | null;
 }
@@ -72,7 +71,7 @@ export class Member implements Service {
 
   constructor(options: MemberOptions) {
     this.#options = options;
-    this.leases = options.leases({ freed: () => callMembers(options.bell) });
+    this.leases = options.leases;
   }
 
   /** By which the others know this process; "" while it is none of them. */

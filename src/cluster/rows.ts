@@ -34,10 +34,17 @@ export interface CallRow {
   askedAt: number;
 }
 
+/** An error as its asker knows how to make it again. */
+export interface WrittenError {
+  name: string;
+  message: string;
+  code?: number | string | null;
+  retryAfterSeconds?: number;
+}
+
 export type AnswerRow =
   | { ok: true; value: unknown; at: number }
-  /** An error as its holder knows how to make it again. */
-  | { ok: false; error: unknown; at: number };
+  | { ok: false; error: WrittenError; at: number };
 
 export const clusterKeys = {
   /** A process that holds leases, for as long as it renews this row. */

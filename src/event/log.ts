@@ -89,15 +89,13 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
     following,
 
     append(change, event) {
-      const createdAt = runtime.clock.now();
-      const { accountId, sessionId } = event;
-      const sessionName = plain(event.sessionName);
-      const body = { event: event.event, data: plain(event.data) } as typeof event;
+      const { accountId } = event;
+      const whole = { ...plainEvent(event), createdAt: runtime.clock.now() };
       const appended: { id: string | null } = { id: null };
       change.ordered(eventKeys.eventOrder(accountId), (order) => {
         const id = eventId(order);
         appended.id = id;
-        const logged: LoggedEvent = { ...body, id, accountId, sessionId, sessionName, createdAt };
+        const logged: LoggedEvent = { ...whole, id };
         return [{ kind: "set", key: eventKeys.event(accountId, order), value: logged }];
       });
       change.add(eventKeys.eventCount(accountId), 1);
@@ -145,6 +143,11 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       };
     },
   };
+}
+
+/** The event with what JSON can say of its data. */
+function plainEvent<Event extends NewEvent>(event: Event): Event {
+  return { ...event, sessionName: plain(event.sessionName), data: plain(event.data) };
 }
 
 /** The events after each of the orders; the same is read once. */

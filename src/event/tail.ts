@@ -2,7 +2,7 @@
  * The end of an account's log, read once for all who wait there: each is woken by the events that it asks for, and by no
  * others, however many wait.
  */
-import { singleFlight } from "../base/single_flight.ts";
+import { Loop } from "../base/loop.ts";
 import type { Clock } from "../runtime.ts";
 import { type EventLog, type EventQuery, EVENTS_A_READ, fits, orderOf } from "./log.ts";
 
@@ -44,13 +44,11 @@ export function makeTails(events: Pick<EventLog, "following" | "newest" | "subsc
 class Tail {
   readonly #events: Pick<EventLog, "following" | "newest" | "subscribe">;
   readonly #accountId: string;
-  readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();
-  readonly #follow = singleFlight(() => this.#read());
+  readonly #looks: Loop;
   /** Id of the last event that was read; undefined until the end of the log was found. */
   #last: string | null | undefined;
   #unsubscribe = () => {};
-  #cancelLook = () => {};
 
   constructor(
     events: Pick<EventLog, "following" | "newest" | "subscribe">,
@@ -58,28 +56,28 @@ class Tail {
   ) {
     this.#events = events;
     this.#accountId = accountId;
-    this.#clock = clock;
+    this.#looks = new Loop(clock, () => this.#read());
   }
 
   /** The returned function resolves to how many are left. */
   add(waiter: Waiter): () => number {
     this.#waiters.add(waiter);
     if (this.#waiters.size === 1) {
-      this.#unsubscribe = this.#events.subscribe(this.#accountId, () => void this.#follow());
-      void this.#follow();
+      this.#unsubscribe = this.#events.subscribe(this.#accountId, () => void this.#looks.now());
+      this.#looks.start(LOOK_EVERY_MS);
+      void this.#looks.now();
     }
     return () => {
       this.#waiters.delete(waiter);
       if (this.#waiters.size === 0) {
         this.#unsubscribe();
-        this.#cancelLook();
+        void this.#looks.stop();
       }
       return this.#waiters.size;
     };
   }
 
-  async #read(): Promise<void> {
-    this.#cancelLook();
+  async #read(): Promise<number> {
     try {
       if (this.#last === undefined) {
         this.#last = await this.#events.newest(this.#accountId);
@@ -99,8 +97,6 @@ class Tail {
       // Whoever reads the log for a waiter meets the same failure, and reports it.
       for (const { wake } of this.#waiters) wake(null);
     }
-    if (this.#waiters.size > 0) {
-      this.#cancelLook = this.#clock.after(LOOK_EVERY_MS, () => void this.#follow());
-    }
+    return LOOK_EVERY_MS;
   }
 }

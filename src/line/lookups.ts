@@ -45,21 +45,28 @@ export function makeLookups({ clock }: { clock: Clock }): Lookups {
     });
   }
 
+  /** Asks, and keeps the answer unless it was forgotten meanwhile. */
+  async function askAnew({ lineId, ask }: Question<unknown>, key: string): Promise<unknown> {
+    spend(lineId);
+    const asked = ask();
+    asking.set(key, asked);
+    try {
+      const value = await asked;
+      if (asking.get(key) === asked) answers.set(key, { value, at: clock.now() });
+      return value;
+    } finally {
+      if (asking.get(key) === asked) asking.delete(key);
+    }
+  }
+
   return {
-    async answer<T>({ lineId, about, maxAgeMs, ask }: Question<T>) {
-      const key = `${lineId} ${about}`;
+    async answer<T>(question: Question<T>) {
+      const key = `${question.lineId} ${question.about}`;
       const kept = answers.get(key);
       const age = kept ? clock.now() - kept.at : Infinity;
-      if (kept && age >= 0 && age < maxAgeMs) return { value: kept.value as T, ageSeconds: Math.floor(age / 1000) };
-      let asked = asking.get(key) as Promise<T> | undefined;
-      if (!asked) {
-        spend(lineId);
-        asked = ask();
-        asking.set(key, asked);
-        const done = () => asking.get(key) === asked && asking.delete(key);
-        asked.then((value) => done() && answers.set(key, { value, at: clock.now() }), done);
-      }
-      return { value: await asked, ageSeconds: 0 };
+      const isFresh = kept !== undefined && age >= 0 && age < question.maxAgeMs;
+      const value = isFresh ? kept.value : await (asking.get(key) ?? askAnew(question, key));
+      return { value: value as T, ageSeconds: isFresh ? Math.floor(age / 1000) : 0 };
     },
 
     forget(lineId, about) {

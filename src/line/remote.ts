@@ -7,6 +7,7 @@ import { isKeyOf } from "../base/typed_keys.ts";
 import { type Ask, CallFailed, CallTimeout, makeAnswers } from "../cluster/calls.ts";
 import { Leases } from "../cluster/leases.ts";
 import { callMembers } from "../cluster/member.ts";
+import type { WrittenError } from "../cluster/rows.ts";
 import type { Service } from "../base/service.ts";
 import { CATALOGUE, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -153,17 +154,9 @@ function invoke(target: any, method: string, args: unknown[]): Promise<unknown> 
   return target[method](...args);
 }
 
-/** An error as a row keeps it. */
-interface Written {
-  name: string;
-  message: string;
-  code?: number | string | null;
-  retryAfterSeconds?: number;
-}
-
 const BY_NAME = { NetworkTimeout, PasskeyNotRequested, PasskeyRefused };
 
-function written(error: unknown): Written {
+function written(error: unknown): WrittenError {
   if (error instanceof Problem) {
     const { code, message, extras: { retryAfterSeconds } } = error;
     return { name: "Problem", code, message, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
@@ -173,7 +166,7 @@ function written(error: unknown): Written {
   return { name: "Error", message: String(error) };
 }
 
-function made({ name, message, code = null, retryAfterSeconds }: Written): Error {
+function made({ name, message, code = null, retryAfterSeconds }: WrittenError): Error {
   if (name === "Problem" && typeof code === "string" && isKeyOf(CATALOGUE, code)) {
     return new Problem(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
   }
@@ -189,6 +182,6 @@ async function asked<Result>(answer: Promise<unknown>): Promise<Result> {
     if (error instanceof CallTimeout) {
       throw new NetworkTimeout("The process that holds the session did not answer in time.", { cause: error });
     }
-    throw error instanceof CallFailed ? made(error.error as Written) : error;
+    throw error instanceof CallFailed ? made(error.error) : error;
   }
 }

@@ -3,6 +3,7 @@
  * the store has changed, because what is wanted may be written by another process, and from time to time, because a ring
  * may be lost (promises 4, 5 and 7).
  */
+import { Loop } from "../base/loop.ts";
 import type { Service } from "../base/service.ts";
 import { busyLines } from "../message/queue/busy_lines.ts";
 import { expireMessages, nextExpiry } from "../message/expiry.ts";
@@ -12,12 +13,11 @@ import type { Changes } from "../store/changes.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import type { Ownership } from "./ownership.ts";
 import { lineKeys } from "./rows.ts";
-import { singleFlight } from "../base/single_flight.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
 import type { LiveLines, Vitals } from "./live.ts";
 import { LineSession, type LineSessionDeps } from "./line_session.ts";
-import { LINE_STATUSES, type LineStatus } from "./line.ts";
+import type { LineStatus } from "./line.ts";
 import { LINE_TOPIC, type Runner } from "./runner.ts";
 
 /**
@@ -47,9 +47,8 @@ export class Supervisor implements Service, LiveLines {
   readonly #sessions = new Map<string, LineSession>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #listeners = new Set<(lineId: string) => void>();
-  #cancelSweep: () => void = () => {};
   readonly #deafen: (() => void)[] = [];
-  readonly #sweepOnce = singleFlight(() => this.#sweepAgain());
+  readonly #sweeps: Loop;
   /** When the queues were last looked at. */
   #queuesSeenAt = 0;
   #counts = noLines();
@@ -60,6 +59,7 @@ export class Supervisor implements Service, LiveLines {
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
+    this.#sweeps = new Loop(deps.runtime.clock, () => this.#sweepOrLater());
   }
 
   /** Resolves when every line has its session; they come up from then on. Throws StoreError. Idempotent. */
@@ -72,18 +72,17 @@ export class Supervisor implements Service, LiveLines {
         if (topic === LINE_TOPIC) { for (const session of this.#sessions.values()) session.runner.wake(); }
         else this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
       }),
-      changes.hear(() => void this.#sweepOnce()),
+      changes.hear(() => void this.#sweeps.now()),
     );
     this.#queuesSeenAt = clock.now();
-    this.#sweepAfter(await this.#sweep());
+    this.#sweeps.start(await this.#sweep());
   }
 
   /** Closes every connection, keeps every link, lets messages that are on their way come to their end. Idempotent. */
   stop(): Promise<void> {
     this.#isStopping = true;
     this.#stopped ??= (async () => {
-      this.#cancelSweep();
-      await this.#sweepOnce();
+      await this.#sweeps.stop();
       await Promise.all([...this.#sessions.values()].map((session) => session.stop()));
       for (const deaf of this.#deafen.splice(0)) deaf();
     })();
@@ -107,7 +106,7 @@ export class Supervisor implements Service, LiveLines {
 
   /** Lines have become this process's: they are brought up. */
   taken(): void {
-    if (this.#started) void this.#sweepOnce();
+    void this.#sweeps.now();
   }
 
   /** The line is, or is about to be, another process's: resolves when nothing is done for it here any more. */
@@ -203,19 +202,12 @@ export class Supervisor implements Service, LiveLines {
     for (const look of this.#listeners) look(lineId);
   }
 
-  #sweepAfter(delayMs: number): void {
-    if (this.#isStopping) return;
-    this.#cancelSweep();
-    this.#cancelSweep = this.#deps.runtime.clock.after(delayMs, () => void this.#sweepOnce());
-  }
-
-  async #sweepAgain(): Promise<void> {
-    if (this.#isStopping) return;
+  async #sweepOrLater(): Promise<number> {
     try {
-      this.#sweepAfter(await this.#sweep());
+      return await this.#sweep();
     } catch (error) {
       this.#deps.runtime.log.warn({ error: String(error) }, "the lines could not be looked at");
-      this.#sweepAfter(SWEEP_AGAIN_MS);
+      return SWEEP_AGAIN_MS;
     }
   }
 
@@ -274,5 +266,5 @@ export class Supervisor implements Service, LiveLines {
 }
 
 function noLines(): Record<LineStatus, number> {
-  return Object.fromEntries(LINE_STATUSES.map((status) => [status, 0])) as Record<LineStatus, number>;
+  return { initializing: 0, qr: 0, pairing: 0, connected: 0, disconnected: 0, logged_out: 0 };
 }

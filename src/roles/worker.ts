@@ -4,7 +4,7 @@
  */
 import { inOrder, type Service, together } from "../base/service.ts";
 import { Leases } from "../cluster/leases.ts";
-import { Member } from "../cluster/member.ts";
+import { callMembers, Member } from "../cluster/member.ts";
 import type { Place } from "../cluster/place.ts";
 import { DEFAULT_PLANS } from "../account/plan.ts";
 import { lineKeys } from "../line/rows.ts";
@@ -67,45 +67,39 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   let parts: Omit<WorkerPart, "service"> | null = null;
   let upkeep: Service | null = null;
 
-  const common = { kv: ground.data.kv, runtime };
-  const member = new Member({
+  const common = {
+    kv: ground.data.kv,
+    runtime,
+    freed: () => callMembers(bell),
+    refused: () => metrics.refusedWrites.inc(),
+  };
+  const lines = new Leases({
     ...common,
-    bell,
-    place,
-    leases({ freed }) {
-      const refused = () => metrics.refusedWrites.inc();
-      const base = { ...common, freed, refused };
-      return [
-        new Leases({
-          ...base,
-          kind: LINE_KIND,
-          all: () => lineThings(kv),
-          keeper: {
-            taken: () => parts?.supervisor.taken(),
-            drop: async (lineId) => await parts?.supervisor.drop(lineId),
-          },
-        }),
-        new Leases({
-          ...base,
-          kind: WEBHOOK_KIND,
-          all: () => webhookThings(kv),
-          keeper: {
-            taken: () => parts?.dispatcher.taken(),
-            drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
-          },
-        }),
-        new Leases({
-          ...base,
-          kind: UPKEEP_KIND,
-          async *all() {
-            yield UPKEEP;
-          },
-          keeper: { taken: () => void beginUpkeep(), drop: endUpkeep },
-        }),
-      ];
+    kind: LINE_KIND,
+    all: () => lineThings(kv),
+    keeper: {
+      taken: () => parts?.supervisor.taken(),
+      drop: async (lineId) => await parts?.supervisor.drop(lineId),
     },
   });
-  const [lines, webhooks, upkeeps] = member.leases as [Leases, Leases, Leases];
+  const webhooks = new Leases({
+    ...common,
+    kind: WEBHOOK_KIND,
+    all: () => webhookThings(kv),
+    keeper: {
+      taken: () => parts?.dispatcher.taken(),
+      drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
+    },
+  });
+  const upkeeps = new Leases({
+    ...common,
+    kind: UPKEEP_KIND,
+    async *all() {
+      yield UPKEEP;
+    },
+    keeper: { taken: () => void beginUpkeep(), drop: endUpkeep },
+  });
+  const member = new Member({ kv: ground.data.kv, runtime, bell, place, leases: [lines, webhooks, upkeeps] });
   const noStore = lines.refusing();
   const network = openNetwork((lineId) => lines.storeOf(lineId) ?? noStore);
   const supervisor = makeSupervisor(ground, {

@@ -51,8 +51,13 @@ export async function attemptDelivery(
   const ended = (error: string | null): DeliveryAttempt => {
     const to = clock.now();
     const attributes = { event: event.event, event_id: event.id, ...(status === null ? {} : { status }) };
-    const { messageId } = event.data as { messageId?: string };
-    traceStep(messageId, { name: "message.webhook", from: at, to, error, attributes });
+    traceStep("messageId" in event.data ? event.data.messageId : null, {
+      name: "message.webhook",
+      from: at,
+      to,
+      error,
+      attributes,
+    });
     return { at, status, durationMs: to - at, error };
   };
   try {

@@ -1,6 +1,6 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
+import { Loop } from "../base/loop.ts";
 import type { Service } from "../base/service.ts";
-import { singleFlight } from "../base/single_flight.ts";
 import { Turns } from "../base/turns.ts";
 import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookKeeper, type WebhookOwnership } from "./ownership.ts";
 import type { WebhookRow } from "./webhook.ts";
@@ -34,24 +34,16 @@ export function makeDispatcher(context: DispatcherContext): Dispatcher {
   const places = { working: new Turns(WORKING), failing: new Turns(FAILING) };
   const workers = new Map<string, { worker: Worker; updatedAt: number }>();
   let running = false;
-  let cancelSweep = () => {};
   let deafen = () => {};
 
-  function sweepLater(): void {
-    if (!running) return;
-    cancelSweep();
-    cancelSweep = runtime.clock.after(SWEEP_MS, () => void sweep());
-  }
-
-  const sweep = singleFlight(async () => {
-    if (!running) return;
+  const sweeps = new Loop(runtime.clock, async () => {
     for (const { worker } of workers.values()) worker.wake();
     try {
       await takeUpOthers();
     } catch (error) {
       runtime.log.warn({ err: error }, "the webhooks could not be looked at");
     }
-    sweepLater();
+    return SWEEP_MS;
   });
 
   /** Begins with webhooks that were not reported, follows those that another process changed, ends those it removed. */
@@ -98,25 +90,24 @@ export function makeDispatcher(context: DispatcherContext): Dispatcher {
     async start() {
       if (running) return;
       running = true;
+      sweeps.start(SWEEP_MS);
       const deafenWake = bell.hear(WEBHOOK_TOPIC, (topic) => {
         // Rings of other processes may have been lost: any of them may have been meant.
         if (topic === WEBHOOK_TOPIC) { for (const { worker } of workers.values()) worker.wake(); }
         else wake(topic.slice(WEBHOOK_TOPIC.length));
       });
-      const deafenChanged = bell.hear(CHANGED_TOPIC, () => void sweep());
+      const deafenChanged = bell.hear(CHANGED_TOPIC, () => void sweeps.now());
       deafen = () => {
         deafenWake();
         deafenChanged();
       };
       await takeUpOthers();
-      sweepLater();
     },
 
     async stop() {
       running = false;
       deafen();
-      cancelSweep();
-      await sweep();
+      await sweeps.stop();
       const stopping = [...workers.values()].map(({ worker }) => worker.stop());
       workers.clear();
       await Promise.all(stopping);
@@ -129,7 +120,7 @@ export function makeDispatcher(context: DispatcherContext): Dispatcher {
     removed,
     wake,
     drop,
-    taken: () => void sweep(),
+    taken: () => void sweeps.now(),
 
     waiting: () => places.working.waiting + places.failing.waiting,
   };

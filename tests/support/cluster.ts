@@ -1,6 +1,6 @@
 /** Workers that share lines, on a store, a network and a clock that a simulation holds in its hands. */
 import { Leases } from "../../src/cluster/leases.ts";
-import { Member } from "../../src/cluster/member.ts";
+import { callMembers, Member } from "../../src/cluster/member.ts";
 import type { Bell } from "../../src/store/bell.ts";
 import { Change, key, type Kv } from "../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
@@ -66,6 +66,15 @@ export class SimulatedWorker {
       close: () => Promise.resolve(),
     };
     const runtime = { ...real, clock };
+    this.leases = new Leases({
+      kind: "line",
+      kv: this.kv,
+      runtime,
+      freed: () => callMembers(bell),
+      refused: () => this.refused++,
+      all: async function* () {},
+      keeper: { taken: () => this.#connect(), drop: (line) => this.#close(line) },
+    });
     this.member = new Member({
       place: {
         last: () => Promise.resolve(cluster.places.get(name) ?? null),
@@ -74,17 +83,7 @@ export class SimulatedWorker {
       kv: this.kv,
       bell,
       runtime,
-      leases: ({ freed }) => [
-        this.leases = new Leases({
-          kind: "line",
-          kv: this.kv,
-          runtime,
-          freed,
-          refused: () => this.refused++,
-          all: async function* () {},
-          keeper: { taken: () => this.#connect(), drop: (line) => this.#close(line) },
-        }),
-      ],
+      leases: [this.leases],
     });
   }
 
