@@ -1,4 +1,5 @@
 /** An event in one line for a person at a terminal. */
+import { isGroup } from "../whatsapp/groups.ts";
 import type { Json } from "./client.ts";
 
 const LONGEST_TEXT = 200;
@@ -13,7 +14,7 @@ function summary(event: string, data: Json): string {
     case "message.received":
     case "message.echo": {
       const who = event === "message.echo" ? `to ${data.from}` : `from ${data.number ?? data.from}`;
-      const where = data.from.endsWith("@g.us") && event === "message.received" ? ` in ${data.from}` : "";
+      const where = isGroup(data.from) && event === "message.received" ? ` in ${data.from}` : "";
       const file = data.media ? ` [${data.media.filename}, ${data.media.size} bytes]` : "";
       return `${who}${where}, ${data.type}${data.text === null ? "" : `: ${data.text}`}${file}`;
     }

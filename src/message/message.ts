@@ -13,6 +13,7 @@
  * | processing | held, retried | queued     | keeps its place and its network id                   |
  * | processing | refused       | failed     | final, or the third attempt                          |
  */
+import { isGroup } from "../whatsapp/groups.ts";
 import type { Manner } from "../whatsapp/outgoing.ts";
 import type { OutgoingContent } from "./content.ts";
 
@@ -37,7 +38,7 @@ export function chatOf(to: string): string {
 
 /** Whether the chat is a group or an audience, and not of two. */
 export function isOfMany(to: string): boolean {
-  return to.endsWith("@g.us") || to.endsWith("@broadcast");
+  return isGroup(to) || to.endsWith("@broadcast");
 }
 
 export function hasEnded(message: Pick<Message, "status">): boolean {

@@ -3,6 +3,11 @@
  * (403: not for this line; 404: no such group), or NetworkTimeout.
  */
 
+/** Whether a chat is a group, by its JID. */
+export function isGroup(chat: string): boolean {
+  return chat.endsWith("@g.us");
+}
+
 /** As the list shows it. */
 export interface Group {
   /** `…@g.us`. */

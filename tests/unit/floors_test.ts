@@ -57,7 +57,7 @@ const CHANCE = /\bMath\.random\(|\brandom(Bytes|Int|UUID)\(|\bgetRandomValues\(/
 const CONSOLE = /\bconsole\b/;
 const CONSOLE_EXCEPTIONS = [
   { file: "ops/log.ts", why: "silences it for the whole process" },
-  { file: "whatsapp/baileys/repairs/quiet_libsignal.ts", why: "keeps the Signal library off it" },
+  { file: "whatsapp/baileys/repairs/containment.ts", why: "keeps the Signal library off it" },
 ];
 
 Deno.test("each floor imports only floors below it, types included", () => {

@@ -3,6 +3,7 @@ import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Budgets } from "../../http/edge/budgets.ts";
 import { chatOf } from "../../message/message.ts";
+import { isGroup } from "../../whatsapp/groups.ts";
 import { STATUS_CHAT } from "../../whatsapp/outgoing.ts";
 import type { Act } from "./act.ts";
 import type { AskedOfAccount, Guard } from "./guard.ts";
@@ -95,8 +96,6 @@ function inOrder(a: Turn, b: Turn): number {
   const [left, right] = a.at === b.at ? [a.id.slice(4), b.id.slice(4)] : [a.at, b.at];
   return left < right ? -1 : Number(left > right);
 }
-
-const isGroup = (jid: string) => jid.endsWith("@g.us");
 
 /** A person by their number if it is known; a group, and a person who hides it, by the JID. */
 function chatWith(jid: string, number: string | null): string {

@@ -2,6 +2,7 @@
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
+import { isGroup } from "../world/address.ts";
 import { type BinaryNode, child, element } from "../world/stanza.ts";
 import { wireType } from "./compose.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
@@ -42,7 +43,7 @@ export class Outbox {
     const { runtime, uplink, self } = this.#phone;
     const id = Buffer.from(runtime.random.bytes(16)).toString("hex").toUpperCase();
     const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message, edit: options.edit };
-    const content = to.endsWith("@g.us") ? await this.#forGroup(sent) : await this.#forUser(sent);
+    const content = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
     this.#remember(id, sent);
     uplink.send(self, this.#stanza(id, sent, { to, content }));
     return id;
@@ -82,7 +83,7 @@ export class Outbox {
     const bundle = keysOf(receipt) ?? uplink.takeBundle(device);
     if (!bundle) return;
     await sessions.start(signalAddress(lidForm(uplink, device)), bundle);
-    const inGroup = sent.chat.endsWith("@g.us");
+    const inGroup = isGroup(sent.chat);
     const message = inGroup
       ? { ...sent.message, ...distribution(sent, await senderKeys.distribution(senderIn(sent))) }
       : sent.message;

@@ -2,37 +2,16 @@
  * libsignal without its printing. Its records and ciphers write whole sessions, private keys included, to the console.
  * The methods that do so are overridden here, so that no log needs a filter (promise 6).
  */
-import { SessionCipher as LibraryCipher, SessionRecord as LibraryRecord, type SignalStorage } from "libsignal";
-import type { ProtocolAddress } from "libsignal";
+import { SessionCipher, SessionRecord } from "libsignal";
 import type { Buffer } from "node:buffer";
-
-/** One session of a record; `closed` is -1 while it is open. */
-interface SessionEntry {
-  indexInfo: { closed: number; used: number };
-  pendingPreKey?: unknown;
-  serialize(): unknown;
-  constructor: { deserialize(data: unknown): SessionEntry };
-}
-
-/** What the library's classes have beyond their published types. */
-interface RecordShape extends LibraryRecord {
-  sessions: Record<string, SessionEntry>;
-  getOpenSession(): SessionEntry | undefined;
-  setSession(session: SessionEntry): void;
-  isClosed(session: SessionEntry): boolean;
-}
-interface CipherShape extends LibraryCipher {
-  doDecryptWhisperMessage(data: Uint8Array, session: SessionEntry): Promise<Buffer>;
-}
-const RecordBase = LibraryRecord as unknown as { new (): RecordShape; deserialize(data: unknown): RecordShape };
-const CipherBase = LibraryCipher as unknown as new (storage: SignalStorage, address: ProtocolAddress) => CipherShape;
+import type { Session } from "../../base/libsignal.ts";
 
 /** Closed sessions are kept so that late messages can still be read; the library keeps as many. */
 const SESSIONS_KEPT = 40;
 
 /** The sessions with one device, for encrypting and for starting a session. */
-export class OutgoingRecord extends RecordBase {
-  closeSession(session: SessionEntry): void {
+export class OutgoingRecord extends SessionRecord {
+  closeSession(session: Session): void {
     session.indexInfo.closed = session.indexInfo.used;
   }
 
@@ -56,7 +35,7 @@ export class IncomingRecord extends OutgoingRecord {
     return false;
   }
 
-  override setSession(session: SessionEntry): void {
+  override setSession(session: Session): void {
     for (const other of Object.values(this.sessions)) {
       if (other.indexInfo.closed === -1) this.closeSession(other);
     }
@@ -68,11 +47,11 @@ export class IncomingRecord extends OutgoingRecord {
  * The library's cipher, silent about messages that fit no session. Trying a message on the wrong session would also
  * spoil that session for good (two sides that start at the same time then lose each other), so each try is on a copy.
  */
-export class QuietCipher extends CipherBase {
-  async decryptWithSessions(
+export class QuietCipher extends SessionCipher {
+  override async decryptWithSessions(
     data: Uint8Array,
-    sessions: SessionEntry[],
-  ): Promise<{ session: SessionEntry; plaintext: Buffer }> {
+    sessions: Session[],
+  ): Promise<{ session: Session; plaintext: Buffer }> {
     let failure: unknown = new Error("No session fits the message");
     for (const session of sessions) {
       const copy = session.constructor.deserialize(session.serialize());

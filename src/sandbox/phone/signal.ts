@@ -11,7 +11,7 @@ type SessionCiphertext = { type: "pkmsg" | "msg"; body: Uint8Array };
 
 export class SignalSessions {
   /** Serialised records by address: the library changes a record before it has verified the message. */
-  #records = new Map<string, unknown>();
+  #records = new Map<string, Uint8Array>();
   #keys: PhoneKeys;
 
   constructor(keys: PhoneKeys) {

@@ -17,11 +17,10 @@ import {
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../base/at_most.ts";
 import PQueue from "p-queue";
-import { networkKeys } from "./rows.ts";
+import { type LineRows, networkKeys } from "./rows.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { COMMIT_LIMITS } from "../../store/limits.ts";
 import { Change, type CommitOptions, type Kv, StoreError } from "../../store/kv.ts";
-import type { Seal } from "../../store/seal.ts";
 
 /** Bytes of encoded keys that one line keeps in memory: some hundred sessions. */
 const CACHE_BYTES = 256 * 1024;
@@ -64,21 +63,15 @@ export function isLinked(creds: AuthenticationCreds): boolean {
   return creds.me !== undefined && creds.account !== undefined;
 }
 
-interface AuthStateOptions {
-  kv: Kv;
-  seal: Seal;
-  lineId: string;
-}
-
 /** The stored credentials, or null. Throws StoreError, SealError. */
-export async function readCreds(options: AuthStateOptions): Promise<AuthenticationCreds | null> {
+export async function readCreds(options: LineRows): Promise<AuthenticationCreds | null> {
   const { kv, seal, lineId } = options;
   const { value } = await kv.get(networkKeys.waCreds(lineId));
   return value ? decode<AuthenticationCreds>(seal.open(value)) : null;
 }
 
 /** Opens a line's keys; a line without a completed link begins with fresh credentials. Throws StoreError, SealError. */
-export async function openAuthState(options: AuthStateOptions): Promise<AuthState> {
+export async function openAuthState(options: LineRows): Promise<AuthState> {
   const { kv, seal, lineId } = options;
   const stored = await readCreds(options);
   const creds = stored && isLinked(stored) ? stored : initAuthCreds();

@@ -4,28 +4,21 @@
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON } from "@whiskeysockets/baileys";
-import { Change, type Key, type Kv } from "../../store/kv.ts";
-import type { Seal } from "../../store/seal.ts";
+import { Change, type Key } from "../../store/kv.ts";
 import { Stretch } from "../../store/stretch.ts";
 import type { Traces } from "../person.ts";
 import { expiryOf } from "./expiry.ts";
 import { SEEN_DAYS } from "./incoming/journal.ts";
-import { networkKeys } from "./rows.ts";
+import { type LineRows, networkKeys } from "./rows.ts";
 
 /** Rows of one step. */
 const READ_AT_ONCE = 300;
 /** Keys of these types are named for whom they are about. */
 const OF_PEOPLE = new Set(["session", "identity-key", "sender-key", "lid-mapping", "device-list", "tctoken"]);
 
-interface EraseOptions {
-  kv: Kv;
-  seal: Seal;
-  lineId: string;
-}
-
 /** Looks at the next rows from a key on (null: from the first); resolves to where to go on, null at the end. */
 export async function eraseTraces(
-  { kv, seal, lineId }: EraseOptions,
+  { kv, seal, lineId }: LineRows,
   traces: Traces,
   at: Key | null,
 ): Promise<Key | null> {

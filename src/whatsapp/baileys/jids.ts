@@ -1,5 +1,12 @@
 /** Addresses on the network: a person's, and the line's own. */
-import { type AuthenticationCreds, isLidUser, isPnUser, jidDecode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import {
+  areJidsSameUser,
+  type AuthenticationCreds,
+  isLidUser,
+  isPnUser,
+  jidDecode,
+  jidNormalizedUser,
+} from "@whiskeysockets/baileys";
 import type { OwnIdentity } from "../connection.ts";
 
 /** The line's own addresses. */
@@ -28,6 +35,11 @@ export function isAddress(given: string): boolean {
 export function ownJids({ me }: AuthenticationCreds): OwnJids {
   const { id, lid } = me!;
   return { id, ...(lid ? { lid } : {}) };
+}
+
+/** Whether an address is the line's account, on whatever device. */
+export function isOwn(jid: string, { id, lid }: OwnJids): boolean {
+  return areJidsSameUser(jid, id) || (lid !== undefined && areJidsSameUser(jid, lid));
 }
 
 export function identityOf(creds: AuthenticationCreds): OwnIdentity {

@@ -25,14 +25,11 @@ import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
 import { recall } from "./incoming/originals.ts";
 import { networkKeys } from "./rows.ts";
 import { makeMediaHost } from "./media_host.ts";
-import { silenceLibsignal } from "./repairs/quiet_libsignal.ts";
+import { containStrayRejections, silenceLibsignal } from "./repairs/containment.ts";
 import { repairCurve } from "./repairs/curve.ts";
-import { repairDerivation } from "./repairs/derivation.ts";
-import { repairLibsignal } from "./repairs/libsignal.ts";
+import { repairDerivation, repairQueue, repairTrials } from "./repairs/libsignal.ts";
 import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
-import { repairSignalQueue } from "./repairs/signal_queue.ts";
-import { containStrayRejections } from "./repairs/stray_rejections.ts";
 import { makeWebVersions } from "./web_version.ts";
 
 /** What was received is on disk in this time, a slow file aside: for that no log-out is held up, it follows from memory. */
@@ -71,10 +68,10 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {}, refreshHandled = true } = options;
   const { storeOf = () => kv } = options;
   silenceLibsignal();
-  repairLibsignal();
-  repairSignalQueue();
-  repairCurve();
+  repairTrials();
+  repairQueue();
   repairDerivation();
+  repairCurve();
   repairLogins();
   repairNoise(runtime.clock);
   containStrayRejections(runtime.log);

@@ -1,5 +1,13 @@
 /** The rows that link a line: everything under one prefix, so that a log-out can drop it; values are sealed. */
-import { type Key, key, prefix } from "../../store/kv.ts";
+import { type Key, key, type Kv, prefix } from "../../store/kv.ts";
+import type { Seal } from "../../store/seal.ts";
+
+/** Where the rows of a line lie, and what seals them. */
+export interface LineRows {
+  kv: Kv;
+  seal: Seal;
+  lineId: string;
+}
 
 export const networkKeys = {
   waLine: (lineId: string) => prefix<unknown>("wa", lineId),

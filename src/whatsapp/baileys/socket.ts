@@ -26,7 +26,8 @@ import { closeReason, codeRefused, distrustOf } from "./close_reason.ts";
 import type { Cause } from "./incoming/cause.ts";
 import { SALT_ID, takeHistory } from "./incoming/history.ts";
 import { type Inbox, makeInbox } from "./incoming/inbox.ts";
-import type { Journal } from "./incoming/journal.ts";
+import type { Decryption } from "./incoming/decryption.ts";
+import type { Journal, Leftovers } from "./incoming/journal.ts";
 import { incomingMedia } from "./incoming/media.ts";
 import { takeNotices } from "./incoming/notices.ts";
 import { makePhoneOf, type PhoneOf } from "./incoming/numbers.ts";
@@ -37,7 +38,7 @@ import { reportRefusals } from "./incoming/refusals.ts";
 import { makeSettings, type Settings } from "./incoming/settings.ts";
 import { type CountStray, takeStrays } from "./incoming/strays.ts";
 import { CodeRefused } from "./linking/code.ts";
-import { type Pairing, takeOverPairing } from "./linking/pairing.ts";
+import { Pairing } from "./linking/pairing.ts";
 import type { MediaHost } from "./media_host.ts";
 import { makeAhead } from "./outgoing/ahead.ts";
 import { makeDevices } from "./outgoing/devices.ts";
@@ -104,9 +105,10 @@ interface SocketOptions extends Pick<OpenOptions, "lineId" | "restriction" | "pa
   auth: AuthState;
   way: Way;
   version: WebVersion;
+  decryption: Decryption;
   journal: Journal;
   /** What the journal keeps of earlier connections. */
-  left: Awaited<ReturnType<Journal["leftovers"]>>;
+  left: Leftovers;
   cause: Cause;
   vitals: VitalSigns;
 }
@@ -140,7 +142,7 @@ export interface LineSocket {
 /** Begins to connect. */
 export function openSocket(shared: SocketGround, options: SocketOptions, owner: Owner): LineSocket {
   const { kv, seal, refreshHandled } = shared;
-  const { lineId, auth, version, journal, left, cause, vitals, way: { proxy, mediaHost } } = options;
+  const { lineId, auth, version, decryption, journal, left, cause, vitals, way: { proxy, mediaHost } } = options;
   const { events, isOpen, isOver } = owner;
   const { clock } = shared.runtime;
   const log = shared.runtime.log.child({ lineId });
@@ -160,7 +162,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     version: version.version,
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
-      ahead.around(reportRefusals(journal.makeSignalRepository(...args), cause, owner.broken)),
+      ahead.around(reportRefusals(decryption.makeSignalRepository(...args), cause, owner.broken)),
     getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
@@ -267,7 +269,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   function pair(): Pairing {
     const { auth: { creds, saveCreds }, pairingPhone } = options;
     const link = { socket, creds, saveCreds, browser: BROWSER, runtime, pairingPhone, refreshHandled };
-    return takeOverPairing(link, {
+    return new Pairing(link, {
       qr: (text) => isOver() || events.qr(text),
       code: (code) => isOver() || events.pairingCode(code),
       passkey: (request) => isOver() || events.passkey(request),

@@ -1,5 +1,5 @@
 /** The life of one line's socket, from opening its keys to the end: it connects, logs in, is watched, and lets go. */
-import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import type { BinaryNode } from "@whiskeysockets/baileys";
 import { detached, errorName } from "../../base/detached.ts";
 import { within } from "../../base/within.ts";
 import { EgressError } from "../../egress/egress_error.ts";
@@ -10,10 +10,12 @@ import type { OpenOptions } from "../network.ts";
 import { isLinked, openAuthState } from "./auth_state.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
+import { Decryption } from "./incoming/decryption.ts";
 import { takeFramesInTurn } from "./incoming/frames.ts";
-import { type Journal, makeJournal } from "./incoming/journal.ts";
+import { Journal } from "./incoming/journal.ts";
 import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
+import { iq } from "./stanza.ts";
 import { type VitalSigns, watchVitals } from "./vitals.ts";
 import type { WebVersion } from "./web_version.ts";
 
@@ -117,7 +119,8 @@ export class SocketLife {
     const version = await this.#shared.version();
     if (this.isOver) return await auth.close();
     const vitals = this.signs;
-    const journal = makeJournal({ kv, seal, lineId, auth, runtime: { clock, log: this.#log } }, {
+    const journal = new Journal({ kv, seal, lineId }, auth, clock);
+    const decryption = new Decryption({ journal, auth, log: this.#log }, {
       decrypted: (entry) => {
         vitals.decrypted();
         this.#parts?.inbox.decrypted(entry);
@@ -132,7 +135,7 @@ export class SocketLife {
     if (this.isOver) return await auth.close();
     this.#parts = openSocket(
       this.#shared,
-      { lineId, restriction, pairingPhone, auth, way, version, journal, left, cause: this.cause, vitals },
+      { lineId, restriction, pairingPhone, auth, way, version, decryption, journal, left, cause: this.cause, vitals },
       {
         isOpen: () => this.#phase === "open",
         isOver: () => this.isOver,
@@ -141,10 +144,10 @@ export class SocketLife {
         events: this.#events,
       },
     );
-    this.#listen(this.#parts, journal);
+    this.#listen(this.#parts, decryption);
   }
 
-  #listen({ socket: { ws, ev }, auth }: LineSocket, journal: Journal): void {
+  #listen({ socket: { ws, ev }, auth }: LineSocket, decryption: Decryption): void {
     const { clock } = this.#shared.runtime;
     takeFramesInTurn(ws, this.cause.frame, (error) => {
       this.#log.warn({ error: errorName(error) }, "what the network sent could not be read");
@@ -157,7 +160,7 @@ export class SocketLife {
       if (isLinked(auth.creds)) this.#cancelWatch = clock.after(LOGIN_MS, late);
     });
     ws.prependListener("CB:message", (stanza: BinaryNode) => {
-      journal.watch(stanza);
+      decryption.watch(stanza);
       takeInTurn(stanza);
     });
     ev.on("creds.update", () => {
@@ -261,7 +264,7 @@ export class SocketLife {
 
 async function unlink({ socket, auth }: LineSocket): Promise<void> {
   const device = { tag: "remove-companion-device", attrs: { jid: ownJids(auth.creds).id, reason: "user_initiated" } };
-  await socket.query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [device] });
+  await socket.query(iq({ type: "set", xmlns: "md" }, device));
 }
 
 /**

@@ -2,9 +2,10 @@
  * Signs of life of one connection: what came and went last, how fast the network answers, what could not be read; and
  * whether a line that is connected hears nothing although the network says that messages wait for it.
  */
-import { type BinaryNode, getBinaryNodeChild, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
+import { type BinaryNode, getBinaryNodeChild, type WASocket } from "@whiskeysockets/baileys";
 import { within } from "../../base/within.ts";
 import type { Clock } from "../../runtime.ts";
+import { iq } from "./stanza.ts";
 
 const PING_MS = 5_000;
 /** The network said that messages wait, and gave nothing for so long. */
@@ -79,9 +80,8 @@ export function watchVitals(clock: Clock): VitalSigns {
 /** How long the network takes to answer, ms; null when it does not within this time. Never rejects. */
 export async function ping(socket: Pick<WASocket, "query">, clock: Clock, withinMs: number): Promise<number | null> {
   const begun = clock.now();
-  const attrs = { to: S_WHATSAPP_NET, type: "get", xmlns: "w:p" };
   try {
-    const asked = socket.query({ tag: "iq", attrs, content: [{ tag: "ping", attrs: {} }] });
+    const asked = socket.query(iq({ type: "get", xmlns: "w:p" }, { tag: "ping", attrs: {} }));
     return await within(clock, withinMs, asked) === "late" ? null : clock.now() - begun;
   } catch {
     return null;

@@ -6,6 +6,7 @@ import type { FindReferred, IsInChat } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
+import { isGroup } from "../../../whatsapp/groups.ts";
 
 /** How one message is sent, as its request says it (`fields.ts`). */
 export interface MannerFields {
@@ -83,7 +84,7 @@ function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendMan
     // An empty list, and 0, ask for nothing.
     if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, senseless[field]!);
   }
-  if (mentions === "all" && !to.endsWith("@g.us")) {
+  if (mentions === "all" && !isGroup(to)) {
     throw invalid(`${path}mentions`, '"all" are mentioned in groups only');
   }
   if (mentions?.length) manner.mentions = mentions;

@@ -13,10 +13,10 @@ import type { BusinessCard, Contacts } from "../../contacts.ts";
 import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
-import type { OwnJids } from "../jids.ts";
+import { numberIn, type OwnJids } from "../jids.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
+import { iq } from "../stanza.ts";
 import { pictureQuery } from "./groups.ts";
-import { numberIn } from "../jids.ts";
 
 const NAMES_KEPT = 5_000;
 /** How the network says that there is nothing, or nothing for the line to see. */
@@ -105,8 +105,8 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
     unblock: (number) => setBlocked(number, "unblock"),
 
     async blocklist() {
-      const iq = { tag: "iq", attrs: { xmlns: "blocklist", to: "s.whatsapp.net", type: "get" } };
-      const answer: BinaryNode = await ask(socket.query(iq), "list who is blocked");
+      const asked = socket.query(iq({ type: "get", xmlns: "blocklist" }));
+      const answer: BinaryNode = await ask(asked, "list who is blocked");
       const items = getBinaryNodeChildren(getBinaryNodeChild(answer, "list"), "item");
       return await Promise.all(items.map(async ({ attrs: { jid = "", pn_jid: phone } }) => {
         const number = numberIn(jid, phone, phone ? null : await socket.signalRepository.lidMapping.getPNForLID(jid));

@@ -1,6 +1,5 @@
 /** The line's groups: looked at, made, changed, joined and left. */
 import {
-  areJidsSameUser,
   type BinaryNode,
   generateMessageIDV2,
   getBinaryNodeChild,
@@ -13,10 +12,10 @@ import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGrou
 import { NetworkRefusal } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
-import type { OwnJids } from "../jids.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
+import { iq } from "../stanza.ts";
 import { memberOf, type Named, resultsOf } from "./members.ts";
-import { isAddress, numberIn } from "../jids.ts";
+import { isAddress, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
 const INVITE_BASE = "https://chat.whatsapp.com/";
 /** A group of a thousand takes the network some seconds to make or to list. */
@@ -34,8 +33,8 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
   const { clock } = runtime;
 
   async function ask(type: "get" | "set", to: string, question: BinaryNode, what: string): Promise<BinaryNode> {
-    const iq = { tag: "iq", attrs: { type, xmlns: "w:g2", to }, content: [question] };
-    const answer: BinaryNode = await answerOf(clock, socket.query(iq), what, LONG_ANSWER);
+    const asked = socket.query(iq({ type, xmlns: "w:g2", to }, question));
+    const answer: BinaryNode = await answerOf(clock, asked, what, LONG_ANSWER);
     // What others hear of by a notification, this connection knows already.
     if (type === "set") cache.forget(to);
     return answer;
@@ -176,9 +175,9 @@ export function pictureQuery(target: string | null, jpeg: Uint8Array | null): Bi
 }
 
 function toGroup(metadata: GroupMetadata, me: OwnJids): Group {
-  const own = [me.id, me.lid].filter((jid) => jid !== undefined);
-  const isOwn = (jid: string | undefined) => jid !== undefined && own.some((mine) => areJidsSameUser(jid, mine));
-  const self = metadata.participants.find(({ id, lid, phoneNumber }) => [id, lid, phoneNumber].some(isOwn));
+  const self = metadata.participants.find(({ id, lid, phoneNumber }) =>
+    [id, lid, phoneNumber].some((jid) => jid !== undefined && isOwn(jid, me))
+  );
   return {
     id: metadata.id,
     name: metadata.subject ?? "",

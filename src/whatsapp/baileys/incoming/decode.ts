@@ -6,7 +6,6 @@ import {
   isJidBroadcast,
   isJidGroup,
   isLidUser,
-  isPnUser,
   jidNormalizedUser,
   normalizeMessageContent,
   proto,
@@ -18,7 +17,7 @@ import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { type FindPoll, readVote } from "./polls.ts";
-import { digitsOf, type OwnJids } from "../jids.ts";
+import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
 export interface DecodeContext {
   me: OwnJids;
@@ -109,10 +108,6 @@ function addressesOf({ key }: Pick<WAMessage, "key">, { id, lid }: OwnJids): str
   return jids.filter((jid): jid is string => Boolean(jid));
 }
 
-function isOwn(jid: string, me: OwnJids): boolean {
-  return areJidsSameUser(jid, me.id) || (me.lid !== undefined && areJidsSameUser(jid, me.lid));
-}
-
 function messageOf(attrs: Record<string, string>, me: OwnJids): WAMessage {
   return decodeMessageNode({ tag: "message", attrs }, me.id, me.lid ?? "").fullMessage as WAMessage;
 }
@@ -147,9 +142,9 @@ async function numberOf(
 ): Promise<string | null> {
   const { me } = context;
   if (me.lid !== undefined && areJidsSameUser(sender, me.lid)) return digitsOf(me.id);
-  const known = [sender, other].find((jid) => jid && isPnUser(jid));
-  const phone = known ?? (isLidUser(sender) ? await context.phoneOf(sender, chat) : null);
-  return phone ? digitsOf(phone) : null;
+  const known = numberIn(sender, other);
+  if (known !== null || !isLidUser(sender)) return known;
+  return numberIn(await context.phoneOf(sender, chat));
 }
 
 /** Messages that the owner's phone sends once more because this device could not read them. */

@@ -24,7 +24,7 @@ const FIRST_PAUSE_MS = 500;
 const NOTHING: Settle = () => {};
 
 interface InboxOptions {
-  journal: Journal;
+  journal: Pick<Journal, "settle" | "done" | "doneUndecrypted">;
   context: DecodeContext;
   receive: ConnectionEvents["message"];
   runtime: Pick<Runtime, "clock" | "log">;

@@ -4,23 +4,21 @@
  */
 import { errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { type Kv, StoreError } from "../../../store/kv.ts";
-import type { Seal } from "../../../store/seal.ts";
+import { StoreError } from "../../../store/kv.ts";
 import type { ConnectionEvents } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
 import { type AuthState, isLinked, openAuthState } from "../auth_state.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
+import { ownJids } from "../jids.ts";
+import type { LineRows } from "../rows.ts";
 import { incomingMedia } from "./media.ts";
-import { makeJournal } from "./journal.ts";
+import { Journal } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
 import { makeSentStore } from "../outgoing/sent_store.ts";
 import { keptPhoneOf } from "./numbers.ts";
 import { makeFindPoll } from "./polls.ts";
 
-interface LeftoversOptions {
-  kv: Kv;
-  seal: Seal;
-  lineId: string;
+interface LeftoversOptions extends LineRows {
   runtime: Pick<Runtime, "clock" | "log">;
   mediaHost: MediaHost;
 }
@@ -30,7 +28,7 @@ interface LeftoversOptions {
  * decrypt: its sender is not heard any more. Only while the line is not open. Throws StoreError.
  */
 export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]> {
-  const { kv, seal, lineId, runtime: { clock, log } } = options;
+  const { lineId, runtime: { clock, log } } = options;
 
   /** What makes no sense is no reason to keep the link's rows, or to lose other messages. */
   async function readable<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
@@ -47,8 +45,7 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
     const auth = await openAuthState(options);
     if (!isLinked(auth.creds)) return [];
     const context = contextOf(auth, options);
-    const nobody = { decrypted: () => {}, undecrypted: () => {}, broken: () => {} };
-    const left = await makeJournal({ kv, seal, lineId, auth, runtime: { clock, log } }, nobody).leftovers();
+    const left = await new Journal(options, auth, clock).leftovers();
     const came = await Promise.all(left.decrypted.map((entry) => readable(() => decode(entry, context), [])));
     const ids = new Set(came.flat().map(({ networkId }) => networkId));
     const lost = left.undecrypted.filter(({ attrs }) => attrs.category !== "peer" && !ids.has(attrs.id!));
@@ -71,10 +68,9 @@ export async function handOver(messages: Incoming[], receive: ConnectionEvents["
 /** Without a socket: what the network told before is all that is known, and a lost file is not uploaded again. */
 function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): DecodeContext {
   const { mediaHost, runtime } = options;
-  const { id, lid } = creds.me!;
   const source = { host: mediaHost, runtime, socket: () => null };
   return {
-    me: { id, ...(lid ? { lid } : {}) },
+    me: ownJids(creds),
     findPoll: makeFindPoll({ ...options, sent: makeSentStore(options) }),
     phoneOf: (lid) => keptPhoneOf(keys, lid),
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),

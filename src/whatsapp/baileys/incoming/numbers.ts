@@ -7,6 +7,7 @@ import { errorName } from "../../../base/detached.ts";
 import {
   type BinaryNode,
   getBinaryNodeChild,
+  isJidGroup,
   isPnUser,
   jidDecode,
   S_WHATSAPP_NET,
@@ -15,6 +16,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { within } from "../../../base/within.ts";
+import { iq } from "../stanza.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 
 /** A chat waits for the answer: it is short. */
@@ -70,7 +72,7 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   }
 
   async function find(lid: string, chat: string): Promise<string | null> {
-    const member = chat.endsWith("@g.us") ? await ofMember(lid, chat).catch(() => null) : null;
+    const member = isJidGroup(chat) ? await ofMember(lid, chat).catch(() => null) : null;
     const phone = member ?? await ask(lid);
     if (phone) await lidMapping.storeLIDPNMappings([{ lid, pn: phone }]).catch(failed);
     return phone;
@@ -106,9 +108,5 @@ function lidQuery(lid: string, sid: string): BinaryNode {
   const list = { tag: "list", attrs: {}, content: [{ tag: "user", attrs: { jid: lid } }] };
   const query = { tag: "query", attrs: {}, content: [{ tag: "lid", attrs: {} }] };
   const usync = { context: "interactive", mode: "query", sid, last: "true", index: "0" };
-  return {
-    tag: "iq",
-    attrs: { to: S_WHATSAPP_NET, type: "get", xmlns: "usync" },
-    content: [{ tag: "usync", attrs: usync, content: [query, list] }],
-  };
+  return iq({ type: "get", xmlns: "usync" }, { tag: "usync", attrs: usync, content: [query, list] });
 }

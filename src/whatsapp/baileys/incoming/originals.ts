@@ -6,10 +6,10 @@ import { Buffer } from "node:buffer";
 import { BufferJSON, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
 import type { Incoming, IncomingType, Recalled } from "../../incoming.ts";
 import type { ForwardableKind } from "../../outgoing.ts";
-import type { Change, Kv } from "../../../store/kv.ts";
+import type { Change } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
 import { expireAfter } from "../expiry.ts";
-import { networkKeys } from "../rows.ts";
+import { type LineRows, networkKeys } from "../rows.ts";
 
 /** As long as its event can be read. */
 const KEPT_DAYS = 30;
@@ -42,12 +42,6 @@ const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
 /** What nothing can refer to: edits, deletions, votes; and reactions. */
 const UNREFERRED: readonly IncomingType[] = ["unknown", "reactionMessage"];
 
-export interface OriginalsOptions {
-  kv: Kv;
-  seal: Seal;
-  lineId: string;
-}
-
 /** Adds the row of a message that was handed over. */
 export function keepOriginal(
   change: Change,
@@ -76,7 +70,7 @@ export function keepOriginal(
 }
 
 /** As `Network.recall`; throws SealError too. */
-export async function recall(options: OriginalsOptions, networkId: string): Promise<Recalled | null> {
+export async function recall(options: LineRows, networkId: string): Promise<Recalled | null> {
   const original = await findReceived(options, networkId);
   if (!original) return null;
   const { chat, participant, fromMe, number, type, text, filename } = original;
@@ -88,7 +82,7 @@ export async function recall(options: OriginalsOptions, networkId: string): Prom
 
 /** Null for a message that was never received, or too long ago. Throws StoreError, SealError. */
 export async function findReceived(
-  { kv, seal, lineId }: OriginalsOptions,
+  { kv, seal, lineId }: LineRows,
   networkId: string,
 ): Promise<Original & { message: proto.IMessage } | null> {
   const { value } = await kv.get(networkKeys.waReceived(lineId, networkId));

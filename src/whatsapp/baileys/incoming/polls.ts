@@ -6,7 +6,8 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { decryptPollVote, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import type { SentStore } from "../outgoing/sent_store.ts";
-import { findReceived, type OriginalsOptions } from "./originals.ts";
+import type { LineRows } from "../rows.ts";
+import { findReceived } from "./originals.ts";
 
 interface Poll {
   secret: Uint8Array;
@@ -18,7 +19,7 @@ interface Poll {
 /** Null for one that was never seen, or too long ago. Throws StoreError, SealError. */
 export type FindPoll = (networkId: string) => Promise<Poll | null>;
 
-export function makeFindPoll(options: OriginalsOptions & { sent: Pick<SentStore, "find"> }): FindPoll {
+export function makeFindPoll(options: LineRows & { sent: Pick<SentStore, "find"> }): FindPoll {
   return async (networkId) => {
     const received = await findReceived(options, networkId);
     if (!received) return pollOf(await options.sent.find(networkId) ?? {}, []);

@@ -1,6 +1,5 @@
 /** Delivery and read receipts, read from the stanza itself: the library's events may wait in a buffer and get lost. */
 import {
-  areJidsSameUser,
   type AuthenticationCreds,
   type BinaryNode,
   getBinaryNodeChildren,
@@ -13,7 +12,7 @@ import { detached } from "../../../base/detached.ts";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Receipt } from "../../incoming.ts";
-import { type OwnJids, ownJids } from "../jids.ts";
+import { isOwn, type OwnJids, ownJids } from "../jids.ts";
 
 /** What a receipt's type says of a message that the line sent; types that are not here say nothing of that. */
 const STATUS: Readonly<Record<string, Receipt["status"]>> = {
@@ -91,8 +90,4 @@ function tellingOfMany(stanza: BinaryNode): Telling[] {
 
 function isOfMany(chat: string): boolean {
   return isJidGroup(chat) === true || isJidBroadcast(chat) === true;
-}
-
-function isOwn(jid: string, me: OwnJids): boolean {
-  return areJidsSameUser(jid, me.id) || (me.lid !== undefined && areJidsSameUser(jid, me.lid));
 }

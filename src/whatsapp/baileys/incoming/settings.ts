@@ -12,13 +12,13 @@ import {
   getBinaryNodeChild,
   getBinaryNodeChildren,
   proto,
-  S_WHATSAPP_NET,
   type SignalKeyStore,
 } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/detached.ts";
 import type { KeyData } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
+import { bytesIn, iq } from "../stanza.ts";
 import { readFields, SALT_ID, wholeFile } from "./history.ts";
 
 const COLLECTION = "regular_high";
@@ -63,12 +63,12 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
     const fileOf = (blob: proto.IExternalBlobReference) =>
       wholeFile({ kind: "md-app-state", file: { ...blob, fileLength: blob.fileSizeBytes } }, { host, clock });
     if (nodes.snapshot) {
-      const blob = proto.ExternalBlobReference.decode(nodes.snapshot.content as Uint8Array);
+      const blob = proto.ExternalBlobReference.decode(bytesIn(nodes.snapshot));
       const { records } = proto.SyncdSnapshot.decode(await fileOf(blob));
       yield* records.map((record): Mutation => ({ isRemoved: false, record }));
     }
-    for (const { content } of nodes.patches) {
-      const { mutations, externalMutations } = proto.SyncdPatch.decode(content as Uint8Array);
+    for (const patch of nodes.patches) {
+      const { mutations, externalMutations } = proto.SyncdPatch.decode(bytesIn(patch));
       const more = externalMutations ? proto.SyncdMutations.decode(await fileOf(externalMutations)).mutations : [];
       for (const { operation, record } of [...mutations, ...more]) {
         yield { isRemoved: operation === REMOVE, record } satisfies Mutation;
@@ -101,8 +101,7 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
     const { [SALT_ID]: salt, [ASKED_ID]: asked } = await keys.get("nct-salt" as "session", [SALT_ID, ASKED_ID]);
     if (salt || asked) return;
     const collection = { tag: "collection", attrs: { name: COLLECTION, version: "0", return_snapshot: "true" } };
-    const attrs = { to: S_WHATSAPP_NET, type: "set", xmlns: "w:sync:app:state" };
-    await query({ tag: "iq", attrs, content: [{ tag: "sync", attrs: {}, content: [collection] }] });
+    await query(iq({ type: "set", xmlns: "w:sync:app:state" }, { tag: "sync", attrs: {}, content: [collection] }));
     // Where it has none yet, a notification tells when it gets one.
     const row: KeyData = { "nct-salt": { [ASKED_ID]: true } };
     await keys.set(row);

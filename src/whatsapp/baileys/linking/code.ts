@@ -2,7 +2,6 @@
  * Asking the network for a link by code. The library shows its code whatever the network answers, so that a refused one
  * looks valid; here the code is the network's to accept first.
  */
-import { queryError } from "../library_error.ts";
 import { Buffer } from "node:buffer";
 import {
   aesEncryptCTR,
@@ -12,10 +11,11 @@ import {
   derivePairingCodeKey,
   getCompanionPlatformId,
   jidEncode,
-  S_WHATSAPP_NET,
   type WABrowserDescription,
 } from "@whiskeysockets/baileys";
 import type { Random } from "../../../runtime.ts";
+import { queryError } from "../library_error.ts";
+import { iq } from "../stanza.ts";
 
 const CODE_BYTES = 5;
 const SALT_BYTES = 32;
@@ -60,7 +60,7 @@ export async function askForCode(phone: string, options: CodeOptions): Promise<s
     ],
   };
   try {
-    await query({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "set", xmlns: "md" }, content: [hello] });
+    await query(iq({ type: "set", xmlns: "md" }, hello));
   } catch (error) {
     const code = queryError(error);
     throw code === null ? error : new CodeRefused(code);

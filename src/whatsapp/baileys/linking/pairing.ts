@@ -26,10 +26,11 @@ import {
 } from "@whiskeysockets/baileys";
 import { ping } from "../vitals.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { PasskeyRequest } from "../../passkey.ts";
+import type { PasskeyAssertion, PasskeyRequest } from "../../passkey.ts";
 import { withhold } from "../repairs/withhold.ts";
+import { bytesIn } from "../stanza.ts";
 import { askForCode } from "./code.ts";
-import { makePasskey, type Passkey } from "./passkey.ts";
+import { Passkey } from "./passkey.ts";
 
 /** How long the network honours the first ref of a connection, and each later one. */
 const FIRST_REF_MS = 60_000;
@@ -61,143 +62,151 @@ interface PairingOptions {
   refreshHandled: boolean;
 }
 
-export interface Pairing extends Pick<Passkey, "sign" | "confirm"> {
-  /** Stops what runs by itself: the rotation of QRs, the time of a passkey. */
-  stop(): void;
-}
-
 /** Takes over linking on the socket. */
-export function takeOverPairing(options: PairingOptions, events: PairingEvents): Pairing {
-  const { socket, creds, saveCreds, browser, runtime, pairingPhone } = options;
-  const { ws } = socket;
-  const query = (node: BinaryNode) => socket.query(node);
-  const passkey = makePasskey({ query, creds, saveCreds, runtime }, {
-    asked: (request) => events.passkey(request),
-    failed: (reason) => events.expired(reason),
-  });
-  let refs: string[] = [];
-  let current: string | null = null;
-  let cancelRotation = () => {};
+export class Pairing {
+  readonly #options: PairingOptions;
+  readonly #events: PairingEvents;
+  readonly #passkey: Passkey;
+  #refs: string[] = [];
+  /** The ref that is shown; null while no QR is. */
+  #current: string | null = null;
+  #cancelRotation = () => {};
 
-  function show(): void {
-    if (current === null) return;
+  constructor(options: PairingOptions, events: PairingEvents) {
+    const { socket, creds, saveCreds, runtime } = options;
+    this.#options = options;
+    this.#events = events;
+    this.#passkey = new Passkey({ query: (node) => socket.query(node), creds, saveCreds, runtime }, {
+      asked: (request) => events.passkey(request),
+      failed: (reason) => events.expired(reason),
+    });
+    this.#listen();
+  }
+
+  /** As `Connection.signPasskey` says. */
+  sign(assertion: PasskeyAssertion): Promise<void> {
+    return this.#passkey.sign(assertion);
+  }
+
+  /** As `Connection.confirmPasskey` says. */
+  confirm(): Promise<void> {
+    return this.#passkey.confirm();
+  }
+
+  /** Stops what runs by itself: the rotation of QRs, the time of a passkey. */
+  stop(): void {
+    this.#stopRotation();
+    this.#passkey.end();
+  }
+
+  #listen(): void {
+    const { socket: { ws }, refreshHandled } = this.#options;
+    const on = (event: string, handle: (stanza: BinaryNode) => Promise<void>) =>
+      ws.on(event, (stanza: BinaryNode) => void handle(stanza).catch((error) => this.#events.failed(error)));
+    for (const name of ["CB:iq,type:set,pair-device", "CB:iq,,pair-success"]) ws.removeAllListeners(name);
+    on("CB:iq,type:set,pair-device", (stanza) => this.#pairDevice(stanza));
+    on("CB:iq,,pair-success", (stanza) => this.#pairSuccess(stanza));
+    on("CB:notification,type:link_code_companion_reg", (stanza) => this.#linkCode(stanza));
+    const notifications: Record<string, (stanza: BinaryNode) => Promise<void>> = {
+      ...(refreshHandled ? { companion_reg_refresh: (stanza) => this.#refresh(stanza) } : {}),
+      passkey_prologue_request: (stanza) => this.#passkeyRequested(stanza),
+      crsc_continuation: (stanza) => this.#passkeyContinued(stanza),
+    };
+    withhold(ws, "CB:notification", ({ attrs }) => attrs.type !== undefined && attrs.type in notifications);
+    for (const [type, handle] of Object.entries(notifications)) on(`CB:notification,type:${type}`, handle);
+  }
+
+  async #pairDevice(stanza: BinaryNode): Promise<void> {
+    const { socket, pairingPhone } = this.#options;
+    await socket.sendNode({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "result", id: stanza.attrs.id! } });
+    if (pairingPhone !== null) return await this.#showCode(pairingPhone);
+    const refs = getBinaryNodeChildren(getBinaryNodeChild(stanza, "pair-device"), "ref");
+    this.#refs = refs.map((ref) => bytesIn(ref).toString("utf8"));
+    this.#cancelRotation();
+    this.#rotate(FIRST_REF_MS);
+  }
+
+  #rotate(lifetimeMs: number): void {
+    this.#current = this.#refs.shift() ?? null;
+    if (this.#current === null) return this.#events.expired();
+    this.#show();
+    this.#cancelRotation = this.#options.runtime.clock.after(lifetimeMs, () => this.#rotate(NEXT_REF_MS));
+  }
+
+  #stopRotation(): void {
+    this.#cancelRotation();
+    this.#current = null;
+  }
+
+  #show(): void {
+    if (this.#current === null) return;
+    const { creds, browser } = this.#options;
     const noiseKey = Buffer.from(creds.noiseKey.public).toString("base64");
     const identityKey = Buffer.from(creds.signedIdentityKey.public).toString("base64");
-    events.qr(buildPairingQRData(current, noiseKey, identityKey, creds.advSecretKey, browser));
+    this.#events.qr(buildPairingQRData(this.#current, noiseKey, identityKey, creds.advSecretKey, browser));
   }
 
-  function rotate(lifetimeMs: number): void {
-    current = refs.shift() ?? null;
-    if (current === null) return events.expired();
-    show();
-    cancelRotation = runtime.clock.after(lifetimeMs, () => rotate(NEXT_REF_MS));
+  async #showCode(phone: string): Promise<void> {
+    const { socket, creds, saveCreds, browser, runtime: { random } } = this.#options;
+    const query = (node: BinaryNode) => socket.query(node);
+    this.#events.code(await askForCode(phone, { query, creds, saveCreds, browser, random }));
   }
 
-  async function showCode(phone: string): Promise<void> {
-    events.code(await askForCode(phone, { query, creds, saveCreds, browser, random: runtime.random }));
-  }
-
-  function stopRotation(): void {
-    cancelRotation();
-    current = null;
-  }
-
-  /** The network works through frames in order: when it answered a ping, it took what was sent before. */
-  async function taken(): Promise<void> {
-    await ping(socket, runtime.clock, PING_MS);
-  }
-
-  async function pairDevice(stanza: BinaryNode): Promise<void> {
-    await socket.sendNode({ tag: "iq", attrs: { to: S_WHATSAPP_NET, type: "result", id: stanza.attrs.id! } });
-    if (pairingPhone !== null) return await showCode(pairingPhone);
-    refs = getBinaryNodeChildren(getBinaryNodeChild(stanza, "pair-device"), "ref").map(textOf);
-    cancelRotation();
-    rotate(FIRST_REF_MS);
-  }
-
-  /** By ourselves and first of all: the library can't before there is an identity, and is in no hurry afterwards. */
-  async function acknowledge({ attrs: { id, from, type } }: BinaryNode): Promise<void> {
-    const ack = { tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } };
-    // A connection that takes it no more tells its end by itself.
-    await detached(socket.sendNode(ack), (failure) => runtime.log.debug(failure, "an ack could not be sent"));
-  }
-
-  async function refresh(stanza: BinaryNode): Promise<void> {
-    const asked = ["companion_reg_refresh", "pair-device-rotate-qr"].some((tag) => getBinaryNodeChild(stanza, tag));
-    await acknowledge(stanza);
-    if (!asked || creds.account || creds.me) return;
-    creds.advSecretKey = Buffer.from(runtime.random.bytes(ADV_SECRET_BYTES)).toString("base64");
-    await Promise.all([saveCreds(), taken()]);
-    runtime.log.debug("the network refreshed the link's secret; showing the QR again");
-    show();
-  }
-
-  async function linkCode(stanza: BinaryNode): Promise<void> {
+  async #linkCode(stanza: BinaryNode): Promise<void> {
+    const { creds, pairingPhone } = this.#options;
     const step = getBinaryNodeChild(stanza, "link_code_companion_reg");
     if (step?.attrs.stage === "refresh_code" && pairingPhone !== null && !creds.account) {
-      await showCode(pairingPhone);
+      await this.#showCode(pairingPhone);
     }
   }
 
-  async function passkeyRequested(stanza: BinaryNode): Promise<void> {
-    await acknowledge(stanza);
-    if (creds.account || !isFromServer(stanza)) return;
-    stopRotation();
-    await passkey.requested(stanza);
+  /** By ourselves and first of all: the library can't before there is an identity, and is in no hurry afterwards. */
+  async #acknowledge({ attrs: { id, from, type } }: BinaryNode): Promise<void> {
+    const { socket, runtime: { log } } = this.#options;
+    const ack = { tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } };
+    // A connection that takes it no more reports its end by itself.
+    await detached(socket.sendNode(ack), (failure) => log.debug(failure, "an ack could not be sent"));
   }
 
-  async function passkeyContinued(stanza: BinaryNode): Promise<void> {
-    await acknowledge(stanza);
-    if (!creds.account && isFromServer(stanza)) await passkey.continued(stanza);
+  async #refresh(stanza: BinaryNode): Promise<void> {
+    const { creds, saveCreds, runtime: { random, log } } = this.#options;
+    const asked = ["companion_reg_refresh", "pair-device-rotate-qr"].some((tag) => getBinaryNodeChild(stanza, tag));
+    await this.#acknowledge(stanza);
+    if (!asked || creds.account || creds.me) return;
+    creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
+    await Promise.all([saveCreds(), this.#taken()]);
+    log.debug("the network refreshed the link's secret; showing the QR again");
+    this.#show();
   }
 
-  async function pairSuccess(stanza: BinaryNode): Promise<void> {
+  /** The network works through frames in order: when it answered a ping, it took what was sent before. */
+  async #taken(): Promise<void> {
+    const { socket, runtime: { clock } } = this.#options;
+    await ping(socket, clock, PING_MS);
+  }
+
+  async #passkeyRequested(stanza: BinaryNode): Promise<void> {
+    await this.#acknowledge(stanza);
+    if (this.#options.creds.account || !isFromServer(stanza)) return;
+    this.#stopRotation();
+    await this.#passkey.requested(stanza);
+  }
+
+  async #passkeyContinued(stanza: BinaryNode): Promise<void> {
+    await this.#acknowledge(stanza);
+    if (!this.#options.creds.account && isFromServer(stanza)) await this.#passkey.continued(stanza);
+  }
+
+  async #pairSuccess(stanza: BinaryNode): Promise<void> {
+    const { socket, creds, saveCreds } = this.#options;
     const { reply, creds: identity } = configureSuccessfulPairing(stanza, creds);
-    stopRotation();
-    passkey.end();
+    this.stop();
     socket.ev.emit("creds.update", identity);
     // The phone shows the link as soon as it is answered: not before a restart would still know it.
     await saveCreds();
     await socket.sendNode(reply);
-    events.linked();
+    this.#events.linked();
   }
-
-  const guarded = (handle: (stanza: BinaryNode) => Promise<void>) => async (stanza: BinaryNode) => {
-    try {
-      await handle(stanza);
-    } catch (error) {
-      events.failed(error);
-    }
-  };
-  for (const name of ["CB:iq,type:set,pair-device", "CB:iq,,pair-success"]) ws.removeAllListeners(name);
-  ws.on("CB:iq,type:set,pair-device", guarded(pairDevice));
-  ws.on("CB:iq,,pair-success", guarded(pairSuccess));
-  ws.on("CB:notification,type:link_code_companion_reg", guarded(linkCode));
-  const notifications: Record<string, (stanza: BinaryNode) => Promise<void>> = {
-    ...(options.refreshHandled ? { companion_reg_refresh: refresh } : {}),
-    passkey_prologue_request: passkeyRequested,
-    crsc_continuation: passkeyContinued,
-  };
-  withhold(ws, "CB:notification", ({ attrs }) => attrs.type !== undefined && attrs.type in notifications);
-  for (const [type, handle] of Object.entries(notifications)) ws.on(`CB:notification,type:${type}`, guarded(handle));
-
-  return {
-    sign: (assertion) => passkey.sign(assertion),
-    confirm: () => passkey.confirm(),
-    stop() {
-      stopRotation();
-      passkey.end();
-    },
-  };
-}
-
-function textOf(node: BinaryNode): string {
-  const { content } = node;
-  return content instanceof Uint8Array
-    ? Buffer.from(content).toString("utf8")
-    : typeof content === "string"
-    ? content
-    : "";
 }
 
 /** What the network itself says, as against what somebody sent through it. */

@@ -16,12 +16,13 @@
  * Sources: whatsmeow `pair-passkey.go`, WhatsApp Web `WAWebShortcakeLinking…`.
  */
 import { Buffer } from "node:buffer";
-import { type AuthenticationCreds, type BinaryNode, getBinaryNodeChild, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { type AuthenticationCreds, type BinaryNode, getBinaryNodeChild } from "@whiskeysockets/baileys";
 import { errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { NetworkTimeout } from "../../network_error.ts";
 import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type PasskeyRequest } from "../../passkey.ts";
 import { queryError } from "../library_error.ts";
+import { bytesIn, iq } from "../stanza.ts";
 import { type Companion, handoffKey, handoffProof, makeCompanion, pairingRequest } from "./companion.ts";
 
 const HANDOFF_MS = 5 * 60_000;
@@ -36,6 +37,8 @@ const ASKED_AGAIN_MS = 3_000;
 const CONFIRM_MS = 5 * 60_000;
 /** For the phone to answer the signature, and to complete the link. */
 const PHONE_MS = 60_000;
+const NOBODY_SIGNED = "Nobody signed with the passkey in time.";
+const NO_ANSWER = "The messaging network did not answer to the passkey.";
 
 interface PasskeyEvents {
   /** What a person has to do now; null while nothing is asked of anybody. */
@@ -52,19 +55,6 @@ interface PasskeyOptions {
   runtime: Pick<Runtime, "clock" | "random" | "log">;
 }
 
-export interface Passkey {
-  /** `passkey_prologue_request` came. Throws StoreError, and what a query throws. */
-  requested(notification: BinaryNode): Promise<void>;
-  /** `crsc_continuation` came: the phone took the signature. */
-  continued(notification: BinaryNode): Promise<void>;
-  /** Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
-  sign(assertion: PasskeyAssertion): Promise<void>;
-  /** Throws as `sign` does. */
-  confirm(): Promise<void>;
-  /** The link is complete, or over. */
-  end(): void;
-}
-
 type Options = Record<string, unknown>;
 
 type Stage =
@@ -74,83 +64,161 @@ type Stage =
   | { name: "signed"; companion: Companion; isProven: boolean }
   | { name: "confirm"; key: Uint8Array };
 
-export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Passkey {
-  const { query, creds, saveCreds, runtime } = options;
-  const { clock, random, log } = runtime;
-  let stage: Stage = { name: "idle" };
-  let begunAt = 0;
+/** What a person, the network and the phone do about the passkey of one link. */
+export class Passkey {
+  readonly #options: PasskeyOptions;
+  readonly #events: PasskeyEvents;
+  #stage: Stage = { name: "idle" };
+  #begunAt = 0;
   /** Of the secret that the phone has scanned, or agreed on by the code. */
-  let handoff: { key: Uint8Array; until: number } | null = null;
+  #handoff: { key: Uint8Array; until: number } | null = null;
   /** Why the last signature was not taken. */
-  let refusal: string | null = null;
-  let cancelTimer = () => {};
+  #refusal: string | null = null;
+  #cancelTimer = () => {};
 
-  function enter(next: Stage, timer?: { afterMs: number; run: () => void }): void {
-    cancelTimer();
-    stage = next;
-    cancelTimer = timer ? clock.after(timer.afterMs, timer.run) : () => {};
+  constructor(options: PasskeyOptions, events: PasskeyEvents) {
+    this.#options = options;
+    this.#events = events;
   }
 
-  function fail(reason: string): void {
-    enter({ name: "idle" });
-    events.asked(null);
-    events.failed(reason);
-  }
-
-  function require(request: Options): void {
-    const { timeout } = request;
-    const lastsMs = typeof timeout === "number" && timeout > 0 ? Math.min(timeout, SIGNED_WITHIN_MS) : CHALLENGE_MS;
-    enter({ name: "required", options: request }, { afterMs: lastsMs, run: () => void renew(request.challenge) });
-    events.asked({ stage: "required", options: request, expiresAt: clock.now() + lastsMs, refusal });
-  }
-
-  /** Another challenge in place of one that was refused, or of this one that ran out, within the same link. */
-  async function renew(ranOut?: unknown): Promise<void> {
-    if (clock.now() - begunAt >= SIGNED_WITHIN_MS) return fail("Nobody signed with the passkey in time.");
-    enter({ name: "busy" });
-    const renewing = stage;
+  /** `passkey_prologue_request` came. Throws StoreError, and what a query throws. */
+  async requested(notification: BinaryNode): Promise<void> {
+    const { clock, log } = this.#options.runtime;
+    this.#enter({ name: "busy" });
+    this.#begunAt ||= clock.now();
+    let request: Options;
     try {
-      const request = await askForOptions();
-      if (stage !== renewing) return; // asked again meanwhile, or over
-      if (request.challenge === ranOut) return fail("Nobody signed with the passkey in time.");
-      require(request);
+      request = optionsIn(notification);
+    } catch {
+      request = await this.#askForOptions();
+    }
+    await this.#rotateSecret();
+    log.info("the account asks for its passkey");
+    this.#require(request);
+  }
+
+  /** Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
+  async sign(assertion: PasskeyAssertion): Promise<void> {
+    if (this.#stage.name !== "required") throw new PasskeyNotRequested();
+    const { options } = this.#stage;
+    if (challengeOf(assertion) !== options.challenge) {
+      const refused = new PasskeyRefused("The passkey signed another challenge than the one that was asked for.");
+      this.#refusal = refused.message;
+      this.#require(options);
+      throw refused;
+    }
+    this.#enter({ name: "busy" });
+    try {
+      const signed = await this.#sendPrologue(assertion);
+      this.#enter({ name: "signed", ...signed }, PHONE_MS, () => this.#fail("The phone did not answer."));
+      this.#refusal = null;
+      this.#events.asked(null);
     } catch (error) {
-      log.debug({ error: errorName(error) }, "the network gave no new passkey challenge");
-      fail(refusal ?? "Nobody signed with the passkey in time.");
+      if (error instanceof PasskeyRefused) {
+        this.#refusal = error.message;
+        this.#enter({ name: "busy" }, ASKED_AGAIN_MS, () => void this.#renew());
+      } else this.#require(options);
+      throw error;
     }
   }
 
-  async function askForOptions(): Promise<Options> {
-    return optionsIn(await query(iq("get", { tag: "passkey_request_options", attrs: {} })));
+  /** `crsc_continuation` came: the phone took the signature. */
+  async continued(notification: BinaryNode): Promise<void> {
+    const { clock, log } = this.#options.runtime;
+    if (this.#stage.name !== "signed") return log.warn("a passkey was continued that nobody signed with");
+    const { companion, isProven } = this.#stage;
+    this.#enter({ name: "busy" });
+    const { key, code } = companion.meet(contentOf(notification, "primary_ephemeral_identity"));
+    await this.#tell({ tag: "companion_nonce", attrs: {}, content: companion.nonce });
+    if (isProven) return await this.#complete(key);
+    const late = () => this.#fail("Nobody confirmed the passkey's code in time.");
+    this.#enter({ name: "confirm", key }, CONFIRM_MS, late);
+    this.#events.asked({ stage: "confirm", code, expiresAt: clock.now() + CONFIRM_MS });
+  }
+
+  /** Throws as `sign` does. */
+  async confirm(): Promise<void> {
+    if (this.#stage.name !== "confirm") throw new PasskeyNotRequested();
+    await this.#complete(this.#stage.key);
+  }
+
+  /** The link is complete, or over. */
+  end(): void {
+    this.#enter({ name: "idle" });
+  }
+
+  #enter(next: Stage, forMs = 0, late?: () => void): void {
+    this.#cancelTimer();
+    this.#stage = next;
+    this.#cancelTimer = late ? this.#options.runtime.clock.after(forMs, late) : () => {};
+  }
+
+  #fail(reason: string): void {
+    this.end();
+    this.#events.asked(null);
+    this.#events.failed(reason);
+  }
+
+  #require(request: Options): void {
+    const { timeout } = request;
+    const lastsMs = typeof timeout === "number" && timeout > 0 ? Math.min(timeout, SIGNED_WITHIN_MS) : CHALLENGE_MS;
+    this.#enter({ name: "required", options: request }, lastsMs, () => void this.#renew(request.challenge));
+    const expiresAt = this.#options.runtime.clock.now() + lastsMs;
+    this.#events.asked({ stage: "required", options: request, expiresAt, refusal: this.#refusal });
+  }
+
+  /** Another challenge in place of one that was refused, or of this one that ran out, within the same link. */
+  async #renew(ranOut?: unknown): Promise<void> {
+    const { clock, log } = this.#options.runtime;
+    if (clock.now() - this.#begunAt >= SIGNED_WITHIN_MS) return this.#fail(NOBODY_SIGNED);
+    this.#enter({ name: "busy" });
+    const renewing = this.#stage;
+    try {
+      const request = await this.#askForOptions();
+      if (this.#stage !== renewing) return; // asked again meanwhile, or over
+      if (request.challenge === ranOut) return this.#fail(NOBODY_SIGNED);
+      this.#require(request);
+    } catch (error) {
+      log.debug({ error: errorName(error) }, "the network gave no new passkey challenge");
+      this.#fail(this.#refusal ?? NOBODY_SIGNED);
+    }
+  }
+
+  async #askForOptions(): Promise<Options> {
+    const question = { tag: "passkey_request_options", attrs: {} };
+    return optionsIn(await this.#options.query(iq({ type: "get", xmlns: "md" }, question)));
   }
 
   /** The proof that the present ADV secret was known; a fresh one takes its place. */
-  async function rotateSecret(): Promise<void> {
+  async #rotateSecret(): Promise<void> {
+    const { creds, saveCreds, runtime: { clock, random } } = this.#options;
     const secret = Buffer.from(creds.advSecretKey, "base64");
-    handoff ??= { key: handoffKey(secret), until: clock.now() + HANDOFF_MS };
+    this.#handoff ??= { key: handoffKey(secret), until: clock.now() + HANDOFF_MS };
     creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
     await saveCreds();
   }
 
   /** What the network answers to this step of the protocol. */
-  async function tell(content: BinaryNode): Promise<void> {
+  async #tell(content: BinaryNode): Promise<void> {
     try {
-      await query(iq("set", content));
+      await this.#options.query(iq({ type: "set", xmlns: "md" }, content));
     } catch (error) {
       const code = queryError(error);
       if (code !== null) throw new PasskeyRefused(`The network refused the passkey (error ${code}).`);
-      throw new NetworkTimeout("The messaging network did not answer to the passkey.", { cause: error });
+      throw new NetworkTimeout(NO_ANSWER, { cause: error });
     }
   }
 
-  async function sendPrologue(assertion: PasskeyAssertion): Promise<{ companion: Companion; isProven: boolean }> {
-    const answer = await query(iq("get", { tag: "ref", attrs: {} })).catch((cause) => {
-      throw new NetworkTimeout("The messaging network did not answer to the passkey.", { cause });
+  async #sendPrologue(assertion: PasskeyAssertion): Promise<{ companion: Companion; isProven: boolean }> {
+    const { query, runtime: { clock, random } } = this.#options;
+    const answer = await query(iq({ type: "get", xmlns: "md" }, { tag: "ref", attrs: {} })).catch((cause) => {
+      throw new NetworkTimeout(NO_ANSWER, { cause });
     });
-    const companion = makeCompanion(Buffer.from(bytesIn(answer, "ref")).toString("utf8"), random);
+    const companion = makeCompanion(contentOf(answer, "ref").toString("utf8"), random);
     const { prologue } = companion;
+    const handoff = this.#handoff;
     const proof = handoff !== null && clock.now() < handoff.until ? handoffProof(handoff.key, prologue) : null;
-    await tell({
+    await this.#tell({
       tag: "passkey_prologue",
       attrs: {},
       content: [
@@ -163,93 +231,29 @@ export function makePasskey(options: PasskeyOptions, events: PasskeyEvents): Pas
     return { companion, isProven: proof !== null };
   }
 
-  async function complete(key: Uint8Array): Promise<void> {
-    enter({ name: "completing" }, { afterMs: PHONE_MS, run: () => fail("The phone did not complete the link.") });
-    events.asked(null);
+  async #complete(key: Uint8Array): Promise<void> {
+    const { creds, runtime: { random } } = this.#options;
+    this.#enter({ name: "completing" }, PHONE_MS, () => this.#fail("The phone did not complete the link."));
+    this.#events.asked(null);
     try {
-      await tell({ tag: "encrypted_pairing_request", attrs: {}, content: pairingRequest(creds, key, random) });
+      const content = pairingRequest(creds, key, random);
+      await this.#tell({ tag: "encrypted_pairing_request", attrs: {}, content });
     } catch (error) {
-      fail(error instanceof Error ? error.message : "The link could not be completed.");
+      this.#fail(error instanceof Error ? error.message : "The link could not be completed.");
       throw error;
     }
   }
-
-  return {
-    async requested(notification) {
-      enter({ name: "busy" });
-      begunAt ||= clock.now();
-      let request: Options;
-      try {
-        request = optionsIn(notification);
-      } catch {
-        request = await askForOptions();
-      }
-      await rotateSecret();
-      log.info("the account asks for its passkey");
-      require(request);
-    },
-
-    async continued(notification) {
-      if (stage.name !== "signed") return log.warn("a passkey was continued that nobody signed with");
-      const { companion, isProven } = stage;
-      enter({ name: "busy" });
-      const { key, code } = companion.meet(bytesIn(notification, "primary_ephemeral_identity"));
-      await tell({ tag: "companion_nonce", attrs: {}, content: companion.nonce });
-      if (isProven) return await complete(key);
-      enter({ name: "confirm", key }, {
-        afterMs: CONFIRM_MS,
-        run: () => fail("Nobody confirmed the passkey's code in time."),
-      });
-      events.asked({ stage: "confirm", code, expiresAt: clock.now() + CONFIRM_MS });
-    },
-
-    async sign(assertion) {
-      if (stage.name !== "required") throw new PasskeyNotRequested();
-      const before = stage;
-      if (challengeOf(assertion) !== before.options.challenge) {
-        const refused = new PasskeyRefused("The passkey signed another challenge than the one that was asked for.");
-        refusal = refused.message;
-        require(before.options);
-        throw refused;
-      }
-      enter({ name: "busy" });
-      try {
-        const signed = await sendPrologue(assertion);
-        enter({ name: "signed", ...signed }, { afterMs: PHONE_MS, run: () => fail("The phone did not answer.") });
-        refusal = null;
-        events.asked(null);
-      } catch (error) {
-        if (error instanceof PasskeyRefused) {
-          refusal = error.message;
-          enter({ name: "busy" }, { afterMs: ASKED_AGAIN_MS, run: () => void renew() });
-        } else require(before.options);
-        throw error;
-      }
-    },
-
-    async confirm() {
-      if (stage.name !== "confirm") throw new PasskeyNotRequested();
-      await complete(stage.key);
-    },
-
-    end: () => enter({ name: "idle" }),
-  };
 }
 
-function iq(type: "get" | "set", content: BinaryNode): BinaryNode {
-  return { tag: "iq", attrs: { to: S_WHATSAPP_NET, type, xmlns: "md" }, content: [content] };
-}
-
-/** Throws when there is no such child with bytes. */
-function bytesIn(node: BinaryNode, tag: string): Uint8Array {
-  const content = getBinaryNodeChild(node, tag)?.content;
-  if (typeof content === "string") return Buffer.from(content);
-  if (content instanceof Uint8Array) return content;
-  throw new Error(`the network sent no ${tag}`);
+/** Throws when there is no such child, or nothing in it. */
+function contentOf(node: BinaryNode, tag: string): Buffer {
+  const content = bytesIn(getBinaryNodeChild(node, tag));
+  if (content.length === 0) throw new Error(`the network sent no ${tag}`);
+  return content;
 }
 
 function optionsIn(node: BinaryNode): Options {
-  const options: Options | null = JSON.parse(Buffer.from(bytesIn(node, "passkey_request_options")).toString("utf8"));
+  const options: Options | null = JSON.parse(contentOf(node, "passkey_request_options").toString("utf8"));
   if (typeof options?.challenge !== "string") throw new Error("the network sent no challenge");
   return options;
 }

@@ -3,10 +3,11 @@
  * files by address, fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder.
  */
 import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
-import type { MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
-import { encodeFile, type FileTools } from "./encode_file.ts";
-import { forwarded, OriginalGone } from "./forward.ts";
-import { inManner, type MannerTools } from "./manner.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { FileBody, MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
+import { forwarded, inManner, type MannerTools } from "./manner.ts";
+import { encryptFile } from "./media_encrypt.ts";
+import type { Upload } from "./media_upload.ts";
 
 /**
  * Receivers derive what goes with a message (a report, a reaction, a vote) from its secret, as all clients of today send
@@ -15,8 +16,19 @@ import { inManner, type MannerTools } from "./manner.ts";
 const SECRET_BYTES = 32;
 /** Opaque green, as 0xAARRGGBB. */
 const STATUS_GROUND = 0xff075e54;
+/** What phones play as a voice note; any other audio arrives as a file to play. */
+const VOICE = /^(audio|application)\/ogg\b/;
+const VOICE_MIMETYPE = "audio/ogg; codecs=opus";
 
-export interface EncodeTools extends FileTools, MannerTools {
+/** The message to forward is not kept any more. */
+export class OriginalGone extends Error {
+  override name = "OriginalGone";
+}
+
+/** The signal, as that of `MannerTools`, ends an upload. */
+export interface EncodeTools extends MannerTools {
+  upload: Upload;
+  runtime: Pick<Runtime, "clock" | "random">;
   /** JID of the chat that it goes to. */
   chat: string;
   /** What a line sent or received; null when it is kept no more. Throws StoreError. */
@@ -94,6 +106,34 @@ export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "man
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
   const content = await inManner(await encoderOf(body)(body, tools), manner, tools);
   return proto.Message.fromObject({ ...content, messageContextInfo });
+}
+
+/**
+ * Where the file lies encrypted, by which key, and what is shown of it. Throws when it can't be read, UploadFailed, and when the signal
+ * aborts.
+ */
+async function encodeFile(body: FileBody, { upload, runtime, inspect, signal }: EncodeTools) {
+  const { kind, path, mimetype } = body;
+  signal.throwIfAborted();
+  const facts = await inspect(body, { signal });
+  // A voice note is a sound to those who keep it.
+  const media = kind === "voice" ? "audio" : kind;
+  const encrypted = await encryptFile(path, media, runtime.random);
+  const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
+  const place = await upload(encrypted, { kind: media, signal });
+  const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
+  const voice = kind === "audio" && VOICE.test(mimetype) ? { ptt: true, mimetype: VOICE_MIMETYPE } : {};
+  return {
+    ...place,
+    mediaKey,
+    fileSha256,
+    fileEncSha256,
+    fileLength,
+    mediaKeyTimestamp,
+    mimetype,
+    ...facts,
+    ...voice,
+  };
 }
 
 function encoderOf({ kind }: OutgoingBody) {

@@ -6,7 +6,7 @@ import { StoreError } from "../../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
 import type { Outgoing, Unsent } from "../../outgoing.ts";
 import { queryError, statusOf, TIMED_OUT } from "../library_error.ts";
-import { OriginalGone } from "./forward.ts";
+import { OriginalGone } from "./encode.ts";
 import { UploadFailed } from "./media_upload.ts";
 import { NoDevice } from "./reach.ts";
 

@@ -1,7 +1,9 @@
-/** What goes with a message beside its content: what it answers, whom it mentions, a link's preview, "view once". */
+/**
+ * What goes with a message beside its content: what it answers, whom it mentions, a link's preview, "view once", and that
+ * it was forwarded.
+ */
 import type { proto } from "@whiskeysockets/baileys";
 import type { LinkPreview, Manner } from "../../outgoing.ts";
-import { bodyOf } from "./forward.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 
 export interface MannerTools {
@@ -65,4 +67,23 @@ function once(content: proto.IMessage): proto.IMessage {
   if (videoMessage) return { viewOnceMessageV2: { message: { videoMessage: { ...videoMessage, viewOnce: true } } } };
   if (!audioMessage) return content;
   return { viewOnceMessageV2Extension: { message: { audioMessage: { ...audioMessage, viewOnce: true } } } };
+}
+
+/** A message as it is sent on, without what it referred to. Apps say "forwarded many times" from five on. */
+export function forwarded(original: proto.IMessage): proto.IMessage {
+  const { messageContextInfo: _, conversation, ...rest } = original;
+  const content: proto.IMessage = conversation == null ? rest : { extendedTextMessage: { text: conversation } };
+  const { field, body } = bodyOf(content);
+  const forwardingScore = (body.contextInfo?.forwardingScore ?? 0) + 1;
+  return { [field]: { ...body, contextInfo: { isForwarded: true, forwardingScore } } };
+}
+
+interface Body {
+  contextInfo?: proto.IContextInfo | null;
+}
+
+/** The one field of a message that holds its content, and what stands in it. */
+function bodyOf(content: proto.IMessage): { field: string; body: Body } {
+  const [field, body]: [string, Body] = Object.entries(content).find(([, value]) => value != null)!;
+  return { field, body };
 }

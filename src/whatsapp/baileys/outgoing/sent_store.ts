@@ -1,9 +1,8 @@
 /** Sent messages, encoded and sealed, so that a receiver who could not decrypt one gets it again, after a restart too. */
 import { proto } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import { networkKeys } from "../rows.ts";
-import type { Change, Kv } from "../../../store/kv.ts";
-import type { Seal } from "../../../store/seal.ts";
+import { type LineRows, networkKeys } from "../rows.ts";
+import type { Change } from "../../../store/kv.ts";
 import { expireAfter } from "../expiry.ts";
 
 /** A phone that was away asks when it comes back; the network keeps messages for it no longer than this. */
@@ -18,9 +17,8 @@ export interface SentStore {
 }
 
 export function makeSentStore(
-  options: { kv: Kv; seal: Seal; lineId: string; runtime: Pick<Runtime, "clock"> },
+  { kv, seal, lineId, runtime }: LineRows & { runtime: Pick<Runtime, "clock"> },
 ): SentStore {
-  const { kv, seal, lineId, runtime } = options;
   return {
     keep(change, networkId, message) {
       const row = networkKeys.waSent(lineId, networkId);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { makeInbox } from "../../../../src/whatsapp/baileys/incoming/inbox.ts";
-import type { Journal, JournalEntry, UndecryptedEntry } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
+import type { JournalEntry, UndecryptedEntry } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
 
 const ME = "551@s.whatsapp.net";
@@ -16,10 +16,11 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
   const doneUndecrypted: string[] = [];
   const received: Incoming[] = [];
   const settledBy = { receiver: false };
-  const journal = {
+  const journal: Parameters<typeof makeInbox>[0]["journal"] = {
+    settle: () => assert.fail("nobody settles here"),
     done: (entry: JournalEntry) => Promise.resolve(void done.push(entry.part)),
     doneUndecrypted: (entry: UndecryptedEntry) => Promise.resolve(void doneUndecrypted.push(entry.stanza)),
-  } as Pick<Journal, "done" | "doneUndecrypted"> as Journal;
+  };
   const inbox = makeInbox({
     journal,
     runtime,

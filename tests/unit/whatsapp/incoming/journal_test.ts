@@ -8,9 +8,10 @@ import { type Change, StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
+import { Decryption } from "../../../../src/whatsapp/baileys/incoming/decryption.ts";
 import {
+  Journal,
   type JournalEntry,
-  makeJournal,
   type UndecryptedEntry,
 } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
 import { type FailingKv, failingKv } from "../../../support/failing_kv.ts";
@@ -30,17 +31,18 @@ async function boot(kv: FailingKv) {
   const decrypted: JournalEntry[] = [];
   const undecrypted: UndecryptedEntry[] = [];
   const broken: StoreError[] = [];
-  const journal = makeJournal({ kv, seal, lineId, auth, runtime }, {
+  const journal = new Journal({ kv, seal, lineId }, auth, runtime.clock);
+  const decryption = new Decryption({ journal, auth, log: runtime.log }, {
     decrypted: (entry) => decrypted.push(entry),
     undecrypted: (entry) => undecrypted.push(entry),
     broken: (error) => broken.push(error),
   });
   const store = withTransactions(auth.keys);
-  const repository = journal.makeSignalRepository({ creds: auth.creds, keys: store }, quiet);
+  const repository = decryption.makeSignalRepository({ creds: auth.creds, keys: store }, quiet);
 
   /** As the library does with a message stanza. */
   async function receive(stanza: BinaryNode): Promise<string> {
-    journal.watch(stanza);
+    decryption.watch(stanza);
     const [enc] = stanza.content as BinaryNode[];
     const ciphertext = enc!.content as Uint8Array;
     const plaintext = enc!.attrs.type === "skmsg"
@@ -48,7 +50,7 @@ async function boot(kv: FailingKv) {
       : await repository.decryptMessage({ jid: FRIEND, type: enc!.attrs.type as "msg" | "pkmsg", ciphertext });
     return textOf(plaintext);
   }
-  return { auth, journal, repository, receive, decrypted, undecrypted, broken };
+  return { auth, journal, decryption, repository, receive, decrypted, undecrypted, broken };
 }
 
 async function withLine(
@@ -224,7 +226,7 @@ Deno.test("a message that the network withholds is remembered like one that does
   withLine(async (kv) => {
     const line = await boot(kv);
     const content = [{ tag: "unavailable", attrs: { type: "view_once" } }];
-    line.journal.watch({ tag: "message", attrs: { id: "V1", from: FRIEND, t: "1700000000" }, content });
+    line.decryption.watch({ tag: "message", attrs: { id: "V1", from: FRIEND, t: "1700000000" }, content });
     await line.auth.close();
     const { undecrypted } = await (await boot(kv)).journal.leftovers();
     assert.deepEqual(undecrypted.map(({ attrs }) => attrs.id), ["V1"]);

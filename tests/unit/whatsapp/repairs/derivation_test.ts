@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import crypto from "libsignal/src/crypto.js";
-import { type Derivation, repairDerivation } from "../../../../src/whatsapp/baileys/repairs/derivation.ts";
+import { repairDerivation } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
+
+type Derivation = NonNullable<Parameters<typeof repairDerivation>[0]>;
 
 function repaired(): Derivation {
   const derivation = { ...crypto };

@@ -1,16 +1,17 @@
 /** Reading a message by trial leaves the sessions that do not fit as they are. */
 import assert from "node:assert/strict";
 import { SessionCipher } from "libsignal";
-import { silenceLibsignal } from "../../../../src/whatsapp/baileys/repairs/quiet_libsignal.ts";
-import { type CipherPrototype, repairLibsignal } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
+import { silenceLibsignal } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
+import { repairTrials } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
 import { type SignalPeer, signalPeer } from "../../../support/signal_peer.ts";
 
 silenceLibsignal();
 
-const prototype = SessionCipher.prototype as unknown as CipherPrototype;
+type Trials = Pick<SessionCipher, "decryptWithSessions">;
+const { prototype } = SessionCipher;
 
 /** Runs with the library's own method, or with the repaired one. */
-async function withCipher(method: CipherPrototype["decryptWithSessions"], run: () => Promise<void>): Promise<void> {
+async function withCipher(method: Trials["decryptWithSessions"], run: () => Promise<void>): Promise<void> {
   const { decryptWithSessions } = prototype;
   prototype.decryptWithSessions = method;
   try {
@@ -21,8 +22,8 @@ async function withCipher(method: CipherPrototype["decryptWithSessions"], run: (
 }
 
 const asIs = prototype.decryptWithSessions;
-const repaired: CipherPrototype = { decryptWithSessions: asIs };
-repairLibsignal(repaired);
+const repaired: Trials = { decryptWithSessions: asIs };
+repairTrials(repaired);
 
 /** Two who have talked; then the line starts a session anew that its friend has not heard of yet. */
 async function twoSessions(): Promise<{ line: SignalPeer; friend: SignalPeer }> {
@@ -67,6 +68,6 @@ Deno.test("a message that fits no session is refused, and what follows is read",
 
 Deno.test("repairing twice is repairing once", () => {
   const { decryptWithSessions } = repaired;
-  repairLibsignal(repaired);
+  repairTrials(repaired);
   assert.equal(repaired.decryptWithSessions, decryptWithSessions);
 });

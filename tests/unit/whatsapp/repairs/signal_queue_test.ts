@@ -3,27 +3,17 @@ import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Buffer } from "node:buffer";
 import { ProtocolAddress, SessionBuilder, SessionCipher, type SignalStorage } from "libsignal";
-import {
-  type QueuedBuilder,
-  type QueuedCipher,
-  repairSignalQueue,
-} from "../../../../src/whatsapp/baileys/repairs/signal_queue.ts";
+import { repairQueue } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
 
 const PEER = new ProtocolAddress("111_1", 0);
 const transaction = new AsyncLocalStorage<string>();
 
 class Repaired extends SessionCipher {}
 class RepairedBuilder extends SessionBuilder {}
-/** Of classes of our own, so that the library's stays as it is. */
-function repairedClasses() {
-  const asIs = SessionCipher.prototype as unknown as QueuedCipher;
-  const cipher = Repaired.prototype as unknown as QueuedCipher;
-  cipher.queueJob = asIs.queueJob;
-  const builder = RepairedBuilder.prototype as unknown as QueuedBuilder;
-  builder.initOutgoing = (SessionBuilder.prototype as unknown as QueuedBuilder).initOutgoing;
-  repairSignalQueue(cipher, builder);
-}
-repairedClasses();
+// Classes of our own, so that the library's stay as they are.
+Repaired.prototype.queueJob = SessionCipher.prototype.queueJob;
+RepairedBuilder.prototype.initOutgoing = SessionBuilder.prototype.initOutgoing;
+repairQueue(Repaired.prototype, RepairedBuilder.prototype);
 
 /** In which transactions the library asks, for each of two that work with the same peer at once. */
 async function contexts(work: (storage: SignalStorage) => Promise<unknown>): Promise<[string, string]> {

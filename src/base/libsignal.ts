@@ -1,0 +1,28 @@
+/** What the classes of libsignal 6.0.0 have beyond their published types. */
+import type { Buffer } from "node:buffer";
+
+/** One session with a device. */
+export interface Session {
+  /** `closed` is -1 while it is open. */
+  indexInfo: { closed: number; used: number };
+  pendingPreKey?: unknown;
+  serialize(): unknown;
+  constructor: { deserialize(data: unknown): Session };
+}
+
+declare module "libsignal" {
+  interface SessionRecord {
+    sessions: Record<string, Session>;
+    getOpenSession(): Session | undefined;
+    setSession(session: Session): void;
+    isClosed(session: Session): boolean;
+  }
+  interface SessionCipher {
+    decryptWithSessions(data: Uint8Array, sessions: Session[]): Promise<{ session: Session; plaintext: Buffer }>;
+    doDecryptWhisperMessage(data: Uint8Array, session: Session): Promise<Buffer>;
+    queueJob(job: () => Promise<unknown>): Promise<unknown>;
+  }
+  interface SessionBuilder {
+    storage: SignalStorage;
+  }
+}

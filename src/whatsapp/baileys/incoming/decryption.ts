@@ -1,0 +1,171 @@
+/**
+ * Decryption into the journal: the library's Signal repository, with the plaintext of each message written in the
+ * transaction of its decryption (`journal.ts`).
+ */
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import {
+  type BinaryNode,
+  DEFAULT_CONNECTION_CONFIG,
+  isJidNewsletter,
+  isJidStatusBroadcast,
+  proto,
+  type SignalAuthState,
+  type SignalKeyStoreWithTransaction,
+  type SignalRepositoryWithLIDStore,
+  type SocketConfig,
+  unpadRandomMax16,
+} from "@whiskeysockets/baileys";
+import { detached } from "../../../base/detached.ts";
+import type { Log } from "../../../runtime.ts";
+import { StoreError } from "../../../store/kv.ts";
+import type { AuthState } from "../auth_state.ts";
+import { isolate, makeAlone } from "../repairs/isolation.ts";
+import type { Journal, JournalEntry, StanzaPart, UndecryptedEntry } from "./journal.ts";
+
+interface DecryptionEvents {
+  decrypted(entry: JournalEntry): void;
+  undecrypted(entry: UndecryptedEntry): void;
+  /** A row could not be written: the connection must end before the network is told anything about the message. */
+  broken(error: StoreError): void;
+}
+
+interface DecryptionOptions {
+  journal: Journal;
+  auth: Pick<AuthState, "refusedReads">;
+  log: Log;
+}
+
+type Transaction = (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
+
+export class Decryption {
+  readonly #options: DecryptionOptions;
+  readonly #events: DecryptionEvents;
+  /** The part of a stanza that a ciphertext is. */
+  readonly #parts = new WeakMap<Uint8Array, StanzaPart>();
+
+  constructor(options: DecryptionOptions, events: DecryptionEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** Notes which stanza a ciphertext belongs to. To be called with every message stanza, before the library. */
+  watch({ attrs, content }: BinaryNode): void {
+    if (!isKept(attrs.from) || !Array.isArray(content)) return;
+    const stanza = [attrs.from, attrs.participant ?? "", attrs.id].join("|");
+    if (isWithheld(content)) {
+      void detached(this.#noteUndecrypted({ stanza, attrs: { ...attrs } }), (failure) => {
+        this.#options.log.warn(failure, "a message that the network withheld was not noted");
+      });
+    }
+    for (const { tag, content: ciphertext } of content) {
+      if (tag !== "enc" || !(ciphertext instanceof Uint8Array)) continue;
+      const digest = createHash("sha256").update(ciphertext).digest("base64url").slice(0, 16);
+      this.#parts.set(ciphertext, { part: `${stanza}|${digest}`, stanza, attrs: { ...attrs } });
+    }
+  }
+
+  /** As the library wants it in its configuration. */
+  makeSignalRepository(
+    state: SignalAuthState,
+    logger: SocketConfig["logger"],
+    pnToLid?: Parameters<SocketConfig["makeSignalRepository"]>[2],
+  ): SignalRepositoryWithLIDStore {
+    const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository(state, logger, pnToLid);
+    // The library hands over its store with transactions, whatever the type says.
+    const store = state.keys as SignalKeyStoreWithTransaction;
+    const alone = makeAlone(store, repository.lidMapping, this.#options.auth.refusedReads);
+    /** Sender keys that were learned with their message, until the library comes to it. */
+    const learned = new Set<string>();
+
+    /**
+     * The library learns the sender key of a group member after the message that brings it has spent its own key, and
+     * goes on when that fails: a connection that ended in between lost the key, and all that he wrote to the group had
+     * to be asked for again, each message by itself.
+     */
+    async function learn(plaintext: Uint8Array, authorJid: string): Promise<void> {
+      try {
+        const message = proto.Message.decode(unpadRandomMax16(plaintext));
+        const item = (message.deviceSentMessage?.message ?? message).senderKeyDistributionMessage;
+        if (!item?.groupId) return;
+        await repository.processSenderKeyDistributionMessage({ item, authorJid });
+        learned.add(nameOf(item));
+      } catch (error) {
+        // What makes no sense is no reason to lose what came with it.
+        if (error instanceof StoreError) throw error;
+      }
+    }
+
+    return {
+      ...isolate(repository, alone),
+      decryptMessage: (message) =>
+        this.#decryptAndKeep(message.ciphertext, (work) => alone(message.jid, work), {
+          store,
+          decrypt: () => repository.decryptMessage(message),
+          learn,
+        }),
+      decryptGroupMessage: (message) =>
+        this.#decryptAndKeep(message.msg, (work) => alone(message.group, work), {
+          store,
+          decrypt: () => repository.decryptGroupMessage(message),
+        }),
+      async processSenderKeyDistributionMessage(message) {
+        if (!learned.delete(nameOf(message.item))) await repository.processSenderKeyDistributionMessage(message);
+      },
+    };
+  }
+
+  /** Decrypts and keeps the plaintext in one transaction. */
+  async #decryptAndKeep(
+    ciphertext: Uint8Array,
+    transaction: Transaction,
+    { store, decrypt, learn }: {
+      store: SignalKeyStoreWithTransaction;
+      decrypt: () => Promise<Uint8Array>;
+      learn?: (plaintext: Uint8Array, author: string) => Promise<void>;
+    },
+  ): Promise<Uint8Array> {
+    const { journal } = this.#options;
+    const part = this.#parts.get(ciphertext);
+    if (!part) return await transaction(decrypt);
+    let entry: JournalEntry | undefined;
+    try {
+      const plaintext = await transaction(async () => {
+        const plaintext = await decrypt();
+        await learn?.(plaintext, part.attrs.participant ?? part.attrs.from!);
+        entry = await journal.keep(part, plaintext, store);
+        return plaintext;
+      });
+      this.#events.decrypted(entry!);
+      return plaintext;
+    } catch (error) {
+      try {
+        if (error instanceof StoreError) throw error;
+        const again = await journal.recall(part.part);
+        if (again) return again;
+        await this.#noteUndecrypted(part);
+      } catch (failure) {
+        if (failure instanceof StoreError) this.#events.broken(failure);
+      }
+      throw error;
+    }
+  }
+
+  async #noteUndecrypted(part: Pick<StanzaPart, "stanza" | "attrs">): Promise<void> {
+    this.#events.undecrypted(await this.#options.journal.keepUndecrypted(part));
+  }
+}
+
+function nameOf({ groupId, axolotlSenderKeyDistributionMessage: key }: proto.Message.ISenderKeyDistributionMessage) {
+  return `${groupId} ${Buffer.from(key ?? []).toString("base64")}`;
+}
+
+/** The network names a message without its content, as one to be seen once on the phone: the phone may send it on. */
+function isWithheld(content: BinaryNode[]): boolean {
+  return content.some(({ tag }) => tag === "unavailable") && !content.some(({ tag }) => tag === "enc");
+}
+
+/** Status posts and channels are no messages to the line. */
+function isKept(from: string | undefined): boolean {
+  return from !== undefined && !isJidStatusBroadcast(from) && !isJidNewsletter(from);
+}
