@@ -41,106 +41,157 @@ type OwnKeyType = "journal" | "undecryptable" | "nct-salt";
 /** What one write takes: rows of the library, and of the adapter. */
 export type KeyData = SignalDataSet & { [Type in OwnKeyType]?: { [id: string]: unknown } };
 
-export interface AuthState {
-  /** The object that the library changes in place. */
-  readonly creds: AuthenticationCreds;
-  readonly keys: SignalKeyStore;
-  /** Resolves when the credentials as they are now are on disk. Throws StoreError. */
-  saveCreds(): Promise<void>;
-  /** Every row of one of the adapter's own types. */
-  list<T>(type: OwnKeyType): Promise<Map<string, T>>;
-  get<T>(type: OwnKeyType, id: string): Promise<T | null>;
-  /** How many reads the store has refused: the library takes a session that cannot be read for one that is not there. */
-  refusedReads(): number;
-  /** Runs `work`; until `patience` resolves, sessions that are written meanwhile may wait for another commit's flush. */
-  patiently(patience: Promise<unknown>, work: () => Promise<void>): Promise<void>;
-  /** Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's keys. */
-  close(): Promise<void>;
-}
-
 /** Whether these credentials are of a completed link (a link by code sets `me` long before). */
 export function isLinked(creds: AuthenticationCreds): boolean {
   return creds.me !== undefined && creds.account !== undefined;
 }
 
 /** The stored credentials, or null. Throws StoreError, SealError. */
-export async function readCreds(options: LineRows): Promise<AuthenticationCreds | null> {
-  const { kv, seal, lineId } = options;
+export async function readCreds({ kv, seal, lineId }: LineRows): Promise<AuthenticationCreds | null> {
   const { value } = await kv.get(networkKeys.waCreds(lineId));
   return value ? decode<AuthenticationCreds>(seal.open(value)) : null;
 }
 
 /** Opens a line's keys; a line without a completed link begins with fresh credentials. Throws StoreError, SealError. */
-export async function openAuthState(options: LineRows): Promise<AuthState> {
-  const { kv, seal, lineId } = options;
-  const stored = await readCreds(options);
-  const creds = stored && isLinked(stored) ? stored : initAuthCreds();
-  const cache = new LRUCache<string, Uint8Array>({
+export async function openAuthState(line: LineRows): Promise<AuthState> {
+  const stored = await readCreds(line);
+  return new AuthState(line, stored && isLinked(stored) ? stored : null);
+}
+
+export class AuthState {
+  /** The object that the library changes in place. */
+  readonly creds: AuthenticationCreds;
+  readonly keys: SignalKeyStore;
+  readonly #line: LineRows;
+  readonly #cache = new LRUCache<string, Uint8Array>({
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }) => ENTRY_BYTES + length,
   });
   /** Values as they were last decoded or written, each with its bytes. */
-  const decoded = new LRUCache<string, { bytes: Uint8Array; value: object }>(atMost(MOST_DECODED));
+  readonly #decoded = new LRUCache<string, { bytes: Uint8Array; value: unknown }>(atMost(MOST_DECODED));
+  readonly #saves = new PQueue({ concurrency: 1 });
+  readonly #underway = new Set<Promise<unknown>>();
+  #savedCreds: Uint8Array | null;
   /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
-  let writes = 0;
-  let refusedReads = 0;
-  const underway = new Set<Promise<unknown>>();
-  let closed = false;
-  let patience: Promise<unknown> | undefined;
-  let savedCreds = stored === creds ? encode(creds) : null;
-  const saves = new PQueue({ concurrency: 1 });
+  #writes = 0;
+  #refusedReads = 0;
+  #patience: Promise<unknown> | undefined;
+  #closed = false;
 
-  /** Every write goes through here, so that `close` can wait for it. */
-  async function commit(change: Change, options?: CommitOptions): Promise<void> {
-    if (closed) throw new StoreError("unavailable", "the connection is closed");
-    const run = kv.commit(change, options);
-    underway.add(run);
+  /** `stored`: the credentials of a completed link. */
+  constructor(line: LineRows, stored: AuthenticationCreds | null) {
+    this.#line = line;
+    this.creds = stored ?? initAuthCreds();
+    this.#savedCreds = stored && encode(stored);
+    this.keys = {
+      get: async (type, ids) => {
+        const found = await this.#read(type, ids);
+        const given = (id: string, bytes: Uint8Array) =>
+          type === "session" ? this.#valueOf(`${type}/${id}`, bytes) : revive(type, bytes);
+        return Object.fromEntries([...found].map(([id, bytes]) => [id, given(id, bytes)]));
+      },
+      set: (data: SignalDataSet) => this.#write(data),
+    };
+  }
+
+  /** How many reads the store has refused: the library takes a session that cannot be read for one that is not there. */
+  get refusedReads(): number {
+    return this.#refusedReads;
+  }
+
+  /** Resolves when the credentials as they are now are on disk. Throws StoreError. */
+  saveCreds(): Promise<void> {
+    return this.#saves.add(() => this.#writeCreds());
+  }
+
+  /** Every row of one of the adapter's own types. */
+  async list<T>(type: OwnKeyType): Promise<Map<string, T>> {
+    const { kv, seal, lineId } = this.#line;
+    const rows = new Map<string, T>();
+    for await (const row of kv.list<Uint8Array>({ prefix: networkKeys.waKeysOf(lineId, type) })) {
+      rows.set(String(row.key.at(-1)), decode<T>(seal.open(row.value)));
+    }
+    return rows;
+  }
+
+  async get<T>(type: OwnKeyType, id: string): Promise<T | null> {
+    const bytes = (await this.#read(type, [id])).get(id);
+    if (!bytes) return null;
+    return UNCACHED.has(type) ? decode<T>(bytes) : this.#valueOf(`${type}/${id}`, bytes) as T;
+  }
+
+  /** Runs `work`; until `patience` resolves, sessions that are written meanwhile may wait for another commit's flush. */
+  async patiently(patience: Promise<unknown>, work: () => Promise<void>): Promise<void> {
+    this.#patience = patience;
     try {
-      await run;
+      await work();
     } finally {
-      underway.delete(run);
+      if (this.#patience === patience) this.#patience = undefined;
     }
   }
 
-  async function writeCreds(): Promise<void> {
-    const bytes = encode(creds);
-    if (savedCreds && Buffer.compare(bytes, savedCreds) === 0) return;
-    await commit(new Change().set(networkKeys.waCreds(lineId), seal.seal(bytes)));
-    savedCreds = bytes;
+  /** Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's keys. */
+  async close(): Promise<void> {
+    await this.#saves.onIdle();
+    this.#closed = true;
+    await Promise.allSettled(this.#underway);
   }
 
-  async function read(type: string, ids: string[]): Promise<Map<string, Uint8Array>> {
+  /** Every write goes through here, so that `close` can wait for it. */
+  async #commit(change: Change, options?: CommitOptions): Promise<void> {
+    if (this.#closed) throw new StoreError("unavailable", "the connection is closed");
+    const run = this.#line.kv.commit(change, options);
+    this.#underway.add(run);
+    try {
+      await run;
+    } finally {
+      this.#underway.delete(run);
+    }
+  }
+
+  async #writeCreds(): Promise<void> {
+    const { seal, lineId } = this.#line;
+    const bytes = encode(this.creds);
+    if (isSame(bytes, this.#savedCreds)) return;
+    await this.#commit(new Change().set(networkKeys.waCreds(lineId), seal.seal(bytes)));
+    this.#savedCreds = bytes;
+  }
+
+  async #read(type: string, ids: string[]): Promise<Map<string, Uint8Array>> {
+    const { kv, seal, lineId } = this.#line;
     const found = new Map<string, Uint8Array>();
     const missing: string[] = [];
     for (const id of ids) {
-      const bytes = cache.get(`${type}/${id}`);
+      const bytes = this.#cache.get(`${type}/${id}`);
       if (bytes === undefined) missing.push(id);
       else if (bytes !== NONE) found.set(id, bytes);
     }
     if (missing.length === 0) return found;
-    const before = writes;
+    const before = this.#writes;
     const slots = await kv.getMany(missing.map((id) => networkKeys.waKey(lineId, type, id))).catch((error) => {
-      refusedReads++;
+      this.#refusedReads++;
       throw error;
     });
     slots.forEach((slot, i) => {
       const bytes = slot.value ? seal.open(slot.value) : NONE;
       if (bytes !== NONE) found.set(missing[i]!, bytes);
-      if (!UNCACHED.has(type) && writes === before) cache.set(`${type}/${missing[i]}`, bytes);
+      if (!UNCACHED.has(type) && this.#writes === before) this.#cache.set(`${type}/${missing[i]}`, bytes);
     });
     return found;
   }
 
   /** Not to be changed by who gets it. */
-  function valueOf(name: string, bytes: Uint8Array): object {
-    const known = decoded.get(name);
+  #valueOf(name: string, bytes: Uint8Array): unknown {
+    const known = this.#decoded.get(name);
     if (known?.bytes === bytes) return known.value;
-    const value = decode<object>(bytes);
-    decoded.set(name, { bytes, value });
+    const value = decode<unknown>(bytes);
+    this.#decoded.set(name, { bytes, value });
     return value;
   }
 
-  async function write(data: Record<string, Record<string, unknown> | undefined>): Promise<void> {
+  async #write(data: Record<string, Record<string, unknown> | undefined>): Promise<void> {
+    const { seal, lineId } = this.#line;
+    const patience = this.#patience;
     const isPatient = patience !== undefined && Object.keys(data).every((type) => type === "session");
     const options = isPatient ? { patience } : {};
     let change = new Change();
@@ -149,14 +200,14 @@ export async function openAuthState(options: LineRows): Promise<AuthState> {
     const flush = async () => {
       if (change.mutations.length === 0) return;
       try {
-        await commit(change, options);
-        for (const [name, bytes] of known) cache.set(name, bytes ?? NONE);
+        await this.#commit(change, options);
+        for (const [name, bytes] of known) this.#cache.set(name, bytes ?? NONE);
       } catch (error) {
         // Whether it was written is unknown: the store has to be asked again.
-        for (const [name] of known) cache.delete(name);
+        for (const [name] of known) this.#cache.delete(name);
         throw error;
       } finally {
-        writes++;
+        this.#writes++;
       }
       change = new Change();
       size = known.length = 0;
@@ -166,9 +217,9 @@ export async function openAuthState(options: LineRows): Promise<AuthState> {
         const name = `${type}/${id}`;
         const key = networkKeys.waKey(lineId, type, id);
         const bytes = value === null || value === undefined ? null : encode(value);
-        if (bytes && isSame(bytes, cache.get(name))) continue;
+        if (bytes && isSame(bytes, this.#cache.get(name))) continue;
         if (!UNCACHED.has(type)) known.push([name, bytes]);
-        if (bytes && type === "session") decoded.set(name, { bytes, value: value as object });
+        if (bytes && type === "session") this.#decoded.set(name, { bytes, value });
         if (bytes) change.set(key, seal.seal(bytes));
         else change.delete(key);
         size += bytes?.length ?? 0;
@@ -177,46 +228,6 @@ export async function openAuthState(options: LineRows): Promise<AuthState> {
     }
     await flush();
   }
-
-  return {
-    creds,
-    keys: {
-      async get(type, ids) {
-        const found = await read(type, ids);
-        const given = (id: string, bytes: Uint8Array) =>
-          type === "session" ? valueOf(`${type}/${id}`, bytes) : revive(type, bytes);
-        return Object.fromEntries([...found].map(([id, bytes]) => [id, given(id, bytes)]));
-      },
-      set: (data: SignalDataSet) => write(data),
-    },
-    saveCreds: () => saves.add(writeCreds),
-    async list<T>(type: OwnKeyType) {
-      const rows = new Map<string, T>();
-      for await (const row of kv.list<Uint8Array>({ prefix: networkKeys.waKeysOf(lineId, type) })) {
-        rows.set(String(row.key.at(-1)), decode<T>(seal.open(row.value)));
-      }
-      return rows;
-    },
-    async get<T>(type: OwnKeyType, id: string) {
-      const bytes = (await read(type, [id])).get(id);
-      if (!bytes) return null;
-      return UNCACHED.has(type) ? decode<T>(bytes) : valueOf(`${type}/${id}`, bytes) as T;
-    },
-    refusedReads: () => refusedReads,
-    async patiently(given, work) {
-      patience = given;
-      try {
-        await work();
-      } finally {
-        if (patience === given) patience = undefined;
-      }
-    },
-    async close() {
-      await saves.onIdle();
-      closed = true;
-      await Promise.allSettled(underway);
-    },
-  };
 }
 
 /** Drops all that links the line, its journal and its sent messages included. Throws StoreError. */
@@ -243,6 +254,6 @@ function revive(type: string, bytes: Uint8Array): any {
   return type === "app-state-sync-key" ? proto.Message.AppStateSyncKeyData.fromObject(value) : value;
 }
 
-function isSame(a: Uint8Array, b: Uint8Array | undefined): boolean {
-  return b !== undefined && Buffer.compare(a, b) === 0;
+function isSame(a: Uint8Array, b: Uint8Array | null | undefined): boolean {
+  return b != null && Buffer.compare(a, b) === 0;
 }

@@ -20,7 +20,7 @@ import { makeRounds } from "../../base/rounds.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/strays.ts";
-import { digitsOf } from "./jids.ts";
+import { numberIn } from "./jids.ts";
 import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
 import { recall } from "./incoming/originals.ts";
 import { networkKeys } from "./rows.ts";
@@ -59,6 +59,19 @@ interface BaileysNetworkOptions {
   refreshHandled?: boolean;
 }
 
+/** What is known of a line in this process. */
+interface LineMemory {
+  /** Resolves when its last connection has let go of the keys; a new one waits for it. */
+  ended?: Promise<void>;
+  /** How its last connection goes out. */
+  way?: Promise<Way>;
+  /** Who takes its messages, until it is forgotten. */
+  receive?: ConnectionEvents["message"];
+  /** When it was last connected anew because it heard nothing, and when its version was last refused. */
+  complainedAt?: number;
+  refusedAt?: number;
+}
+
 /**
  * A network at the addresses of the settings. One for a process: the library keeps the network's root key, the clock of
  * its certificates, and the console that it prints keys to, in global places. Throws when the CA file of the settings
@@ -67,31 +80,24 @@ interface BaileysNetworkOptions {
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {}, refreshHandled = true } = options;
   const { storeOf = () => kv } = options;
-  silenceLibsignal();
-  repairTrials();
-  repairQueue();
-  repairDerivation();
-  repairCurve();
-  repairLogins();
-  repairNoise(runtime.clock);
-  containStrayRejections(runtime.log);
-  if (whatsapp.rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(whatsapp.rootKey, "hex");
-  const mediaHost = makeMediaHost(whatsapp, runtime.clock);
-  /** Of a line that has no way out: its files can't be had. */
-  const NO_WAY = {
-    mediaHost: makeMediaHost(whatsapp, runtime.clock, { connect: () => Promise.reject(new Error("no way out")) }),
-  };
-  /** When each line was last connected anew because it heard nothing. */
-  const complainedAt = new Map<string, number>();
-  /** When each line's version was last refused. */
-  const refusedAt = new Map<string, number>();
+  const { clock, log } = runtime;
+  prepareLibraries(options);
+  const mediaHost = makeMediaHost(whatsapp, clock);
   const versions = makeWebVersions(whatsapp, runtime);
+  const lines = new Map<string, LineMemory>();
+
+  function memoryOf(lineId: string): LineMemory {
+    let line = lines.get(lineId);
+    if (!line) lines.set(lineId, line = {});
+    return line;
+  }
 
   /** Whether it did not happen to the line for a while; from now on it did. */
-  function isFirstIn(at: Map<string, number>, lineId: string): boolean {
-    const now = runtime.clock.now();
-    if (now - (at.get(lineId) ?? -Infinity) < ONCE_IN_MS) return false;
-    at.set(lineId, now);
+  function isFirstIn(what: "complainedAt" | "refusedAt", lineId: string): boolean {
+    const line = memoryOf(lineId);
+    const now = clock.now();
+    if (now - (line[what] ?? -Infinity) < ONCE_IN_MS) return false;
+    line[what] = now;
     return true;
   }
 
@@ -102,39 +108,36 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     version: versions.now,
     versionRefused(lineId: string): boolean {
       versions.renew();
-      return isFirstIn(refusedAt, lineId);
+      return isFirstIn("refusedAt", lineId);
     },
-    inspect: makeInspector({ clock: runtime.clock }),
+    inspect: makeInspector({ clock }),
     refreshHandled,
-    countStray: makeCountStray(countStray, runtime.log),
-    mayComplain: (lineId: string) => isFirstIn(complainedAt, lineId),
-    rounds: makeRounds(runtime.clock, WATCH_MS),
+    countStray: makeCountStray(countStray, log),
+    mayComplain: (lineId: string) => isFirstIn("complainedAt", lineId),
+    rounds: makeRounds(clock, WATCH_MS),
   };
-  /** When each line's last connection let go of the keys; a new one waits for it. */
-  const ends = new Map<string, Promise<void>>();
-  /** How each line's last connection goes out. */
-  const ways = new Map<string, Promise<Way>>();
 
   async function wayOf(proxy: string | null): Promise<Way> {
     if (proxy === null) return { proxy: null, mediaHost };
     const opened = await openProxy(proxy);
-    return { proxy: opened, mediaHost: makeMediaHost(whatsapp, runtime.clock, opened) };
+    return { proxy: opened, mediaHost: makeMediaHost(whatsapp, clock, opened) };
   }
 
-  /** Who takes each line's messages; known until the line is forgotten. */
-  const receivers = new Map<string, ConnectionEvents["message"]>();
+  /** Of a line that has no way out: its files can't be had. */
+  function noWay(): Pick<Way, "mediaHost"> {
+    return { mediaHost: makeMediaHost(whatsapp, clock, { connect: () => Promise.reject(new Error("no way out")) }) };
+  }
 
   return {
     open(open, events) {
-      const previous = ends.get(open.lineId) ?? Promise.resolve();
-      receivers.set(open.lineId, (message, settle) => events.message(message, settle));
+      const line = memoryOf(open.lineId);
       const way = wayOf(open.proxy);
-      way.catch(() => {}); // the connection tells it
-      ways.set(open.lineId, way);
-      const connection = connectLine({ ...shared, kv: storeOf(open.lineId) }, { ...open, previous, way }, events);
-      const { ended } = connection;
-      ends.set(open.lineId, ended);
-      ended.then(() => ends.get(open.lineId) === ended && ends.delete(open.lineId));
+      way.catch(() => {}); // the connection reports it
+      const life = { ...open, previous: line.ended ?? Promise.resolve(), way };
+      const connection = connectLine({ ...shared, kv: storeOf(open.lineId) }, life, events);
+      line.way = way;
+      line.ended = connection.ended;
+      line.receive = (message, settle) => events.message(message, settle);
       return Promise.resolve(connection);
     },
     async isLinked(lineId) {
@@ -143,24 +146,23 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     },
     async forget(lineId) {
       const store = storeOf(lineId);
-      await ends.get(lineId);
-      const receive = receivers.get(lineId);
-      if (receive) {
-        const { mediaHost } = await ways.get(lineId)?.catch(() => NO_WAY) ?? NO_WAY;
+      const line = memoryOf(lineId);
+      await line.ended;
+      if (line.receive) {
+        const { mediaHost } = await line.way?.catch(noWay) ?? noWay();
         const left = await leftoversOf({ ...shared, kv: store, mediaHost, lineId });
         // A receiver that takes nothing leaves all as it is, for the next attempt.
-        await within(runtime.clock, HAND_OVER_MS, handOver(left, receive));
+        await within(clock, HAND_OVER_MS, handOver(left, line.receive));
       }
       await forgetLine(store, lineId);
-      await forgetEnds(store, lineId, runtime.clock.now());
-      receivers.delete(lineId);
-      ways.delete(lineId);
+      await forgetEnds(store, lineId, clock.now());
+      delete line.receive;
+      delete line.way;
     },
     recall: (lineId, networkId) => recall({ kv, seal, lineId }, networkId),
     async numberOf(lineId, lid) {
       const { keys } = await openAuthState({ kv, seal, lineId });
-      const phone = await keptPhoneOf(keys, lid);
-      return phone && digitsOf(phone);
+      return numberIn(await keptPhoneOf(keys, lid));
     },
     async lidOf(lineId, number) {
       const { keys } = await openAuthState({ kv, seal, lineId });
@@ -173,8 +175,21 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       const last = versions.last();
       return last && { ...last, version: last.version.join(".") };
     },
-    sweep: () => sweepExpired(kv, runtime.clock.now()),
+    sweep: () => sweepExpired(kv, clock.now()),
   };
+}
+
+/** Repairs what Baileys and libsignal do for the whole process. */
+function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: BaileysNetworkOptions): void {
+  silenceLibsignal();
+  containStrayRejections(log);
+  repairTrials();
+  repairQueue();
+  repairDerivation();
+  repairCurve();
+  repairLogins();
+  repairNoise(clock);
+  if (rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(rootKey, "hex");
 }
 
 function noProxies(): Promise<never> {

@@ -267,8 +267,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   }
 
   function pair(): Pairing {
-    const { auth: { creds, saveCreds }, pairingPhone } = options;
-    const link = { socket, creds, saveCreds, browser: BROWSER, runtime, pairingPhone, refreshHandled };
+    const { pairingPhone } = options;
+    const link = { socket, auth, browser: BROWSER, runtime, pairingPhone, refreshHandled };
     return new Pairing(link, {
       qr: (text) => isOver() || events.qr(text),
       code: (code) => isOver() || events.pairingCode(code),

@@ -74,7 +74,8 @@ export class Decryption {
     const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository(state, logger, pnToLid);
     // The library hands over its store with transactions, whatever the type says.
     const store = state.keys as SignalKeyStoreWithTransaction;
-    const alone = makeAlone(store, repository.lidMapping, this.#options.auth.refusedReads);
+    const { auth } = this.#options;
+    const alone = makeAlone(store, repository.lidMapping, () => auth.refusedReads);
     /** Sender keys that were learned with their message, until the library comes to it. */
     const learned = new Set<string>();
 

@@ -14,6 +14,7 @@ import {
   type WABrowserDescription,
 } from "@whiskeysockets/baileys";
 import type { Random } from "../../../runtime.ts";
+import type { AuthState } from "../auth_state.ts";
 import { queryError } from "../library_error.ts";
 import { iq } from "../stanza.ts";
 
@@ -35,19 +36,19 @@ export class CodeRefused extends Error {
 
 interface CodeOptions {
   query(node: BinaryNode): Promise<BinaryNode>;
-  creds: AuthenticationCreds;
-  saveCreds(): Promise<void>;
+  auth: Pick<AuthState, "creds" | "saveCreds">;
   browser: WABrowserDescription;
   random: Random;
 }
 
 /** A code to type on the phone of this number, once the network took it. Throws CodeRefused. */
 export async function askForCode(phone: string, options: CodeOptions): Promise<string> {
-  const { query, creds, saveCreds, browser, random } = options;
+  const { query, auth, browser, random } = options;
+  const { creds } = auth;
   const code = bytesToCrockford(Buffer.from(random.bytes(CODE_BYTES)));
   creds.pairingCode = code;
   creds.me = { id: jidEncode(phone, "s.whatsapp.net"), name: "~" };
-  await saveCreds();
+  await auth.saveCreds();
   const hello = {
     tag: "link_code_companion_reg",
     attrs: { jid: creds.me.id, stage: "companion_hello", should_show_push_notification: "true" },

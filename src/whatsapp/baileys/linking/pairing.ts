@@ -14,7 +14,6 @@
 import { detached } from "../../../base/detached.ts";
 import { Buffer } from "node:buffer";
 import {
-  type AuthenticationCreds,
   type BinaryNode,
   buildPairingQRData,
   configureSuccessfulPairing,
@@ -24,11 +23,12 @@ import {
   type WABrowserDescription,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { ping } from "../vitals.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { PasskeyAssertion, PasskeyRequest } from "../../passkey.ts";
 import { withhold } from "../repairs/withhold.ts";
+import type { AuthState } from "../auth_state.ts";
 import { bytesIn } from "../stanza.ts";
+import { ping } from "../vitals.ts";
 import { askForCode } from "./code.ts";
 import { Passkey } from "./passkey.ts";
 
@@ -52,8 +52,7 @@ interface PairingEvents {
 
 interface PairingOptions {
   socket: WASocket;
-  creds: AuthenticationCreds;
-  saveCreds: () => Promise<void>;
+  auth: Pick<AuthState, "creds" | "saveCreds">;
   browser: WABrowserDescription;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
   /** Digits to link by code; null links by QR. */
@@ -73,10 +72,10 @@ export class Pairing {
   #cancelRotation = () => {};
 
   constructor(options: PairingOptions, events: PairingEvents) {
-    const { socket, creds, saveCreds, runtime } = options;
+    const { socket, auth, runtime } = options;
     this.#options = options;
     this.#events = events;
-    this.#passkey = new Passkey({ query: (node) => socket.query(node), creds, saveCreds, runtime }, {
+    this.#passkey = new Passkey({ query: (node) => socket.query(node), auth, runtime }, {
       asked: (request) => events.passkey(request),
       failed: (reason) => events.expired(reason),
     });
@@ -140,20 +139,20 @@ export class Pairing {
 
   #show(): void {
     if (this.#current === null) return;
-    const { creds, browser } = this.#options;
+    const { auth: { creds }, browser } = this.#options;
     const noiseKey = Buffer.from(creds.noiseKey.public).toString("base64");
     const identityKey = Buffer.from(creds.signedIdentityKey.public).toString("base64");
     this.#events.qr(buildPairingQRData(this.#current, noiseKey, identityKey, creds.advSecretKey, browser));
   }
 
   async #showCode(phone: string): Promise<void> {
-    const { socket, creds, saveCreds, browser, runtime: { random } } = this.#options;
+    const { socket, auth, browser, runtime: { random } } = this.#options;
     const query = (node: BinaryNode) => socket.query(node);
-    this.#events.code(await askForCode(phone, { query, creds, saveCreds, browser, random }));
+    this.#events.code(await askForCode(phone, { query, auth, browser, random }));
   }
 
   async #linkCode(stanza: BinaryNode): Promise<void> {
-    const { creds, pairingPhone } = this.#options;
+    const { auth: { creds }, pairingPhone } = this.#options;
     const step = getBinaryNodeChild(stanza, "link_code_companion_reg");
     if (step?.attrs.stage === "refresh_code" && pairingPhone !== null && !creds.account) {
       await this.#showCode(pairingPhone);
@@ -169,12 +168,13 @@ export class Pairing {
   }
 
   async #refresh(stanza: BinaryNode): Promise<void> {
-    const { creds, saveCreds, runtime: { random, log } } = this.#options;
+    const { auth, runtime: { random, log } } = this.#options;
+    const { creds } = auth;
     const asked = ["companion_reg_refresh", "pair-device-rotate-qr"].some((tag) => getBinaryNodeChild(stanza, tag));
     await this.#acknowledge(stanza);
     if (!asked || creds.account || creds.me) return;
     creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
-    await Promise.all([saveCreds(), this.#taken()]);
+    await Promise.all([auth.saveCreds(), this.#taken()]);
     log.debug("the network refreshed the link's secret; showing the QR again");
     this.#show();
   }
@@ -187,23 +187,23 @@ export class Pairing {
 
   async #passkeyRequested(stanza: BinaryNode): Promise<void> {
     await this.#acknowledge(stanza);
-    if (this.#options.creds.account || !isFromServer(stanza)) return;
+    if (this.#options.auth.creds.account || !isFromServer(stanza)) return;
     this.#stopRotation();
     await this.#passkey.requested(stanza);
   }
 
   async #passkeyContinued(stanza: BinaryNode): Promise<void> {
     await this.#acknowledge(stanza);
-    if (!this.#options.creds.account && isFromServer(stanza)) await this.#passkey.continued(stanza);
+    if (!this.#options.auth.creds.account && isFromServer(stanza)) await this.#passkey.continued(stanza);
   }
 
   async #pairSuccess(stanza: BinaryNode): Promise<void> {
-    const { socket, creds, saveCreds } = this.#options;
-    const { reply, creds: identity } = configureSuccessfulPairing(stanza, creds);
+    const { socket, auth } = this.#options;
+    const { reply, creds: identity } = configureSuccessfulPairing(stanza, auth.creds);
     this.stop();
     socket.ev.emit("creds.update", identity);
     // The phone shows the link as soon as it is answered: not before a restart would still know it.
-    await saveCreds();
+    await auth.saveCreds();
     await socket.sendNode(reply);
     this.#events.linked();
   }

@@ -16,11 +16,12 @@
  * Sources: whatsmeow `pair-passkey.go`, WhatsApp Web `WAWebShortcakeLinking…`.
  */
 import { Buffer } from "node:buffer";
-import { type AuthenticationCreds, type BinaryNode, getBinaryNodeChild } from "@whiskeysockets/baileys";
+import { type BinaryNode, getBinaryNodeChild } from "@whiskeysockets/baileys";
 import { errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { NetworkTimeout } from "../../network_error.ts";
 import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type PasskeyRequest } from "../../passkey.ts";
+import type { AuthState } from "../auth_state.ts";
 import { queryError } from "../library_error.ts";
 import { bytesIn, iq } from "../stanza.ts";
 import { type Companion, handoffKey, handoffProof, makeCompanion, pairingRequest } from "./companion.ts";
@@ -50,8 +51,7 @@ interface PasskeyEvents {
 interface PasskeyOptions {
   /** Resolves to the answer; rejects with the network's code in `data` when that is an error. */
   query(node: BinaryNode): Promise<BinaryNode>;
-  creds: AuthenticationCreds;
-  saveCreds(): Promise<void>;
+  auth: Pick<AuthState, "creds" | "saveCreds">;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
 }
 
@@ -191,11 +191,11 @@ export class Passkey {
 
   /** The proof that the present ADV secret was known; a fresh one takes its place. */
   async #rotateSecret(): Promise<void> {
-    const { creds, saveCreds, runtime: { clock, random } } = this.#options;
-    const secret = Buffer.from(creds.advSecretKey, "base64");
+    const { auth, runtime: { clock, random } } = this.#options;
+    const secret = Buffer.from(auth.creds.advSecretKey, "base64");
     this.#handoff ??= { key: handoffKey(secret), until: clock.now() + HANDOFF_MS };
-    creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
-    await saveCreds();
+    auth.creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
+    await auth.saveCreds();
   }
 
   /** What the network answers to this step of the protocol. */
@@ -232,7 +232,7 @@ export class Passkey {
   }
 
   async #complete(key: Uint8Array): Promise<void> {
-    const { creds, runtime: { random } } = this.#options;
+    const { auth: { creds }, runtime: { random } } = this.#options;
     this.#enter({ name: "completing" }, PHONE_MS, () => this.#fail("The phone did not complete the link."));
     this.#events.asked(null);
     try {
