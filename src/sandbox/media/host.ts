@@ -94,7 +94,7 @@ async function answer(request: Request, { files, auth, pictures, taken }: HostSt
   }
   if (request.method !== "GET") return refuse(405, "only GET and POST");
   const picture = pictures.get(pathname);
-  if (picture) return new Response(picture as BufferSource, { headers: { "content-type": "image/jpeg" } });
+  if (picture) return new Response(Uint8Array.from(picture), { headers: { "content-type": "image/jpeg" } });
   // Clients add `&hash=…&mms-type=…` to the direct path, which has a query of the host's own.
   const served = await files.serve(pathname, request.headers.get("range"));
   return served ?? refuse(404, "there is no such file, or not any more");

@@ -37,6 +37,13 @@ export interface Attachment {
   url: string;
 }
 
+/** How files are transferred. */
+export interface Transfers {
+  readonly runtime: Runtime;
+  /** The network's media host. */
+  readonly media: MediaAccess;
+}
+
 /** An encrypted file with the names that the host knows it by. */
 interface SealedFile {
   kind: SealedKind;
@@ -62,7 +69,7 @@ export class AttachmentError extends Error {
 export async function sendFile(
   content: Uint8Array,
   kind: SealedKind,
-  { runtime, media }: { runtime: Runtime; media: MediaAccess },
+  { runtime, media }: Transfers,
 ): Promise<Attachment> {
   const { mediaKey, sealed } = seal(content, kind, runtime.random);
   const { url, directPath } = await upload(sealed, { runtime, media });
@@ -89,7 +96,7 @@ function seal(content: Uint8Array, kind: SealedKind, random: Random): { mediaKey
 /** Uploads an encrypted file, also for a companion that found it gone. Throws AttachmentError. */
 export async function upload(
   { kind, body, encSha256 }: SealedFile,
-  { runtime, media }: { runtime: Runtime; media: MediaAccess },
+  { runtime, media }: Transfers,
 ): Promise<{ url: string; directPath: string }> {
   const token = Buffer.from(encSha256).toString("base64url");
   const query = new URLSearchParams({ auth: media.auth, token });
@@ -98,8 +105,8 @@ export async function upload(
     media,
     request: { method: "POST", body: Uint8Array.from(body), headers: { "content-type": "application/octet-stream" } },
   }, async (response) => {
-    const answer = await response.json() as { url: string; direct_path: string };
-    return { url: answer.url, directPath: answer.direct_path };
+    const { url, direct_path: directPath }: { url: string; direct_path: string } = await response.json();
+    return { url, directPath };
   });
 }
 
@@ -107,7 +114,7 @@ export async function upload(
 export async function receiveFile(
   attachment: Omit<Attachment, "url">,
   kind: PhoneFileKind,
-  { runtime, media }: { runtime: Runtime; media: MediaAccess },
+  { runtime, media }: Transfers,
 ): Promise<OpenedFile> {
   return await transfer(attachment.directPath, { runtime, media }, async (response) => {
     if (!response.body) throw new AttachmentError("The file is empty");
@@ -163,7 +170,7 @@ function finalBlock(decipher: ReturnType<typeof createDecipheriv>): Buffer | nul
 /** One exchange with the media host, bounded in time; the connection ends with it. */
 async function transfer<T>(
   path: string,
-  { runtime, media, request = {} }: { runtime: Runtime; media: MediaAccess; request?: RequestInit },
+  { runtime, media, request = {} }: Transfers & { request?: RequestInit },
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   const target = new URL(path, media.url);

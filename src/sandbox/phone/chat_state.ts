@@ -1,9 +1,10 @@
 /** Signals between phones without a message: typing, presence and calls. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
+import type { Clock } from "../../runtime.ts";
 import { isGroup } from "../world/address.ts";
 import type { Device } from "../world/device.ts";
 import type { ChatState } from "../world/inbox.ts";
-import { type BinaryNode, element, elements } from "../world/stanza.ts";
+import { type BinaryNode, element, elements, seconds } from "../world/stanza.ts";
 import { isOwn, type PhoneContext } from "./context.ts";
 
 export function chatState(
@@ -14,13 +15,12 @@ export function chatState(
   return element("chatstate", { to, from: self.jid }, [state === "paused" ? element("paused") : composing]);
 }
 
-/** A call that rings. `now` is Unix ms. */
+/** A call that rings. */
 export function callOffer(
   to: string,
-  { self, callId, video, now }: { self: Device; callId: string; video: boolean; now: number },
+  { self, callId, video, clock }: { self: Device; callId: string; video: boolean; clock: Clock },
 ): BinaryNode {
-  const t = String(Math.floor(now / 1000));
-  return element("call", { to, from: self.jid, id: callId, t }, [
+  return element("call", { to, from: self.jid, id: callId, t: seconds(clock) }, [
     element("offer", { "call-id": callId, "call-creator": self.jid }, [
       element("audio", { enc: "opus", rate: "16000" }),
       ...(video ? [element("video", { enc: "h.264" })] : []),

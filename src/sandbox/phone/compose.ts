@@ -2,10 +2,8 @@
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
-import type { Runtime } from "../../runtime.ts";
 import { FILE_KINDS, type PhoneFileKind, type PhoneMessage } from "../world/phone.ts";
-import type { MediaAccess } from "../world/uplink.ts";
-import { sendFile } from "./attachment.ts";
+import { sendFile, type Transfers } from "./attachment.ts";
 
 type FileMessage = Extract<PhoneMessage, { file: string }>;
 
@@ -21,7 +19,7 @@ const DEFAULT_MIMETYPES: Record<PhoneFileKind, string> = {
 /** Throws Problem validation_failed for a message that makes no sense, AttachmentError when the upload fails. */
 export async function compose(
   message: PhoneMessage,
-  context: { runtime: Runtime; media: MediaAccess },
+  context: Transfers,
 ): Promise<proto.IMessage> {
   if ("text" in message) {
     if (!message.text) throw invalid("text", "is empty");
@@ -33,7 +31,7 @@ export async function compose(
 
 async function composeFile(
   message: FileMessage,
-  context: { runtime: Runtime; media: MediaAccess },
+  context: Transfers,
 ): Promise<proto.IMessage> {
   const kind = message.kind ?? "document";
   if (!FILE_KINDS.includes(kind)) throw invalid("kind", `must be one of ${FILE_KINDS.join(", ")}`);

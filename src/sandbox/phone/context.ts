@@ -1,14 +1,13 @@
 /** What the parts of one phone share: who it is, its keys and sessions, and its way to the network. */
 import { isLidUser, jidDecode, jidEncode, jidNormalizedUser } from "@whiskeysockets/baileys";
-import type { Runtime } from "../../runtime.ts";
 import type { Device } from "../world/device.ts";
 import type { PhoneUplink } from "../world/uplink.ts";
+import type { Transfers } from "./attachment.ts";
 import type { PhoneKeys } from "./keys.ts";
 import type { SenderKeys } from "./sender_keys.ts";
 import type { SignalSessions } from "./signal.ts";
 
-export interface PhoneContext {
-  readonly runtime: Runtime;
+export interface PhoneContext extends Transfers {
   readonly uplink: PhoneUplink;
   readonly self: Device;
   /** The name that others see. */

@@ -73,8 +73,6 @@ function textIn(message: Message): string | null {
 }
 
 function contextOf(message: Message): proto.IContextInfo | null {
-  for (const part of Object.values(message) as { contextInfo?: proto.IContextInfo | null }[]) {
-    if (part?.contextInfo) return part.contextInfo;
-  }
-  return null;
+  const parts: ({ contextInfo?: proto.IContextInfo | null } | null)[] = Object.values(message);
+  return parts.find((part) => part?.contextInfo)?.contextInfo ?? null;
 }

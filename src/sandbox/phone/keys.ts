@@ -3,6 +3,7 @@ import { Curve, type KeyPair } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import type { Random } from "../../runtime.ts";
 import type { KeyBundle } from "../world/device.ts";
+import { KEY_TYPE } from "../world/key_store.ts";
 
 /** How many are published at first and after each refill. */
 const STOCK = 60;
@@ -21,14 +22,13 @@ export interface PhoneKeys {
 export function makeKeys(random: Random): PhoneKeys {
   const identity = Curve.generateKeyPair();
   const keyPair = Curve.generateKeyPair();
-  const keys: PhoneKeys = {
+  return {
     identity,
     registrationId: random.between(1, 0x3fff),
     signedPreKey: { id: 1, keyPair, signature: Curve.sign(identity.private, typedPublic(keyPair.public)) },
     preKeys: new Map(),
     nextPreKeyId: 1,
   };
-  return keys;
 }
 
 /** New one-time keys as they are published, or none while the stock suffices. */
@@ -59,5 +59,5 @@ export function bundleOf(keys: PhoneKeys, preKeys: KeyBundle["preKeys"]): KeyBun
 
 /** A public key with its type byte, as Signal signs and sends it. */
 export function typedPublic(key: Uint8Array): Buffer {
-  return key.length === 33 ? Buffer.from(key) : Buffer.concat([Buffer.from([5]), key]);
+  return key.length === 33 ? Buffer.from(key) : Buffer.concat([KEY_TYPE, key]);
 }

@@ -1,13 +1,12 @@
 /** Encrypts a phone's messages for every device that shall read them, and again for one that could not. */
 import { proto } from "@whiskeysockets/baileys";
-import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
 import { isGroup } from "../world/address.ts";
-import { type BinaryNode, child, element } from "../world/stanza.ts";
+import { readBundle } from "../world/key_store.ts";
+import { type BinaryNode, child, element, messageId } from "../world/stanza.ts";
 import { wireType } from "./compose.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
-import { keysOf } from "./stanzas.ts";
 
 /** Messages kept so that a device can ask for one again. */
 const MESSAGES_KEPT = 5_000;
@@ -41,7 +40,7 @@ export class Outbox {
     options: { hideNumber?: boolean; edit?: string } = {},
   ): Promise<string> {
     const { runtime, uplink, self } = this.#phone;
-    const id = Buffer.from(runtime.random.bytes(16)).toString("hex").toUpperCase();
+    const id = messageId(runtime.random);
     const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message, edit: options.edit };
     const content = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
     this.#remember(id, sent);
@@ -52,7 +51,7 @@ export class Outbox {
   /** Sends a message that is for one of the phone's own companions, and for no person to read. */
   async tell(companion: string, message: proto.IMessage): Promise<void> {
     const { runtime, uplink, self } = this.#phone;
-    const id = Buffer.from(runtime.random.bytes(16)).toString("hex").toUpperCase();
+    const id = messageId(runtime.random);
     const enc = await this.#encrypt(companion, message);
     const attributes = {
       id,
@@ -80,7 +79,7 @@ export class Outbox {
     if (!sent || attempts >= RESENDS) return;
     this.#resends.set(`${id} ${device}`, attempts + 1);
 
-    const bundle = keysOf(receipt) ?? uplink.takeBundle(device);
+    const bundle = readBundle(receipt, child(receipt, "keys")) ?? uplink.takeBundle(device);
     if (!bundle) return;
     await sessions.start(signalAddress(lidForm(uplink, device)), bundle);
     const inGroup = isGroup(sent.chat);

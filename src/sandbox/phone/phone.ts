@@ -3,7 +3,6 @@
  * decrypts with real Signal, and answers the network as an app does.
  */
 import { jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
-import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../../errors.ts";
 import { KeyedQueue } from "../../base/keyed_queue.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -11,7 +10,7 @@ import type { ChatState, InboxItem } from "../world/inbox.ts";
 import type { AssertionJson, CodeAnswer, ExportedPasskey, LinkAnswer, PasskeyState } from "../world/linking.ts";
 import type { Phone, PhoneMessage } from "../world/phone.ts";
 import type { PhoneUplink } from "../world/uplink.ts";
-import type { BinaryNode } from "../world/stanza.ts";
+import { type BinaryNode, messageId } from "../world/stanza.ts";
 import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
 import { Passkey } from "./authenticator.ts";
 import { callOffer, chatState } from "./chat_state.ts";
@@ -24,8 +23,7 @@ import { Outbox } from "./outbox.ts";
 import { Receiver } from "./receiver.ts";
 import { SenderKeys } from "./sender_keys.ts";
 import { SignalSessions } from "./signal.ts";
-import { saltPatch } from "./settings.ts";
-import { type AppStateKey, composeWelcome } from "./welcome.ts";
+import { type AppStateKey, composeWelcome, saltPatch } from "./welcome.ts";
 import { readReceipt } from "./stanzas.ts";
 
 interface PhoneOptions {
@@ -70,7 +68,16 @@ class SimulatedPhone implements Phone {
     this.name = name;
     const keys = makeKeys(runtime.random);
     const sessions = new SignalSessions(keys);
-    this.#context = { runtime, uplink, self: this, name, keys, sessions, senderKeys: new SenderKeys() };
+    this.#context = {
+      runtime,
+      uplink,
+      media: uplink.media,
+      self: this,
+      name,
+      keys,
+      sessions,
+      senderKeys: new SenderKeys(),
+    };
     this.#inbox = new Inbox(this.#context);
     this.#outbox = new Outbox(this.#context);
     this.#receiver = new Receiver(this.#context, {
@@ -95,10 +102,6 @@ class SimulatedPhone implements Phone {
   shareSalt(): void {
     const { uplink, runtime } = this.#context;
     uplink.changeSettings(this, saltPatch(this.#appStateKey, uplink.chatsOf(this).nctSalt, runtime.random));
-  }
-
-  describe(): { number: string; lid: string; name: string } {
-    return { number: this.number, lid: this.lid, name: this.name };
   }
 
   publishKeys(): void {
@@ -142,8 +145,7 @@ class SimulatedPhone implements Phone {
   sendMessage(message: PhoneMessage): Promise<{ id: string }> {
     return this.#inTurn(async () => {
       const to = chatJid(message.to);
-      const { runtime, uplink } = this.#context;
-      const content = await compose(message, { runtime, media: uplink.media });
+      const content = await compose(message, this.#context);
       return await this.#outbox.send(to, content, { hideNumber: message.hideNumber });
     });
   }
@@ -190,8 +192,8 @@ class SimulatedPhone implements Phone {
 
   call(to: string, { video }: { video: boolean }): { callId: string } {
     const { random, clock } = this.#context.runtime;
-    const callId = Buffer.from(random.bytes(16)).toString("hex").toUpperCase();
-    this.#context.uplink.send(this, callOffer(chatJid(to), { self: this, callId, video, now: clock.now() }));
+    const callId = messageId(random);
+    this.#context.uplink.send(this, callOffer(chatJid(to), { self: this, callId, video, clock }));
     return { callId };
   }
 
@@ -206,7 +208,7 @@ class SimulatedPhone implements Phone {
   read(messageId: string): void {
     const { runtime, uplink } = this.#context;
     const { stanza } = this.#inbox.incoming(messageId);
-    uplink.send(this, readReceipt(stanza, { self: this, now: runtime.clock.now() }));
+    uplink.send(this, readReceipt(stanza, { self: this, clock: runtime.clock }));
   }
 
   async idle(): Promise<void> {

@@ -78,10 +78,9 @@ export class Receiver {
   }
 
   async #keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
-    const { runtime, uplink } = this.#phone;
     try {
       const { attachment, kind } = content.file ?? {};
-      const file = attachment && kind ? await receiveFile(attachment, kind, { runtime, media: uplink.media }) : null;
+      const file = attachment && kind ? await receiveFile(attachment, kind, this.#phone) : null;
       this.#parts.inbox.add(stanza, destination, { content, file, mediaError: null });
     } catch (error) {
       if (!(error instanceof AttachmentError)) throw error;

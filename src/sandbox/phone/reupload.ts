@@ -15,7 +15,7 @@ const NOT_FOUND = String(proto.MediaRetryNotification.ResultType.NOT_FOUND);
 
 /** The `mediaretry` notification for a `<receipt type="server-error">`. Throws AttachmentError when the upload fails. */
 export async function reupload(
-  { runtime, uplink, self }: PhoneContext,
+  phone: PhoneContext,
   request: BinaryNode,
   candidates: readonly Received[],
 ): Promise<BinaryNode> {
@@ -24,18 +24,18 @@ export async function reupload(
   const answer = (content: BinaryNode) => {
     const { jid, from_me, participant } = asked;
     const rmr = element("rmr", { jid, from_me, participant });
-    return element("notification", { id, to: from, from: self.jid, type: "mediaretry" }, [content, rmr]);
+    return element("notification", { id, to: from, from: phone.self.jid, type: "mediaretry" }, [content, rmr]);
   };
   const found = candidates.find(({ file }) => file?.sealed);
   const mediaKey = found?.content.file?.attachment.mediaKey;
   if (!found?.file?.sealed || !mediaKey) return answer(element("error", { code: NOT_FOUND }));
-  const { directPath } = await upload(found.file.sealed, { runtime, media: uplink.media });
+  const { directPath } = await upload(found.file.sealed, phone);
   const notification = proto.MediaRetryNotification.encode({
     stanzaId: id,
     directPath,
     result: proto.MediaRetryNotification.ResultType.SUCCESS,
   }).finish();
-  const iv = runtime.random.bytes(12);
+  const iv = phone.runtime.random.bytes(12);
   const cipher = createCipheriv("aes-256-gcm", retryKey(mediaKey), iv).setAAD(Buffer.from(id ?? ""));
   const sealed = Buffer.concat([cipher.update(notification), cipher.final(), cipher.getAuthTag()]);
   return answer(element("encrypt", {}, [element("enc_p", {}, sealed), element("enc_iv", {}, iv)]));

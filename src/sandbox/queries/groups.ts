@@ -1,6 +1,6 @@
 /** Queries of `w:g2`: reading, creating and changing groups, and joining by an invite. */
 import type { Account } from "../world/directory.ts";
-import { FORBIDDEN, type MemberAction, type MemberResult } from "../world/group_changes.ts";
+import { FORBIDDEN, type MemberResult } from "../world/group_changes.ts";
 import { addressIn, type Group, groupNode, participantNode } from "../world/groups.ts";
 import {
   type BinaryNode,
@@ -112,7 +112,7 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
     case "remove":
     case "promote":
     case "demote": {
-      const results = groupChanges.change(group, account, asked.tag as MemberAction, accountsOf(asked, directory));
+      const results = groupChanges.change(group, account, asked.tag, accountsOf(asked, directory));
       return results
         ? result(query, [element(asked.tag, {}, resultNodes(group, asked, results))])
         : refuse(query, FORBIDDEN);

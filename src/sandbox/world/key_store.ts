@@ -5,7 +5,7 @@ import { bytesOf, child, childrenOf, element, uintBytes, uintOf } from "./stanza
 import type { BinaryNode } from "./stanza.ts";
 
 /** Signal's type byte of Curve25519 keys. */
-const KEY_TYPE = Uint8Array.of(5);
+export const KEY_TYPE = Uint8Array.of(5);
 
 type SignedPreKey = KeyBundle["signedPreKey"];
 type PreKey = KeyBundle["preKeys"][number];
@@ -71,12 +71,20 @@ export class KeyStore {
 
 /** The content of `<user>` in the answer to a key query. */
 export function bundleNodes(bundle: KeyBundle): BinaryNode[] {
+  return [registrationNode(bundle), ...keyNodes(bundle)];
+}
+
+export function registrationNode({ registrationId }: KeyBundle): BinaryNode {
+  return element("registration", {}, uintBytes(registrationId, 4));
+}
+
+/** What is in a bundle beside the registration, as it comes with a retry receipt. */
+export function keyNodes({ identityKey, signedPreKey, preKeys }: KeyBundle): BinaryNode[] {
   return [
-    element("registration", {}, uintBytes(bundle.registrationId, 4)),
     element("type", {}, KEY_TYPE),
-    element("identity", {}, bundle.identityKey),
-    signedPreKeyNode(bundle.signedPreKey),
-    ...bundle.preKeys.map(({ id, publicKey }) =>
+    element("identity", {}, identityKey),
+    signedPreKeyNode(signedPreKey),
+    ...preKeys.map(({ id, publicKey }) =>
       element("key", {}, [element("id", {}, uintBytes(id, 3)), element("value", {}, publicKey)])
     ),
   ];
@@ -98,13 +106,16 @@ export function readSignedPreKey(node: BinaryNode | undefined): SignedPreKey | n
   return { id: uintOf(bytesOf(child(node, "id"))), publicKey, signature };
 }
 
-/** Reads the keys that a companion uploads; null when something is missing. */
-export function readBundle(upload: BinaryNode): KeyBundle | null {
-  const identityKey = bytesOf(child(upload, "identity"));
-  const registration = bytesOf(child(upload, "registration"));
-  const signedPreKey = readSignedPreKey(child(upload, "skey"));
+/**
+ * Reads the keys that a companion uploads, with its one-time keys in a list, or that come with a retry receipt, below a
+ * node of their own; null when something is missing.
+ */
+export function readBundle(stanza: BinaryNode, keys: BinaryNode | undefined = stanza): KeyBundle | null {
+  const registration = bytesOf(child(stanza, "registration"));
+  const identityKey = bytesOf(child(keys, "identity"));
+  const signedPreKey = readSignedPreKey(child(keys, "skey"));
   if (identityKey.length !== 32 || registration.length !== 4 || !signedPreKey) return null;
-  const preKeys = childrenOf(child(upload, "list"), "key")
+  const preKeys = childrenOf(child(keys, "list") ?? keys, "key")
     .map((key) => ({ id: uintOf(bytesOf(child(key, "id"))), publicKey: bytesOf(child(key, "value")) }))
     .filter(({ publicKey }) => publicKey.length === 32);
   return { registrationId: uintOf(registration), identityKey, signedPreKey, preKeys };

@@ -21,6 +21,12 @@ export class Notices {
     return Buffer.from(this.#runtime.random.bytes(8)).toString("hex");
   }
 
+  /** A notification of the network itself. */
+  notification(attributes: Attributes, content: BinaryNode[]): BinaryNode {
+    const t = seconds(this.#runtime.clock);
+    return element("notification", { from: SERVER, id: this.stanzaId(), t, ...attributes }, content);
+  }
+
   /** Notifies every companion of these accounts, which must acknowledge it. */
   tell(accounts: Iterable<Account>, attributes: Attributes, content: BinaryNode[]): void {
     for (const account of new Set(accounts)) {
@@ -29,14 +35,13 @@ export class Notices {
   }
 
   tellOne({ mailbox }: Companion, attributes: Attributes, content: BinaryNode[]): void {
-    const t = seconds(this.#runtime.clock);
-    mailbox.put(element("notification", { id: this.stanzaId(), t, ...attributes }, content));
+    mailbox.put(this.notification(attributes, content));
   }
 
   /** The companion's one-time keys run low. */
   lowKeys(companion: Companion): void {
     const count = element("count", { value: String(companion.keys.preKeyCount) });
-    this.tellOne(companion, { from: SERVER, type: "encrypt" }, [count]);
+    this.tellOne(companion, { type: "encrypt" }, [count]);
   }
 
   /**
@@ -64,7 +69,7 @@ export class Notices {
   /** The phone changed settings that its companions share. */
   settings(account: Account, version: number): void {
     const collection = element("collection", { name: PHONE_SETTINGS, version: String(version) });
-    this.tell([account], { from: SERVER, type: "server_sync" }, [collection]);
+    this.tell([account], { type: "server_sync" }, [collection]);
   }
 
   /** A group was made. */
@@ -96,7 +101,7 @@ export class Notices {
     };
     for (const [op_name, data] of Object.entries(updates)) {
       const update = element("update", { op_name }, Buffer.from(JSON.stringify({ data })));
-      this.tell([account], { from: SERVER, type: "mex" }, [update]);
+      this.tell([account], { type: "mex" }, [update]);
     }
   }
 }

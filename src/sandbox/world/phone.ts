@@ -42,7 +42,6 @@ export interface Phone extends Device {
   chatStates(): ChatState[];
   /** Resolves when everything delivered so far has been processed. */
   idle(): Promise<void>;
-  describe(): { number: string; lid: string; name: string };
 }
 
 export const FILE_KINDS = ["image", "video", "audio", "document", "sticker"] as const;

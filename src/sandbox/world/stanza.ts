@@ -1,8 +1,7 @@
 /** Building and reading stanzas, on the Baileys package's codec of WhatsApp's binary XML. */
 import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
-
-import type { Clock } from "../../runtime.ts";
+import type { Clock, Random } from "../../runtime.ts";
 
 /** The `edit` value of a stanza by which an admin deletes somebody else's message. */
 export const ADMIN_REVOKE = "8";
@@ -57,6 +56,11 @@ export function uintBytes(value: number, length: number): Uint8Array {
 /** The network's time as stanzas state it: Unix seconds. */
 export function seconds(clock: Clock): string {
   return String(Math.floor(clock.now() / 1000));
+}
+
+/** An id as phones give their messages and calls. */
+export function messageId(random: Random): string {
+  return Buffer.from(random.bytes(16)).toString("hex").toUpperCase();
 }
 
 /** The answer to a query. */

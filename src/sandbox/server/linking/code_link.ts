@@ -6,17 +6,7 @@ import { Buffer } from "node:buffer";
 import type { CompanionSocket } from "../companion_socket.ts";
 import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/linking.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
-import {
-  type BinaryNode,
-  bytesOf,
-  child,
-  element,
-  refusal,
-  result,
-  seconds,
-  SERVER,
-  textOf,
-} from "../../world/stanza.ts";
+import { type BinaryNode, bytesOf, child, element, refusal, result, textOf } from "../../world/stanza.ts";
 
 /** How long a companion has to answer primary_hello. */
 const FINISH_TIMEOUT_MS = 30_000;
@@ -130,11 +120,7 @@ export class CodeLink {
   }
 
   #notify(stage: string, content: BinaryNode[]): void {
-    const { network } = this.#options;
-    const t = seconds(network.runtime.clock);
-    const attributes = { from: SERVER, id: network.stanzaId(), type: "link_code_companion_reg", t };
-    this.#socket.send(
-      element("notification", attributes, [element("link_code_companion_reg", { stage }, content)]),
-    );
+    const step = element("link_code_companion_reg", { stage }, content);
+    this.#socket.send(this.#options.network.notices.notification({ type: step.tag }, [step]));
   }
 }

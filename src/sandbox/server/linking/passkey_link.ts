@@ -6,8 +6,7 @@ import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import type { PasskeyPrimary } from "../../world/linking.ts";
 import type { Account } from "../../world/directory.ts";
-import { type BinaryNode, bytesOf, child, element, elements } from "../../world/stanza.ts";
-import { refusal, result, seconds, SERVER } from "../../world/stanza.ts";
+import { type BinaryNode, bytesOf, child, element, elements, refusal, result } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
 import type { CompanionSocket } from "../companion_socket.ts";
 import { type Challenge, newChallenge, requestOptions, verifies } from "./relying_party.ts";
@@ -208,10 +207,8 @@ export class PasskeyLink {
   }
 
   #notify(link: Link, type: string, content: BinaryNode[]): void {
-    const { network } = this.#options;
-    const id = network.stanzaId();
-    link.unacknowledged.add(id);
-    const attributes = { from: SERVER, id, type, t: seconds(network.runtime.clock) };
-    this.#socket.send(element("notification", attributes, content));
+    const notification = this.#options.network.notices.notification({ type }, content);
+    link.unacknowledged.add(notification.attrs.id!);
+    this.#socket.send(notification);
   }
 }

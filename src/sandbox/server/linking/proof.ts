@@ -3,11 +3,10 @@ import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { verifySignature } from "libsignal/src/curve.js";
 import type { KeyBundle } from "../../world/device.ts";
+import { KEY_TYPE } from "../../world/key_store.ts";
 import { uintOf } from "../../world/stanza.ts";
 
 const DEVICE_SIGNATURE_PREFIX = Uint8Array.of(6, 1);
-/** Signal's type byte of Curve25519 keys. */
-const KEY_TYPE = Uint8Array.of(5);
 
 /** The whole identity with both signatures, encoded; null when the companion's signature is missing or wrong. */
 export function signedByCompanion(

@@ -187,16 +187,11 @@ export class Registration implements SocketOwner, WaitingCompanion {
 
   #askRefresh(): void {
     const { network } = this.#options;
-    this.#refreshStage = "asked";
-    this.#refreshId = network.stanzaId();
     const form = REFRESH_FORMS[network.runtime.random.between(0, REFRESH_FORMS.length - 1)]!;
-    const attributes = {
-      from: SERVER,
-      id: this.#refreshId,
-      type: "companion_reg_refresh",
-      t: seconds(network.runtime.clock),
-    };
-    this.#socket.send(element("notification", attributes, [element(form)]));
+    const notification = network.notices.notification({ type: "companion_reg_refresh" }, [element(form)]);
+    this.#refreshStage = "asked";
+    this.#refreshId = notification.attrs.id!;
+    this.#socket.send(notification);
   }
 
   /** The companion's answer to pair-success: its signature over the identity, by the key that it registered with. */

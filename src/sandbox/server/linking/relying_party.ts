@@ -48,8 +48,9 @@ export async function verifies(
   // Loaded for the first passkey: most runs need none.
   const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
   try {
+    const response: AuthenticationResponseJSON = JSON.parse(Buffer.from(assertion).toString("utf8"));
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-      response: JSON.parse(Buffer.from(assertion).toString("utf8")) as AuthenticationResponseJSON,
+      response,
       expectedChallenge: challenge.value,
       expectedOrigin: ORIGIN,
       expectedRPID: RP_ID,

@@ -141,8 +141,9 @@ function joinCompanion(network: SmallNetwork, user: string) {
   };
   network.join(device, bundleOf(keys, refill(keys)));
   const sessions = new SignalSessions(keys);
-  const { runtime } = network;
-  const context = { runtime, uplink: network, self: device, name: "", keys, sessions, senderKeys: new SenderKeys() };
+  const { runtime, media } = network;
+  const ways = { runtime, uplink: network, media };
+  const context = { ...ways, self: device, name: "", keys, sessions, senderKeys: new SenderKeys() };
   const decrypt = async (stanza: BinaryNode): Promise<proto.IMessage> => {
     const decrypted = await decryptStanza(context, stanza);
     assert.equal(decrypted.kind, "message");

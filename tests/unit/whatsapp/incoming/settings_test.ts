@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { type BinaryNode, proto, type SignalDataSet, type SignalKeyStore } from "@whiskeysockets/baileys";
-import { saltPatch } from "../../../../src/sandbox/phone/settings.ts";
+import { saltPatch } from "../../../../src/sandbox/phone/welcome.ts";
 import { makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
 import type { MediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { uploaded } from "../../../support/media_server.ts";
