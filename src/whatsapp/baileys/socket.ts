@@ -198,18 +198,18 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     isOpen,
   });
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
-  socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || devices.watch(frame));
-  socket.ws.on("frame", vitals.frame);
   const settings = makeSettings({
     keys: auth.keys,
     host: mediaHost,
     query: (node) => socket.query(node),
     runtime,
   });
-  socket.ws.on("frame", settings.watch);
-  if (proxy) {
-    socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => frame instanceof Uint8Array || leaveFiles(frame));
-  }
+  const watches = [devices.watch, settings.watch, ...(proxy ? [leaveFiles] : [])];
+  socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
+    vitals.frame(frame);
+    if (frame instanceof Uint8Array) return;
+    for (const watch of watches) watch(frame);
+  });
   const findPoll = makeFindPoll({ kv, seal, lineId, sent });
   const askPhone = makePhoneOf({ socket, groups, runtime });
   // What it is asked for is in the journal by then.

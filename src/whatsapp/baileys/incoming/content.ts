@@ -166,7 +166,7 @@ function read(m: Message): Content | null {
     const list = (contacts ?? []).map(({ displayName, vcard }) => ({ name: displayName, vcard }));
     return plain("contactsArrayMessage", displayName, { contacts: list });
   }
-  const poll = m.pollCreationMessage ?? m.pollCreationMessageV2 ?? m.pollCreationMessageV3 ?? m.pollCreationMessageV5;
+  const poll = pollIn(m);
   if (poll) {
     const options = (poll.options ?? []).map(({ optionName }) => optionName);
     return plain("pollCreationMessage", poll.name, { options, selectable: poll.selectableOptionsCount || null });
@@ -180,6 +180,11 @@ function read(m: Message): Content | null {
     return plain("listResponseMessage", title, { description, selectedId: singleSelectReply?.selectedRowId });
   }
   return ofUnknown(m, plain);
+}
+
+/** The poll that a message holds, whichever version of apps made it. */
+export function pollIn(m: Message): proto.Message.IPollCreationMessage | null | undefined {
+  return m.pollCreationMessage ?? m.pollCreationMessageV2 ?? m.pollCreationMessageV3 ?? m.pollCreationMessageV5;
 }
 
 /** Any other type: named in the details, with a text where one stands at hand. */

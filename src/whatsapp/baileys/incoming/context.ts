@@ -40,7 +40,7 @@ function adOf(info: proto.IContextInfo): Incoming["ad"] {
     entryPoint: info.entryPointConversionSource,
   });
   if (Object.keys(source).length === 0) return null;
-  return present({ title, body, mediaUrl, ...source }) as Record<string, string>;
+  return present({ title, body, mediaUrl, ...source });
 }
 
 /** The fields that are set, in the message's own order. */
@@ -49,6 +49,8 @@ export function fieldsOf(message: Message): string[] {
 }
 
 /** Without the members that are null, undefined or empty texts. */
-export function present(record: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value != null && value !== ""));
+export function present<T>(record: Record<string, T | null | undefined>): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(record).flatMap(([name, value]) => value == null || value === "" ? [] : [[name, value]]),
+  );
 }

@@ -22,7 +22,7 @@ import { numberIn } from "../jids.ts";
 import { withhold } from "../repairs/withhold.ts";
 import type { PhoneOf } from "./numbers.ts";
 
-const MEMBER_CHANGES: ReadonlySet<string> = new Set(["add", "remove", "promote", "demote", "leave"]);
+const MEMBER_CHANGES: readonly MembersChange[] = ["add", "remove", "promote", "demote", "leave"];
 const SETTINGS = new Set([
   "create",
   "subject",
@@ -86,13 +86,14 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
     for (const [index, change] of (Array.isArray(content) ? content : []).entries()) {
       const id = `group ${attrs.id} ${index}`;
       if (SETTINGS.has(change.tag)) notices.push({ kind: "group", id, chat, group: await groupOf(chat) });
-      if (!MEMBER_CHANGES.has(change.tag)) continue;
+      const made = MEMBER_CHANGES.find((tag) => tag === change.tag);
+      if (!made) continue;
       const nodes = getBinaryNodeChildren(change, "participant");
       const participants = await Promise.all(nodes.map(async (node) => {
         const member = memberOf(node);
         return { ...member, number: member.number ?? await numberOf(member.id, chat) };
       }));
-      const action = actionOf(change.tag as MembersChange, participants, attrs);
+      const action = actionOf(made, participants, attrs);
       notices.push({ kind: "members", id, chat, group: await groupOf(chat), action, participants });
     }
     return notices;

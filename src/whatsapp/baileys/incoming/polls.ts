@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { decryptPollVote, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import type { SentStore } from "../outgoing/sent_store.ts";
 import type { LineRows } from "../rows.ts";
+import { pollIn } from "./content.ts";
 import { findReceived } from "./originals.ts";
 
 interface Poll {
@@ -32,14 +33,10 @@ export function makeFindPoll(options: LineRows & { sent: Pick<SentStore, "find">
 /** What votes on the message need; null when it is no poll, or came without its secret. */
 function pollOf(message: proto.IMessage, authors: readonly string[]): Poll | null {
   const inner = message.ephemeralMessage?.message ?? message.pollCreationMessageV4?.message ?? message;
-  const poll = creationOf(inner);
+  const poll = pollIn(inner);
   const secret = (inner.messageContextInfo ?? message.messageContextInfo)?.messageSecret;
   if (!poll || !secret?.length) return null;
   return { secret, options: (poll.options ?? []).map(({ optionName }) => optionName ?? ""), authors };
-}
-
-function creationOf(m: proto.IMessage): proto.Message.IPollCreationMessage | null | undefined {
-  return m.pollCreationMessage ?? m.pollCreationMessageV2 ?? m.pollCreationMessageV3 ?? m.pollCreationMessageV5;
 }
 
 /**

@@ -44,7 +44,7 @@ interface SettingsOptions {
 
 export interface Settings {
   /** Takes the salt out of an answer about settings. To be called before the library reads it. */
-  watch(stanza: BinaryNode | Uint8Array): void;
+  watch(stanza: BinaryNode): void;
   /** Asks for the settings once, where the salt is not known. Never rejects. */
   ask(): Promise<void>;
 }
@@ -109,7 +109,7 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
 
   return {
     watch(stanza) {
-      if (stanza instanceof Uint8Array || stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
+      if (stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
       const collections = getBinaryNodeChildren(getBinaryNodeChild(stanza, "sync"), "collection");
       for (const collection of collections) {
         if (collection.attrs.name !== COLLECTION) continue;

@@ -10,7 +10,7 @@ export function withhold(
   event: string,
   isOurs: (stanza: BinaryNode) => boolean,
 ): void {
-  const listeners = ws.listeners(event) as Listener[];
+  const listeners: Listener[] = ws.listeners(event);
   ws.removeAllListeners(event);
   for (const listener of listeners) ws.on(event, (stanza: BinaryNode) => void (isOurs(stanza) || listener(stanza)));
 }

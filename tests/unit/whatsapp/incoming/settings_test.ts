@@ -108,7 +108,6 @@ Deno.test("of what was altered, is under another key, in another collection or n
   const { settings, salt } = world();
   settings.watch(answer([patch(bytes())], "regular"));
   settings.watch({ tag: "iq", attrs: { type: "result" } });
-  settings.watch(new Uint8Array(3));
   await settle();
   assert.equal(salt(), undefined);
   const keyless = world({ hasKey: false });
