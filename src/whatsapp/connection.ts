@@ -73,7 +73,7 @@ export type Settle = (change: Change) => void;
 export interface OwnIdentity {
   /** Digits. */
   phone: string;
-  /** `…@lid`, where the network tells it. */
+  /** `…@lid`, where the network gives it. */
   lid: string | null;
   pushName: string | null;
 }
@@ -101,7 +101,7 @@ export interface CloseReason {
 export interface Restriction {
   /** As the network names it. */
   kind: string;
-  /** Unix ms; null where the network does not tell. */
+  /** Unix ms; null where the network does not say. */
   until: number | null;
 }
 

@@ -9,7 +9,7 @@ export interface NumberCheck {
   jid: string;
 }
 
-/** What the network tells of a number. Privacy settings may hide any of it: it is null then. */
+/** What the network says of a number. Privacy settings may hide any of it: it is null then. */
 interface ContactCard {
   exists: boolean;
   jid: string;

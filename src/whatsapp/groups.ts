@@ -25,7 +25,7 @@ export interface Group {
 export interface GroupMember {
   /** As the group's members see each other: `…@lid` in groups of today. */
   id: string;
-  /** Digits; null where the network does not tell. */
+  /** Digits; null where the network does not say. */
   number: string | null;
   isAdmin: boolean;
 }

@@ -9,7 +9,7 @@ export interface Incoming {
   participant: string | null;
   /** Sent by the line's owner from the phone or another device. */
   fromMe: boolean;
-  /** Digits of the real sender, resolved through attributes or the mapping store; null where the network never told. */
+  /** Digits of the real sender, resolved through attributes or the mapping store; null where the network never gave it. */
   number: string | null;
   pushName: string | null;
   /** Unix seconds. */
@@ -24,7 +24,7 @@ export interface Incoming {
   isForwarded: boolean;
   /** To be seen once; its file may be withheld from linked devices. */
   viewOnce: boolean;
-  /** Where the chat came from, as far as the network tells: an ad, a link. */
+  /** Where the chat came from, as far as the network says: an ad, a link. */
   ad: Record<string, string> | null;
   /** What it does to an earlier message in place of saying something itself; null as a rule. */
   change: IncomingChange | null;

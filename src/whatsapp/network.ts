@@ -23,7 +23,7 @@ export interface Network {
    * nothing is. Throws StoreError.
    */
   recall(lineId: string, networkId: string): Promise<Recalled | null>;
-  /** The digits behind a `@lid`, as far as the line has been told; also while it is away. Throws StoreError. */
+  /** The digits behind a `@lid`, as far as the line knows them; also while it is away. Throws StoreError. */
   numberOf(lineId: string, lid: string): Promise<string | null>;
   /** As `numberOf`, the other way round. */
   lidOf(lineId: string, number: string): Promise<string | null>;

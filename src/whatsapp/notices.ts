@@ -1,14 +1,14 @@
-/** What happens on the network beside messages, as the port tells it. */
+/** What happens on the network beside messages, as the port reports it. */
 import type { Group, GroupMember, GroupSettings } from "./groups.ts";
 
-/** The group as it is now; only its id where the network does not tell the line any more. */
+/** The group as it is now; only its id where the network no longer lets the line know. */
 export type GroupNow = { id: string } & Partial<Group & GroupSettings>;
 
 export type MembersChange = "add" | "remove" | "promote" | "demote" | "leave";
 
 export type Notice =
   & {
-    /** Names it: the same each time that the network tells it. Null for what the network tells once, whoever hears it. */
+    /** Names it: the same each time that the network reports it. Null for what it reports once, whoever hears it. */
     id: string | null;
     /** JID of the chat that it is about. */
     chat: string;

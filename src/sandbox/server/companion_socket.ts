@@ -15,7 +15,7 @@ const HANDSHAKE_TIMEOUT_MS = 20_000;
 /** How long a client has to read the last stanza before the network closes the connection. */
 const LAST_WORD_MS = 1_000;
 
-/** What a connection tells its owner. */
+/** What a connection reports to its owner. */
 interface SocketEvents {
   /** The handshake is done; the answer takes the stanzas from here on. */
   onHandshake(finish: ClientFinish, socket: CompanionSocket): SocketOwner;
@@ -100,8 +100,9 @@ export function serveSocket(
   });
   // An error is always followed by a close, which is what counts.
   ws.on("error", (error: Error) => runtime.log.debug({ err: error }, "a client's connection failed"));
-  ws.on("close", () => {
+  ws.on("close", async () => {
     cancelTimeout();
-    void decoding.onIdle().then(() => owner?.onClose());
+    await decoding.onIdle();
+    owner?.onClose();
   });
 }

@@ -166,6 +166,10 @@ export class Directory {
   }
 }
 
+export function isSame(a: Endpoint, b: Endpoint): boolean {
+  return a.account === b.account && a.device === b.device;
+}
+
 /** Every device of an account, the phone first. */
 export function endpointsOf(account: Account): Endpoint[] {
   return [0, ...account.companions.keys()].map((device) => ({ account, device }));

@@ -1,7 +1,9 @@
 /** The hash of a list of devices, by which sender and network notice that theirs differ. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { parseJid } from "./address.ts";
+import { isLid, parseJid } from "./address.ts";
+import { type Endpoint, isSame, jidOf } from "./directory.ts";
+import { type BinaryNode, child, childrenOf } from "./stanza.ts";
 
 const HASH_BYTES = 6;
 
@@ -13,4 +15,23 @@ export function participantHash(jids: string[]): string {
   });
   const hash = createHash("sha256").update(devices.sort().join("")).digest();
   return `2:${Buffer.from(hash.subarray(0, HASH_BYTES)).toString("base64")}`;
+}
+
+/**
+ * The hash of those who get a message, where its sender left out a device or named an unlinked one: by the hash that it
+ * states, or in a chat with a person by the devices that it encrypted for; null where the two agree.
+ */
+export function differingHash(
+  message: BinaryNode,
+  { sender, receivers, isGroup }: { sender: Endpoint; receivers: Endpoint[]; isGroup: boolean },
+): string | null {
+  const named = childrenOf(child(message, "participants"), "to").flatMap(({ attrs: { jid } }) => jid ?? []);
+  const form = isLid(named[0]) ? "lid" : "pn";
+  const own = jidOf(sender, form);
+  const implied = isGroup || named.length === 0 ? null : participantHash([own, ...named]);
+  const stated = message.attrs.phash ?? implied;
+  if (!stated) return null;
+  const others = receivers.filter((one) => !isSame(one, sender)).map((one) => jidOf(one, form));
+  const phash = participantHash([own, ...others]);
+  return phash === stated ? null : phash;
 }

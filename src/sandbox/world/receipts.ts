@@ -1,6 +1,6 @@
 /** Carries receipts: delivered and read to the sender's devices, a retry to the one device that must encrypt again. */
 import { isGroup, isLid, STATUS_CHAT } from "./address.ts";
-import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
+import { deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Groups } from "./groups.ts";
 import type { Relay } from "./relay.ts";
 import { type Attributes, type BinaryNode, element, seconds } from "./stanza.ts";
@@ -23,7 +23,7 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
   const { to, participant, type, id } = receipt.attrs;
   if (!to || !id) return;
   for (const receiver of receiversOf(from, receipt, routes.directory)) {
-    if (receiver.account === from.account && receiver.device === from.device) continue;
+    if (isSame(receiver, from)) continue;
     if (type === "retry") routes.relay.allowAgain(receiver, id, from);
     const attributes: Attributes = {
       id,

@@ -4,9 +4,9 @@
  * needs the key that comes along.
  */
 import { isGroup, isLid, makeJid, parseJid, STATUS_CHAT } from "./address.ts";
-import { deliver, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
+import { deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
-import { participantHash } from "./participant_hash.ts";
+import { differingHash } from "./participant_hash.ts";
 import {
   ADMIN_REVOKE,
   type Attributes,
@@ -107,7 +107,12 @@ export class Relay {
       const route = { sender, receiver: endpoint, group, hideNumber: options.hideNumber ?? false };
       deliver(endpoint, element("message", this.#attributes(message, route), [...encs, ...extras(message)]));
     }
-    return this.#compareHash(message, { receivers: receivers.flatMap(endpointsOf), sender, group });
+    const phash = differingHash(message, {
+      sender,
+      receivers: receivers.flatMap(endpointsOf),
+      isGroup: group !== null,
+    });
+    return phash === null ? {} : { phash };
   }
 
   /** A receiver could not read a message and asks its sender to encrypt it again: the resend may pass. */
@@ -224,25 +229,6 @@ export class Relay {
       addressing_mode: form,
     };
   }
-
-  /**
-   * A sender learns that it left out a device or named an unlinked one: by the hash that it states, or in a chat with a
-   * person by the devices that it encrypted for.
-   */
-  #compareHash(
-    message: BinaryNode,
-    { receivers, sender, group }: { receivers: Endpoint[]; sender: Endpoint; group: Group | null },
-  ): Acknowledgement {
-    const named = childrenOf(child(message, "participants"), "to").flatMap(({ attrs: { jid } }) => jid ?? []);
-    const form = isLid(named[0]) ? "lid" : "pn";
-    const own = jidOf(sender, form);
-    const implied = group || named.length === 0 ? null : participantHash([own, ...named]);
-    const stated = message.attrs.phash ?? implied;
-    if (!stated) return {};
-    const others = receivers.filter((one) => !isSame(one, sender)).map((one) => jidOf(one, form));
-    const phash = participantHash([own, ...others]);
-    return phash === stated ? {} : { phash };
-  }
 }
 
 interface Route {
@@ -250,10 +236,6 @@ interface Route {
   receiver: Endpoint;
   group: Group | null;
   hideNumber: boolean;
-}
-
-function isSame(a: Endpoint, b: Endpoint): boolean {
-  return a.account === b.account && a.device === b.device;
 }
 
 /** Children that every receiver gets besides its ciphertext; privacy and reporting tokens are the server's. */

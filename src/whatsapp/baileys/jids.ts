@@ -48,6 +48,6 @@ export function identityOf(creds: AuthenticationCreds): OwnIdentity {
 }
 
 export function ownName({ me }: AuthenticationCreds): string | null {
-  // "~" is what the library calls a line before the phone tells its name.
+  // "~" is what the library calls a line before the phone gives its name.
   return me?.name && me.name !== "~" ? me.name : null;
 }

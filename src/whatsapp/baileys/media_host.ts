@@ -32,7 +32,7 @@ export interface MediaHost {
 
 export interface MediaAnswer {
   status: number;
-  /** Bytes of the body as the host tells them; null when it does not. */
+  /** Bytes of the body as the host states them; null when it does not. */
   length: number | null;
   /** Errors when the connection ends before the body does. */
   body: ReadableStream<Uint8Array>;

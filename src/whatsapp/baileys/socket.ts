@@ -113,7 +113,7 @@ interface SocketOptions extends Pick<OpenOptions, "lineId" | "restriction" | "pa
   vitals: VitalSigns;
 }
 
-/** What the parts ask and tell the connection that they belong to. */
+/** What the parts ask of the connection that they belong to, and report to it. */
 interface Owner {
   /** Logged in. */
   isOpen(): boolean;

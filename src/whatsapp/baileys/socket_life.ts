@@ -164,7 +164,7 @@ export class SocketLife {
       takeInTurn(stanza);
     });
     ev.on("creds.update", () => {
-      // The library takes every change that names nobody for a new name, and tells it by a presence: "available".
+      // The library takes every change that names nobody for a new name, and announces it by a presence: "available".
       if (this.open) this.#stayUnavailable(this.open);
       void detached(auth.saveCreds(), (failure) => {
         if (!this.isOver) this.#log.error(failure, "credentials could not be saved");
@@ -240,11 +240,14 @@ export class SocketLife {
     const handedOver = this.#parts?.inbox.close() ?? Promise.resolve();
     // Not within the call that found the end: the caller of `open` has its connection by then.
     queueMicrotask(() => this.#events.closed(reason));
-    const tornDown = detached(
-      this.#tearDown(handedOver),
-      (failure) => this.#log.error(failure, "a connection did not end cleanly"),
-    );
-    void tornDown.then(() => this.#ended.resolve());
+    void this.#end(handedOver);
+  }
+
+  async #end(handedOver: Promise<void>): Promise<void> {
+    await detached(this.#tearDown(handedOver), (failure) => {
+      this.#log.error(failure, "a connection did not end cleanly");
+    });
+    this.#ended.resolve();
   }
 
   /** Ends the socket, and then the access to the keys. */

@@ -1,4 +1,4 @@
-/** People as the network tells of them, the block list, and the line's own profile. */
+/** People as the network describes them, the block list, and the line's own profile. */
 import {
   type BinaryNode,
   getBinaryNodeChild,
@@ -22,7 +22,7 @@ const NAMES_KEPT = 5_000;
 /** How the network says that there is nothing, or nothing for the line to see. */
 const HIDDEN = new Set([401, 403, 404]);
 
-/** The names that people call themselves by, as their messages told on this connection. */
+/** The names that people call themselves by, as their messages said on this connection. */
 interface Names {
   note(message: Pick<Incoming, "chat" | "participant" | "fromMe" | "pushName" | "number">): void;
   of(number: string): string | null;

@@ -21,11 +21,11 @@ import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
 export interface DecodeContext {
   me: OwnJids;
-  /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not tell. */
+  /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not say. */
   phoneOf: PhoneOf;
   findPoll: FindPoll;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
-  /** The owner's phone tells of what was before the link. Never rejects. */
+  /** The owner's phone sends what was before the link. Never rejects. */
   history(notification: HistoryNotification): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What the network was told is received, and nobody was handed yet, when the link ended. The journal's rows go with the
+ * What the network took for received, and nobody was handed yet, when the link ended. The journal's rows go with the
  * link and no login follows it, so they are handed over before: no socket is needed for that (promise 4).
  */
 import { errorName } from "../../../base/detached.ts";
@@ -65,7 +65,7 @@ export async function handOver(messages: Incoming[], receive: ConnectionEvents["
   }));
 }
 
-/** Without a socket: what the network told before is all that is known, and a lost file is not uploaded again. */
+/** Without a socket: what the network said before is all that is known, and a lost file is not uploaded again. */
 function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): DecodeContext {
   const { mediaHost, runtime } = options;
   const source = { host: mediaHost, runtime, socket: () => null };

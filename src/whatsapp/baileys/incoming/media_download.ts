@@ -100,10 +100,10 @@ async function* verified(
 
 /** How many bytes the encrypted file has, by the host's word and the sender's, whichever is more; 0 without either. */
 function wholeLength({ length }: MediaAnswer, { fileLength }: MediaContent): number {
-  const told = length ?? 0;
-  if (fileLength == null) return told;
+  const stated = length ?? 0;
+  if (fileLength == null) return stated;
   const blocks = Math.floor(Number(fileLength) / AES_BLOCK_BYTES) + 1;
-  return Math.max(told, blocks * AES_BLOCK_BYTES + MAC_BYTES);
+  return Math.max(stated, blocks * AES_BLOCK_BYTES + MAC_BYTES);
 }
 
 function check(what: string, actual: Uint8Array, expected: Uint8Array | null | undefined): void {

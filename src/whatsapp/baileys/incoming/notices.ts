@@ -41,7 +41,7 @@ const LONGEST_ID = 200;
 
 interface NoticesOptions {
   socket: Pick<WASocket, "ws" | "sendMessageAck">;
-  /** The group as the network has it now. Throws where it does not tell. */
+  /** The group as the network has it now. Throws where it does not say. */
   groupNow: (id: string) => Promise<GroupNow>;
   phoneOf: PhoneOf;
   receive: (notice: Notice) => Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * The number of a sender who is known by `@lid` alone. The message itself tells it as a rule; then nobody comes here.
- * Else it is what the network told before, tells of the members of the group, or answers when it is asked: a usync query
+ * The number of a sender who is known by `@lid` alone. A message gives it as a rule; then nobody comes here.
+ * Else it is what the network said before, or says of the members of the group, or answers when it is asked: a usync query
  * for a LID is answered with `pn_jid` where the network lets the line know.
  */
 import { errorName } from "../../../base/detached.ts";
@@ -21,7 +21,7 @@ import type { GroupCache } from "../outgoing/group_cache.ts";
 
 /** A chat waits for the answer: it is short. */
 const ANSWER_MS = 5_000;
-/** A number that the network does not tell is not asked for again before this. */
+/** A number that the network does not give is not asked for again before this. */
 const ASK_AGAIN_MS = 60 * 60 * 1000;
 /** Senders without a number that are remembered. */
 const UNKNOWN_KEPT = 1_000;
@@ -36,10 +36,10 @@ export interface NumbersOptions {
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-/** The phone-number JID behind a `@lid` that wrote in `chat`; null where the network does not tell. Never rejects. */
+/** The phone-number JID behind a `@lid` that wrote in `chat`; null where the network does not say. Never rejects. */
 export type PhoneOf = (lid: string, chat: string) => Promise<string | null>;
 
-/** What the network told before, from where the library keeps it; no socket is needed. Throws StoreError. */
+/** What the network said before, from where the library keeps it; no socket is needed. Throws StoreError. */
 export async function keptPhoneOf(keys: SignalKeyStore, lid: string): Promise<string | null> {
   const row = `${jidDecode(lid)?.user}_reverse`;
   const { [row]: user } = await keys.get("lid-mapping", [row]);
@@ -55,7 +55,7 @@ export async function keptLidOf(keys: SignalKeyStore, number: string): Promise<s
 export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {
   const { clock, log } = runtime;
   const { lidMapping } = socket.signalRepository;
-  /** When the network did not tell, by LID. */
+  /** When the network did not say, by LID. */
   const unknown = new Map<string, number>();
 
   async function ofMember(lid: string, group: string): Promise<string | null> {

@@ -55,8 +55,8 @@ export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receip
   const status = STATUS[type];
   // With a recipient it comes from another device of the line's owner, about what that device did.
   if (!from || !status || recipient) return [];
-  const told = isOfMany(from) && !participant ? tellingOfMany(stanza) : tellingOfOne(stanza, participant ?? from);
-  return told.filter(({ by }) => !isOwn(by, me)).map(({ networkId, by, at = t }) => ({
+  const entries = isOfMany(from) && !participant ? entriesOfMany(stanza) : entriesOfOne(stanza, participant ?? from);
+  return entries.filter(({ by }) => !isOwn(by, me)).map(({ networkId, by, at = t }) => ({
     networkId,
     chat: jidNormalizedUser(from),
     participant: isOfMany(from) ? jidNormalizedUser(by) : null,
@@ -66,20 +66,20 @@ export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receip
 }
 
 /** One message and one person of a receipt; `at` in seconds, where it differs from the stanza's. */
-interface Telling {
+interface ReceiptEntry {
   networkId: string;
   by: string;
   at?: string;
 }
 
 /** `<receipt id [participant]>[<list><item id/>…</list>]`: one person, one message or more. */
-function tellingOfOne({ attrs, content }: BinaryNode, by: string): Telling[] {
+function entriesOfOne({ attrs, content }: BinaryNode, by: string): ReceiptEntry[] {
   const more = Array.isArray(content) ? getBinaryNodeChildren(content[0], "item") : [];
   return [attrs.id, ...more.map((item) => item.attrs.id)].flatMap((networkId) => networkId ? [{ networkId, by }] : []);
 }
 
 /** `<receipt><participants key=MESSAGE><user jid t/>…</participants>…`: the stanza's own id is no message's. */
-function tellingOfMany(stanza: BinaryNode): Telling[] {
+function entriesOfMany(stanza: BinaryNode): ReceiptEntry[] {
   return getBinaryNodeChildren(stanza, "participants").flatMap((participants) =>
     getBinaryNodeChildren(participants, "user").flatMap(({ attrs: { jid, t } }) => {
       const networkId = participants.attrs.key;

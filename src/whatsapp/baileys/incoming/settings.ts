@@ -102,7 +102,7 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
     if (salt || asked) return;
     const collection = { tag: "collection", attrs: { name: COLLECTION, version: "0", return_snapshot: "true" } };
     await query(iq({ type: "set", xmlns: "w:sync:app:state" }, { tag: "sync", attrs: {}, content: [collection] }));
-    // Where it has none yet, a notification tells when it gets one.
+    // Where it has none yet, a notification says when it gets one.
     const row: KeyData = { "nct-salt": { [ASKED_ID]: true } };
     await keys.set(row);
   }

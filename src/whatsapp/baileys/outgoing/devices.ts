@@ -3,7 +3,7 @@
  *
  * - One device without keys fails the whole key query, and with it the message to that person or group. It is taken out of
  *   the answer, and left out until its user's list is asked for anew.
- * - A change is told by LID where the list was kept by number, or the other way round: both go.
+ * - A change is announced by LID where the list was kept by number, or the other way round: both go.
  * - In a group addressed by LIDs the sender's own device is taken for another.
  */
 import {
@@ -84,13 +84,13 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
     const refused = getBinaryNodeChildren(list, "user").filter((user) => getBinaryNodeChild(user, "error"));
     if (refused.length === 0) return;
     list.content = list.content.filter((user) => !refused.includes(user));
-    for (const { attrs: { jid } } of refused) {
-      if (!jid) continue;
-      keyless.set(nameOfJid(jid), true);
-      void aliasOf(jid).then((alias) => {
-        if (alias) keyless.set(nameOf({ user: jidDecode(alias)!.user, device: jidDecode(jid)!.device ?? 0 }), true);
-      });
-    }
+    for (const { attrs: { jid } } of refused) if (jid) void noteKeyless(jid);
+  }
+
+  async function noteKeyless(jid: string): Promise<void> {
+    keyless.set(nameOfJid(jid), true);
+    const alias = await aliasOf(jid);
+    if (alias) keyless.set(nameOf({ user: jidDecode(alias)!.user, device: jidDecode(jid)!.device ?? 0 }), true);
   }
 
   return {

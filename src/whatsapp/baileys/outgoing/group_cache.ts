@@ -12,7 +12,7 @@ export interface GroupCache {
   metadata(jid: string): Promise<GroupMetadata>;
   /** From the cache alone. */
   cached(jid: string): Promise<GroupMetadata | undefined>;
-  /** What the network has just told. */
+  /** What the network has just said. */
   keep(metadata: GroupMetadata): GroupMetadata;
   /** The group is not as it was. */
   forget(jid: string): void;

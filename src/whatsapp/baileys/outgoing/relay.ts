@@ -1,6 +1,6 @@
 /**
  * Lets a message leave and learns what became of it (promise 3: `sent` means that the server acknowledged). Once the
- * library was told to relay it, only the network's ack counts.
+ * library was asked to relay it, only the network's ack counts.
  */
 import { type BinaryNode, isJidGroup, type proto, type WASocket } from "@whiskeysockets/baileys";
 import { within } from "../../../base/within.ts";

@@ -3,7 +3,7 @@
  *
  * A restricted account (the network's "reach-out time lock", error 463) may go on with chats that are wanted: each of them
  * has a token that the other side gave (`tctoken`). Trying others again makes it worse. The network announces a
- * restriction and its end, and tells of it when asked; asking sends nothing to anybody.
+ * restriction and its end, and describes it when asked; asking sends nothing to anybody.
  */
 import { createHmac } from "node:crypto";
 import {
@@ -21,7 +21,7 @@ import type { Clock } from "../../../runtime.ts";
 import type { NewChats, Restriction } from "../../connection.ts";
 
 const ANSWER_MS = 5_000;
-/** A restriction whose end the network did not tell is asked about again after this. */
+/** A restriction whose end the network did not give is asked about again after this. */
 const UNKNOWN_END_MS = 60 * 60_000;
 /** Tokens are good for so long: four weeks, counted from the beginning of a week (as WhatsApp Web counts). */
 const WEEK_S = 7 * 24 * 60 * 60;
@@ -34,7 +34,7 @@ interface StandingOptions {
     signalRepository: { lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN"> };
   };
   clock: Clock;
-  /** What tokens are made from for chats whose other side gave none; null where the phone told none. Throws StoreError. */
+  /** What tokens are made from for chats whose other side gave none; null where the phone gave none. Throws StoreError. */
   saltOf(): Promise<Uint8Array | null>;
   /** As it was known before this connection. */
   restriction: Restriction | null;
@@ -52,7 +52,7 @@ export interface Standing {
   tokenFor(jid: string): Promise<BinaryNode[]>;
   /** A message was refused: asks the network once whether the account is restricted. Never rejects. */
   isRestricted(): Promise<boolean>;
-  /** Null where the network sets no limit, or does not tell. Never rejects. */
+  /** Null where the network sets no limit, or does not say. Never rejects. */
   newChats(): Promise<NewChats | null>;
   /** The connection has ended. */
   end(): void;
