@@ -144,6 +144,8 @@ export function makeAccounts(options: { kv: Kv; seal: Seal; plans: Plans; runtim
 function checkName(name: string): string {
   const trimmed = name.trim();
   if (trimmed === "" || trimmed.length > 100) throw invalid("name", "must have 1 to 100 characters");
+  // It stands in tables and on terminals.
+  if (/\p{Cc}/u.test(trimmed)) throw invalid("name", "must be one line, without control characters");
   return trimmed;
 }
 

@@ -1,7 +1,7 @@
 /** `paloma account`: accounts, their keys and where these may be used. */
 import type { Command } from "commander";
 import type { Account } from "../account/account.ts";
-import { type Data, withData } from "./data.ts";
+import { type Data, withData, withExistingData } from "./data.ts";
 import { Exit, printResult, table } from "./output.ts";
 import { withSettings } from "./settings.ts";
 
@@ -36,7 +36,7 @@ export function addAccountCommand(root: Command): void {
   );
 
   sub("show <id>", "one account with its API key").action((id: string, options) =>
-    withData(options, async ({ accounts }) => {
+    withExistingData(options, async ({ accounts }) => {
       const found = await existing(accounts, id);
       const apiKey = await accounts.apiKey(id);
       printResult(options, { ...view(found), apiKey }, () => describe(found, apiKey));
@@ -50,7 +50,7 @@ export function addAccountCommand(root: Command): void {
   ) =>
     sub(usage, about).action((...args: unknown[]) => {
       const [options, ...words] = [args.at(-2) as ChangeOptions, ...args.slice(0, -2) as string[]];
-      return withData(options, async ({ accounts, runtime }) => {
+      return withExistingData(options, async ({ accounts, runtime }) => {
         const [id] = words;
         await existing(accounts, id!);
         const changed = await accounts.update(id!, values(words, { ...options, now: runtime.clock.now() }));
@@ -78,7 +78,7 @@ export function addAccountCommand(root: Command): void {
 
   const choose = (usage: string, about: string, sealed: boolean) =>
     sub(usage, about).action((id: string, options) =>
-      withData(options, async ({ accounts, runtime, ...data }) => {
+      withExistingData(options, async ({ accounts, runtime, ...data }) => {
         const { dataFolder } = await import("../app.ts");
         await existing(accounts, id);
         const changed = await accounts.update(id, { sealed });
@@ -94,7 +94,7 @@ export function addAccountCommand(root: Command): void {
     id: string,
     options,
   ) =>
-    withData(options, async ({ accounts }) => {
+    withExistingData(options, async ({ accounts }) => {
       await existing(accounts, id);
       await accounts.remove(id);
       printResult(
@@ -107,7 +107,7 @@ export function addAccountCommand(root: Command): void {
   );
 
   sub("rotate-key <id>", "make a new API key; the old one stops working at once").action((id: string, options) =>
-    withData(options, async ({ accounts }) => {
+    withExistingData(options, async ({ accounts }) => {
       await existing(accounts, id);
       const apiKey = await accounts.rotateKey(id);
       printResult(options, { accountId: id, apiKey }, () => table([["account", id], ["API key", apiKey]]));

@@ -9,7 +9,7 @@ import { freeBytesOf } from "../ops/disk_reserve.ts";
 import { type Clock, systemClock } from "../runtime.ts";
 import { SETTINGS } from "../settings.ts";
 import { webhookKeys } from "../webhook/rows.ts";
-import { withFolder } from "./data.ts";
+import { hasData, withFolder } from "./data.ts";
 import { Exit, print, printResult, table } from "./output.ts";
 import { configOf, localUrl, withSettings } from "./settings.ts";
 
@@ -31,6 +31,8 @@ const CLOCK_MAY_BE_OFF_MS = 60_000;
 const REAL_NETWORK = "wss://web.whatsapp.com/ws/chat";
 /** Bits by which others than the owner may read. */
 const OTHERS = 0o077;
+
+const NO_DATA = "paloma serve makes it; or is PALOMA_DATA_DIR (--data-dir) another?";
 
 const well = (detail: string, hint: string | null = null): Found => ({ ok: true, detail, hint });
 const bad = (detail: string, hint: string): Found => ({ ok: false, detail, hint });
@@ -54,16 +56,23 @@ export function addDoctorCommand(root: Command): void {
 /** Every finding; a check that cannot run counts as failed. */
 async function examine(config: Config): Promise<Finding[]> {
   const network = config.whatsapp.url ?? REAL_NETWORK;
-  const checks: [string, () => Found | Promise<Found>][] = [
+  type Check = [string, () => Found | Promise<Found>];
+  // Who only looks makes no folder.
+  const ofData: Check[] = await hasData(config)
+    ? [
+      ["data folder", () => withFolder(config, (data) => checkAccounts(data, config.dataDir))],
+      ["file rights", () => checkRights(config.dataDir)],
+      ["disk space", () => checkDisk(config)],
+      ["gateway", () => checkGateway(config)],
+      ["webhook targets", () => withFolder(config, checkWebhooks)],
+    ]
+    : [["data folder", () => well(`there is no data in ${config.dataDir} yet`, NO_DATA)]];
+  const checks: Check[] = [
     ["settings", () => checkSettings(config)],
-    ["data folder", () => withFolder(config, (data) => checkAccounts(data, config.dataDir))],
-    ["file rights", () => checkRights(config.dataDir)],
-    ["disk space", () => checkDisk(config)],
-    ["gateway", () => checkGateway(config)],
+    ...ofData,
     ["messaging network", () => checkReach(network)],
     ["web version", () => checkWebVersion(config)],
     ["clock", () => checkClock(network, systemClock)],
-    ["webhook targets", () => withFolder(config, checkWebhooks)],
   ];
   const findings: Finding[] = [];
   for (const [check, look] of checks) {

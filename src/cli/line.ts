@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { writeAll } from "../base/files.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
-import { withData } from "./data.ts";
+import { assertData, withExistingData } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { neededPassphrase, withPassphrase } from "./passphrase.ts";
 import { configOf, withSettings } from "./settings.ts";
@@ -23,12 +23,14 @@ export function addLineCommand(root: Command): void {
     async (id: string, file: string, options: LineOptions) => {
       const passphrase = await neededPassphrase(options);
       const [{ dataFolder }, { exportLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
-      const { store, dataDir } = configOf(options);
+      const config = configOf(options);
+      await assertData(config);
+      const { store, dataDir } = config;
       // If no gateway runs, none may start meanwhile; on a shared store the line's owner may be on any machine.
       const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
       try {
-        await withData(options, async (data) => {
-          const media = await dataFolder.media(configOf(options), data);
+        await withExistingData(options, async (data) => {
+          const media = await dataFolder.media(config, data);
           const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
           const write = (sealed: Uint8Array) => writeNew(file, sealed);
           const { line: { name }, messages } = await exportLine(deps, id, {
@@ -56,7 +58,7 @@ export function addLineCommand(root: Command): void {
       const passphrase = await neededPassphrase(options);
       const sealed = await Deno.readFile(file);
       const [{ dataFolder }, { importLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
-      await withData(options, async (data) => {
+      await withExistingData(options, async (data) => {
         const config = configOf(options);
         const media = await dataFolder.media(config, data);
         const deps = { ...data, media, link: await dataFolder.linkCopy(data), offer: await dataFolder.offerOf(config) };

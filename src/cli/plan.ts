@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { type Hours, parseHours, printHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
+import { Problem } from "../errors.ts";
 import { withData } from "./data.ts";
 import { Exit, printResult, table } from "./output.ts";
 import { withSettings } from "./settings.ts";
@@ -44,7 +45,7 @@ export function addPlanCommand(root: Command): void {
     .action((name: string, options) =>
       withData(options, async ({ plans }) => {
         if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min is longer than --delay-max");
-        const value = await plans.set({
+        const value = await namingFlags(plans.set({
           name,
           sessions: options.sessions,
           daily: limit("--daily", options.daily),
@@ -58,7 +59,7 @@ export function addPlanCommand(root: Command): void {
           newChatsDaily: limit("--new-chats-daily", options.newChatsDaily),
           warmUp: options.warmUp,
           typingMs: options.typing,
-        });
+        }));
         printResult(options, value, () => describe([value]));
       })
     );
@@ -71,6 +72,26 @@ export function addPlanCommand(root: Command): void {
         printResult(options, { name, deleted: true }, () => `Plan ${name} is gone.`);
       })
     );
+}
+
+/** Where a flag is not called as what it sets. */
+const FLAGS: Record<string, string> = {
+  name: "name",
+  delayMinMs: "--delay-min",
+  delayMaxMs: "--delay-max",
+  typingMs: "--typing",
+};
+
+/** Has a refusal name the flags. Throws Exit. */
+async function namingFlags<T>(made: Promise<T>): Promise<T> {
+  try {
+    return await made;
+  } catch (error) {
+    const errors = error instanceof Problem ? error.extras.errors : undefined;
+    if (!errors) throw error;
+    const flag = (path: string) => FLAGS[path] ?? `--${path.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    throw new Exit(2, errors.map(({ path, message }) => `${flag(path)} ${message}`).join("; "));
+  }
 }
 
 function describe(plans: readonly Plan[]): string {

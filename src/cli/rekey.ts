@@ -1,6 +1,6 @@
 /** `paloma rekey`: re-encrypts everything under a new secret key. */
 import type { Command } from "commander";
-import { silentRuntime } from "./data.ts";
+import { assertData, silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
 
@@ -18,6 +18,7 @@ export function addRekeyCommand(root: Command): void {
     .action(async (options) => {
       const config = configOf(options);
       const to = newKey(config.secretKey);
+      await assertData(config);
       const { dataFolder } = await import("../app.ts");
       const lock = await dataFolder.lock(config.dataDir);
       try {

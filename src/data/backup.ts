@@ -61,7 +61,11 @@ export async function backup(data: DataPaths, file: string, engine: FileEngine):
  * BackupError, AlreadyRunning, StoreError.
  */
 export async function restore(file: string, data: DataPaths, engine: FileEngine): Promise<BackupSummary> {
-  if (!await exists(file)) throw new BackupError(`there is no backup at ${file}`);
+  const found = await unlessMissing(Deno.stat(file));
+  if (!found) throw new BackupError(`there is no backup at ${file}`);
+  if (!found.isFile) throw new BackupError(`${file} is not a backup of Paloma`);
+  // What may not be read is said by the system.
+  (await Deno.open(file)).close();
   using archive = engine.openArchive(file);
   if (archive === null) throw new BackupError(`${file} is not a backup of Paloma`);
   if (archive.format > ARCHIVE_FORMAT) {

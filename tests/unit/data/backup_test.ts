@@ -130,6 +130,7 @@ Deno.test("nothing is overwritten, and what cannot be done is said and leaves no
     const copy = join(folder, "copy.backup");
     await assert.rejects(backup(data, copy), /nothing to back up/);
     await assert.rejects(restore(copy, fresh), /no backup at/);
+    await assert.rejects(restore(folder, fresh), /is not a backup/);
     await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
     await backup(data, copy);
     const before = await Deno.readFile(copy);
