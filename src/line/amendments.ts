@@ -6,6 +6,7 @@ import { notFound, Problem } from "../errors.ts";
 import { CANCELLED } from "../message/cancel.ts";
 import type { Message } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
+import { settleRefunds } from "../message/refund.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -94,6 +95,7 @@ export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: Am
       const message = await own(accountId, messageId);
       const [cancelled] = await recorder.cancelled([messageId], CANCELLED);
       if (cancelled) {
+        await settleRefunds(kv, accountId);
         queueChanged(cancelled.sessionId);
         return cancelled;
       }
