@@ -134,7 +134,7 @@ const reconnect = route({
   path: "/v1/sessions/{id}/reconnect",
   operationId: "reconnectSession",
   summary: "Force a reconnection",
-  description: "If the session was logged out, a new QR is generated.",
+  description: "If the session was logged out, a new QR is generated; with a `pairingPhone`, a new code.",
   answers: { 200: { ...one, description: "The session after the action" } },
   problems: ["not_found"],
 });
@@ -156,7 +156,7 @@ const logOut = route({
   path: "/v1/sessions/{id}/logout",
   operationId: "logOutSession",
   summary: "Unlink the device",
-  description: "A new QR is needed afterwards. What is queued fails.",
+  description: "A new QR or code is needed afterwards. What is queued fails.",
   answers: { 200: { ...one, description: "The session after the action" } },
   problems: ["not_found"],
 });
