@@ -119,10 +119,19 @@ export const dataFolder = {
   media: (config: Config, { kv, runtime }: Pick<DataFolder, "kv"> & { runtime: Runtime }): Promise<Media> =>
     openMedia({ config, runtime }, kv),
   async restore(file: string, config: Config, runtime: Runtime) {
-    const shared = await elsewhere(config, runtime);
-    if (shared !== null) return await shared.restore(file);
-    const { restore } = await import("./data/backup.ts");
-    return await restore(file, pathsOf(config.dataDir), engine);
+    const [shared, { restore }, { noteSetback }] = await Promise.all([
+      elsewhere(config, runtime),
+      import("./data/backup.ts"),
+      import("./whatsapp/setback.ts"),
+    ]);
+    const summary = shared !== null ? await shared.restore(file) : await restore(file, pathsOf(config.dataDir), engine);
+    const kv = await openStore(config, runtime);
+    try {
+      await noteSetback(kv, runtime);
+    } finally {
+      kv.close();
+    }
+    return summary;
   },
 };
 

@@ -1,7 +1,9 @@
 /** A backup on its way back: beside what a killed gateway left, beside a running one, and under another secret key. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { until } from "../../src/cli/client.ts";
 import { pathsOf } from "../../src/data/data_folder.ts";
+import { systemClock } from "../../src/runtime.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 
@@ -19,27 +21,55 @@ async function answers({ gateway, apiKey }: Stage): Promise<number> {
   return response.status;
 }
 
-onStage("a backup comes back into a killed gateway's folder once nothing of the old store is left", async (stage) => {
-  const copy = join(await Deno.makeTempDir({ dir: stage.dataDir }), "copy.backup");
-  await runCommand(["backup", copy], stage.env);
-  assert.match(await refusal(stage, ["restore", copy]), /another gateway already runs/);
+const LINE = "4915200000081";
+const ANA = "4917000000081";
 
-  await runCommand(["account", "create", "--name", "after the backup", "--plan", "free", "--json"], stage.env);
-  await stage.gateway.kill();
-  const store = pathsOf(stage.dataDir).store;
-  await Deno.remove(store);
-  await Deno.remove(join(stage.dataDir, "media"), { recursive: true });
-  const said = await refusal(stage, ["restore", copy]);
-  assert.ok(said.includes(`${store}-wal is left of a store`), said);
-  await assert.rejects(Deno.stat(store), Deno.errors.NotFound);
+onStage(
+  "a backup comes back into a killed gateway's folder, and the next messages reach who had later ones",
+  async (stage) => {
+    await stage.addPhone(ANA);
+    const line = await stage.linkLine(LINE);
+    const { id: group } = await stage.control.call("POST", "/groups", { subject: "Team", participants: [LINE, ANA] });
+    const say = async (text: string) => {
+      for (const to of [ANA, group]) {
+        await stage.sendText(line, to, `${text} to ${to}`);
+        await stage.arrival(ANA, (message) => message.text === `${text} to ${to}`);
+      }
+    };
+    await say("before the backup");
+    const copy = join(await Deno.makeTempDir({ dir: stage.dataDir }), "copy.backup");
+    await runCommand(["backup", copy], stage.env);
+    assert.match(await refusal(stage, ["restore", copy]), /another gateway already runs/);
 
-  for (const suffix of ["-wal", "-shm"]) await Deno.remove(store + suffix);
-  await runCommand(["restore", copy], stage.env);
-  await stage.gateway.start();
-  assert.equal(await answers(stage), 200);
-  const accounts = JSON.parse(await runCommand(["account", "list", "--json"], stage.env));
-  assert.deepEqual(accounts.map(({ name }: { name: string }) => name), ["stage"]);
-});
+    await runCommand(["account", "create", "--name", "after the backup", "--plan", "free", "--json"], stage.env);
+    for (const text of ["after the backup", "once more"]) await say(text);
+    await stage.gateway.kill();
+    const store = pathsOf(stage.dataDir).store;
+    await Deno.remove(store);
+    await Deno.remove(join(stage.dataDir, "media"), { recursive: true });
+    const said = await refusal(stage, ["restore", copy]);
+    assert.ok(said.includes(`${store}-wal is left of a store`), said);
+    await assert.rejects(Deno.stat(store), Deno.errors.NotFound);
+
+    for (const suffix of ["-wal", "-shm"]) await Deno.remove(store + suffix);
+    await runCommand(["restore", copy], stage.env);
+    await stage.gateway.start();
+    assert.equal(await answers(stage), 200);
+    const accounts = JSON.parse(await runCommand(["account", "list", "--json"], stage.env));
+    assert.deepEqual(accounts.map(({ name }: { name: string }) => name), ["stage"]);
+    // Under the keys of the backup her phone would take them for what it has seen.
+    await say("after the restore");
+    await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "I read you" });
+    await until(
+      systemClock,
+      async () =>
+        (await stage.events(line)).find(({ event, data }) =>
+          event === "message.received" && data.text === "I read you"
+        ),
+      { what: "a reply after the restore" },
+    );
+  },
+);
 
 onStage("with another secret key no gateway starts and no command works, and nothing is harmed", async (stage) => {
   await stage.gateway.kill();

@@ -238,12 +238,12 @@ export async function forgetLine(kv: Kv, lineId: string): Promise<void> {
 /** A session's keys are base64: the conversion of buffers would look at each of its many values in vain. */
 const SESSION_BEGINS = '{"_sessions":';
 
-function encode(value: unknown): Uint8Array {
+export function encode(value: unknown): Uint8Array {
   const isSession = typeof value === "object" && value !== null && "_sessions" in value;
   return Buffer.from(isSession ? JSON.stringify(value) : JSON.stringify(value, BufferJSON.replacer));
 }
 
-function decode<T>(bytes: Uint8Array): T {
+export function decode<T>(bytes: Uint8Array): T {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   return text.startsWith(SESSION_BEGINS) ? JSON.parse(text) : JSON.parse(text, BufferJSON.reviver);
 }

@@ -16,6 +16,8 @@ export const networkKeys = {
   /** One key of the library's by its type and id: sessions, pre-keys, sender keys, id mappings, and the journal. */
   waKey: (lineId: string, type: string, id: string) => key<Uint8Array>("wa", lineId, "key", type, id),
   waKeysOf: (lineId: string, type: string) => prefix<Uint8Array>("wa", lineId, "key", type),
+  /** Since which setback of the store the line sends with keys of its own (`renewed_keys.ts`); not sealed. */
+  waRenewed: (lineId: string) => key<string>("wa", lineId, "renewed"),
   /** A part of a stanza that was handed over (not sealed): delivered again, it is no failure. Value: when, Unix ms. */
   waSeen: (lineId: string, part: string) => key<number>("wa", lineId, "seen", part),
   /** A sent message, encoded, for receivers that ask for it again. */

@@ -8,6 +8,7 @@ import { SealError } from "../../store/seal.ts";
 import type { CloseReason, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";
 import { isLinked, openAuthState } from "./auth_state.ts";
+import { renewKeys } from "./renewed_keys.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { Decryption } from "./incoming/decryption.ts";
@@ -115,6 +116,7 @@ export class SocketLife {
     await previous;
     const way = await this.#options.way;
     if (way.proxy) this.#proxyFailure = way.proxy.failure;
+    await renewKeys({ kv, seal, lineId, runtime: { clock } });
     const auth = await openAuthState({ kv, seal, lineId });
     const version = await this.#shared.version();
     if (this.isOver) return await auth.close();

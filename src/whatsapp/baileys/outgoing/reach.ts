@@ -81,7 +81,7 @@ function userOf(jid: string): string {
 }
 
 /** As the library names the row of a sender key. */
-function senderKeyName(group: string, jid: string): string {
+export function senderKeyName(group: string, jid: string): string {
   const { user, device = 0 } = jidDecode(jid)!;
   return `${group}::${isLidUser(jid) ? `${user}_1` : user}::${device}`;
 }
