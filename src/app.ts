@@ -3,7 +3,7 @@
  * engine; `tests/unit/floors_test.ts` sees to it.
  */
 import { join } from "node:path";
-import type { Accounts } from "./account/account.ts";
+import type { Accounts } from "./account/accounts.ts";
 import { startServices } from "./base/service.ts";
 import { SettingsError } from "./config.ts";
 import type { Config } from "./config.ts";

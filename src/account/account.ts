@@ -37,35 +37,3 @@ export interface Caller {
 export type AccountChange = Partial<
   Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "optOutWords" | "name" | "sealed">
 >;
-
-/** The accounts as the HTTP floor and the commands use them. Implemented in `accounts.ts`. */
-export interface Accounts {
-  /** Throws Problem validation_failed for an unknown plan. The key is shown here and by `apiKey` only. */
-  create(options: { name: string; plan: string }): Promise<{ account: Account; apiKey: string }>;
-  list(): Promise<Account[]>;
-  get(accountId: string): Promise<Account | null>;
-  /**
-   * Who the key belongs to, or null. A rotated key is refused at once, whichever process rotated it; other changes by
-   * another process count after at most 1 s.
-   */
-  authenticate(apiKey: string): Promise<Caller | null>;
-  /** The caller, with `keyRow`, of a key that was found valid within the last second; else null. Reads nothing. */
-  recall(apiKey: string): Caller | null;
-  /** Caller by account id, for work that runs without a request. */
-  caller(accountId: string): Promise<Caller | null>;
-  /** Whether plans, or which one an account is on, are others than at the last call; the first one answers false. */
-  plansChanged(): Promise<boolean>;
-  /** Throws Problem not_found, and validation_failed that names each bad entry; nothing is changed then. */
-  update(accountId: string, change: AccountChange): Promise<Account>;
-  /**
-   * Its keys stop working, and the gateway removes it with all that hangs on it, its lines first, now or when it runs
-   * next. Throws Problem not_found.
-   */
-  remove(accountId: string): Promise<void>;
-  /** A new key; the previous one stops working at once. */
-  rotateKey(accountId: string): Promise<string>;
-  /** As `rotateKey`, for whoever holds this key. Throws Problem api_key_invalid when it is not the account's any more. */
-  replaceKey(apiKey: string): Promise<string>;
-  /** The present key, decrypted, for the operator. */
-  apiKey(accountId: string): Promise<string>;
-}

@@ -6,7 +6,8 @@
 import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import type { Account, Accounts, Caller, Scope } from "./account.ts";
+import type { Account, Caller, Scope } from "./account.ts";
+import type { Accounts } from "./accounts.ts";
 import { hashApiKey, isApiKeyShaped, makeApiKey } from "./api_key.ts";
 import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
 import { accountKeys, type KeyRecord } from "./rows.ts";

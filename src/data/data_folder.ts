@@ -1,7 +1,6 @@
 /** The data, opened: the store in the folder or on a server, what seals it, and the accounts in it. What the gateway and the commands share. */
 import { join } from "node:path";
-import type { Accounts } from "../account/account.ts";
-import { makeAccounts } from "../account/accounts.ts";
+import { Accounts } from "../account/accounts.ts";
 import { makeIsSealedAccount } from "../account/choices.ts";
 import type { Plans } from "../account/plan.ts";
 import { makePlans } from "../account/plans.ts";
@@ -125,7 +124,7 @@ export async function openDataFolder(
       await migrate(kv, { runtime, migrations });
       await plans.addDefaults();
     }
-    const accounts = makeAccounts({ kv, seal, plans, runtime });
+    const accounts = new Accounts({ kv, seal, plans, runtime });
     return { kv, seal, key, plans, accounts, close: () => kv.close() };
   } catch (error) {
     store.close();

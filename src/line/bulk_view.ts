@@ -1,5 +1,5 @@
 /** How far a bulk is, and when the last of it will probably leave. */
-import type { Accounts } from "../account/account.ts";
+import type { Accounts } from "../account/accounts.ts";
 import { notFound } from "../errors.ts";
 import { countsOf } from "../message/bulk.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";

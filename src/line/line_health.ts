@@ -1,5 +1,5 @@
 /** How a line is: signs of life, what the network forbids it, and what waits on it. */
-import type { Accounts } from "../account/account.ts";
+import type { Accounts } from "../account/accounts.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";

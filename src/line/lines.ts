@@ -1,5 +1,5 @@
 /** The lines as the HTTP floor uses them: it writes what is wanted, sessions bring it about (promise 5). */
-import type { Accounts } from "../account/account.ts";
+import type { Accounts } from "../account/accounts.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import { readProxy, shownProxy } from "../egress/proxy_address.ts";

@@ -1,5 +1,5 @@
 /** What waits on a line, in the order of departure, and when each will probably leave. */
-import type { Accounts } from "../account/account.ts";
+import type { Accounts } from "../account/accounts.ts";
 import { notFound } from "../errors.ts";
 import { chatOf, hasEnded, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";

@@ -4,7 +4,7 @@
  * ever, and would send everything twice.
  */
 import { Buffer } from "node:buffer";
-import type { Accounts } from "../account/account.ts";
+import type { Accounts } from "../account/accounts.ts";
 import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";

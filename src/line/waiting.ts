@@ -1,5 +1,5 @@
 /** What messages wait for beside their turn, and when they will probably leave. */
-import type { Accounts } from "../account/account.ts";
+import type { Accounts } from "../account/accounts.ts";
 import { type OpenHours, openHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
 import { chatOf, type Message } from "../message/message.ts";

@@ -32,49 +32,16 @@ export function makeBucketMediaStore(
 ): BucketMediaStore {
   const { clock, ids } = runtime;
 
-  async function upload(id: string, lookAt: number, content: ReadableStream<Uint8Array>, maxBytes: number) {
-    const { chunks, result } = measured(content, maxBytes);
-    const parts: UploadedPart[] = [];
-    let uploadId: string | null = null;
-    let waiting: Uint8Array[] = [];
-    let waitingBytes = 0;
-
-    async function sendPart(): Promise<void> {
-      if (uploadId === null) {
-        uploadId = await bucket.begin(id);
-        await kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId }));
-      }
-      const bytes = new Uint8Array(Buffer.concat(waiting));
-      waiting = [];
-      waitingBytes = 0;
-      parts.push(await bucket.part(id, uploadId, { number: parts.length + 1, bytes }));
-    }
-
-    try {
-      for await (const chunk of chunks) {
-        waiting.push(chunk);
-        waitingBytes += chunk.length;
-        if (waitingBytes >= PART_BYTES) await sendPart();
-      }
-      if (uploadId === null) await bucket.put(id, new Uint8Array(Buffer.concat(waiting)));
-      else {
-        if (waitingBytes > 0) await sendPart();
-        await bucket.finish(id, uploadId, parts);
-      }
-    } catch (error) {
-      // The sweep removes what this cannot.
-      if (uploadId !== null) await bucket.abort(id, uploadId).catch(() => {});
-      throw error;
-    }
-    return { id, ...result() };
-  }
-
   async function writeAs(id: string, content: ReadableStream<Uint8Array>, maxBytes: number) {
-    const lookAt = clock.now() + LOOK_AFTER_MS;
+    const { chunks, result } = measured(content, maxBytes);
+    const upload = new Upload({ bucket, kv }, { id, lookAt: clock.now() + LOOK_AFTER_MS });
     try {
-      await kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId: null }));
-      return await upload(id, lookAt, content, maxBytes);
+      await upload.note();
+      for await (const chunk of chunks) await upload.add(chunk);
+      await upload.finish();
+      return { id, ...result() };
     } catch (error) {
+      await upload.abort();
       await content.cancel(error).catch(() => {});
       throw error;
     }
@@ -148,4 +115,63 @@ export function makeBucketMediaStore(
       return removed;
     },
   };
+}
+
+/** An object on its way into the bucket: in parts, or whole where it is smaller than one. */
+class Upload {
+  readonly #deps: { bucket: Bucket; kv: Kv };
+  readonly #object: { id: string; lookAt: number };
+  /** Null until the first part is full. */
+  #uploadId: string | null = null;
+  readonly #parts: UploadedPart[] = [];
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+
+  constructor(deps: { bucket: Bucket; kv: Kv }, object: { id: string; lookAt: number }) {
+    this.#deps = deps;
+    this.#object = object;
+  }
+
+  /** Writes the row by which the sweep finds what a crash leaves behind: before anything is in the bucket. */
+  async note(): Promise<void> {
+    const { id, lookAt } = this.#object;
+    await this.#deps.kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId: this.#uploadId }));
+  }
+
+  async add(chunk: Uint8Array): Promise<void> {
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes >= PART_BYTES) await this.#sendPart();
+  }
+
+  async finish(): Promise<void> {
+    const { bucket } = this.#deps;
+    const { id } = this.#object;
+    if (this.#uploadId === null) return await bucket.put(id, this.#taken());
+    if (this.#waitingBytes > 0) await this.#sendPart();
+    await bucket.finish(id, this.#uploadId, this.#parts);
+  }
+
+  /** The sweep removes what this cannot. */
+  async abort(): Promise<void> {
+    if (this.#uploadId !== null) await this.#deps.bucket.abort(this.#object.id, this.#uploadId).catch(() => {});
+  }
+
+  async #sendPart(): Promise<void> {
+    const { bucket } = this.#deps;
+    const { id } = this.#object;
+    if (this.#uploadId === null) {
+      this.#uploadId = await bucket.begin(id);
+      await this.note();
+    }
+    const bytes = this.#taken();
+    this.#parts.push(await bucket.part(id, this.#uploadId, { number: this.#parts.length + 1, bytes }));
+  }
+
+  #taken(): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(Buffer.concat(this.#waiting));
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return bytes;
+  }
 }

@@ -3,9 +3,9 @@
  * the app, time moves when told. `ApiStage` is what the tables in `tests/http/` need; a real gateway can offer it too.
  */
 import type { Hono } from "@hono/hono";
-import type { Account, Accounts } from "../../src/account/account.ts";
+import type { Account } from "../../src/account/account.ts";
 import { makeAccountKeys } from "../../src/account/keys.ts";
-import { makeAccounts } from "../../src/account/accounts.ts";
+import { Accounts } from "../../src/account/accounts.ts";
 import { makeIdempotency } from "../../src/account/idempotency.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
 import { makePlans } from "../../src/account/plans.ts";
@@ -135,7 +135,7 @@ export class ApiWorld implements ApiStage {
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const plans = makePlans(kv);
     await plans.set({ ...SANDBOX, name: "tested", ...plan });
-    this.otherProcess = () => makeAccounts({ kv, seal, plans, runtime });
+    this.otherProcess = () => new Accounts({ kv, seal, plans, runtime });
     this.accounts = this.otherProcess();
     const media = this.media = await openDiskMediaStore(this.#folder, runtime);
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));

@@ -1,9 +1,9 @@
 /** What a send passes through, on a real store in memory: account, accept, history. Lines are names only. */
-import { makeAccounts } from "../../src/account/accounts.ts";
+import { Accounts } from "../../src/account/accounts.ts";
 import { type Idempotency, makeIdempotency } from "../../src/account/idempotency.ts";
 import { type Plan, UNLIMITED } from "../../src/account/plan.ts";
 import { makePlans } from "../../src/account/plans.ts";
-import type { Account, Accounts, Caller } from "../../src/account/account.ts";
+import type { Account, Caller } from "../../src/account/account.ts";
 import { type Accept, makeAccept } from "../../src/message/accept.ts";
 import type { SendCommand } from "../../src/message/send.ts";
 import { type History, makeHistory } from "../../src/message/history/history.ts";
@@ -33,7 +33,7 @@ export function sendWorld(kv: Kv, runtime: TestRuntime): SendWorld {
   return {
     runtime,
     kv,
-    accounts: makeAccounts({ kv, plans, runtime, seal }),
+    accounts: new Accounts({ kv, plans, runtime, seal }),
     idempotency,
     accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => woken.push(lineId) }),
     history: makeHistory(kv),

@@ -1,5 +1,5 @@
 /** What the HTTP floor needs from the floors below; `app.ts` hands it over, tests hand over fakes. */
-import type { Accounts } from "../../account/account.ts";
+import type { Accounts } from "../../account/accounts.ts";
 import type { AccountKeys } from "../../account/keys.ts";
 import type { Idempotency } from "../../account/idempotency.ts";
 import type { Budgets } from "../edge/budgets.ts";

@@ -1,5 +1,6 @@
 /** Who calls, and whether from here (spec, Authentication); the panel vouches for whom it lets in. */
-import type { Account, Accounts, Caller } from "../../account/account.ts";
+import type { Account, Caller } from "../../account/account.ts";
+import type { Accounts } from "../../account/accounts.ts";
 import { keyUnknown } from "../../account/api_key.ts";
 import type { AccountKeys } from "../../account/keys.ts";
 import { domainAllowed, ipAllowed } from "../../account/restrictions.ts";
@@ -24,7 +25,7 @@ interface Auth {
 
 export function makeAuth(
   { accounts, keys, clock, clientAddress }: {
-    accounts: Accounts;
+    accounts: Pick<Accounts, "authenticate" | "recall">;
     keys: AccountKeys;
     clock: Clock;
     clientAddress: ClientAddress;

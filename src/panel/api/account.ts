@@ -1,6 +1,6 @@
 /** What a person does for an account besides what the API offers: its key and where it works, its charts, its audit log. */
 import { z } from "zod";
-import type { Accounts } from "../../account/account.ts";
+import type { Accounts } from "../../account/accounts.ts";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
 import { invalid } from "../../errors.ts";
 import type { Budgets } from "../../http/edge/budgets.ts";

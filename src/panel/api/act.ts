@@ -4,7 +4,8 @@
  * limit nothing.
  */
 import type { Hono } from "@hono/hono";
-import type { Accounts, Caller } from "../../account/account.ts";
+import type { Caller } from "../../account/account.ts";
+import type { Accounts } from "../../account/accounts.ts";
 import { Problem } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
 import type { Clock } from "../../runtime.ts";

@@ -1,7 +1,7 @@
 /** Sign-in: the first operator, invitations, password, one-time code or passkey; and sign-out. */
 import { z } from "zod";
 import { EVENT_NAMES } from "../../event/event.ts";
-import type { Accounts } from "../../account/account.ts";
+import type { Accounts } from "../../account/accounts.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
 import type { Audit } from "../audit.ts";

@@ -1,7 +1,8 @@
 /** What an operator sees and does: accounts, every line, failed deliveries, store and disk. */
 import { statfsSync } from "node:fs";
 import { z } from "zod";
-import type { Account, Accounts } from "../../account/account.ts";
+import type { Account } from "../../account/account.ts";
+import type { Accounts } from "../../account/accounts.ts";
 import { notFound } from "../../errors.ts";
 import type { Lines } from "../../line/lines.ts";
 import type { QueuedCount, QuotaView } from "../../message/history/counts.ts";

@@ -1,6 +1,6 @@
 /** The plan catalogue, which operators edit. */
 import { z } from "zod";
-import type { Accounts } from "../../account/account.ts";
+import type { Accounts } from "../../account/accounts.ts";
 import { parseHours, printHours } from "../../account/hours.ts";
 import type { Plan, Plans } from "../../account/plan.ts";
 import { invalid } from "../../errors.ts";

@@ -1,0 +1,156 @@
+/**
+ * Scans JSON text as it arrives, keeps it, and stops at the content of one string, which is base64. The parser judges
+ * the text that is kept.
+ */
+import { Buffer } from "node:buffer";
+import { invalid } from "../../errors.ts";
+import { MIB, tooLarge } from "./body.ts";
+
+/** Everything but the string: recipient, names, a caption. */
+const MAX_REST = MIB;
+/** Escapes that base64 may be written with: of its own characters, and of line breaks. */
+const ESCAPES: Readonly<Record<string, string>> = { "/": "/", n: "\n", r: "\n", t: "\n" };
+/** Stands for any character outside base64. */
+const FOREIGN = "\x7f";
+/** A longer name, as written, is not the member's. */
+const MAX_NAME = 64;
+
+const encoder = new TextEncoder();
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const OPEN = [0x7b, 0x5b];
+const CLOSE = [0x7d, 0x5d];
+
+export class JsonScanner {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #member: string;
+  #chunk: Uint8Array = new Uint8Array();
+  #at = 0;
+  #kept: Uint8Array[] = [];
+  #keptBytes = 0;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  /** The last string at depth 1, as written, and whether a colon made it the name of the next value. */
+  #text: number[] = [];
+  #isName = false;
+  readonly #content = new Unescaper();
+
+  constructor(chunks: AsyncIterable<Uint8Array>, member: string) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
+    this.#member = member;
+  }
+
+  /** True when it stands at the first character of the member's string; false at the end of the body. */
+  async findMember(): Promise<boolean> {
+    do {
+      const start = this.#at;
+      while (this.#at < this.#chunk.length) {
+        if (!this.#step(this.#chunk[this.#at++]!)) continue;
+        this.#keep(this.#chunk.subarray(start, this.#at));
+        return true;
+      }
+      this.#keep(this.#chunk.subarray(start));
+    } while (await this.#next());
+    return false;
+  }
+
+  /** More of the string's content, unescaped; null at its end. */
+  async readString(): Promise<Uint8Array | null> {
+    if (this.#at === this.#chunk.length && !await this.#next()) return null;
+    const end = this.#chunk.indexOf(QUOTE, this.#at);
+    if (end === this.#at) return this.#endString();
+    const bytes = this.#chunk.subarray(this.#at, end < 0 ? undefined : end);
+    this.#at += bytes.length;
+    return this.#content.push(bytes);
+  }
+
+  /** Reads no further; what is left of the body is free for others. */
+  async end(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
+  /** The text without the content of the member. */
+  rest(): Uint8Array {
+    return Buffer.concat(this.#kept);
+  }
+
+  /** Takes one byte; true when it opened the string that is looked for. */
+  #step(byte: number): boolean {
+    if (this.#inString) {
+      if (this.#escaped) this.#escaped = false;
+      else if (byte === BACKSLASH) this.#escaped = true;
+      else if (byte === QUOTE) this.#inString = false;
+      if (this.#inString && this.#depth === 1 && this.#text.length < MAX_NAME) this.#text.push(byte);
+    } else if (byte === QUOTE) {
+      if (this.#depth === 1 && this.#isName && this.#nameIsMember()) return true;
+      this.#inString = true;
+      this.#text = [];
+      this.#isName = false;
+    } else if (byte === COLON) {
+      this.#isName = this.#depth === 1;
+    } else if (byte === COMMA) {
+      this.#isName = false;
+    } else if (OPEN.includes(byte)) {
+      this.#depth++;
+      this.#isName = false;
+    } else if (CLOSE.includes(byte)) {
+      this.#depth--;
+    }
+    return false;
+  }
+
+  #nameIsMember(): boolean {
+    try {
+      return JSON.parse(`"${Buffer.from(this.#text).toString()}"`) === this.#member;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Standing at the closing quote. */
+  #endString(): null {
+    if (this.#content.isCut) throw invalid(this.#member, "has characters that are not base64");
+    this.#isName = false;
+    this.#keep(this.#chunk.subarray(this.#at, ++this.#at));
+    return null;
+  }
+
+  async #next(): Promise<boolean> {
+    const { done, value } = await this.#chunks.next();
+    if (done) return false;
+    this.#chunk = value;
+    this.#at = 0;
+    return true;
+  }
+
+  #keep(bytes: Uint8Array): void {
+    this.#keptBytes += bytes.length;
+    if (this.#keptBytes > MAX_REST) throw tooLarge(MAX_REST);
+    this.#kept.push(bytes.slice());
+  }
+}
+
+/** Resolves the escapes of a string that comes in pieces: PHP writes `\/` and .NET `\u002B`, MIME encoders `\r\n`. */
+class Unescaper {
+  /** An escape that the end of a piece has cut. */
+  #cut = "";
+
+  get isCut(): boolean {
+    return this.#cut !== "";
+  }
+
+  push(bytes: Uint8Array): Uint8Array {
+    if (!this.isCut && !bytes.includes(BACKSLASH)) return bytes;
+    const whole = this.#cut + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+    const cut = /\\(u[0-9a-fA-F]{0,3})?$/.exec(whole)?.index ?? whole.length;
+    this.#cut = whole.slice(cut);
+    const text = whole.slice(0, cut).replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code, other) => {
+      return code ? String.fromCharCode(parseInt(code, 16)) : ESCAPES[other] ?? FOREIGN;
+    });
+    return encoder.encode(text);
+  }
+}
