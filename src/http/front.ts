@@ -3,7 +3,7 @@
  * they come with the first request that asks for something else than health, and from then on nothing stands before them.
  */
 import type { Hono } from "@hono/hono";
-import type { OnDemand } from "../base/on_demand.ts";
+import type { OnDemand } from "../base/single_flight.ts";
 import type { ApiEnv } from "./api/context.ts";
 
 /** What gives each request its answer. */

@@ -1,6 +1,6 @@
 /** The API's part of a process: health from the start, the API and the panel once somebody needs them. */
 import { accountKeys } from "../account/rows.ts";
-import { onDemand } from "../base/on_demand.ts";
+import { onDemand } from "../base/single_flight.ts";
 import type { Step } from "../base/service.ts";
 import { makeProbe } from "../data/probe.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";

@@ -2,7 +2,7 @@
  * The engine of the network is most of what a process loads: some 60 MB, and half of its start. A gateway whose lines are
  * yet to be made does without; it is loaded when the first line asks for it.
  */
-import { onDemand } from "../base/on_demand.ts";
+import { onDemand } from "../base/single_flight.ts";
 import type { Network } from "./network.ts";
 
 /** The network that `load` gives, once, when something first needs it; a load that fails is tried again at the next need. */

@@ -1,21 +1,14 @@
 /** The feed of events and its stream: a client that was down asks for what came after the last one that it saw. */
-import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
-import { Problem } from "../../errors.ts";
-import { EVENT_ID, EVENT_NAMES, type EventName, type LoggedEvent } from "../../event/event.ts";
-import { type EventLog, type EventQuery, orderOf } from "../../event/log.ts";
-import { makeTails, type Tails } from "../../event/tail.ts";
+import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
+import { orderOf } from "../../event/log.ts";
+import { makeTails } from "../../event/tail.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
+import { FeedStream } from "./feed_stream.ts";
 import { streamAnswer } from "../api/event_stream.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { queryInt } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-
-/** Proxies drop a connection on which nothing comes for a minute or less. */
-const HEARTBEAT_MS = 15_000;
-const KEEP_ALIVE = Buffer.from(": keep-alive\n\n");
-/** Events read for a stream at a time. */
-const STREAM_PAGE = 100;
 
 const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
 
@@ -96,136 +89,10 @@ export function addEvents(api: Api, services: Needed): void {
     if (after !== null && after !== "now") orderOf(after);
     const place = budgets.streams.open(accountId, caller.plan.eventStreams);
     return await streamAnswer(c, place, async () => {
-      const query = { after: await cursorOf(accountId, after), types, sessionId, limit: STREAM_PAGE };
-      return eventStream({ ...services, tails }, { accountId, query, checkKey, place });
+      const query = { after: await cursorOf(accountId, after), types, sessionId };
+      return new FeedStream({ ...services, tails }, { accountId, query, checkKey, place }).open();
     });
   });
-}
-
-/**
- * Server-sent events from the cursor on. Reads the log at the reader's pace: a slow client costs a page of memory. What is
- * behind catches up in its account's turn. Ends when the key may not be used any more, before it tells anything else.
- */
-function eventStream(
-  { events, tails, budgets, runtime, stopping }: Needed & { tails: Tails },
-  { accountId, query, checkKey, place }: {
-    accountId: string;
-    query: EventQuery;
-    checkKey: () => Promise<void>;
-    place: Disposable;
-  },
-): ReadableStream<Uint8Array> {
-  let after = query.after;
-  let wake = () => {};
-  /** At first it has not looked yet. */
-  let woken = true;
-  /** Whether more may lie behind the last page; nobody knows what lies behind the first cursor. */
-  let isBehind = true;
-  let resting = false;
-  const ending = new AbortController();
-  const { signal } = ending;
-  let unsubscribe: (() => void) | null = null;
-
-  /** At the first read: an answer that nobody reads listens to nothing. */
-  function listen(): void {
-    if (unsubscribe || signal.aborted) return;
-    unsubscribe = tails.subscribe(accountId, query, (since) => {
-      // It has seen all that there was: between that and this lies nothing for it.
-      if (resting && since !== null && (after === null || since > after)) after = since;
-      resting = false;
-      woken = true;
-      wake();
-    });
-    stopping.addEventListener("abort", end);
-    if (stopping.aborted) end();
-  }
-
-  function end(): void {
-    ending.abort();
-    place[Symbol.dispose]();
-    unsubscribe?.();
-    stopping.removeEventListener("abort", end);
-    wake();
-  }
-
-  function read(): ReturnType<EventLog["read"]> {
-    const next = () => events.read(accountId, { ...query, after });
-    // Those at the end of the log share one read of what is new.
-    return isBehind ? budgets.reads.run({ party: accountId, lane: "streams", signal }, next) : next();
-  }
-
-  /** Whether the key is good for what was read before this was asked. */
-  async function mayTell(): Promise<boolean> {
-    try {
-      await checkKey();
-      return true;
-    } catch (error) {
-      end();
-      if (error instanceof Problem) return false;
-      throw error;
-    }
-  }
-
-  /** Resolves when there is something to read, on the end, or when it is time for a heartbeat. */
-  async function rest(): Promise<void> {
-    resting = true;
-    await new Promise<void>((resolve) => {
-      const cancel = runtime.clock.after(HEARTBEAT_MS, resolve);
-      wake = () => {
-        cancel();
-        resolve();
-      };
-    });
-    resting = false;
-  }
-
-  return new ReadableStream({
-    start(controller) {
-      // Sent at once, so that proxies and clients know that the stream is open.
-      controller.enqueue(Buffer.from("retry: 2000\n\n"));
-    },
-    async pull(controller) {
-      listen();
-      while (!signal.aborted) {
-        if (!woken) {
-          await rest();
-          if (signal.aborted) break;
-          if (!woken) {
-            if (!await mayTell()) break;
-            return controller.enqueue(KEEP_ALIVE);
-          }
-        }
-        woken = false;
-        const page = await read().catch((error) => {
-          if (signal.aborted) return null;
-          end();
-          throw error;
-        });
-        if (!page) break;
-        after = page.next ?? after;
-        isBehind = page.isCut;
-        // A page may be full, or with a filter empty, and yet not the last.
-        if (isBehind) woken = true;
-        if (page.events.length === 0) continue;
-        if (!await mayTell()) break;
-        return controller.enqueue(Buffer.concat(page.events.map(sse)));
-      }
-      controller.close();
-    },
-    cancel: end,
-  }, { highWaterMark: 1 });
-}
-
-/** Written once for all streams that are given the same event at the same time. */
-const written = new WeakMap<LoggedEvent, Uint8Array>();
-
-function sse(event: LoggedEvent): Uint8Array {
-  const before = written.get(event);
-  if (before) return before;
-  const shown = feedEventOf(event);
-  const bytes = Buffer.from(`id: ${shown.id}\nevent: ${shown.event}\ndata: ${JSON.stringify(shown)}\n\n`);
-  written.set(event, bytes);
-  return bytes;
 }
 
 function namesOf(list: string | undefined, context: z.RefinementCtx): EventName[] | null {

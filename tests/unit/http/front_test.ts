@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
 import type { ApiEnv } from "../../../src/http/api/context.ts";
-import { onDemand } from "../../../src/base/on_demand.ts";
+import { onDemand } from "../../../src/base/single_flight.ts";
 import { inFrontOf } from "../../../src/http/front.ts";
 
 const at = (path: string, text: string) => new Hono<ApiEnv>().all(path, (c) => c.text(text));

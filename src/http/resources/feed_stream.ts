@@ -1,0 +1,165 @@
+/** The feed as a stream of server-sent events, for as long as its reader may see it. */
+import { Buffer } from "node:buffer";
+import { Problem } from "../../errors.ts";
+import type { LoggedEvent } from "../../event/event.ts";
+import type { EventLog, EventQuery } from "../../event/log.ts";
+import type { Tails } from "../../event/tail.ts";
+import type { Services } from "../api/services.ts";
+import { feedEventOf } from "./event_schemas.ts";
+
+/** Proxies drop a connection on which nothing comes for a minute or less. */
+const HEARTBEAT_MS = 15_000;
+const KEEP_ALIVE = Buffer.from(": keep-alive\n\n");
+/** Events read for a stream at a time. */
+const STREAM_PAGE = 100;
+
+interface StreamDeps extends Pick<Services, "events" | "runtime" | "stopping" | "budgets"> {
+  tails: Tails;
+}
+
+interface StreamOptions {
+  accountId: string;
+  query: Omit<EventQuery, "limit">;
+  checkKey: () => Promise<void>;
+  place: Disposable;
+}
+
+/**
+ * Server-sent events from the cursor on. Reads the log at the reader's pace: a slow client costs a page of memory. What is
+ * behind catches up in its account's turn. Ends when the key may not be used any more, before it shows anything else.
+ */
+export class FeedStream {
+  readonly #deps: StreamDeps;
+  readonly #options: StreamOptions;
+  readonly #ending = new AbortController();
+  #after: string | null;
+  /** Whether there may be something to read; nobody has looked yet. */
+  #woken = true;
+  /** Whether more may lie behind the last page; nobody knows what lies behind the first cursor. */
+  #isBehind = true;
+  #resting = false;
+  #wake = () => {};
+  #unsubscribe: (() => void) | null = null;
+
+  constructor(deps: StreamDeps, options: StreamOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#after = options.query.after;
+  }
+
+  open(): ReadableStream<Uint8Array> {
+    return new ReadableStream({
+      // Sent at once, so that proxies and clients know that the stream is open.
+      start: (controller) => controller.enqueue(Buffer.from("retry: 2000\n\n")),
+      pull: async (controller) => {
+        const bytes = await this.#next();
+        if (bytes === null) controller.close();
+        else controller.enqueue(bytes);
+      },
+      cancel: this.#end,
+    }, { highWaterMark: 1 });
+  }
+
+  /** What is to be written next; null at the end. */
+  async #next(): Promise<Uint8Array | null> {
+    this.#listen();
+    while (!this.#isOver) {
+      if (!this.#woken) {
+        await this.#rest();
+        if (this.#isOver) return null;
+        if (!this.#woken) return await this.#mayShow() ? KEEP_ALIVE : null;
+      }
+      this.#woken = false;
+      const page = await this.#read();
+      if (!page) return null;
+      this.#after = page.next ?? this.#after;
+      // A page may be full, or with a filter empty, and yet not the last.
+      this.#isBehind = page.isCut;
+      if (page.isCut) this.#woken = true;
+      if (page.events.length > 0) return await this.#mayShow() ? Buffer.concat(page.events.map(sse)) : null;
+    }
+    return null;
+  }
+
+  /** At the first read: an answer that nobody reads listens to nothing. */
+  #listen(): void {
+    if (this.#unsubscribe || this.#isOver) return;
+    const { tails, stopping } = this.#deps;
+    const { accountId, query } = this.#options;
+    this.#unsubscribe = tails.subscribe(accountId, query, (since) => {
+      // It has seen all that there was: between that and this lies nothing for it.
+      if (this.#resting && since !== null && (this.#after === null || since > this.#after)) this.#after = since;
+      this.#resting = false;
+      this.#woken = true;
+      this.#wake();
+    });
+    stopping.addEventListener("abort", this.#end);
+    if (stopping.aborted) this.#end();
+  }
+
+  get #isOver(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  readonly #end = (): void => {
+    this.#ending.abort();
+    this.#options.place[Symbol.dispose]();
+    this.#unsubscribe?.();
+    this.#deps.stopping.removeEventListener("abort", this.#end);
+    this.#wake();
+  };
+
+  /** The next page; null when the stream ended meanwhile. */
+  async #read(): Promise<Awaited<ReturnType<EventLog["read"]>> | null> {
+    const { events, budgets } = this.#deps;
+    const { accountId, query } = this.#options;
+    const { signal } = this.#ending;
+    const next = () => events.read(accountId, { ...query, after: this.#after, limit: STREAM_PAGE });
+    try {
+      // Those at the end of the log share one read of what is new.
+      if (!this.#isBehind) return await next();
+      return await budgets.reads.run({ party: accountId, lane: "streams", signal }, next);
+    } catch (error) {
+      if (signal.aborted) return null;
+      this.#end();
+      throw error;
+    }
+  }
+
+  /** Whether the key is good for what was read before this was asked. */
+  async #mayShow(): Promise<boolean> {
+    try {
+      await this.#options.checkKey();
+      return true;
+    } catch (error) {
+      this.#end();
+      if (error instanceof Problem) return false;
+      throw error;
+    }
+  }
+
+  /** Resolves when there is something to read, on the end, or when it is time for a heartbeat. */
+  async #rest(): Promise<void> {
+    this.#resting = true;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#deps.runtime.clock.after(HEARTBEAT_MS, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+    this.#resting = false;
+  }
+}
+
+/** Written once for all streams that are given the same event at the same time. */
+const written = new WeakMap<LoggedEvent, Uint8Array>();
+
+function sse(event: LoggedEvent): Uint8Array {
+  const before = written.get(event);
+  if (before) return before;
+  const shown = feedEventOf(event);
+  const bytes = Buffer.from(`id: ${shown.id}\nevent: ${shown.event}\ndata: ${JSON.stringify(shown)}\n\n`);
+  written.set(event, bytes);
+  return bytes;
+}
