@@ -276,13 +276,15 @@ inPanel(
     assert.equal((await stage.request("GET", "/account")).status, 401);
     assert.equal((await stage.request("GET", "/account", { headers: { "x-api-key": apiKey } })).status, 200);
 
+    await page.getByLabel("Allowed addresses").fill("nowhere");
+    await button(page, "Save").click();
+    // What was refused has the focus.
+    await page.locator("[name=allowedIps][aria-invalid=true]:focus").waitFor();
     await page.getByLabel("Allowed addresses").fill("192.0.2.0/24");
     await button(page, "Save").click();
     await page.getByText("Your own address is not on the list").waitFor();
     await button(page, "Back to the list").click();
     await page.getByText("lock out 127.0.0.1").waitFor();
-    // What was refused has the focus.
-    await page.locator("[name=allowedIps]:focus").waitFor();
     assert.equal((await stage.request("GET", "/account", { headers: { "x-api-key": apiKey } })).status, 200);
     await page.getByLabel("Allowed addresses").fill("127.0.0.0/8");
     await button(page, "Save").click();
