@@ -299,9 +299,30 @@ inPanel("an open page says that the gateway is gone, and goes on when it is back
   await badge(page, "connected").waitFor();
   await stage.gateway.stop();
   await page.getByText("Offline: the gateway does not answer").waitFor();
+  await button(page, "Sign out").click();
+  await page.locator(".toast").getByText("The gateway does not answer").waitFor();
+  // A page that was never open comes as soon as it can be fetched; nobody was signed out.
+  await page.getByRole("link", { name: "Events" }).click();
   await stage.gateway.start();
+  await page.getByText("Waiting for events").waitFor();
   await page.getByText("Offline: the gateway does not answer").waitFor({ state: "detached" });
+
+  // What happens while another tab is in front is there afterwards, once.
+  const inFront = (yes: boolean) =>
+    page.evaluate(`Object.defineProperty(document, "hidden", { value: ${!yes}, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"))`);
+  await inFront(false);
+  await stage.addPhone(CUSTOMER);
+  for (const text of ["while nobody looked", "and again"]) {
+    stage.secrets.add(text);
+    await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text });
+  }
+  await inFront(true);
+  await page.getByText("and again").first().waitFor();
+  await page.goBack();
   await badge(page, "connected").waitFor();
+  await page.goForward();
+  await page.getByText("Waiting for events").waitFor();
 });
 
 inPanel(

@@ -20,8 +20,9 @@ export class CallError extends Error {
   }
 }
 
-/** No answer takes longer; an upload may. */
-const ANSWER_MS = 60_000;
+/** No answer takes longer: of what is only read, of what waits for the network. An upload may. */
+const READ_MS = 20_000;
+const DONE_MS = 60_000;
 
 /** Calls `/panel/api…`; answers the JSON. `once` makes a repetition harmless. */
 export async function call(method, below, { body, once, form } = {}) {
@@ -29,7 +30,7 @@ export async function call(method, below, { body, once, form } = {}) {
   try {
     response = await fetch(apiUrl(below), {
       method,
-      signal: form ? undefined : AbortSignal.timeout(ANSWER_MS),
+      signal: form ? undefined : AbortSignal.timeout(method === "GET" ? READ_MS : DONE_MS),
       headers: {
         "x-paloma-panel": "1",
         ...(body !== undefined && { "content-type": "application/json" }),

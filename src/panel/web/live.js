@@ -79,7 +79,11 @@ function lost() {
 }
 
 offline.subscribe((gone) => gone ? lost() : tell("ready"));
-document.addEventListener("visibilitychange", () => document.hidden ? close() : offline.get() ? lost() : open());
+// Where nothing is followed, on the sign-in for one, another tab may have signed in.
+document.addEventListener(
+  "visibilitychange",
+  () => document.hidden ? close() : followed && !offline.get() ? open() : lost(),
+);
 
 /** Follows an account, by its id; null for all lines, as an operator sees them, and undefined for nothing. */
 export function follow(account) {

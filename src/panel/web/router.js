@@ -2,6 +2,9 @@
 import { useEffect } from "./html.js";
 import { makeStore } from "./store.js";
 
+/** After this long a page is left as it is: by then somebody may read it. */
+const GROWN_WITHIN_MS = 3_000;
+
 const base = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
 
 const path = () => location.pathname.slice(base.length).replace(/\/$/, "") + location.search || "/";
@@ -24,7 +27,24 @@ export function setQuery(changes) {
   go(pathname + (query.size ? `?${query}` : ""), { replace: true });
 }
 
-addEventListener("popstate", () => place.set(path()));
+// Pages are filled after the browser would have scrolled, so where somebody was stands in the history's own entry.
+history.scrollRestoration = "manual";
+addEventListener("scrollend", () => history.replaceState({ y: scrollY }, ""));
+addEventListener("popstate", ({ state }) => {
+  place.set(path());
+  scrollBack(state?.y ?? 0);
+});
+scrollBack(history.state?.y ?? 0);
+
+/** Scrolls there as soon as the page is that long. */
+function scrollBack(y) {
+  const growing = new ResizeObserver(() => {
+    scrollTo(0, y);
+    if (scrollY >= y - 1) growing.disconnect();
+  });
+  growing.observe(document.body);
+  setTimeout(() => growing.disconnect(), GROWN_WITHIN_MS);
+}
 
 /** Our own links change the page; with a modifier key, or to another site, the browser follows them as usual. */
 addEventListener("click", (event) => {

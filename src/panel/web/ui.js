@@ -127,7 +127,7 @@ export function Dialog({ title, close, children }) {
   useEffect(() => {
     const dialog = ref.current;
     dialog.showModal();
-    dialog.querySelector("form :is(input, select, textarea)")?.focus();
+    dialog.querySelector("form :is(input:not([hidden]), select, textarea)")?.focus();
     return () => {
       // Gives the focus back to where it was; a row that the dialog has removed cannot take it.
       dialog.close();

@@ -98,6 +98,7 @@ function Turns({ account, line, chat, name }) {
   const answer = (event) => {
     event.preventDefault();
     const box = event.target.elements.text;
+    if (box.value.trim() === "") return;
     run(async () => {
       const body = { sessionId: line, to: chat, text: box.value };
       await once((key) => api(account, "POST", "/messages/send/text", { body, once: key }));

@@ -3,7 +3,7 @@ import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
-import { Card, Empty, Head, Loaded, Table, Time, Work } from "../ui.js";
+import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 
 const PAGE = 50;
 
@@ -38,21 +38,24 @@ function actionWord(action) {
 }
 
 export function AuditLog() {
-  const first = useLoad(async () => (await call("GET", "/operator/audit")).data, []);
+  const [pages, setPages] = useState(1);
+  const log = useLoad(async () => {
+    const rows = [];
+    let isWhole = false;
+    for (let page = 0; page < pages && !isWhole; page++) {
+      const before = rows.length > 0 ? `?before=${rows.at(-1).id}` : "";
+      const { data } = await call("GET", `/operator/audit${before}`);
+      rows.push(...data);
+      isWhole = data.length < PAGE;
+    }
+    return { rows, isWhole };
+  }, [pages]);
   const accounts = useLoad(async () => (await call("GET", "/operator/overview")).data.accounts, []);
-  const [more, setMore] = useState([]);
-  const [ended, setEnded] = useState(false);
   const nameOf = (id) => accounts.data?.find((account) => account.id === id)?.name ?? id;
   return html`
     <div class="stack">
       <${Head} title=${t("Audit log")} text=${t("Who did what in the panel, newest first; kept for a year.")} />
-      <${Loaded} state=${first}>${(newest) => {
-        const rows = [...newest, ...more];
-        const older = async () => {
-          const { data } = await call("GET", `/operator/audit?before=${rows.at(-1).id}`);
-          setMore([...more, ...data]);
-          setEnded(data.length < PAGE);
-        };
+      <${Loaded} state=${log}>${({ rows, isWhole }) => {
         return html`<${Card}>${
           rows.length === 0
             ? html`<${Empty} title=${t("Nothing yet")} />`
@@ -67,10 +70,11 @@ export function AuditLog() {
             ]} />`
         }
       ${
-          !ended && newest.length === PAGE &&
+          !isWhole &&
           html`
-            <footer class="pager">
-              <${Work} run=${older}>${t("Older")}</${Work}></footer>
+            <footer class="pager"><button type="button" onClick=${() => setPages(pages + 1)}>${t(
+              "Older",
+            )}</button></footer>
           `
         }</${Card}>`;
       }}</${Loaded}>

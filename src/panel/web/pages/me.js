@@ -1,5 +1,5 @@
 // One's own login: password, one-time codes, passkeys, sign-ins; language and colours.
-import { call } from "../api.js";
+import { call, session } from "../api.js";
 import { html, useState } from "../html.js";
 import { language, LANGUAGES, setLanguage, t } from "../i18n.js";
 import { useLoad } from "../live.js";
@@ -61,6 +61,7 @@ function Password() {
     <${Card} title=${t("Password")} pad>
       <${Form} submit=${change} button=${t("Change")}>${(wrong) =>
         html`
+          <${Whose} />
           <${Field} label=${t(
             "Present password",
           )} name="present" type="password" autocomplete="current-password" required
@@ -147,8 +148,13 @@ function Second({ data, reload }) {
   </${Card}>`;
 }
 
+/** For password managers: whose password is asked for. */
+const Whose = () =>
+  html`<input type="text" name="login" autocomplete="username" value=${session.get().person.login} readonly hidden />`;
+
 const Proof = ({ wrong }) =>
   html`
+    <${Whose} />
     <${Field} label=${t("Your password")} name="password" type="password" autocomplete="current-password" required
       wrong=${wrong("password")} />
   `;

@@ -26,7 +26,8 @@ export function Send({ account }) {
     );
     setSent([messageId, ...sent].slice(0, 5));
     // What was typed meanwhile stays.
-    if (form.elements.text?.value === text) form.elements.text.value = "";
+    const box = form.elements.text;
+    if (box && box.value === text) box.value = "";
   };
   return html`
     <div class="stack">
