@@ -420,6 +420,10 @@ inPanel(
     const taken = await send();
     assert.equal(taken.status, 202);
     await taken.body?.cancel();
+    await page.getByLabel("Number").last().fill(`+${CUSTOMER}`);
+    await button(page, "Erase for good").click();
+    await page.locator("dialog").getByRole("button", { name: "Erase for good" }).click();
+    await page.locator(".toast", { hasText: "rased" }).waitFor();
     stage.secrets.add("one of the bulk");
     assertQuiet();
   },

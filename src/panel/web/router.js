@@ -19,13 +19,16 @@ export function go(to, { replace = false } = {}) {
   if (!replace) scrollTo(0, 0);
 }
 
-/** A change of the query alone: filters, pages. */
-export function setQuery(changes) {
+/** This page with another query: another part of a list. */
+export function withQuery(changes) {
   const [pathname, search] = place.get().split("?");
   const query = new URLSearchParams(search);
   for (const [name, value] of Object.entries(changes)) value ? query.set(name, value) : query.delete(name);
-  go(pathname + (query.size ? `?${query}` : ""), { replace: true });
+  return pathname + (query.size ? `?${query}` : "");
 }
+
+/** A change of filters, to which "back" does not lead. */
+export const setQuery = (changes) => go(withQuery(changes), { replace: true });
 
 // Pages are filled after the browser would have scrolled, so where somebody was stands in the history's own entry.
 history.scrollRestoration = "manual";

@@ -2,7 +2,7 @@
 import { CallError, newKey } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
-import { href } from "./router.js";
+import { href, withQuery } from "./router.js";
 import { makeStore, useStore } from "./store.js";
 
 const TOAST_MS = 6_000;
@@ -240,6 +240,25 @@ export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
         )}</tbody>
       </table>
     </div>
+  `;
+}
+
+/** Where a list goes on: `newer` and `older` change the query and are null at its ends; `{ page: "" }` is the first page. */
+export function Pager({ text = "", newer = null, older = null }) {
+  return html`
+    <footer class="pager">
+      ${text && html`<span class="soft">${text}</span>`}
+      ${newer && html`<a class="button" href=${href(withQuery(newer))}>${t("Newer")}</a>`}
+      ${older && html`<a class="button" href=${href(withQuery(older))}>${t("Older")}</a>`}
+    </footer>
+  `;
+}
+
+/** `Pager` by numbers; `next` is null on the last page. */
+export function Pages({ page, next, text }) {
+  return html`
+    <${Pager} text=${text} newer=${page > 1 ? { page: page > 2 ? page - 1 : "" } : null}
+      older=${next && { page: next }} />
   `;
 }
 

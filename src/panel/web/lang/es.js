@@ -526,4 +526,6 @@ export default {
   "This may be out of date: {reason}": "Puede que esto no esté al día: {reason}",
   "From (UTC)": "Desde (UTC)",
   "To (UTC)": "Hasta (UTC)",
+  "Erase {name}?": "¿Borrar {name}?",
+  "Its messages, events and files can't be brought back.": "Sus mensajes, eventos y archivos no se pueden recuperar.",
 };

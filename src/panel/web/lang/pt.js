@@ -525,4 +525,7 @@ export default {
   "This may be out of date: {reason}": "Isto pode estar desatualizado: {reason}",
   "From (UTC)": "De (UTC)",
   "To (UTC)": "Até (UTC)",
+  "Erase {name}?": "Apagar {name}?",
+  "Its messages, events and files can't be brought back.":
+    "As mensagens, os eventos e os arquivos dele não podem ser recuperados.",
 };

@@ -3,8 +3,8 @@ import { api } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useEvery, useLoad } from "../live.js";
-import { href, setQuery } from "../router.js";
-import { Badge, Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
+import { href } from "../router.js";
+import { Badge, Card, Empty, Head, Loaded, Pages, Table, Time } from "../ui.js";
 import { Progress } from "./bulk.js";
 
 const LIMIT = 20;
@@ -47,15 +47,9 @@ export function Bulks({ account, query }) {
                   html`<${Time} at=${row.createdAt} />`],
               ]} />`
           }
-          <footer class="pager"><span class="soft">${t("{n} in all", { n: number(total) })}</span>
-            ${
-            page > 1 && html`<button type="button" onClick=${() =>
-              setQuery({ page: page > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`
-          }
-            ${
-            page * LIMIT < total && html`<button type="button" onClick=${() =>
-              setQuery({ page: String(page + 1) })}>${t("Older")}</button>`
-          }</footer>`}</${Loaded}>
+          <${Pages} page=${page} next=${page * LIMIT < total ? page + 1 : null} text=${
+            t("{n} in all", { n: number(total) })
+          } />`}</${Loaded}>
       </${Card}>
     </div>
   `;

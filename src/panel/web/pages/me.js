@@ -170,7 +170,7 @@ function Totp({ close, reload }) {
           ) => html`<${Proof} wrong=${wrong} />`}</${Form}></${Dialog}>
     `;
   }
-  return html`<${Dialog} title=${t("Set up an authenticator app")} close=${close}>
+  return html`<${Dialog} key="code" title=${t("Set up an authenticator app")} close=${close}>
     <p>${t("Scan this with the app, or type the secret, then give the code that it shows.")}</p>
     <img class="qr" src=${made.qr} alt=${
     t("QR code for the app")

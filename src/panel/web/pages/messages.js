@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useEvery, useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
-import { Badge, Card, Empty, Field, Head, Loaded, Table, Time } from "../ui.js";
+import { Badge, Card, Empty, Field, Head, Loaded, Pages, Table, Time } from "../ui.js";
 import { farthest, KINDS, kindWord, messageKind, messageWord, phone } from "../words.js";
 
 const LIMIT = 25;
@@ -88,13 +88,9 @@ export function Messages({ account, query }) {
                   [t("Accepted"), (row) =>
                     html`<${Time} at=${row.createdAt} />`],
                 ]} />`}
-              <footer class="pager">
-                <span class="soft">${total === null ? "" : t("{n} in all", { n: number(total) })}</span>
-                ${page !== "1" && html`<button type="button" onClick=${() =>
-                  setQuery({ page: Number(page) > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`}
-                ${next && html`<button type="button" onClick=${() =>
-                  setQuery({ page: String(next) })}>${t("Older")}</button>`}
-              </footer>
+              <${Pages} page=${Number(page)} next=${next} text=${total === null
+                ? ""
+                : t("{n} in all", { n: number(total) })} />
             `}</${Loaded}>
         </${Card}>
       </div>

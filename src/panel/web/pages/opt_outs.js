@@ -1,10 +1,9 @@
 // Recipients who have opted out, and the words by which they do.
 import { api } from "../api.js";
-import { html } from "../html.js";
+import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
-import { setQuery } from "../router.js";
-import { Ask, Card, Empty, Field, Form, Head, Loaded, Table, Time, toast } from "../ui.js";
+import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast } from "../ui.js";
 import { phone, recipientOf } from "../words.js";
 
 const LIMIT = 50;
@@ -51,11 +50,7 @@ export function OptOuts({ account, query }) {
                         }}>${t("Remove")}</${Ask}>
                     `, "end"],
                 ]} />
-                <footer class="pager">
-                            ${page > 1 && html`<button type="button" onClick=${() =>
-                              setQuery({ page: page > 2 ? String(page - 1) : "" })}>${t("Newer")}</button>`}
-                            ${page * LIMIT < pagination.total && html`<button type="button" onClick=${() =>
-                              setQuery({ page: String(page + 1) })}>${t("Older")}</button>`}</footer>
+                <${Pages} page=${page} next=${page * LIMIT < pagination.total ? page + 1 : null} />
               `}</${Loaded}></${Card}>
           <div class="stack">
             <${Card} title=${t("Add a number")} pad><${Form} submit=${add} button=${t("Add")}>${(wrong) =>
@@ -76,27 +71,39 @@ export function OptOuts({ account, query }) {
 const named = (number) => encodeURIComponent(recipientOf(number));
 
 function Erase({ account }) {
-  const erase = async ({ erased }, form) => {
-    const { data } = await api(account, "DELETE", `/data/${named(erased)}`);
-    form.reset();
+  /** The number of which somebody has to be sure. */
+  const [asked, setAsked] = useState(null);
+  const close = () => setAsked(null);
+  const erase = async () => {
+    const { data } = await api(account, "DELETE", `/data/${named(asked)}`);
     const { messages, events, files } = data;
     toast(
       data.status === "done"
         ? t("Erased: {messages} messages, {events} events, {files} files.", { messages, events, files })
         : t("It is being erased; this goes on by itself."),
     );
+    close();
   };
   return html`
     <${Card} title=${t("Erase a number")} pad>
-      <p class="soft">${t(
-        "Everything that is kept of it goes, for good. Messages stay as empty records; an opt-out stays.",
-      )}</p>
-      <${Form} submit=${erase} button=${t("Erase for good")}>${(wrong) =>
-        html`
-          <${Field} label=${t(
-            "Number",
-          )} name="erased" inputmode="tel" required placeholder="34600111222" wrong=${wrong("number")} />
-        `}</${Form}></${Card}>
+      <div class="stack tight">
+        <p class="soft">${t(
+          "Everything that is kept of it goes, for good. Messages stay as empty records; an opt-out stays.",
+        )}</p>
+        <${Form} submit=${({ erased }) => setAsked(erased)} button=${t("Erase for good")} danger>${() =>
+          html`
+            <${Field} label=${t(
+              "Number",
+            )} name="erased" inputmode="tel" required placeholder="34600111222" />
+          `}</${Form}>
+      </div>
+      ${asked !== null && html`
+        <${Dialog} title=${t("Erase {name}?", { name: phone(recipientOf(asked)) })} close=${close}>
+          <p>${t("Its messages, events and files can't be brought back.")}</p>
+          <${Form} submit=${erase} button=${t("Erase for good")} danger cancel=${close}>${() => ""}</${Form}>
+          </${Dialog}>
+      `}
+      </${Card}>
   `;
 }
 

@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { t, when } from "../i18n.js";
 import { useEvery, useLoad } from "../live.js";
 import { go, setQuery } from "../router.js";
-import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Time, toast, Work } from "../ui.js";
+import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Pager, Secret, Time, toast, Work } from "../ui.js";
 import { deliveryKind, deliveryWord } from "../words.js";
 import { chosenEvents, EventChoice } from "./webhooks.js";
 
@@ -75,22 +75,16 @@ export function Webhook({ account, webhook: id, query }) {
                     <p>${t("Each event that is posted appears here with every attempt.")}</p>
                     </${Empty}>
                 `
-                : html`<ul class="steps">${
-                  rows.map((row) =>
+                : html`
+                  <ul class="steps">${rows.map((row) =>
                     html`<${Delivery} key=${row.id} row=${row} again=${async () => {
                       await api(account, "POST", `${one}/deliveries/${row.id}/redeliver`);
                       toast(t("It is delivered again."));
                       await deliveries.reload();
                     }} />`
-                  )
-                }</ul>
-          ${
-                  next && html`
-                    <footer class="pager"><button type="button" onClick=${() => setQuery({ before: next })}>${t(
-                      "Older",
-                    )}</button></footer>
-                  `
-                }`}</${Loaded}>
+                  )}</ul>
+                  <${Pager} older=${next && { before: next }} />
+                `}</${Loaded}>
           </${Card}>
           ${editing && html`
             <${Dialog} title=${t("Change")} close=${() => setEditing(false)}>

@@ -52,7 +52,7 @@ function NewWebhook({ account, close }) {
   if (made) {
     const leave = () => go(`/accounts/${account}/webhooks/${made.id}`);
     return html`
-      <${Dialog} title=${t("Keep this secret")} close=${leave}>
+      <${Dialog} key="made" title=${t("Keep this secret")} close=${leave}>
         <p>${t("It proves that a request comes from here, and is shown this once.")}</p>
         <${Secret} text=${made.secret} />
         <div class="row end"><button type="button" class="primary" onClick=${leave}>${t("I have it")}</button></div>
