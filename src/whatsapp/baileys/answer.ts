@@ -1,11 +1,15 @@
-/** What the network answers to a question, or the port's word for why there is no answer. */
+/**
+ * What the network answers to a question, or the port's word for why there is no answer. The library's errors are Booms,
+ * read here without the package that makes them.
+ */
 import type { Clock } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
 import { NetworkRefusal, NetworkTimeout } from "../network_error.ts";
-import { queryError, statusOf, TIMED_OUT } from "./library_error.ts";
 
 /** Longer than any answer takes; below the library's own limit. */
 const ANSWER_MS = 20_000;
+/** How the library says that it waited in vain. */
+export const TIMED_OUT = 408;
 
 /**
  * Resolves to the answer. `what` completes "The messaging network could not …". Throws NetworkRefusal with the network's
@@ -27,4 +31,16 @@ export async function answerOf<T>(
   });
   if (answer === "late") throw late();
   return answer;
+}
+
+/** The code with which the network answered a query; null when that is not what failed. */
+export function queryError(error: unknown): number | null {
+  return error instanceof Error && "data" in error && typeof error.data === "number" ? error.data : null;
+}
+
+/** The status that the library gives the error; null when it has none. */
+export function statusOf(error: unknown): number | null {
+  const output = error instanceof Error && "output" in error ? error.output : null;
+  if (typeof output !== "object" || output === null || !("statusCode" in output)) return null;
+  return typeof output.statusCode === "number" ? output.statusCode : null;
 }

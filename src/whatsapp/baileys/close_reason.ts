@@ -1,5 +1,5 @@
 /** Why a connection ended, from what the library says: the network's close codes. */
-import { statusOf } from "./library_error.ts";
+import { statusOf } from "./answer.ts";
 import type { CloseReason } from "../connection.ts";
 import { UntrustedServer } from "./repairs/noise.ts";
 

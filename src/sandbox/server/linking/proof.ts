@@ -34,7 +34,7 @@ export function readPairingData(data: proto.ClientPayload.IDevicePairingRegistra
  * Whether `signature` (XEdDSA) is the key's over `message`; false for malformed ones. libsignal is asked
  * here, as `Curve.verify` of Baileys 7.0.0-rc14 ignores its answer and returns true for anything.
  */
-export function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false;
   return verifySignature(Buffer.concat([KEY_TYPE, publicKey]), message, signature);
 }

@@ -1,5 +1,5 @@
 /** The file of an incoming message, as the port shows it. */
-import { statusOf } from "../library_error.ts";
+import { statusOf } from "../answer.ts";
 import type { WAMessage, WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { type IncomingMedia, MediaTrouble, MediaUnavailable } from "../../incoming.ts";

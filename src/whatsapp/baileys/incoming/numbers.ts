@@ -26,7 +26,7 @@ const ASK_AGAIN_MS = 60 * 60 * 1000;
 /** Senders without a number that are remembered. */
 const UNKNOWN_KEPT = 1_000;
 
-export interface NumbersOptions {
+interface NumbersOptions {
   socket: Pick<WASocket, "query" | "generateMessageTag"> & {
     signalRepository: {
       lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getPNForLID" | "storeLIDPNMappings">;

@@ -15,7 +15,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Random } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
-import { queryError } from "../library_error.ts";
+import { queryError } from "../answer.ts";
 import { iq } from "../stanza.ts";
 
 const CODE_BYTES = 5;

@@ -22,7 +22,7 @@ import type { Runtime } from "../../../runtime.ts";
 import { NetworkTimeout } from "../../network_error.ts";
 import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type PasskeyRequest } from "../../passkey.ts";
 import type { AuthState } from "../auth_state.ts";
-import { queryError } from "../library_error.ts";
+import { queryError } from "../answer.ts";
 import { bytesIn, iq } from "../stanza.ts";
 import { type Companion, handoffKey, handoffProof, makeCompanion, pairingRequest } from "./companion.ts";
 

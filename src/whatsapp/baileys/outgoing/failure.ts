@@ -5,7 +5,7 @@ import type { Log } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
 import type { Outgoing, Unsent } from "../../outgoing.ts";
-import { queryError, statusOf, TIMED_OUT } from "../library_error.ts";
+import { queryError, statusOf, TIMED_OUT } from "../answer.ts";
 import { OriginalGone } from "./encode.ts";
 import { UploadFailed } from "./media_upload.ts";
 import { NoDevice } from "./reach.ts";

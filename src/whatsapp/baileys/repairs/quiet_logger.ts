@@ -2,7 +2,7 @@
  * Baileys' log, reduced to what an operator can use. The library puts handshakes, session records, nodes and texts into
  * its log objects, so nothing passes but sentences listed here, with fields listed here (promise 6).
  */
-import { statusOf } from "../library_error.ts";
+import { statusOf } from "../answer.ts";
 import type { SocketConfig } from "@whiskeysockets/baileys";
 import type { Log } from "../../../runtime.ts";
 

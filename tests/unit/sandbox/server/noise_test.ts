@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Curve, makeNoiseHandler, NOISE_WA_HEADER, proto, WA_CERT_DETAILS } from "@whiskeysockets/baileys";
+import { verifySignature } from "libsignal/src/curve.js";
 import pino from "pino";
 import { FrameReader } from "../../../../src/sandbox/server/frames.ts";
 import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../../src/sandbox/server/noise.ts";
-import { isSignedBy } from "../../../../src/sandbox/server/linking/proof.ts";
 
 const NOW = Date.parse("2026-08-01T00:00:00Z");
+
+/** By the Signal library itself, which takes keys with their type byte. */
+const isSignedBy = (key: Uint8Array, message: Uint8Array, signature: Uint8Array) =>
+  verifySignature(Buffer.concat([Uint8Array.of(5), key]), message, signature);
 
 /** The client's half, by the library: an implementation that is not ours. */
 function client(routingInfo?: Uint8Array) {

@@ -1,7 +1,7 @@
 /** Whose number is behind a `@lid`: what the store knows, what the group's list says, what the network answers. */
 import assert from "node:assert/strict";
 import type { BinaryNode, GroupMetadata } from "@whiskeysockets/baileys";
-import { makePhoneOf, type NumbersOptions } from "../../../../src/whatsapp/baileys/incoming/numbers.ts";
+import { makePhoneOf } from "../../../../src/whatsapp/baileys/incoming/numbers.ts";
 import { ManualClock, testRuntime } from "../../../support/runtime.ts";
 
 const LID = "222@lid";
@@ -21,7 +21,7 @@ interface Network {
 function lookup({ answers, members, stored = new Map(), remember }: Network) {
   const clock = new ManualClock();
   const asked: string[] = [];
-  const lidMapping: NumbersOptions["socket"]["signalRepository"]["lidMapping"] = {
+  const lidMapping: Parameters<typeof makePhoneOf>[0]["socket"]["signalRepository"]["lidMapping"] = {
     getPNForLID: (lid) => Promise.resolve(stored.get(lid) ?? null),
     storeLIDPNMappings: (pairs) => {
       for (const { lid, pn } of pairs) stored.set(lid, pn);
@@ -38,7 +38,7 @@ function lookup({ answers, members, stored = new Map(), remember }: Network) {
         const attrs = await (answers ?? (() => Promise.resolve({})))(lid);
         return answer({ jid: lid, ...attrs });
       },
-    } as NumbersOptions["socket"],
+    } as Parameters<typeof makePhoneOf>[0]["socket"],
     groups: {
       metadata: () =>
         members
