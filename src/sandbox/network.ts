@@ -22,7 +22,7 @@ const CODE_LIFETIME_MS = 180_000;
 /** A little more than browsers give their user by default. */
 const PASSKEY_LIFETIME_MS = 300_000;
 
-export interface NetworkOptions {
+interface NetworkOptions {
   runtime: Runtime;
   /** Port of the WebSocket; 0, the default, takes a free one. */
   port?: number;

@@ -5,7 +5,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { buildPairingQRData, proto } from "@whiskeysockets/baileys";
 import pino from "pino";
 import { systemRuntime } from "../../src/runtime.ts";
-import { type NetworkOptions, type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
+import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import {
   type BareClient,
   bareClient,
@@ -24,7 +24,7 @@ const { DELIVERY_ACK, READ } = proto.WebMessageInfo.Status;
 function onNetwork(
   name: string,
   test: (network: SandboxNetwork, clients: BareClient[]) => Promise<void>,
-  options: Partial<NetworkOptions> = {},
+  options: Partial<Parameters<typeof startNetwork>[0]> = {},
 ): void {
   Deno.test({
     name,

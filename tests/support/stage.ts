@@ -8,7 +8,7 @@ import type { PlanChange } from "../../src/account/plan.ts";
 import { dataFolder } from "../../src/app.ts";
 import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
 import { type Clock, systemClock, systemRuntime } from "../../src/runtime.ts";
-import { type NetworkOptions, type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
+import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
 import { findLeaks, type Secret } from "./leaks.ts";
 import { Secrets } from "./secrets.ts";
@@ -19,7 +19,7 @@ export interface StageOptions {
   plan?: Omit<PlanChange, "name" | "sessions"> & { sessions?: number };
   /** Settings of the gateway beside those of its place. */
   env?: Record<string, string>;
-  network?: Pick<NetworkOptions, "refresh" | "passkeyLifetimeMs"> & { clock?: Clock };
+  network?: Pick<Parameters<typeof startNetwork>[0], "refresh" | "passkeyLifetimeMs"> & { clock?: Clock };
 }
 
 export interface LinkedLine {

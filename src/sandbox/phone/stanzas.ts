@@ -2,7 +2,7 @@
 import { isLidUser, jidNormalizedUser } from "@whiskeysockets/baileys";
 import type { Device, KeyBundle } from "../world/device.ts";
 import type { Clock } from "../../runtime.ts";
-import { keyNodes, registrationNode } from "../world/key_store.ts";
+import { bundleNodes } from "../world/key_store.ts";
 import { type BinaryNode, element, seconds } from "../world/stanza.ts";
 
 /** Tells the network that a stanza needs no second delivery. */
@@ -30,10 +30,11 @@ export function retryReceipt(
   { self, bundle, count }: { self: Device; bundle: KeyBundle; count: number },
 ): BinaryNode {
   const { id, from, participant, recipient, t } = message.attrs;
+  const [registration, ...keys] = bundleNodes(bundle);
   return element("receipt", { id, to: from, from: ownForm(self, message), participant, recipient, type: "retry" }, [
     element("retry", { count: String(count), id, t, v: "1" }),
-    registrationNode(bundle),
-    element("keys", {}, keyNodes(bundle)),
+    registration!,
+    element("keys", {}, keys),
   ]);
 }
 

@@ -10,7 +10,7 @@ export function answerKeys(query: BinaryNode, context: QueryContext): BinaryNode
     if (rotated) {
       const signedPreKey = readSignedPreKey(child(rotated, "skey"));
       if (!signedPreKey) return badRequest(query);
-      keys.signedPreKey = signedPreKey;
+      keys.rotate(signedPreKey);
       return result(query);
     }
     const bundle = readBundle(query);

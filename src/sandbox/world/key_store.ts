@@ -8,79 +8,56 @@ import type { BinaryNode } from "./stanza.ts";
 export const KEY_TYPE = Uint8Array.of(5);
 
 type SignedPreKey = KeyBundle["signedPreKey"];
-type PreKey = KeyBundle["preKeys"][number];
 
 export class KeyStore {
-  registrationId: number;
-  identityKey: Uint8Array;
-  signedPreKey: SignedPreKey;
+  #lasting: Omit<KeyBundle, "preKeys">;
   /** One-time keys by id, oldest first: each is handed out once. */
   #preKeys = new Map<number, Uint8Array>();
 
   constructor(bundle: KeyBundle) {
-    this.registrationId = bundle.registrationId;
-    this.identityKey = bundle.identityKey;
-    this.signedPreKey = bundle.signedPreKey;
-    this.addPreKeys(bundle.preKeys);
+    this.#lasting = bundle;
+    this.publish(bundle);
   }
 
   get preKeyCount(): number {
     return this.#preKeys.size;
   }
 
-  addPreKeys(preKeys: readonly PreKey[]): void {
+  /** Stores what a device publishes: its identity may have changed, its one-time keys are added. */
+  publish({ preKeys, ...lasting }: KeyBundle): void {
+    this.#lasting = lasting;
     for (const { id, publicKey } of preKeys) this.#preKeys.set(id, publicKey);
   }
 
-  /** Stores what a device publishes: its identity may have changed, its one-time keys are added. */
-  publish(bundle: KeyBundle): void {
-    this.registrationId = bundle.registrationId;
-    this.identityKey = bundle.identityKey;
-    this.signedPreKey = bundle.signedPreKey;
-    this.addPreKeys(bundle.preKeys);
+  rotate(signedPreKey: SignedPreKey): void {
+    this.#lasting = { ...this.#lasting, signedPreKey };
   }
 
   /** A bundle for one new session: at most one one-time key, which is then used up. */
   take(): KeyBundle {
     const [first] = this.#preKeys;
     if (first) this.#preKeys.delete(first[0]);
-    const preKeys = first ? [{ id: first[0], publicKey: first[1] }] : [];
-    return {
-      registrationId: this.registrationId,
-      identityKey: this.identityKey,
-      signedPreKey: this.signedPreKey,
-      preKeys,
-    };
+    return { ...this.#lasting, preKeys: first ? [{ id: first[0], publicKey: first[1] }] : [] };
   }
 
   /** SHA-1 over identity, signed key and one-time keys, with which a client checks what the server holds. */
   digest(): BinaryNode {
-    const hash = createHash("sha1").update(this.identityKey).update(this.signedPreKey.publicKey)
-      .update(this.signedPreKey.signature);
+    const { identityKey, signedPreKey } = this.#lasting;
+    const hash = createHash("sha1").update(identityKey).update(signedPreKey.publicKey).update(signedPreKey.signature);
     for (const publicKey of this.#preKeys.values()) hash.update(publicKey);
     return element("digest", {}, [
-      element("registration", {}, uintBytes(this.registrationId, 4)),
-      element("type", {}, KEY_TYPE),
-      element("identity", {}, this.identityKey),
-      signedPreKeyNode(this.signedPreKey),
+      ...bundleNodes({ ...this.#lasting, preKeys: [] }),
       element("list", {}, [...this.#preKeys.keys()].map((id) => element("id", {}, uintBytes(id, 3)))),
       element("hash", {}, new Uint8Array(hash.digest())),
     ]);
   }
 }
 
-/** The content of `<user>` in the answer to a key query. */
+/** The content of `<user>` in the answer to a key query: the registration, then the keys. */
 export function bundleNodes(bundle: KeyBundle): BinaryNode[] {
-  return [registrationNode(bundle), ...keyNodes(bundle)];
-}
-
-export function registrationNode({ registrationId }: KeyBundle): BinaryNode {
-  return element("registration", {}, uintBytes(registrationId, 4));
-}
-
-/** What is in a bundle beside the registration, as it comes with a retry receipt. */
-export function keyNodes({ identityKey, signedPreKey, preKeys }: KeyBundle): BinaryNode[] {
+  const { registrationId, identityKey, signedPreKey, preKeys } = bundle;
   return [
+    element("registration", {}, uintBytes(registrationId, 4)),
     element("type", {}, KEY_TYPE),
     element("identity", {}, identityKey),
     signedPreKeyNode(signedPreKey),
