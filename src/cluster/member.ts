@@ -45,6 +45,8 @@ interface MemberOptions {
   bell: Bell;
   runtime: Runtime;
   leases: readonly Leases[];
+  /** The store was set back to an earlier state. */
+  setBack(): Promise<void>;
   /** Null where the process has none. */
   place: Place | null;
 }
@@ -158,6 +160,7 @@ export class Member implements Service {
       // A renewal that seemed to have failed may have been written after all.
       const slot = await kv.get(clusterKeys.member(this.#id));
       if (isRow(slot)) {
+        if (slot.value.beat < this.#self.value.beat) await this.#wasSetBack();
         await this.#write(slot);
         return;
       }
@@ -172,6 +175,13 @@ export class Member implements Service {
     await this.#write({ key: clusterKeys.member(this.#id), value: null, version: null });
     runtime.log.info({ member: this.#id }, "this process is one of those that share the store");
     callMembers(this.#options.bell);
+  }
+
+  /** The store has lost renewals that it had acknowledged, and what else was written then. */
+  async #wasSetBack(): Promise<void> {
+    this.#options.runtime.log.error({ member: this.#id }, "the store has lost what was written last");
+    for (const leases of this.leases) leases.doubt();
+    await this.#options.setBack();
   }
 
   /** Declares dead who was here before; whether there was anybody. */

@@ -25,6 +25,7 @@ import type { Kv } from "../store/kv.ts";
 import { type Dispatcher, makeDispatcher } from "../webhook/dispatcher.ts";
 import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/ownership.ts";
 import type { Network } from "../whatsapp/network.ts";
+import { noteSetback } from "../whatsapp/setback.ts";
 import type { Ground } from "./ground.ts";
 
 const SWEEP_PANEL_MS = 60 * 60_000;
@@ -99,7 +100,14 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     },
     keeper: { taken: () => void beginUpkeep(), drop: endUpkeep },
   });
-  const member = new Member({ kv: ground.data.kv, runtime, bell, place, leases: [lines, webhooks, upkeeps] });
+  const member = new Member({
+    kv: ground.data.kv,
+    runtime,
+    bell,
+    place,
+    leases: [lines, webhooks, upkeeps],
+    setBack: () => noteSetback(kv, runtime),
+  });
   const noStore = lines.refusing();
   const network = openNetwork((lineId) => lines.storeOf(lineId) ?? noStore);
   const supervisor = makeSupervisor(ground, {

@@ -84,6 +84,7 @@ export class SimulatedWorker {
       bell,
       runtime,
       leases: [this.leases],
+      setBack: () => Promise.resolve(void cluster.setbacks++),
     });
   }
 
@@ -153,6 +154,8 @@ export class Cluster {
   readonly workers = new Set<SimulatedWorker>();
   /** Which member was last under each worker's name. */
   readonly places = new Map<string, string>();
+  /** How often a worker has found that the store was set back. */
+  setbacks = 0;
   seed = 1;
   #named = 0;
 

@@ -123,6 +123,7 @@ Deno.test("when the store was away for all, nobody is taken for dead, and no lin
   for (const { kv } of workers) kv.trouble = null;
   await cluster.clock.advance(10_000);
   assert.deepEqual(workers.map(({ open }) => [...open]), before);
+  assert.equal(cluster.setbacks, 0);
 });
 
 Deno.test("where the store has lost its last commits, each line soon has one socket, of a worker that may write for it", async () => {
@@ -142,5 +143,6 @@ Deno.test("where the store has lost its last commits, each line soon has one soc
     await cluster.clock.advance(3_000);
     assert.ok(cluster.isEven && cluster.doubled === 0, `${lostMs}`);
     assert.ok(await cluster.canWrite(), `${lostMs}`);
+    assert.ok(cluster.setbacks > 0 || lostMs < 1_000, `${lostMs}: nobody has found out`);
   }
 });
