@@ -1,4 +1,5 @@
 /** Files: what the runtime leaves to whoever reads and writes them. */
+import { dirname } from "node:path";
 
 /** The result of a file operation, or null when the file or folder does not exist. */
 export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
@@ -23,4 +24,11 @@ export async function syncFolder(path: string): Promise<void> {
   if (Deno.build.os === "windows") return;
   using folder = await Deno.open(path);
   await folder.sync();
+}
+
+/** Gives what root has made in another user's folder to that user: a service that runs as that user could not read it. */
+export async function giveToOwner(path: string): Promise<void> {
+  if (Deno.build.os === "windows" || Deno.uid() !== 0) return;
+  const { uid, gid } = await Deno.stat(dirname(path));
+  await Deno.chown(path, uid, gid);
 }

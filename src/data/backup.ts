@@ -6,7 +6,7 @@
  * The secret key is left out on purpose: a backup alone opens no credential. Whoever restores needs the same
  * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
  */
-import { unlessMissing, writeAll } from "../base/files.ts";
+import { giveToOwner, unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
@@ -79,6 +79,7 @@ export async function restore(file: string, data: DataPaths, engine: FileEngine)
     // The store comes last and whole: a folder without it is an empty folder.
     return await writeWhole(data.store, engine, async (unfinished) => {
       const rows = archive.writeStore(unfinished);
+      await giveToOwner(unfinished);
       // Commands take no lock: one may have made a store meanwhile.
       await assertNoStore(data.store, engine);
       return { rows, files, bytes };
@@ -173,6 +174,7 @@ async function writeFiles(
   engine: FileEngine,
 ): Promise<{ files: number; bytes: number }> {
   const names = archive.files();
+  const folders = new Set<string>();
   let bytes = 0;
   for (const name of names) {
     if (relative(folder, join(folder, name)).startsWith("..")) {
@@ -184,6 +186,12 @@ async function writeFiles(
         await writeAll(file, part);
         bytes += part.length;
       }
+      for (const made of [folder, join(folder, dirname(name))]) {
+        if (folders.has(made)) continue;
+        folders.add(made);
+        await giveToOwner(made);
+      }
+      await giveToOwner(unfinished);
     });
   }
   return { files: names.length, bytes };

@@ -1,5 +1,6 @@
 /** One gateway a data folder: two would both keep its lines connected, and throw each other out for ever (440). */
 import { join } from "node:path";
+import { giveToOwner } from "../base/files.ts";
 import { OperatorError } from "../errors.ts";
 import type { FileEngine, FileLock } from "../store/file_engine.ts";
 import { inDataFolder } from "./data_folder.ts";
@@ -27,7 +28,9 @@ export class AlreadyRunning extends OperatorError {
 export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "tryLock">): Promise<FileLock> {
   const lock = await inDataFolder(dataDir, async () => {
     await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
-    return await engine.tryLock(join(dataDir, FILE));
+    const taken = await engine.tryLock(join(dataDir, FILE));
+    if (taken !== null) await giveToOwner(join(dataDir, FILE));
+    return taken;
   });
   if (lock === null) throw new AlreadyRunning(dataDir);
   return lock;

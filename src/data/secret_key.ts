@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { syncFolder, unlessMissing } from "../base/files.ts";
+import { giveToOwner, syncFolder, unlessMissing } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
@@ -71,6 +71,7 @@ async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): 
     if (options.sealed !== null && await exists(options.sealed)) throw keyGone(dataDir, options.sealed);
     const made = Buffer.from(options.random.bytes(KEY_BYTES)).toString("hex");
     await Deno.writeTextFile(path, made + "\n");
+    await giveToOwner(path);
     await file.sync();
     await syncFolder(dataDir);
     return made;

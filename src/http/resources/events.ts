@@ -85,8 +85,8 @@ export function addEvents(api: Api, services: Needed): void {
   api.on(streamEvents, async ({ c, caller, checkKey, query: { after: asked, types, sessionId = null } }) => {
     const accountId = caller.account.id;
     const after = c.req.header("last-event-id") || asked || null;
-    // A cursor that is none is refused now, while the answer can still be a problem.
-    if (after !== null && after !== "now") orderOf(after);
+    // A header that is no cursor is refused now, while the answer can still be a problem.
+    if (after !== null && after !== "now") orderOf(after, "Last-Event-ID");
     const place = budgets.streams.open(accountId, caller.plan.eventStreams);
     return await streamAnswer(c, place, async () => {
       const query = { after: await cursorOf(accountId, after), types, sessionId };

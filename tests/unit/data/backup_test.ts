@@ -21,6 +21,9 @@ interface Bench {
   fresh: DataPaths;
 }
 
+/** Whose folder it is, where root restores. */
+const SOMEBODY = 4711;
+
 async function withBench(run: (bench: Bench) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir();
   const paths = (name: string) => ({ store: join(folder, name, "store.db"), media: join(folder, name, "media") });
@@ -71,6 +74,9 @@ Deno.test("what is backed up comes back: rows, counters, large values and files"
     await addFile(data, "cd/med_unfinished.part", new Uint8Array(10));
 
     const made = await backup(data, join(folder, "copy.backup"));
+    const place = dirname(fresh.store);
+    await Deno.mkdir(place);
+    if (Deno.uid() === 0) await Deno.chown(place, SOMEBODY, SOMEBODY);
     const back = await restore(join(folder, "copy.backup"), fresh);
     assert.deepEqual(back, made);
     assert.deepEqual([made.files, made.bytes], [4, 3 + 1024 * 1024 + 2_500_000]);
@@ -85,6 +91,10 @@ Deno.test("what is backed up comes back: rows, counters, large values and files"
     if (Deno.build.os === "windows") return;
     for (const path of [join(folder, "copy.backup"), fresh.store, join(fresh.media, "cd/med_large")]) {
       assert.equal((await Deno.stat(path)).mode! & 0o777, 0o600, path);
+    }
+    const { uid } = await Deno.stat(place);
+    for (const path of [fresh.store, fresh.media, join(fresh.media, "cd"), join(fresh.media, "cd/med_large")]) {
+      assert.equal((await Deno.stat(path)).uid, uid, `${path} is its folder's owner's`);
     }
   }));
 

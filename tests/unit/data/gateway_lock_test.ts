@@ -7,7 +7,9 @@ const HOLDER = new URL("../../support/lock_holder.ts", import.meta.url).pathname
 Deno.test("a data folder takes one gateway at a time", async () => {
   const folder = await Deno.makeTempDir();
   try {
+    if (Deno.uid() === 0) await Deno.chown(folder, 4711, 4711);
     const first = await lockGateway(folder, denoKvFiles);
+    assert.equal((await Deno.stat(`${folder}/gateway.lock`)).uid, (await Deno.stat(folder)).uid);
     await assert.rejects(lockGateway(folder, denoKvFiles), AlreadyRunning);
     first.release();
     first.release();

@@ -30,6 +30,15 @@ Deno.test("a key is made once, readable by its owner only", () =>
     assert.equal((await Deno.stat(join(folder, "secret.key"))).mode! & 0o777, 0o600);
   }));
 
+Deno.test("the key that root makes in another user's folder is that user's", () =>
+  withFolder(async (folder) => {
+    if (Deno.build.os === "windows") return;
+    await Deno.mkdir(folder);
+    if (Deno.uid() === 0) await Deno.chown(folder, 4711, 4711);
+    await secretKey(folder, null, options(folder));
+    assert.equal((await Deno.stat(join(folder, "secret.key"))).uid, (await Deno.stat(folder)).uid);
+  }));
+
 Deno.test("many who make the key at once get the same", () =>
   withFolder(async (folder) => {
     const made = await Promise.all(
