@@ -1,19 +1,19 @@
 /** The lines as the HTTP floor uses them: it writes what is wanted, sessions bring it about (promise 5). */
 import type { Accounts } from "../account/accounts.ts";
-import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import { readProxy, shownProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
-import { invalid, notFound, Problem } from "../errors.ts";
+import { invalid, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { type AccountLines, makeAccountLines } from "./account_lines.ts";
-import { type Line, newLine, type Wanted } from "./line.ts";
+import type { Line, Wanted } from "./line.ts";
 import { makeReadLineHealth, type ReadLineHealth } from "./line_health.ts";
 import { type Linking, makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import { isReached, makeUntil } from "./reached.ts";
+import { LineRegister } from "./register.ts";
 import type { SessionNames } from "./line_row.ts";
 import { lineKeys } from "./rows.ts";
 import { makeSendingLine, type SendingLine } from "./sending_line.ts";
@@ -62,8 +62,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
   const { row, used } = lines;
   const sending = makeSendingLine(lines);
   const until = makeUntil({ kv, clock: runtime.clock, live });
-  /** Changes of an account's count of lines: at once, each try would let one through and all others fail. */
-  const counting = new KeyedQueue();
+  const register = new LineRegister({ kv, runtime, accounts, offer: (change, lineId) => live.offer(change, lineId) });
 
   /** Throws Problem validation_failed. */
   async function proxyOf(text: string | null): Promise<Line["proxy"]> {
@@ -77,51 +76,17 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     }
   }
 
-  /** The commit that makes a line. Throws Problem session_limit_reached. */
-  async function creationOf(
-    accountId: string,
-    { name, pairingPhone, proxy, commitWith }: Omit<NewLineOptions, "proxy"> & Pick<Line, "proxy">,
-  ) {
-    const caller = await accounts.caller(accountId);
-    if (!caller) throw notFound("account");
-    const count = await kv.get(lineKeys.lineCount(accountId));
-    if ((count.value ?? 0) >= caller.plan.sessions) {
-      const allowed = caller.plan.sessions;
-      throw new Problem(
-        "session_limit_reached",
-        `The plan "${caller.plan.name}" allows ${allowed} ${allowed === 1 ? "session" : "sessions"}.`,
-      );
-    }
-    const createdAt = runtime.clock.now();
-    const line = newLine({ id: runtime.ids.next("ses"), accountId, name, pairingPhone, proxy, createdAt });
-    const change = new Change().check(count).set(lineKeys.lineCount(accountId), (count.value ?? 0) + 1)
-      .checkAbsent(lineKeys.line(line.id)).set(lineKeys.line(line.id), line)
-      .set(lineKeys.lineOfAccount(accountId, createdAt, line.id), line.id);
-    live.offer(change, line.id);
-    commitWith?.(change, line);
-    return { change, result: line };
-  }
-
-  /** Writes the next generation. Deleting takes the line out of the account's list and count at once. */
-  function write(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
-    return retryOnConflict(kv, async () => {
-      const slot = await row(accountId, lineId);
-      const line: Line = { ...slot.value, wanted, generation: slot.value.generation + 1 };
-      const change = new Change().check(slot).set(lineKeys.line(lineId), line);
-      sending.changed(lineId);
-      if (wanted === "deleted") {
-        const count = await kv.get(lineKeys.lineCount(accountId));
-        change.check(count).set(lineKeys.lineCount(accountId), Math.max(0, (count.value ?? 0) - 1));
-        change.delete(lineKeys.lineOfAccount(accountId, line.createdAt, lineId));
-      }
-      return { change, result: line };
-    });
+  /** The commit of the next generation. */
+  async function nextGeneration(accountId: string, lineId: string, wanted: Wanted) {
+    const slot = await row(accountId, lineId);
+    const result: Line = { ...slot.value, wanted, generation: slot.value.generation + 1 };
+    sending.changed(lineId);
+    return { change: new Change().check(slot).set(lineKeys.line(lineId), result), result };
   }
 
   async function bringAbout(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
-    const written = wanted === "deleted"
-      ? await counting.add(accountId, () => write(accountId, lineId, wanted))
-      : await write(accountId, lineId, wanted);
+    const next = () => nextGeneration(accountId, lineId, wanted);
+    const written = wanted === "deleted" ? await register.remove(accountId, next) : await retryOnConflict(kv, next);
     live.reconcile(written);
     return await until(written, (now) => isReached(now, written));
   }
@@ -141,10 +106,9 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     ...makeLinking({ lines, live, until, connect: (accountId, lineId) => bringAbout(accountId, lineId, "connected") }),
     health: makeReadLineHealth({ kv, clock: runtime.clock, accounts, lines, live }),
 
-    async create(accountId, options) {
-      const proxy = await proxyOf(options.proxy ?? null);
-      const creation = () => creationOf(accountId, { ...options, proxy });
-      const line = await counting.add(accountId, () => retryOnConflict(kv, creation));
+    async create(accountId, { name, pairingPhone, proxy: address = null, commitWith }) {
+      const proxy = await proxyOf(address);
+      const line = await register.create(accountId, { name, pairingPhone, proxy, commitWith });
       live.reconcile(line);
       return line;
     },

@@ -9,12 +9,11 @@ import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { SharedMediaStore } from "../media/turns.ts";
-import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
+import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
 import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, type Wanted } from "./line.ts";
-import type { LiveLines } from "./live.ts";
-import { makeLines } from "./lines.ts";
 import { type MovedMessage, readQueue, writeQueue } from "./moved_queue.ts";
+import { LineRegister } from "./register.ts";
 import { lineKeys } from "./rows.ts";
 
 /** What it cannot do; the message says why and what to do. */
@@ -25,7 +24,6 @@ class TransferError extends OperatorError {
 
 interface TransferDeps {
   kv: Kv;
-  seal: Seal;
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
   link: LinkCopy;
@@ -147,28 +145,14 @@ export async function importLine(
 
 /** The line, which nobody connects before its keys are there. */
 async function createPaused(
-  { kv, seal, runtime, accounts, offer }: TransferDeps,
+  deps: TransferDeps,
   accountId: string,
   { id: importId, name, phone }: Exported,
 ): Promise<Line> {
-  // No session of this process takes the line up, so nobody has to be told of it.
-  const live: LiveLines = {
-    offer,
-    reconcile() {},
-    queueChanged() {},
-    watch: () => () => {},
-    watchAll: () => () => {},
-    connection: () => null,
-    present: () => null,
-    deliver: () => Promise.resolve({ kind: "hold", detail: "There are no connections here." }),
-    vitals: () => Promise.resolve({ connection: null, connectedSince: null }),
-  };
-  // It is made without a proxy, so that no address has to be vetted.
-  const safeFetch = { vetProxy: () => Promise.resolve() };
-  const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: { changed() {} } });
-  return await lines.create(accountId, {
+  return await new LineRegister(deps).create(accountId, {
     name,
     pairingPhone: null,
+    proxy: null,
     commitWith: (change, line) =>
       change.set(lineKeys.line(line.id), { ...line, wanted: "paused", status: "disconnected", phone })
         .set(lineKeys.imported(importId), { lineId: line.id, messages: 0, done: false }),

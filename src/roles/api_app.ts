@@ -25,6 +25,7 @@ import { makeTallyOf } from "../message/votes.ts";
 import { makeReplay } from "../message/replay.ts";
 import { makeReschedule } from "../message/reschedule.ts";
 import { addPanel } from "../panel/panel.ts";
+import { DeliveryLog } from "../webhook/delivery_log.ts";
 import type { WebhookKeeper } from "../webhook/ownership.ts";
 import { Webhooks } from "../webhook/webhooks.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -86,6 +87,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,
     webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: options.webhooks, sessions: lines }),
+    deliveries: new DeliveryLog({ kv, clock, keeper: options.webhooks }),
     budgets,
     trustedProxies: config.trustedProxies,
     probe,

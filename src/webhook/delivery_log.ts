@@ -3,8 +3,9 @@ import { unhurried } from "../base/unhurried.ts";
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
+import type { WebhookKeeper } from "./ownership.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import {
@@ -16,90 +17,105 @@ import {
   type WebhookProgress,
   type WebhookRow,
 } from "./webhook.ts";
+import { existingWebhook } from "./webhooks.ts";
 
 /** Rows that one page looks at: with a filter a page may be empty while `next` leads on. */
 const SCAN_LIMIT = 2_000;
 /** Redeliveries set up in one commit: a delivery that was tried again often, with long errors, takes up to 6 KiB. */
 const BATCH = 100;
 
-export interface DeliveryQuery {
+interface DeliveryQuery {
   status: DeliveryStatus | null;
   /** Id of the last delivery of the page before; null: from the newest. */
   before: string | null;
   limit: number;
 }
 
-interface DeliveryLogContext {
+interface DeliveryLogDeps {
   kv: Kv;
-  runtime: Runtime;
+  clock: Clock;
+  keeper: Pick<WebhookKeeper, "wake">;
 }
 
-/** A page of the log, newest event first. Throws Problem validation_failed for a `before` that is no delivery id. */
-export async function listDeliveries(
-  { kv }: DeliveryLogContext,
-  webhookId: string,
-  { status, before, limit }: DeliveryQuery,
-): Promise<{ deliveries: Delivery[]; next: string | null }> {
-  const prefix = webhookKeys.deliveries(webhookId);
-  const end = before === null ? null : orderOfDelivery(webhookId, before);
-  if (before !== null && end === null) throw invalid("before", "is not the id of a delivery of this webhook");
-  const range = end === null ? { prefix } : { prefix, end: [...prefix, end] };
-  const deliveries: Delivery[] = [];
-  let rows = 0;
-  let last: string | null = null;
-  for await (const { value } of kv.list(range, { reverse: true, limit: SCAN_LIMIT })) {
-    // One more than the page proves that there is a next one.
-    if (deliveries.length === limit) return { deliveries, next: last };
-    rows++;
-    last = value.id;
-    if (status === null || value.status === status) deliveries.push(value);
+/** Every method throws Problem not_found for an unknown webhook, also for another account's. */
+export class DeliveryLog {
+  readonly #deps: DeliveryLogDeps;
+
+  constructor(deps: DeliveryLogDeps) {
+    this.#deps = deps;
   }
-  return { deliveries, next: rows === SCAN_LIMIT ? last : null };
-}
 
-/** One more series of attempts, due at once. Throws Problem not_found for an unknown delivery or a forgotten event. */
-export async function redeliverOne(
-  { kv, runtime }: DeliveryLogContext,
-  webhook: WebhookRow,
-  id: string,
-): Promise<Delivery> {
-  const order = orderOfDelivery(webhook.id, id);
-  if (order === null) throw notFound("delivery");
-  return await retryOnConflict(kv, async () => {
-    const event = await kv.get(eventKeys.event(webhook.accountId, order));
-    const slot = await kv.get(webhookKeys.delivery(webhook.id, order));
-    if (!slot.value || !event.value) throw notFound("delivery, or its event is no longer kept");
-    const change = new Change().check(slot);
-    return { change, result: makeDue(change, webhook.id, { event: event.value, slot, now: runtime.clock.now() }) };
-  });
-}
-
-/**
- * One more series for every event since the time (Unix ms) that the webhook subscribes to, except those whose first
- * attempt is still to come. Resolves to how many. Not atomic: asked again after a crash, it begins anew.
- */
-export async function redeliverAll(
-  { kv, runtime }: DeliveryLogContext,
-  webhook: WebhookRow,
-  since: number,
-): Promise<number> {
-  const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhook.id));
-  if (!progress) throw notFound("webhook");
-  let scheduled = 0;
-  let batch: LoggedEvent[] = [];
-  const flush = async () => {
-    scheduled += await redeliverBatch(kv, webhook, { events: batch, progress, now: runtime.clock.now() });
-    batch = [];
-  };
-  // Times grow with orders, so the newest come first and the first that is too old ends it.
-  const newestFirst = kv.list({ prefix: eventKeys.events(webhook.accountId) }, { reverse: true });
-  for await (const { value: event } of unhurried(newestFirst, runtime.clock)) {
-    if (event.createdAt < since || orderOf(event.id) <= progress.origin) break;
-    if (wants(webhook, event)) batch.push(event);
-    if (batch.length === BATCH) await flush();
+  /**
+   * Newest event first; `next` goes into `before` for the following page, null: there is none. Throws Problem
+   * validation_failed for a `before` that is no delivery id.
+   */
+  async page(
+    accountId: string,
+    webhookId: string,
+    { status, before, limit }: DeliveryQuery,
+  ): Promise<{ deliveries: Delivery[]; next: string | null }> {
+    const { kv } = this.#deps;
+    await existingWebhook(kv, accountId, webhookId);
+    const prefix = webhookKeys.deliveries(webhookId);
+    const end = before === null ? null : orderOfDelivery(webhookId, before);
+    if (before !== null && end === null) throw invalid("before", "is not the id of a delivery of this webhook");
+    const range = end === null ? { prefix } : { prefix, end: [...prefix, end] };
+    const deliveries: Delivery[] = [];
+    let rows = 0;
+    let last: string | null = null;
+    for await (const { value } of kv.list(range, { reverse: true, limit: SCAN_LIMIT })) {
+      // One more than the page proves that there is a next one.
+      if (deliveries.length === limit) return { deliveries, next: last };
+      rows++;
+      last = value.id;
+      if (status === null || value.status === status) deliveries.push(value);
+    }
+    return { deliveries, next: rows === SCAN_LIMIT ? last : null };
   }
-  await flush();
-  return scheduled;
+
+  /** One more series of attempts, due at once. Throws Problem not_found for an unknown delivery or a forgotten event. */
+  async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
+    const { kv, clock, keeper } = this.#deps;
+    await existingWebhook(kv, accountId, webhookId);
+    const order = orderOfDelivery(webhookId, deliveryId);
+    if (order === null) throw notFound("delivery");
+    const delivery = await retryOnConflict(kv, async () => {
+      const event = await kv.get(eventKeys.event(accountId, order));
+      const slot = await kv.get(webhookKeys.delivery(webhookId, order));
+      if (!slot.value || !event.value) throw notFound("delivery, or its event is no longer kept");
+      const change = new Change().check(slot);
+      return { change, result: makeDue(change, webhookId, { event: event.value, slot, now: clock.now() }) };
+    });
+    keeper.wake(webhookId);
+    return delivery;
+  }
+
+  /**
+   * One more series for every event since the time (Unix ms) that the webhook subscribes to, delivered or not, except
+   * those whose first attempt is still to come. Not atomic: asked again after a crash, it begins anew.
+   */
+  async redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
+    const { kv, clock, keeper } = this.#deps;
+    const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
+    const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhookId));
+    if (!progress) throw notFound("webhook");
+    let scheduled = 0;
+    let batch: LoggedEvent[] = [];
+    const flush = async () => {
+      scheduled += await redeliverBatch(kv, webhook, { events: batch, progress, now: clock.now() });
+      batch = [];
+    };
+    // Times grow with orders, so the newest come first and the first that is too old ends it.
+    const newestFirst = kv.list({ prefix: eventKeys.events(accountId) }, { reverse: true });
+    for await (const { value: event } of unhurried(newestFirst, clock)) {
+      if (event.createdAt < since || orderOf(event.id) <= progress.origin) break;
+      if (wants(webhook, event)) batch.push(event);
+      if (batch.length === BATCH) await flush();
+    }
+    await flush();
+    keeper.wake(webhookId);
+    return { scheduled };
+  }
 }
 
 async function redeliverBatch(

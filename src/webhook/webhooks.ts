@@ -1,4 +1,4 @@
-/** Webhooks as the HTTP floor and the panel use them: records, secrets, the delivery log, redelivery. */
+/** Webhooks as the HTTP floor and the panel use them: records and secrets. */
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
@@ -10,11 +10,10 @@ import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { type DeliveryQuery, listDeliveries, redeliverAll, redeliverOne } from "./delivery_log.ts";
 import type { WebhookKeeper } from "./ownership.ts";
 import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
-import { type Delivery, publicWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
+import { publicWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 
 interface NewWebhook {
   url: string;
@@ -65,7 +64,7 @@ export class Webhooks {
   }
 
   async get(accountId: string, webhookId: string): Promise<Webhook> {
-    return this.#shown((await this.#existing(accountId, webhookId)).value);
+    return this.#shown((await existingWebhook(this.#deps.kv, accountId, webhookId)).value);
   }
 
   /** Throws Problem validation_failed for a target that may not be called, not_found for an unknown session. */
@@ -107,7 +106,7 @@ export class Webhooks {
     webhookId: string,
     wanted: Partial<Pick<Webhook, "url" | "events" | "active">>,
   ): Promise<Webhook> {
-    await this.#existing(accountId, webhookId);
+    await existingWebhook(this.#deps.kv, accountId, webhookId);
     if (wanted.url !== undefined) await this.#vetTarget(wanted.url);
     const row = await this.#change(accountId, webhookId, (before) => ({
       url: wanted.url ?? before.url,
@@ -122,7 +121,7 @@ export class Webhooks {
   async remove(accountId: string, webhookId: string): Promise<Webhook> {
     const { kv, keeper } = this.#deps;
     const row = await retryOnConflict(kv, async () => {
-      const slot = await this.#existing(accountId, webhookId);
+      const slot = await existingWebhook(kv, accountId, webhookId);
       const change = new Change().check(slot).delete(slot.key);
       await keeper.withdraw(change, slot.value);
       return { change, result: slot.value };
@@ -146,7 +145,7 @@ export class Webhooks {
   /** Sends the event `webhook.test` to this webhook alone, whatever it subscribes to. Resolves to the event's id. */
   async test(accountId: string, webhookId: string): Promise<{ eventId: string }> {
     const { kv, runtime, events } = this.#deps;
-    const { value: webhook } = await this.#existing(accountId, webhookId);
+    const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const session = await this.#findSession(accountId, webhook.sessionId);
     const change = new Change();
     const appended = events.append(change, {
@@ -161,40 +160,8 @@ export class Webhooks {
     return { eventId: appended.id! };
   }
 
-  /** Newest event first; `next` goes into `before` for the following page, null: there is none. */
-  async deliveries(
-    accountId: string,
-    webhookId: string,
-    query: DeliveryQuery,
-  ): Promise<{ deliveries: Delivery[]; next: string | null }> {
-    await this.#existing(accountId, webhookId);
-    return await listDeliveries(this.#deps, webhookId, query);
-  }
-
-  /** One more series of attempts for one delivery, at once. Throws not_found also when the event is no longer kept. */
-  async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
-    const { value: row } = await this.#existing(accountId, webhookId);
-    const delivery = await redeliverOne(this.#deps, row, deliveryId);
-    this.#deps.keeper.wake(webhookId);
-    return delivery;
-  }
-
-  /** The same for every event since the time (Unix ms) that the webhook subscribes to, delivered or not. */
-  async redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
-    const { value: row } = await this.#existing(accountId, webhookId);
-    const scheduled = await redeliverAll(this.#deps, row, since);
-    this.#deps.keeper.wake(webhookId);
-    return { scheduled };
-  }
-
   #shown(row: WebhookRow): Webhook {
     return publicWebhook(row, this.#deps.runtime.clock.now());
-  }
-
-  async #existing(accountId: string, webhookId: string): Promise<Row<WebhookRow>> {
-    const slot = await this.#deps.kv.get(webhookKeys.webhook(accountId, webhookId));
-    if (!isRow(slot)) throw notFound("webhook");
-    return slot;
   }
 
   async #rowsOf(accountId: string): Promise<WebhookRow[]> {
@@ -237,7 +204,7 @@ export class Webhooks {
   ): Promise<WebhookRow> {
     const { kv, runtime: { clock }, keeper } = this.#deps;
     const row = await retryOnConflict(kv, async () => {
-      const slot = await this.#existing(accountId, webhookId);
+      const slot = await existingWebhook(kv, accountId, webhookId);
       const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt: clock.now() };
       return { change: new Change().check(slot).set(webhookKeys.webhook(accountId, webhookId), result), result };
     });
@@ -259,6 +226,13 @@ export class Webhooks {
       throw error;
     }
   }
+}
+
+/** The webhook's row. Throws Problem not_found, also for another account's. */
+export async function existingWebhook(kv: Kv, accountId: string, webhookId: string): Promise<Row<WebhookRow>> {
+  const slot = await kv.get(webhookKeys.webhook(accountId, webhookId));
+  if (!isRow(slot)) throw notFound("webhook");
+  return slot;
 }
 
 /** Each name once, in the order of the catalogue. */

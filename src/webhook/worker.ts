@@ -8,46 +8,26 @@
  *   time, in the order of the log. A retry may be overtaken. Ids sort in the order of the log.
  * - At least once: what ended before a crash and was not written down is sent again under the same id.
  */
-import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { orderOf } from "../event/log.ts";
 import { retry } from "../base/retry.ts";
-import { sleep } from "../runtime.ts";
 import type { Service } from "../base/service.ts";
-import type { Turns } from "../base/turns.ts";
 import { webhookKeys } from "./rows.ts";
 import type { Bell } from "../store/bell.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
-import type { Seal } from "../store/seal.ts";
-import { attemptDelivery } from "./delivery.ts";
+import { Attempts, type AttemptsContext, type Due } from "./attempts.ts";
 import { type DeliveryContext, reasonToGiveUp, switchOff } from "./failing.ts";
 import { type LogCursor, makeLogCursor } from "./log_cursor.ts";
 import { type DeliveryWriter, type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
 import { WEBHOOK_TOPIC } from "./ownership.ts";
 import { makeRetries, type Retries } from "./retries.ts";
-import { liveSecrets, type WebhookProgress, type WebhookRow } from "./webhook.ts";
+import type { WebhookProgress, WebhookRow } from "./webhook.ts";
 
 /** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
 const STOP_GRACE_MS = 3_000;
 
-/** How long a place rests after an attempt that failed: an endpoint that refuses at once is not called as fast as it can. */
-const FAILING_REST_MS = 250;
-
-export interface WorkerContext extends DeliveryContext {
-  safeFetch: SafeFetch;
-  seal: Seal;
+export interface WorkerContext extends DeliveryContext, AttemptsContext {
   bell: Bell;
-  places: Places;
 }
-
-/** Places for the attempts of all webhooks, which accounts share. */
-interface Places {
-  working: Turns;
-  /** For endpoints whose last attempt failed: what hangs or fails takes no place from what works. */
-  failing: Turns;
-}
-
-/** An attempt that is due. */
-type Due = Omit<Ended, "outcome">;
 
 /** What works once the webhook's progress is loaded. */
 interface Parts {
@@ -61,12 +41,8 @@ export class Worker implements Service {
   readonly #context: WorkerContext;
   readonly #stopping = new AbortController();
   readonly #dropping = new AbortController();
-  /** Those that are on their way or wait for their turn. */
-  readonly #attempts = new Set<Promise<void>>();
+  readonly #attempts: Attempts;
   #webhook: WebhookRow;
-  /** Whether the last attempt was a success. */
-  #works = true;
-  #opened: { row: WebhookRow; until: number; secrets: readonly string[] } | null = null;
   #parts: Parts | null = null;
   #unsubscribe = () => {};
   #beginning: Promise<void> | null = null;
@@ -75,6 +51,12 @@ export class Worker implements Service {
   constructor(context: WorkerContext, webhook: WebhookRow) {
     this.#context = context;
     this.#webhook = webhook;
+    this.#attempts = new Attempts(context, {
+      webhook: () => this.#webhook,
+      ended: (due, outcome, target) => this.#ended(due, outcome, target),
+      stopping: this.#stopping.signal,
+      dropping: this.#dropping.signal,
+    });
   }
 
   start(): Promise<void> {
@@ -125,7 +107,7 @@ export class Worker implements Service {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(id));
     // Removed in the meantime.
     if (!progress) return;
-    this.#works = progress.failedInARow === 0;
+    this.#attempts.resume(progress.failedInARow === 0);
     const done = new Set<string>();
     const prefix = webhookKeys.deliveries(id);
     for await (const { key } of kv.list({ prefix, start: [...prefix, progress.cursor + "\0"] })) {
@@ -142,12 +124,12 @@ export class Worker implements Service {
       ...shared,
       cursor: progress.cursor,
       done,
-      attempt: (event) => this.#attempt({ event, previous: null, number: 1, dueAt: null }),
+      attempt: (event) => this.#attempts.make({ event, previous: null, number: 1, dueAt: null }),
       moved: () => writer.noteCursor(),
     });
     const retries = makeRetries({ kv, clock }, {
       ...shared,
-      attempt: (due) => this.#attempt(due),
+      attempt: (due) => this.#attempts.make(due),
       wakeAt: (atMs) => bell.ringAt(WEBHOOK_TOPIC + id, atMs),
     });
     const writer = makeDeliveryWriter(this.#context, {
@@ -163,54 +145,15 @@ export class Worker implements Service {
     this.wake();
   }
 
-  #attempt(due: Due): Promise<void> {
-    const made = this.#inTurn(due).finally(() => this.#attempts.delete(made));
-    this.#attempts.add(made);
-    return made;
-  }
-
-  async #inTurn(due: Due): Promise<void> {
-    const { places: { working, failing }, runtime: { clock } } = this.#context;
-    const { signal } = this.#stopping;
-    const turn = { party: this.#webhook.accountId, lane: this.#webhook.id, signal };
-    try {
-      // It may fail since it began to wait.
-      if (this.#works && await working.run(turn, () => this.#whileItWorks(due))) return;
-      await failing.run(turn, async () => {
-        await this.#makeAttempt(due);
-        if (!this.#works) await sleep(clock, FAILING_REST_MS, signal);
-      });
-    } catch (error) {
-      // Its turn did not come before the stop: the next start makes it.
-      if (error !== signal.reason) throw error;
-    }
-  }
-
-  /** Whether it was made. */
-  async #whileItWorks(due: Due): Promise<boolean> {
-    if (!this.#works) return false;
-    await this.#makeAttempt(due);
-    return true;
-  }
-
-  async #makeAttempt(due: Due): Promise<void> {
-    const { clock } = this.#context.runtime;
-    const target = this.#webhook;
-    const outcome = await attemptDelivery(this.#context, {
-      url: target.url,
-      secrets: () => this.#secretsOf(target),
-      event: due.event,
-      signal: this.#dropping.signal,
-    });
-    if (outcome.kind === "stopped" || !this.#parts) return;
+  /** Notes what became of an attempt; a target that took nothing for too long, or asks for it, is switched off. */
+  async #ended(due: Due, outcome: Ended["outcome"], target: WebhookRow): Promise<void> {
+    if (!this.#parts) return;
     const { writer, progress } = this.#parts;
-    this.#works = outcome.kind === "delivered";
     writer.add({ ...due, outcome });
+    if (outcome.kind === "delivered") return;
     const reason = outcome.kind === "gone"
       ? "The target answered 410 (Gone)."
-      : this.#works
-      ? null
-      : reasonToGiveUp(target, progress, clock.now());
+      : reasonToGiveUp(target, progress, this.#context.runtime.clock.now());
     if (reason === null) return;
     await this.#switchOff(target, { event: due.event, progress, lastError: outcome.attempt.error ?? "gone", reason });
   }
@@ -227,24 +170,12 @@ export class Worker implements Service {
     }
   }
 
-  /** Opened once: what signs changes with the row, and with the end of a rotation. */
-  #secretsOf(target: WebhookRow): readonly string[] {
-    const { seal, runtime } = this.#context;
-    const now = runtime.clock.now();
-    const until = target.previousSecretUntil ?? Infinity;
-    if (this.#opened?.row !== target || now >= this.#opened.until) {
-      const secrets = liveSecrets(target, { seal, now });
-      this.#opened = { row: target, until: until > now ? until : Infinity, secrets };
-    }
-    return this.#opened.secrets;
-  }
-
   async #end(): Promise<void> {
     this.#unsubscribe();
     this.#stopping.abort();
     await this.#beginning;
     const cancel = this.#context.runtime.clock.after(STOP_GRACE_MS, () => this.#dropping.abort());
-    while (this.#attempts.size > 0) await Promise.all(this.#attempts);
+    await this.#attempts.idle();
     cancel();
     this.#dropping.abort();
     if (!this.#parts) return;

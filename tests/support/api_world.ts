@@ -55,6 +55,7 @@ import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
+import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
@@ -238,6 +239,7 @@ export class ApiWorld implements ApiStage {
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
       webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions: lines }),
+      deliveries: new DeliveryLog({ kv, clock: runtime.clock, keeper: dispatcher }),
       diskShares: new DiskShares(),
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
       trustedProxies,

@@ -9,6 +9,7 @@ import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
+import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { type Answer, eventually, Receiver } from "./receiver.ts";
@@ -32,6 +33,7 @@ export class WebhookWorld {
   kv!: MemoryKv;
   events!: EventLog;
   webhooks!: Webhooks;
+  deliveryLog!: DeliveryLog;
   dispatcher!: Dispatcher;
 
   private constructor(options: WorldOptions) {
@@ -62,6 +64,7 @@ export class WebhookWorld {
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
     this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
+    this.deliveryLog = new DeliveryLog({ kv, clock: runtime.clock, keeper: dispatcher });
     await dispatcher.start();
   }
 
@@ -94,7 +97,7 @@ export class WebhookWorld {
 
   async deliveries(webhookId: string): Promise<Delivery[]> {
     const query = { status: null, before: null, limit: 10_000 };
-    return (await this.webhooks.deliveries(ACCOUNT, webhookId, query)).deliveries;
+    return (await this.deliveryLog.page(ACCOUNT, webhookId, query)).deliveries;
   }
 
   /** Waits until the webhook's log is as the condition says. */

@@ -27,6 +27,7 @@ import type { QuotaView } from "../../message/history/counts.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { TallyOf } from "../../message/votes.ts";
+import type { DeliveryLog } from "../../webhook/delivery_log.ts";
 import type { Webhooks } from "../../webhook/webhooks.ts";
 
 export interface Services {
@@ -59,6 +60,7 @@ export interface Services {
   serveMedia: ServeMedia;
   events: EventLog;
   webhooks: Webhooks;
+  deliveries: DeliveryLog;
   budgets: Budgets;
   /** CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];

@@ -84,24 +84,24 @@ const redeliverSince = route({
 
 export const deliveryRoutes = [listDeliveries, redeliver, redeliverSince];
 
-export function addDeliveries(api: Api, { webhooks, budgets }: Pick<Services, "webhooks" | "budgets">): void {
+export function addDeliveries(api: Api, { deliveries, budgets }: Pick<Services, "deliveries" | "budgets">): void {
   api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
     const party = caller.account.id;
     const asked = { status, before, limit };
-    const page = await budgets.reads.run({ party }, () => webhooks.deliveries(party, params.id, asked));
+    const page = await budgets.reads.run({ party }, () => deliveries.page(party, params.id, asked));
     return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
   });
 
   api.on(
     redeliver,
     async ({ caller, params }) =>
-      ok({ data: deliveryOf(await webhooks.redeliver(caller.account.id, params.id, params.deliveryId)) }),
+      ok({ data: deliveryOf(await deliveries.redeliver(caller.account.id, params.id, params.deliveryId)) }),
   );
 
   api.on(redeliverSince, async ({ caller, params, body }) => {
     const party = caller.account.id;
     const since = Date.parse(body.since);
-    const { scheduled } = await budgets.jobs.run({ party }, () => webhooks.redeliverSince(party, params.id, since));
+    const { scheduled } = await budgets.jobs.run({ party }, () => deliveries.redeliverSince(party, params.id, since));
     return ok({ data: { scheduled } });
   });
 }

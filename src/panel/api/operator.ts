@@ -8,6 +8,7 @@ import type { Lines } from "../../line/lines.ts";
 import type { QueuedCount, QuotaView } from "../../message/history/counts.ts";
 import type { Clock } from "../../runtime.ts";
 import { VERSION } from "../../version.ts";
+import type { DeliveryLog } from "../../webhook/delivery_log.ts";
 import type { Webhooks } from "../../webhook/webhooks.ts";
 import type { Audit } from "../audit.ts";
 import type { Guard } from "./guard.ts";
@@ -18,7 +19,8 @@ interface OperatorDeps {
   guard: Guard;
   accounts: Accounts;
   lines: Pick<Lines, "list">;
-  webhooks: Pick<Webhooks, "list" | "deliveries">;
+  webhooks: Pick<Webhooks, "list">;
+  deliveries: Pick<DeliveryLog, "page">;
   quotaView: QuotaView;
   queuedCount: QueuedCount;
   audit: Audit;
@@ -30,7 +32,7 @@ interface OperatorDeps {
 }
 
 export function addOperatorPages(deps: OperatorDeps): void {
-  const { guard, accounts, lines, webhooks, quotaView, queuedCount, audit, clock } = deps;
+  const { guard, accounts, lines, webhooks, deliveries, quotaView, queuedCount, audit, clock } = deps;
   const startedAt = clock.now();
 
   async function accountView(account: Account) {
@@ -113,8 +115,8 @@ export function addOperatorPages(deps: OperatorDeps): void {
     const all = await Promise.all((await accounts.list()).map(async ({ id: accountId, name }) => {
       const found = await webhooks.list(accountId);
       const pages = await Promise.all(found.map(async ({ id, url }) => {
-        const { deliveries } = await webhooks.deliveries(accountId, id, query);
-        return deliveries.map((delivery) => ({ ...delivery, accountId, accountName: name, webhookId: id, url }));
+        const failed = await deliveries.page(accountId, id, query);
+        return failed.deliveries.map((delivery) => ({ ...delivery, accountId, accountName: name, webhookId: id, url }));
       }));
       return pages.flat();
     }));

@@ -17,7 +17,6 @@ function commandOn(world: World, files = new Map<string, Uint8Array>()) {
   const deps: Parameters<typeof importLine>[0] = {
     kv,
     runtime,
-    seal: { seal: (plain) => new Uint8Array(plain), open: (sealed) => new Uint8Array(sealed) },
     accounts: world.accounts,
     offer() {},
     link: {

@@ -16,7 +16,12 @@ const DAY_MS = 24 * HOUR_MS;
 async function stage() {
   const resolve = (host: string) => Promise.resolve([host === "private.test" ? "10.0.0.1" : "8.8.8.8"]);
   const staged = await webhookStage({ resolve });
-  return { ...staged, webhooks: staged.world.webhooks, clock: staged.world.runtime.clock };
+  return {
+    ...staged,
+    webhooks: staged.world.webhooks,
+    log: staged.world.deliveryLog,
+    clock: staged.world.runtime.clock,
+  };
 }
 
 const problem = (code: Problem["code"], path?: string) => (error: unknown) =>
@@ -55,9 +60,9 @@ Deno.test("webhooks are listed oldest first, and another account sees none of th
       () => s.webhooks.remove("acc_2", s.webhook.id),
       () => s.webhooks.rotateSecret("acc_2", s.webhook.id),
       () => s.webhooks.test("acc_2", s.webhook.id),
-      () => s.webhooks.deliveries("acc_2", s.webhook.id, { status: null, before: null, limit: 10 }),
-      () => s.webhooks.redeliver("acc_2", s.webhook.id, "dlv_1"),
-      () => s.webhooks.redeliverSince("acc_2", s.webhook.id, 0),
+      () => s.log.page("acc_2", s.webhook.id, { status: null, before: null, limit: 10 }),
+      () => s.log.redeliver("acc_2", s.webhook.id, "dlv_1"),
+      () => s.log.redeliverSince("acc_2", s.webhook.id, 0),
     ]
   ) await assert.rejects(call, problem("not_found"));
 });
@@ -169,14 +174,14 @@ Deno.test("one delivery is made again under the same id, and its log grows", asy
   await s.world.until(s.webhook.id, (now) => now.length === 1);
   const [failed] = await s.world.exhaust(s.webhook.id);
   s.receiver.answer = answering(200);
-  const pending = await s.webhooks.redeliver(ACCOUNT, s.webhook.id, failed!.id);
+  const pending = await s.log.redeliver(ACCOUNT, s.webhook.id, failed!.id);
   assert.equal(pending.status, "pending");
   const [delivered] = await s.world.until(s.webhook.id, (now) => now[0]?.status === "delivered");
   assert.equal(delivered?.attempts.length, 5);
   assert.equal(delivered?.id, failed?.id);
   assert.equal(new Set(s.receiver.requests.map(({ headers, body }) => headers["webhook-id"] + body)).size, 1);
   for (const id of ["dlv_9999999999999999", "nonsense"]) {
-    await assert.rejects(s.webhooks.redeliver(ACCOUNT, s.webhook.id, id), problem("not_found"));
+    await assert.rejects(s.log.redeliver(ACCOUNT, s.webhook.id, id), problem("not_found"));
   }
 });
 
@@ -186,7 +191,7 @@ Deno.test("redelivering a retry that waits replaces it instead of doubling it", 
   await s.world.log(textEvent(1));
   const [waiting] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 1);
   s.receiver.answer = answering(200);
-  await s.webhooks.redeliver(ACCOUNT, s.webhook.id, waiting!.id);
+  await s.log.redeliver(ACCOUNT, s.webhook.id, waiting!.id);
   await s.world.until(s.webhook.id, (now) => now[0]?.status === "delivered");
   await s.clock.advance(HOUR_MS);
   assert.equal(s.receiver.requests.length, 2);
@@ -209,7 +214,7 @@ Deno.test("all since a time are made again: not those before, not those of befor
     data: { qr: "data:" },
   }, textEvent(3));
   await s.world.until(late.webhook.id, (now) => now.filter(({ status }) => status === "delivered").length === 3);
-  assert.deepEqual(await s.webhooks.redeliverSince(ACCOUNT, late.webhook.id, since), { scheduled: 2 });
+  assert.deepEqual(await s.log.redeliverSince(ACCOUNT, late.webhook.id, since), { scheduled: 2 });
   const again = await s.world.until(
     late.webhook.id,
     (now) => now.filter(({ attempts }) => attempts.length === 2).length === 2,
@@ -218,7 +223,7 @@ Deno.test("all since a time are made again: not those before, not those of befor
     ids[2],
     ids[0],
   ]);
-  assert.deepEqual(await s.webhooks.redeliverSince(ACCOUNT, late.webhook.id, 0), { scheduled: 3 });
+  assert.deepEqual(await s.log.redeliverSince(ACCOUNT, late.webhook.id, 0), { scheduled: 3 });
   await s.world.until(late.webhook.id, (now) => now.every(({ status }) => status === "delivered"));
 });
 
@@ -241,15 +246,15 @@ Deno.test("the delivery log is read newest first, page by page, by status", asyn
   const seen: string[] = [];
   let before: string | null = null;
   do {
-    const page = await s.webhooks.deliveries(ACCOUNT, s.webhook.id, { status: null, before, limit: 2 });
+    const page = await s.log.page(ACCOUNT, s.webhook.id, { status: null, before, limit: 2 });
     seen.push(...page.deliveries.map(({ eventId }) => eventId));
     before = page.next;
   } while (before !== null);
   assert.deepEqual(seen, ids.reverse());
-  const waiting = await s.webhooks.deliveries(ACCOUNT, s.webhook.id, { status: "pending", before: null, limit: 10 });
+  const waiting = await s.log.page(ACCOUNT, s.webhook.id, { status: "pending", before: null, limit: 10 });
   assert.equal(waiting.deliveries.length, 3);
   await assert.rejects(
-    s.webhooks.deliveries(ACCOUNT, s.webhook.id, { status: null, before: "x", limit: 2 }),
+    s.log.page(ACCOUNT, s.webhook.id, { status: null, before: "x", limit: 2 }),
     problem("validation_failed", "before"),
   );
 });
@@ -279,7 +284,7 @@ Deno.test("events that go before they were delivered end in the failed log; a pa
   assert.match(deliveries[0]?.attempts.at(-1)?.error ?? "", /no longer kept/);
   assert.deepEqual(await s.world.deliveries(paused.webhook.id), []);
   assert.equal(s.receiver.requests.length, 1);
-  await assert.rejects(s.world.webhooks.redeliver(ACCOUNT, s.webhook.id, deliveries[0]!.id), problem("not_found"));
+  await assert.rejects(s.world.deliveryLog.redeliver(ACCOUNT, s.webhook.id, deliveries[0]!.id), problem("not_found"));
 });
 
 Deno.test("an event that goes while an attempt is on its way ends in the failed log too", async () => {
