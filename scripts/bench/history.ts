@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { makeFilterIndex } from "../../src/message/history/filter_index.ts";
-import { ANY_MESSAGE, makeHistory, recordStatus } from "../../src/message/history/history.ts";
+import { ANY_MESSAGE, History, recordStatus } from "../../src/message/history/history.ts";
 import { EMPTY_LEDGER, extendLedger } from "../../src/message/history/ledger.ts";
 import { type Message, MESSAGE_STATUSES, type MessageStatus } from "../../src/message/message.ts";
 import { utcDay } from "../../src/account/quota.ts";
@@ -65,7 +65,7 @@ async function compare(
   { kv, native }: { kv: Kv; native: Deno.Kv },
   { rounds, messages, report }: BenchOptions,
 ): Promise<Result[]> {
-  const pages = makeHistory(kv);
+  const pages = new History(kv);
   const results: Result[] = [];
   const began = performance.now();
   await makeFilterIndex(kv).catchUp(ACCOUNT);

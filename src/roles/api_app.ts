@@ -19,7 +19,7 @@ import { makeUnread } from "../line/unread.ts";
 import { makeServeMedia } from "../media/serve.ts";
 import { type Accept, makeAccept } from "../message/accept.ts";
 import { makeCancel } from "../message/cancel.ts";
-import { makeHistory } from "../message/history/history.ts";
+import { History } from "../message/history/history.ts";
 import { makeQuotaView } from "../message/history/counts.ts";
 import { makeTallyOf } from "../message/votes.ts";
 import { makeReplay } from "../message/replay.ts";
@@ -66,7 +66,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     replay: makeReplay({ kv, idempotency }),
     findReferred: makeFindReferred({ kv, network }),
     isInChat: makeIsInChat(network),
-    history: makeHistory(kv),
+    history: new History(kv),
     amendments: makeAmendments({ kv, runtime, recorder, live, queueChanged }),
     cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
     tallyOf: makeTallyOf(kv),

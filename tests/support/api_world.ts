@@ -44,7 +44,7 @@ import { makeTallyOf } from "../../src/message/votes.ts";
 import { makeCancel } from "../../src/message/cancel.ts";
 import { makeOptOuts } from "../../src/message/opt_outs.ts";
 import { makeReplay } from "../../src/message/replay.ts";
-import { makeHistory, recordStatus } from "../../src/message/history/history.ts";
+import { History, recordStatus } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount, makeQuotaView } from "../../src/message/history/counts.ts";
 import { makeRecorder } from "../../src/message/record.ts";
@@ -213,7 +213,7 @@ export class ApiWorld implements ApiStage {
       replay: makeReplay({ kv, idempotency }),
       findReferred: makeFindReferred({ kv, network: this.network }),
       isInChat: makeIsInChat(this.network),
-      history: makeHistory(kv),
+      history: new History(kv),
       amendments: makeAmendments({
         kv,
         runtime,

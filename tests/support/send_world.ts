@@ -6,7 +6,7 @@ import { makePlans } from "../../src/account/plans.ts";
 import type { Account, Caller } from "../../src/account/account.ts";
 import { type Accept, makeAccept } from "../../src/message/accept.ts";
 import type { SendCommand } from "../../src/message/send.ts";
-import { type History, makeHistory } from "../../src/message/history/history.ts";
+import { History } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import type { Key, Kv } from "../../src/store/kv.ts";
@@ -36,7 +36,7 @@ export function sendWorld(kv: Kv, runtime: TestRuntime): SendWorld {
     accounts: new Accounts({ kv, plans, runtime, seal }),
     idempotency,
     accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => woken.push(lineId) }),
-    history: makeHistory(kv),
+    history: new History(kv),
     woken,
   };
 }

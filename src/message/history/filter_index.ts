@@ -27,7 +27,7 @@ export type Facets = Readonly<Record<Facet, string | null>>;
 const READ_AT_ONCE = 1_000;
 const ROWS_A_COMMIT = 500;
 
-interface FilterIndex {
+export interface FilterIndex {
   /** Takes in up to `most` messages that are new to it; resolves to how many those were. Throws StoreError. */
   catchUp(accountId: string, options?: { most?: number; signal?: AbortSignal }): Promise<number>;
   /**

@@ -9,7 +9,7 @@ import type { Change, Kv } from "../../store/kv.ts";
 import { sizeBound } from "../../store/layers/size.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
-import { makeFilterIndex } from "./filter_index.ts";
+import { type FilterIndex, makeFilterIndex } from "./filter_index.ts";
 import { EMPTY_LEDGER, messageIds, messagesOf, neighbours } from "./ledger.ts";
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
 import { EndedStretches, moveStatus, StatusReader } from "./status_index.ts";
@@ -69,56 +69,75 @@ interface Found {
   total: number;
 }
 
-export interface History {
-  /** Newest first. Throws Problem not_found for an unknown `before`. */
-  page(accountId: string, query: HistoryQuery): Promise<HistoryPage>;
-  /** Throws Problem not_found, also for another account's message. */
-  get(accountId: string, messageId: string): Promise<Message>;
-}
-
 /** Adds to the change what the indexes need when a message moves from one status to another. */
 export type RecordStatus = (change: Change, message: Message, from: MessageStatus) => void;
 
 export const recordStatus: RecordStatus = (change, message, from) =>
   moveStatus(change, message, { from, to: message.status });
 
-export function makeHistory(kv: Kv): History {
-  const ended = new EndedStretches();
-  const filters = makeFilterIndex(kv);
+export class History {
+  readonly #kv: Kv;
+  readonly #ended = new EndedStretches();
+  readonly #filters: FilterIndex;
 
-  async function own(accountId: string, messageId: string): Promise<Message> {
-    const { value } = await kv.get(messageKeys.message(messageId));
+  constructor(kv: Kv) {
+    this.#kv = kv;
+    this.#filters = makeFilterIndex(kv);
+  }
+
+  /** Newest first. Throws Problem not_found for an unknown `before`. */
+  async page(accountId: string, query: HistoryQuery): Promise<HistoryPage> {
+    const kv = this.#kv;
+    const { status, sessionId, recipient, type } = query;
+    const facets = {
+      session: sessionId,
+      recipient: recipient === null ? null : chatOf(recipient),
+      type,
+    };
+    const isFiltered = Object.values(facets).some((value) => value !== null);
+    if (isFiltered) await this.#filters.catchUp(accountId);
+    const [{ value }, { value: floor }] = await Promise.all([
+      kv.get(messageKeys.ledger(accountId)),
+      kv.get(messageKeys.historyFloor(accountId)),
+    ]);
+    const ledger = value ?? EMPTY_LEDGER;
+    const all = { first: (floor ?? 0) + 1, last: ledger.messages };
+    const range = await this.#rangeOf(accountId, query, { all, lastDay: ledger.usage.day });
+    const reader = status &&
+      new StatusReader({ kv, ended: this.#ended }, { accountId, status, messages: ledger.messages });
+    const { numbers, total } = isFiltered
+      ? await pageOfFacets(await this.#filters.find(accountId, facets, range), reader, query)
+      : await pageOfStatus(reader, range, query);
+
+    const ids = await messageIds(kv, { accountId, ledger }, numbers.toReversed());
+    const isDense = numbers.length > 0 && numbers[0]! - numbers.at(-1)! < 2 * numbers.length;
+    const read = isDense ? await neighbours(kv, ids) : await messagesOf(kv, ids);
+    // One may have moved on since the index was read.
+    const found = read.filter((message) => status === null || message.status === status).reverse();
+    const messages = fitting(found);
+    const next = messages.at(-1)?.id;
+    return { messages, total, ...(next && messages.length < found.length ? { next } : {}) };
+  }
+
+  /** Throws Problem not_found, also for another account's message. */
+  async get(accountId: string, messageId: string): Promise<Message> {
+    const { value } = await this.#kv.get(messageKeys.message(messageId));
     if (value?.accountId !== accountId) throw notFound("message");
     return value;
   }
 
-  /**
-   * How many messages were accepted before the first day that sorts at or after `day`; null if there is none. Days after
-   * the last one are those of a wrong clock.
-   */
-  async function acceptedBefore(accountId: string, day: string, lastDay: string): Promise<number | null> {
-    if (day > lastDay) return null;
-    const range = {
-      prefix: messageKeys.historyDays(accountId),
-      start: messageKeys.historyDay(accountId, day),
-      end: messageKeys.historyDay(accountId, `${lastDay}~`),
-    };
-    for await (const first of kv.list(range, { limit: 1 })) return first.value - 1;
-    return null;
-  }
-
   /** The history numbers that the days and the bulk leave of all. */
-  async function rangeOf(
+  async #rangeOf(
     accountId: string,
     { from, to, bulkId, before = null }: HistoryQuery,
     { all, lastDay }: { all: Stretch; lastDay: string },
   ): Promise<Stretch> {
     const [mark, beforeFrom, throughTo, bulk] = await Promise.all([
-      before === null ? null : own(accountId, before),
-      from === null ? 0 : acceptedBefore(accountId, from, lastDay),
+      before === null ? null : this.get(accountId, before),
+      from === null ? 0 : this.#acceptedBefore(accountId, from, lastDay),
       // "~" sorts after every character of a day: the first day after `to`.
-      to === null ? null : acceptedBefore(accountId, `${to}~`, lastDay),
-      bulkId === null ? null : kv.get(messageKeys.bulk(bulkId)),
+      to === null ? null : this.#acceptedBefore(accountId, `${to}~`, lastDay),
+      bulkId === null ? null : this.#kv.get(messageKeys.bulk(bulkId)),
     ]);
     const days = {
       first: Math.max(all.first, (beforeFrom ?? all.last) + 1),
@@ -133,76 +152,56 @@ export function makeHistory(kv: Kv): History {
     };
   }
 
-  /** One page of what the range has of the status, newest first: ranks tell where it lies. */
-  async function pageOfStatus(
-    reader: StatusReader | null,
-    range: Stretch,
-    { page, limit }: HistoryQuery,
-  ): Promise<Found> {
-    const before = Math.max(0, Math.min(range.first - 1, range.last));
-    // Without a status, a message's rank among all is its history number.
-    const [oldest, newest] = reader
-      ? await Promise.all([reader.rank(before), reader.rank(Math.max(0, range.last))])
-      : [before, Math.max(0, range.last)];
-    const last = newest - (page - 1) * limit;
-    const first = Math.max(oldest + 1, last - limit + 1);
-    const numbers = reader ? await reader.select(first, last) : sequence(first, last);
-    return { numbers: numbers.reverse(), total: newest - oldest };
+  /**
+   * How many messages were accepted before the first day that sorts at or after `day`; null if there is none. Days after
+   * the last one are those of a wrong clock.
+   */
+  async #acceptedBefore(accountId: string, day: string, lastDay: string): Promise<number | null> {
+    if (day > lastDay) return null;
+    const range = {
+      prefix: messageKeys.historyDays(accountId),
+      start: messageKeys.historyDay(accountId, day),
+      end: messageKeys.historyDay(accountId, `${lastDay}~`),
+    };
+    for await (const first of this.#kv.list(range, { limit: 1 })) return first.value - 1;
+    return null;
   }
+}
 
-  /** One page of what the range has of the facets and the status, newest first. */
-  async function pageOfFacets(
-    sets: readonly NumberSet[],
-    reader: StatusReader | null,
-    { page, limit }: HistoryQuery,
-  ): Promise<Found> {
-    await Promise.all(sets.map((set) => reader?.keep(set)));
-    const counted = sets.map((set) => ({ set, count: countOf(set.bits) }));
-    let skip = (page - 1) * limit;
-    const numbers: number[] = [];
-    for (const { set, count } of counted.toReversed()) {
-      if (skip < count && numbers.length < limit) {
-        numbers.push(...newestIn(set, { skip, limit: limit - numbers.length }));
-      }
-      skip = Math.max(0, skip - count);
+/** One page of what the range has of the status, newest first: ranks tell where it lies. */
+async function pageOfStatus(
+  reader: StatusReader | null,
+  range: Stretch,
+  { page, limit }: HistoryQuery,
+): Promise<Found> {
+  const before = Math.max(0, Math.min(range.first - 1, range.last));
+  // Without a status, a message's rank among all is its history number.
+  const [oldest, newest] = reader
+    ? await Promise.all([reader.rank(before), reader.rank(Math.max(0, range.last))])
+    : [before, Math.max(0, range.last)];
+  const last = newest - (page - 1) * limit;
+  const first = Math.max(oldest + 1, last - limit + 1);
+  const numbers = reader ? await reader.select(first, last) : sequence(first, last);
+  return { numbers: numbers.reverse(), total: newest - oldest };
+}
+
+/** One page of what the range has of the facets and the status, newest first. */
+async function pageOfFacets(
+  sets: readonly NumberSet[],
+  reader: StatusReader | null,
+  { page, limit }: HistoryQuery,
+): Promise<Found> {
+  await Promise.all(sets.map((set) => reader?.keep(set)));
+  const counted = sets.map((set) => ({ set, count: countOf(set.bits) }));
+  let skip = (page - 1) * limit;
+  const numbers: number[] = [];
+  for (const { set, count } of counted.toReversed()) {
+    if (skip < count && numbers.length < limit) {
+      numbers.push(...newestIn(set, { skip, limit: limit - numbers.length }));
     }
-    return { numbers, total: counted.reduce((total, { count }) => total + count, 0) };
+    skip = Math.max(0, skip - count);
   }
-
-  return {
-    async page(accountId, query) {
-      const { status, sessionId, recipient, type } = query;
-      const facets = {
-        session: sessionId,
-        recipient: recipient === null ? null : chatOf(recipient),
-        type,
-      };
-      const isFiltered = Object.values(facets).some((value) => value !== null);
-      if (isFiltered) await filters.catchUp(accountId);
-      const [{ value }, { value: floor }] = await Promise.all([
-        kv.get(messageKeys.ledger(accountId)),
-        kv.get(messageKeys.historyFloor(accountId)),
-      ]);
-      const ledger = value ?? EMPTY_LEDGER;
-      const all = { first: (floor ?? 0) + 1, last: ledger.messages };
-      const range = await rangeOf(accountId, query, { all, lastDay: ledger.usage.day });
-      const reader = status && new StatusReader({ kv, ended }, { accountId, status, messages: ledger.messages });
-      const { numbers, total } = isFiltered
-        ? await pageOfFacets(await filters.find(accountId, facets, range), reader, query)
-        : await pageOfStatus(reader, range, query);
-
-      const ids = await messageIds(kv, { accountId, ledger }, numbers.toReversed());
-      const isDense = numbers.length > 0 && numbers[0]! - numbers.at(-1)! < 2 * numbers.length;
-      const read = isDense ? await neighbours(kv, ids) : await messagesOf(kv, ids);
-      // One may have moved on since the index was read.
-      const found = read.filter((message) => status === null || message.status === status).reverse();
-      const messages = fitting(found);
-      const next = messages.at(-1)?.id;
-      return { messages, total, ...(next && messages.length < found.length ? { next } : {}) };
-    },
-
-    get: own,
-  };
+  return { numbers, total: counted.reduce((total, { count }) => total + count, 0) };
 }
 
 /** The first of the messages that fit on a page, at least one. */
