@@ -151,6 +151,14 @@ Deno.test("each path of the pages is one of the API's", () => {
   assert.deepEqual(missing, []);
 });
 
+Deno.test("each proxy that is given lets the largest upload through, with the form around it", async () => {
+  for (const name of ["Caddyfile", "Caddyfile.machines", "nginx.conf"]) {
+    const text = await Deno.readTextFile(join(ROOT, "ops", name));
+    const [, mebibytes] = /(?:max_size (?=\d+MiB$)|client_max_body_size (?=\d+m;))(\d+)/m.exec(text) ?? [];
+    assert.ok(Number(mebibytes) > 100, `${name}: ${mebibytes}`);
+  }
+});
+
 Deno.test("shell blocks are found with the line that each command ends on", () => {
   const page = {
     path: "a.md",
