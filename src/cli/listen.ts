@@ -109,8 +109,8 @@ function lineOf({ body, signature, standardSignature, forwarded }: WebhookReques
   const mark = (right: boolean) => right ? "✓" : "✗";
   const marks = `${mark(signature)} x-webhook-signature ${mark(standardSignature)} webhook-signature`;
   const event = parsed(body);
-  const told = event.event ? describeEvent(event) : "no event";
-  return `${marks}${forwarded === null ? "" : ` → ${forwarded}`}  ${told}`;
+  const shown = event.event ? describeEvent(event) : "no event";
+  return `${marks}${forwarded === null ? "" : ` → ${forwarded}`}  ${shown}`;
 }
 
 function parsed(body: string): Json {

@@ -79,7 +79,7 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   });
   const framing = framingOf(reader, { ...head, method: request.method });
   let ended = false;
-  const body = telling(framing.chunks, () => ended = true);
+  const body = withEnd(framing.chunks, () => ended = true);
   const closes = /\bclose\b/i.test(head.headers.get("connection") ?? "") || head.version === "1.0";
   // An answer that came before the whole request was sent leaves a connection on which the rest still goes out.
   const mayContinue = () => sent && ended && framing.delimited && !closes && reader.isEmpty;
@@ -181,7 +181,8 @@ function framingOf(reader: ByteReader, { status, headers, method }: Head & { met
   return { chunks: sized(reader, Number(length)), delimited: true };
 }
 
-async function* telling(
+/** The same chunks; `ended` is called behind the last. */
+async function* withEnd(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
   ended: () => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {

@@ -29,7 +29,7 @@ export function checkContentType(request: Request, expected: "application/json" 
 }
 
 function checkType(contentType: string, expected: string): void {
-  const type = essenceOf(contentType);
+  const type = contentType.replace(/;.*/s, "").trim().toLowerCase();
   if (type !== expected) {
     const got = type === "" ? "no content-type was sent" : `"${type}" was sent`;
     throw new Problem("unsupported_media_type", `The body must be ${expected}; ${got}.`);
@@ -38,11 +38,6 @@ function checkType(contentType: string, expected: string): void {
   if (!/^(utf-?8|us-ascii)$/i.test(charset)) {
     throw new Problem("unsupported_media_type", `The charset "${charset}" is not supported; send UTF-8.`);
   }
-}
-
-/** A media type without its parameters. */
-function essenceOf(contentType: string): string {
-  return contentType.replace(/;.*/s, "").trim().toLowerCase();
 }
 
 /** Throws Problem payload_too_large when the announced length is over the limit, before a byte is read. */

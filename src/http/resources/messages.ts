@@ -80,16 +80,15 @@ const MessageRecord = z.object({
 }).openapi("MessageRecord");
 
 const base = { tag: "Messages", access: "key" } as const;
+const ofOne = { ...base, params: idParams("message", "msg"), problems: ["not_found"] } as const;
 
 const getStatus = route({
-  ...base,
+  ...ofOne,
   method: "get",
   path: "/v1/messages/{id}/status",
   operationId: "getMessageStatus",
   summary: "Read the status of a message",
-  params: idParams("message", "msg"),
   answers: { 200: { description: "The status", schema: Status } },
-  problems: ["not_found"],
 });
 
 const listHistory = route({
@@ -131,18 +130,16 @@ const listHistory = route({
 const record = { description: "The message", schema: z.object({ data: MessageRecord }) };
 
 const getMessage = route({
-  ...base,
+  ...ofOne,
   method: "get",
   path: "/v1/messages/{id}",
   operationId: "getMessage",
   summary: "Read a message and its life",
-  params: idParams("message", "msg"),
   answers: { 200: record },
-  problems: ["not_found"],
 });
 
 const editMessage = route({
-  ...base,
+  ...ofOne,
   method: "patch",
   path: "/v1/messages/{id}",
   operationId: "editMessage",
@@ -150,7 +147,6 @@ const editMessage = route({
   description: "With `sendAt` or `priority`: only while it is queued; `ttl` counts from the new time. With `text`: " +
     "One that waits is changed where it stands. One that was sent is changed on the recipients' phones, for " +
     "15 minutes: the answer comes when the network has acknowledged that. Counts on no quota.",
-  params: idParams("message", "msg"),
   body: z.strictObject({ text: Text.nullish().openapi({ example: "Hello again 👋" }), sendAt, priority })
     .superRefine(({ text, sendAt, priority }, context) => {
       const moves = typeof sendAt === "string" || typeof priority === "string";
@@ -163,7 +159,7 @@ const editMessage = route({
 });
 
 const revokeMessage = route({
-  ...base,
+  ...ofOne,
   method: "post",
   path: "/v1/messages/{id}/revoke",
   operationId: "revokeMessage",
@@ -171,7 +167,6 @@ const revokeMessage = route({
   description:
     "One that waits is cancelled. One that was sent is deleted from the recipients' phones, for 60 hours: the " +
     "answer comes when the network has acknowledged that. `status` stays `sent`. Counts on no quota.",
-  params: idParams("message", "msg"),
   answers: { 200: record },
   problems: ["not_found", "not_revocable", "network_error", "network_timeout"],
 });

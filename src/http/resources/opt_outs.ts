@@ -19,9 +19,7 @@ const Record = z.object({
 
 const base = { tag: "Account", access: "key" } as const;
 const one = z.object({ data: Record });
-const params = z.object({
-  number: NumberOrLid,
-});
+const ofOne = { ...base, params: z.object({ number: NumberOrLid }), problems: ["not_found"] } as const;
 
 const listOptOuts = route({
   ...base,
@@ -38,18 +36,16 @@ const listOptOuts = route({
 });
 
 const getOptOut = route({
-  ...base,
+  ...ofOne,
   method: "get",
   path: "/v1/optouts/{number}",
   operationId: "getOptOut",
   summary: "Ask whether a number has opted out",
-  params,
   answers: { 200: { description: "It has", schema: one } },
-  problems: ["not_found"],
 });
 
 const putOptOut = route({
-  ...base,
+  ...ofOne,
   method: "put",
   path: "/v1/optouts/{number}",
   operationId: "putOptOut",
@@ -57,20 +53,16 @@ const putOptOut = route({
   description:
     "A send to it is refused from then on with `recipient_opted_out`; what waits for it ends as failed with " +
     "that code. One that is on the list stays as it is.",
-  params,
   answers: { 200: { description: "It is on the list", schema: one } },
-  problems: ["not_found"],
 });
 
 const deleteOptOut = route({
-  ...base,
+  ...ofOne,
   method: "delete",
   path: "/v1/optouts/{number}",
   operationId: "deleteOptOut",
   summary: "Let a number be written to again",
-  params,
   answers: { 200: { description: "What was on the list", schema: one } },
-  problems: ["not_found"],
 });
 
 export const optOutRoutes = [listOptOuts, getOptOut, putOptOut, deleteOptOut];

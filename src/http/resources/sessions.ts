@@ -65,10 +65,11 @@ const NewSession = z.strictObject({
 
 const SessionChange = z.strictObject({ name: Name.optional(), proxy: Proxy }).openapi("SessionChange");
 
-const params = idParams("session", "ses");
 const one = { description: "The session", schema: z.object({ data: Session }) };
 const base = { tag: "Sessions", access: "key" } as const;
-const ofOne = { ...base, params } as const;
+const ofOne = { ...base, params: idParams("session", "ses"), problems: ["not_found"] } as const;
+const changed = { 200: { ...one, description: "The session after the action" } };
+const action = { ...ofOne, method: "post", answers: changed } as const;
 
 const listSessions = route({
   ...base,
@@ -103,8 +104,7 @@ const updateSession = route({
   summary: "Rename the session, or give it a proxy",
   description: "What is left out stays as it is. With a new proxy, or none, the line connects anew.",
   body: SessionChange,
-  answers: { 200: { ...one, description: "The session after the action" } },
-  problems: ["not_found"],
+  answers: changed,
 });
 
 const getQr = route({
@@ -115,7 +115,6 @@ const getQr = route({
   summary: "Read the QR or the pairing code",
   description: "While the status is `qr` the code rotates: read it every few seconds until the status is `connected`.",
   answers: { 200: { description: "How far linking is", schema: LinkingResult } },
-  problems: ["not_found"],
 });
 
 const getStatus = route({
@@ -125,40 +124,30 @@ const getStatus = route({
   operationId: "getSessionStatus",
   summary: "Read the status",
   answers: { 200: one },
-  problems: ["not_found"],
 });
 
 const reconnect = route({
-  ...ofOne,
-  method: "post",
+  ...action,
   path: "/v1/sessions/{id}/reconnect",
   operationId: "reconnectSession",
   summary: "Force a reconnection",
   description: "If the session was logged out, a new QR is generated; with a `pairingPhone`, a new code.",
-  answers: { 200: { ...one, description: "The session after the action" } },
-  problems: ["not_found"],
 });
 
 const disconnect = route({
-  ...ofOne,
-  method: "post",
+  ...action,
   path: "/v1/sessions/{id}/disconnect",
   operationId: "disconnectSession",
   summary: "Pause the line",
   description: "Keeps the link: a later reconnect needs no QR. What is queued waits.",
-  answers: { 200: { ...one, description: "The session after the action" } },
-  problems: ["not_found"],
 });
 
 const logOut = route({
-  ...ofOne,
-  method: "post",
+  ...action,
   path: "/v1/sessions/{id}/logout",
   operationId: "logOutSession",
   summary: "Unlink the device",
   description: "A new QR or code is needed afterwards. What is queued fails.",
-  answers: { 200: { ...one, description: "The session after the action" } },
-  problems: ["not_found"],
 });
 
 const deleteSession = route({
@@ -169,28 +158,21 @@ const deleteSession = route({
   summary: "Remove the session",
   description: "Unlinks the device on the network too. What is queued fails.",
   answers: { 200: { ...one, description: "The session after the action: `logged_out`" } },
-  problems: ["not_found"],
 });
 
 const pauseQueue = route({
-  ...ofOne,
-  method: "post",
+  ...action,
   path: "/v1/sessions/{id}/queue/pause",
   operationId: "pauseQueue",
   summary: "Hold the queue",
   description: "What is queued waits and what is accepted joins it; the line stays connected. Kept over restarts.",
-  answers: { 200: { ...one, description: "The session after the action" } },
-  problems: ["not_found"],
 });
 
 const resumeQueue = route({
-  ...ofOne,
-  method: "post",
+  ...action,
   path: "/v1/sessions/{id}/queue/resume",
   operationId: "resumeQueue",
   summary: "Let the queue go on",
-  answers: { 200: { ...one, description: "The session after the action" } },
-  problems: ["not_found"],
 });
 
 export const sessionRoutes = [

@@ -5,15 +5,23 @@ import { Caption, Text } from "./texts.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import { MIB } from "../../body/body.ts";
-import { BulkAcknowledgement, FileUrl, manner, options, quotaHeaders, sessionId, single } from "./fields.ts";
+import {
+  BulkAcknowledgement,
+  FileUrl,
+  manner,
+  NULL,
+  options,
+  quotaHeaders,
+  sessionId,
+  single,
+  STRING,
+} from "./fields.ts";
 import { quotaHeadersOf, type Sender } from "./sender.ts";
 
 const MAX_BULK = 10_000;
 /** Ten thousand short texts are two of these; ten thousand of the longest must be cut into several requests. */
 const MAX_BULK_BODY = 32 * MIB;
 
-const NULL = { type: "null" };
-const STRING = { type: "string" };
 /** What `superRefine` checks, as JSON Schema says it. */
 const ITEM_RULES: object = {
   oneOf: [

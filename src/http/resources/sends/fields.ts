@@ -5,6 +5,10 @@ import { invalid } from "../../../errors.ts";
 import { PRIORITIES } from "../../../message/message.ts";
 import { idOf } from "../../api/schemas.ts";
 
+/** Of a field that is given, and of one that is not, where JSON Schema says what `superRefine` checks. */
+export const STRING = { type: "string" };
+export const NULL = { type: "null" };
+
 /** As many as a group has. */
 const MAX_MENTIONS = 1_024;
 

@@ -9,15 +9,13 @@ import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
-import { FileUrl, manner, options, sessionId, single } from "./fields.ts";
+import { FileUrl, manner, NULL, options, sessionId, single, STRING } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 import { base64, filename, MAX_DOCUMENT_BODY, MAX_DOCUMENT_BYTES } from "./uploads.ts";
 
 /** Each of them gets the post's key in its one stanza. */
 const MAX_AUDIENCE = 1_000;
 
-const STRING = { type: "string" };
-const NULL = { type: "null" };
 const RULES: object = {
   oneOf: [
     { required: ["text"], properties: { text: STRING, file: NULL, fileUrl: NULL, filename: NULL, caption: NULL } },

@@ -17,6 +17,7 @@ import {
   MAX_TTL_SECONDS,
   Mentions,
   MessageReference,
+  NULL,
   options,
   priority,
   seconds,
@@ -24,6 +25,7 @@ import {
   Session,
   sessionId,
   single,
+  STRING,
   typingMs,
 } from "./fields.ts";
 import type { Sender } from "./sender.ts";
@@ -54,8 +56,8 @@ const PDF_NAME = "document.pdf";
 /** What `superRefine` checks of a file, as JSON Schema says it. */
 const FILE_RULES: object = {
   oneOf: [
-    { required: ["file"], properties: { file: { type: "string" }, fileUrl: { type: "null" } } },
-    { required: ["fileUrl"], properties: { file: { type: "null" }, fileUrl: { type: "string" } } },
+    { required: ["file"], properties: { file: STRING, fileUrl: NULL } },
+    { required: ["fileUrl"], properties: { file: NULL, fileUrl: STRING } },
   ],
 };
 
@@ -74,11 +76,8 @@ const inJson = { sessionId, to: Recipient, file: base64.nullish(), fileUrl: File
 
 const DOCUMENT_RULES: object = {
   oneOf: [
-    {
-      required: ["file", "filename"],
-      properties: { file: { type: "string" }, filename: { type: "string" }, fileUrl: { type: "null" } },
-    },
-    { required: ["fileUrl"], properties: { file: { type: "null" }, fileUrl: { type: "string" } } },
+    { required: ["file", "filename"], properties: { file: STRING, filename: STRING, fileUrl: NULL } },
+    { required: ["fileUrl"], properties: { file: NULL, fileUrl: STRING } },
   ],
 };
 
