@@ -68,6 +68,12 @@ const port = as(
 const count = as(text((value) => /^[1-9]\d{0,6}$/.test(value), "is not a number from 1 to 9999999"), Number);
 const days = as(text((value) => /^[1-9]\d{0,3}$/.test(value), "is not a number of days (1 to 9999)"), Number);
 
+const logLevel: Read<LogLevel> = (value, refuse) => {
+  const level = LOG_LEVELS.find((level) => level === value);
+  if (!level) refuse(`"${value}" is not one of ${LOG_LEVELS.join(", ")}`);
+  return level ?? "info";
+};
+
 const UNITS: Readonly<Record<string, number>> = { "": 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
 const SIZE = /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB|)$/i;
 
@@ -119,10 +125,7 @@ export const ROWS = {
   PALOMA_LOG_LEVEL: {
     argument: "<level>",
     about: LOG_LEVELS.join(", "),
-    read: as(
-      text((value) => LOG_LEVELS.some((level) => level === value), `is not one of ${LOG_LEVELS.join(", ")}`),
-      (value) => value as LogLevel,
-    ),
+    read: logLevel,
     fallback: "info" as const,
   },
   PALOMA_TRUSTED_PROXIES: {

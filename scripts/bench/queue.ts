@@ -50,7 +50,7 @@ async function compare(
   { rounds, backlog, report }: BenchOptions,
 ): Promise<Result[]> {
   // The world of the unit tests needs no more of its runtime than the system's offers.
-  const world = (kv: Kv) => sendWorld(kv, runtime as SendWorld["runtime"]);
+  const world = (kv: Kv) => sendWorld(kv, runtime);
   const [empty, few, full] = [world(stores.empty), world(stores.few), world(stores.full)];
   const fewer = Math.ceil(backlog / FEWER);
   for (const [{ accept }, total] of [[few, fewer], [full, backlog]] as const) {
@@ -105,7 +105,7 @@ function shown({ less, full }: Pair): string {
   return `${micros(full)} against ${micros(less)}`;
 }
 
-function accept(world: SendWorld, { random }: Runtime): Promise<unknown> {
+function accept(world: SendWorld<Runtime>, { random }: Runtime): Promise<unknown> {
   const to = String(34_610_000_000 + random.between(0, 9_999_999));
   return world.accept(aSend({ items: [{ to, content: { kind: "text", text: "hello" } }] }));
 }
@@ -125,7 +125,7 @@ async function measureLateness(kv: Kv, runtime: Runtime, { report }: BenchOption
   const plan = aPlan();
   const ids = Array.from({ length: LINES }, (_, i) => `ses_${i}`);
   const deafen = bell.hear(LINE_TOPIC, (topic) => runners.get(topic.slice(LINE_TOPIC.length))?.wake());
-  const world = sendWorld(kv, runtime as SendWorld["runtime"]);
+  const world = sendWorld(kv, runtime);
   const dueAt = new Map<string, number>();
   const from = runtime.clock.now() + 8_000;
   await Promise.all(ids.flatMap((lineId, line) =>

@@ -30,7 +30,7 @@ export const retention: Bench = {
     const path = join(folder, "paloma.db");
     const kv = await openDenoKv(path, { runtime });
     try {
-      return [await measure(sendWorld(kv, runtime as SendWorld["runtime"]), { path, runtime, options })];
+      return [await measure(sendWorld(kv, runtime), { path, runtime, options })];
     } finally {
       kv.close();
       await Deno.remove(folder, { recursive: true });
@@ -39,7 +39,7 @@ export const retention: Bench = {
 };
 
 async function measure(
-  world: SendWorld,
+  world: SendWorld<Runtime>,
   { path, runtime, options: { messages, rounds, report } }: { path: string; runtime: Runtime; options: BenchOptions },
 ): Promise<Result> {
   const { kv } = world;
@@ -90,7 +90,7 @@ function impatient(clock: Clock): Clock {
 
 /** How long each send took, milliseconds. */
 async function accepts(
-  world: SendWorld,
+  world: SendWorld<Runtime>,
   { clock }: Runtime,
   { until }: { until: Promise<unknown> },
 ): Promise<number[]> {

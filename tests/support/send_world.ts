@@ -9,12 +9,13 @@ import type { SendCommand } from "../../src/message/send.ts";
 import { History } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";
+import type { Runtime } from "../../src/runtime.ts";
 import type { Key, Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
 
-export interface SendWorld {
-  runtime: TestRuntime;
+export interface SendWorld<R extends Runtime = TestRuntime> {
+  runtime: R;
   kv: Kv;
   accounts: Accounts;
   idempotency: Idempotency;
@@ -25,7 +26,7 @@ export interface SendWorld {
 }
 
 /** The services of one process on the store. */
-export function sendWorld(kv: Kv, runtime: TestRuntime): SendWorld {
+export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
   const plans = makePlans(kv);
   const woken: string[] = [];
   const seal = makeSeal(sealKey("a secret for tests"), runtime.random);
