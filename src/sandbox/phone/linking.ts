@@ -1,14 +1,18 @@
 /**
- * A phone's part in linking a companion: reading its QR as a camera would, and signing the ADV identity that proves to
- * the companion, which alone knows the secret in the QR, that this phone accepted it.
+ * A phone's owner links companions: scans their QR, types their code, confirms a link with a passkey. The phone then signs
+ * an ADV identity, which proves to the companion, which alone knows the secret in the QR, that this phone accepted it.
  */
 import { Curve, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { PNG_DATA_URL, readQrPng } from "../../base/qr_png.ts";
-import { invalid } from "../../errors.ts";
-import type { QrText } from "../world/linking.ts";
+import { invalid, notFound } from "../../errors.ts";
+import type { CodeAnswer, LinkAnswer, LinkRequest, PasskeyState, QrText } from "../world/linking.ts";
+import type { Passkey } from "./authenticator.ts";
+import type { PhoneContext } from "./context.ts";
 import type { PhoneKeys } from "./keys.ts";
+import { beginCodeExchange, readCode } from "./pairing_code.ts";
+import { PasskeyExchange } from "./passkey_exchange.ts";
 
 /** Far more than any QR needs; a limit for what is decoded. */
 const QR_MAX_CHARACTERS = 4 * 1024 * 1024;
@@ -16,6 +20,79 @@ const QR_MAX_CHARACTERS = 4 * 1024 * 1024;
 const QR_LINK = "https://wa.me/settings/linked_devices#";
 /** The prefix of what an account signature covers, before details and companion identity (protocol constant). */
 const ACCOUNT_SIGNATURE_PREFIX = Buffer.from([6, 0]);
+
+export class Linker {
+  /** Null: the account's links demand none. */
+  readonly passkey: Passkey | null;
+  readonly #phone: PhoneContext;
+  /** Secrets of QRs that the network wants to be shown anew; each is valid once. */
+  readonly #spentSecrets = new Set<string>();
+  #companions = 0;
+  #exchange: PasskeyExchange | null = null;
+
+  constructor(phone: PhoneContext, passkey: Passkey | null) {
+    this.#phone = phone;
+    this.passkey = passkey;
+  }
+
+  /** Throws Problem validation_failed for what is no QR. */
+  scan(qr: string): LinkAnswer {
+    const companion = readQr(qr);
+    return this.#link(companion.ref, companion);
+  }
+
+  async enterCode(typed: string): Promise<CodeAnswer> {
+    const code = readCode(typed);
+    const { runtime, uplink, self, keys } = this.#phone;
+    const request = uplink.codeRequest(self);
+    if (!request) return { kind: "no_request" };
+    const exchange = await beginCodeExchange(keys, request, { code, random: runtime.random });
+    const answer = await uplink.answerCode(self, request.ref, exchange.hello);
+    const companion = answer && exchange.finish(answer);
+    return companion ? this.#link(request.ref, companion) : { kind: "wrong_code" };
+  }
+
+  #link(ref: string, companion: LinkRequest): LinkAnswer {
+    const { runtime, uplink, self } = this.#phone;
+    const secret = companion.advSecret.toString();
+    if (this.#spentSecrets.has(secret)) return { kind: "refresh" };
+    const exchange = new PasskeyExchange({
+      companion,
+      random: runtime.random,
+      sign: (revealed) => {
+        const signed = this.#sign(revealed);
+        this.#companions++;
+        return signed;
+      },
+      onAsk: () => this.#exchange = exchange,
+    });
+    const answer = uplink.acceptQr(self, ref, this.#sign(companion), exchange);
+    if (answer.kind === "linked") this.#companions++;
+    if (answer.kind === "refresh") this.#spentSecrets.add(secret);
+    return answer;
+  }
+
+  #sign(companion: LinkRequest): Uint8Array {
+    const { runtime, keys } = this.#phone;
+    return signIdentity(keys, companion, { keyIndex: this.#companions + 1, now: runtime.clock.now() });
+  }
+
+  /** The link with a passkey that is under way, or null. */
+  passkeyState(): PasskeyState | null {
+    return this.#exchange?.state ?? null;
+  }
+
+  /** Throws Problem not_found when no code is shown. */
+  confirmPasskey(): void {
+    if (!this.#exchange?.confirm()) throw notFound("code to confirm on this phone");
+  }
+
+  /** Throws Problem not_found. */
+  ownPasskey(): Passkey {
+    if (!this.passkey) throw notFound("passkey on this phone");
+    return this.passkey;
+  }
+}
 
 /** Takes a QR's text, or a PNG data URL that shows it. Throws Problem validation_failed for anything else. */
 export function readQr(qr: string): QrText {
@@ -42,14 +119,8 @@ function readPng(dataUrl: string): string {
   return text;
 }
 
-/** The companion that asks to be linked: its identity, and the secret that only this phone learned. */
-export interface Companion {
-  identityPublic: Uint8Array;
-  advSecret: Uint8Array;
-}
-
 /** An encoded ADVSignedDeviceIdentityHMAC, as `pair-success` carries it. `keyIndex` counts a phone's companions. */
-export function signIdentity(keys: PhoneKeys, companion: Companion, { keyIndex, now }: {
+function signIdentity(keys: PhoneKeys, companion: LinkRequest, { keyIndex, now }: {
   keyIndex: number;
   /** Unix ms. */
   now: number;

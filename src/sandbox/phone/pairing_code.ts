@@ -8,9 +8,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, pbkdf2 } from "node:crypto"
 import { promisify } from "node:util";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
-import type { CodeRequest, CompanionFinish, PrimaryHello } from "../world/linking.ts";
+import type { CodeRequest, CompanionFinish, LinkRequest, PrimaryHello } from "../world/linking.ts";
 import type { PhoneKeys } from "./keys.ts";
-import type { Companion } from "./linking.ts";
 
 const derive = promisify(pbkdf2);
 
@@ -33,7 +32,7 @@ export function readCode(typed: string): string {
 interface CodeExchange {
   hello: PrimaryHello;
   /** The companion, whose identity may now be signed; null when the answer does not fit, as after a mistyped code. */
-  finish(answer: CompanionFinish): Companion | null;
+  finish(answer: CompanionFinish): LinkRequest | null;
 }
 
 export async function beginCodeExchange(

@@ -6,8 +6,7 @@ import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Random } from "../../runtime.ts";
-import type { PasskeyPrimary, PasskeyState } from "../world/linking.ts";
-import type { Companion } from "./linking.ts";
+import type { LinkRequest, PasskeyPrimary, PasskeyState } from "../world/linking.ts";
 
 /** Protocol constants. */
 const KEY_BYTES = 32;
@@ -22,10 +21,10 @@ const CODE_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTVWXYZ";
 
 interface PasskeyExchangeOptions {
   /** The secret of the handoff proof, which the phone read from the QR or agreed on by the code. */
-  companion: Companion;
+  companion: LinkRequest;
   random: Random;
   /** Signs the identity of the companion, once its owner has confirmed it. */
-  sign(companion: Companion): Uint8Array;
+  sign(companion: LinkRequest): Uint8Array;
   /** The network asks for the passkey: the phone shows this exchange from now on. */
   onAsk(): void;
 }
@@ -89,7 +88,7 @@ export class PasskeyExchange implements PasskeyPrimary {
     return request && this.#signOnceConfirmed(request);
   }
 
-  async #signOnceConfirmed(request: Companion): Promise<Uint8Array | null> {
+  async #signOnceConfirmed(request: LinkRequest): Promise<Uint8Array | null> {
     return await this.#confirmed.promise ? this.#options.sign(request) : null;
   }
 
@@ -107,7 +106,7 @@ export class PasskeyExchange implements PasskeyPrimary {
   }
 
   /** The companion's secrets; null for what is not a request of the scanned companion. */
-  #decrypt(encryptedRequest: Uint8Array): Companion | null {
+  #decrypt(encryptedRequest: Uint8Array): LinkRequest | null {
     const { encryptedPayload, iv } = proto.EncryptedPairingRequest.decode(encryptedRequest);
     const sealed = encryptedPayload ?? new Uint8Array(0);
     if (!this.#prologue || !this.#ephemeral || iv?.length !== GCM_IV_BYTES || sealed.length < GCM_TAG_BYTES) {

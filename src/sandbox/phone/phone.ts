@@ -18,7 +18,7 @@ import { compose } from "./compose.ts";
 import type { PhoneContext } from "./context.ts";
 import { Inbox } from "./inbox.ts";
 import { bundleOf, makeKeys, refill } from "./keys.ts";
-import { Linker } from "./linker.ts";
+import { Linker } from "./linking.ts";
 import { Outbox } from "./outbox.ts";
 import { Receiver } from "./receiver.ts";
 import { SenderKeys } from "./sender_keys.ts";

@@ -1,11 +1,15 @@
 /** What phone, network and companion give each other while a companion is linked: by QR, by code, with a passkey. */
 
-/** What a phone needs to know of the companion that it links: the parts of the QR's text. */
-export interface QrText {
-  ref: string;
-  noisePublic: Uint8Array;
+/** A companion that asks to be linked: its identity, and the secret that only the phone learned. */
+export interface LinkRequest {
   identityPublic: Uint8Array;
   advSecret: Uint8Array;
+}
+
+/** What a phone needs to know of the companion that it links: the parts of the QR's text. */
+export interface QrText extends LinkRequest {
+  ref: string;
+  noisePublic: Uint8Array;
   platform: string;
 }
 
