@@ -134,7 +134,8 @@ export class Decryption {
       const plaintext = await transaction(async () => {
         const plaintext = await decrypt();
         await learn?.(plaintext, part.attrs.participant ?? part.attrs.from!);
-        entry = await journal.keep(part, plaintext, store);
+        entry = journal.entryOf(part, plaintext);
+        await journal.keep(entry, store);
         return plaintext;
       });
       this.#events.decrypted(entry!);

@@ -64,14 +64,17 @@ export class Journal {
     this.#clock = clock;
   }
 
-  /** Adds a row to the transaction that `store` is in. */
-  async keep(part: StanzaPart, plaintext: Uint8Array, store: Pick<SignalKeyStore, "set">): Promise<JournalEntry> {
+  /** A part that was just decrypted. */
+  entryOf(part: StanzaPart, plaintext: Uint8Array): JournalEntry {
     this.#sequence = Math.max(this.#sequence + 1, this.#clock.now() * 1000);
-    const entry = { ...part, sequence: this.#sequence, plaintext };
+    return { ...part, sequence: this.#sequence, plaintext };
+  }
+
+  /** Adds its row to the transaction that `store` is in. */
+  keep(entry: JournalEntry, store: Pick<SignalKeyStore, "set">): ReturnType<SignalKeyStore["set"]> {
     // The library types only its own rows; its transaction carries any.
-    const rows: KeyData = { journal: { [part.part]: entry } };
-    await store.set(rows);
-    return entry;
+    const rows: KeyData = { journal: { [entry.part]: entry } };
+    return store.set(rows);
   }
 
   async keepUndecrypted({ stanza, attrs }: Pick<StanzaPart, "stanza" | "attrs">): Promise<UndecryptedEntry> {
