@@ -68,8 +68,9 @@ function lost() {
   close();
   retry = setTimeout(async () => {
     try {
-      // Somebody else may have signed in in another tab.
-      await loadSession();
+      // Somebody else may have signed in in another tab, or nobody is signed in any more.
+      const { person } = await loadSession();
+      if (!person) return;
       if (followed) await call("GET", followed === OPERATOR ? `${OPERATOR}/overview` : followed);
       open();
     } catch ({ code }) {
