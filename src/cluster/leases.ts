@@ -116,7 +116,7 @@ export class Leases {
     if (this.#held.get(thing) === lease) this.#held.delete(thing);
   }
 
-  /** Gives everything there is of the kind a lease. */
+  /** Gives everything there is of the kind a lease; what this member holds is compared with its rows after that. */
   async adopt(): Promise<void> {
     const { kv, kind, all } = this.#options;
     const known = new Set<string>();
@@ -130,7 +130,7 @@ export class Leases {
       if (await kv.commit(change)) adopted++;
     }
     if (adopted > 0) this.#options.freed();
-    this.#uncertain = true;
+    this.doubt();
   }
 
   /** Takes what is this member's share, and lets go of what is beyond it. `left`: how many nobody had and others take. */
