@@ -8,7 +8,7 @@ import { dataFolder } from "../../src/app.ts";
 import { readAllowList } from "../../src/egress/address.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { LoggedEvent, NewEvent } from "../../src/event/event.ts";
-import { eventId, makeEventLog } from "../../src/event/log.ts";
+import { makeEventLog } from "../../src/event/log.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
@@ -97,7 +97,7 @@ function makePost(stage: Stage): (number: number) => Promise<void> {
   const secret = makeSecret(stage.runtime.random);
   const { signal } = new AbortController();
   return async (number) => {
-    const event = { ...textEvent(number), id: eventId(`raw${number}`), createdAt: 0 } as LoggedEvent;
+    const event = { ...textEvent(number), id: `evt_raw${number}`, createdAt: 0 } as LoggedEvent;
     const { url } = stage.receiver.ready;
     const outcome = await attemptDelivery(context, { url, secrets: () => [secret], event, signal });
     if (outcome.kind !== "delivered") throw new Error("the receiver did not take a delivery");
@@ -129,7 +129,7 @@ async function rawDelays(stage: Stage): Promise<number[]> {
   const began = await flow((number) => {
     const at = wallClock();
     void post(number);
-    return Promise.resolve({ id: eventId(`raw${number}`), at });
+    return Promise.resolve({ id: `evt_raw${number}`, at });
   });
   return await delaysSince(stage, began);
 }

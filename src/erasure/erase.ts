@@ -8,7 +8,7 @@
  */
 import type { LoggedEvent } from "../event/event.ts";
 import { eraseEvents } from "../event/erase.ts";
-import { eraseChats } from "../line/erase.ts";
+import { eraseChats } from "../line/chats.ts";
 import { lineIdsOf } from "../line/line_row.ts";
 import { mediaKeys } from "../media/rows.ts";
 import type { MediaStore } from "../media/store.ts";

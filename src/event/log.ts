@@ -65,11 +65,6 @@ const PAGE_BYTES = 8 * 1024 ** 2;
 const ID_PREFIX = "evt_";
 const ID = new RegExp(`^${EVENT_ID}$`);
 
-/** The id under which clients know the event at this place of the log. */
-export function eventId(order: string): string {
-  return ID_PREFIX + order;
-}
-
 /** The place in the log that an event id names. Throws Problem validation_failed at `path` when it is no event id. */
 export function orderOf(id: string, path = "after"): string {
   if (!ID.test(id)) throw invalid(path, "is not the id of an event");
@@ -93,7 +88,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       const whole = { ...plainEvent(event), createdAt: runtime.clock.now() };
       const appended: { id: string | null } = { id: null };
       change.ordered(eventKeys.eventOrder(accountId), (order) => {
-        const id = eventId(order);
+        const id = ID_PREFIX + order;
         appended.id = id;
         const logged: LoggedEvent = { ...whole, id };
         return [{ kind: "set", key: eventKeys.event(accountId, order), value: logged }];

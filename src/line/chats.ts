@@ -2,12 +2,17 @@
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
-import type { Change, Key, Kv } from "../store/kv.ts";
+import { Change, type Key, type Kv } from "../store/kv.ts";
+import { Stretch } from "../store/stretch.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
+import type { Traces } from "../whatsapp/person.ts";
 import { lineKeys } from "./rows.ts";
+import { seenAt, seenFrom } from "./seen.ts";
 
 /** A message to a chat that wrote within this time is a reply. */
 const REPLY_WITHIN_MS = 24 * 3_600_000;
+/** Rows that one step of an erasure looks at. */
+const READ_AT_ONCE = 500;
 
 /** The chats that a message came from: the same person may be written to by number and by `@lid`. */
 export function chatsOf({ chat, number, participant }: Pick<Incoming, "chat" | "number" | "participant">): string[] {
@@ -89,6 +94,30 @@ export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Pro
     for await (const { key, value } of kv.list({ prefix: lineKeys.allHeard() })) if (!isRecent(value, now)) yield key;
   }
   return await deleteKeys(kv, old(), { signal });
+}
+
+/**
+ * Takes a person out of the chats of a line: when they wrote, what was seen and read of them. Looks at the next rows from a
+ * key on (null: from the first); `next` is null at the end.
+ */
+export async function eraseChats(
+  kv: Kv,
+  lineId: string,
+  { traces, at }: { traces: Traces; at: Key | null },
+): Promise<{ change: Change; next: Key | null }> {
+  const change = new Change();
+  for (const chat of traces.chats) {
+    change.delete(lineKeys.heard(lineId, chat)).delete(lineKeys.knownChat(lineId, chat))
+      .delete(lineKeys.chatRead(lineId, chat));
+  }
+  const stretch = new Stretch(kv, { prefix: lineKeys.seenOfLine(lineId), from: at, limit: READ_AT_ONCE });
+  for await (const { key, value } of stretch.rows()) {
+    const [, , chat = "", networkId = ""] = key.map(String);
+    if (traces.isOf(chat)) change.delete(key);
+    // Of a group's message it is still known that it came.
+    else if (traces.isOf(seenFrom(value) ?? "")) change.set(lineKeys.seen(lineId, chat, networkId), seenAt(value));
+  }
+  return { change, next: stretch.next };
 }
 
 function isRecent(at: number, now: number): boolean {

@@ -14,7 +14,7 @@ import type { Plan } from "../account/plan.ts";
 import type { Random } from "../runtime.ts";
 
 /** Bounds of the pause, milliseconds. */
-export interface Delays {
+interface Delays {
   minMs: number;
   maxMs: number;
 }

@@ -22,7 +22,6 @@ import { watchChanges } from "../../src/store/changes.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import type { LineSessionDeps } from "../../src/line/line_session.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
-import type { Delays } from "../../src/line/pacing.ts";
 import type { Caller } from "../../src/account/account.ts";
 import type { Accounts } from "../../src/account/accounts.ts";
 import type { Plan } from "../../src/account/plan.ts";
@@ -35,7 +34,7 @@ import { settle, type TestRuntime, testRuntime } from "./runtime.ts";
 export const ACCOUNT = "acc_1";
 
 export interface WorldOptions {
-  delays?: Delays;
+  delays?: { minMs: number; maxMs: number };
   seed?: number;
   sessions?: number;
 }

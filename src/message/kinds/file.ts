@@ -111,7 +111,7 @@ const BY_EXTENSION: Readonly<Record<string, [FileKind, string]>> = {
 };
 
 /** Kind and mimetype of a file by its name; case does not matter. */
-export function fileKind(filename: string): { kind: FileKind; mimetype: string } {
+function fileKind(filename: string): { kind: FileKind; mimetype: string } {
   const extension = /\.([^.]+)$/.exec(filename)?.[1]?.toLowerCase() ?? "";
   const [kind, mimetype] = (Object.hasOwn(BY_EXTENSION, extension) && BY_EXTENSION[extension]) ||
     ["document", "application/octet-stream"];

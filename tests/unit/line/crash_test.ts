@@ -1,15 +1,17 @@
 /** The process dies between any two commits: nothing accepted is lost, ids and order stay (promises 1 to 4). */
 import assert from "node:assert/strict";
 import type { SendOutcome } from "../../../src/whatsapp/outgoing.ts";
-import type { Delays } from "../../../src/line/pacing.ts";
-import { World } from "../../support/line_world.ts";
+import { World, type WorldOptions } from "../../support/line_world.ts";
 
 const SCRIPT: readonly SendOutcome["kind"][] = ["sent", "refused", "unknown", "sent", "retry", "sent", "hold", "sent"];
 
 type Manner = "before the commit" | "after it";
 
 /** Runs six messages through every kind of outcome; with a crash at the given commit, in the given manner. */
-async function run(crashAt: number, { manner, delays }: { manner: Manner; delays: Delays }): Promise<number> {
+async function run(
+  crashAt: number,
+  { manner, delays }: { manner: Manner; delays: NonNullable<WorldOptions["delays"]> },
+): Promise<number> {
   const world = new World({ delays, seed: crashAt + 1 });
   let next = 0;
   world.network.outcome = () => {

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { fileKind } from "../../../../src/message/kinds/file.ts";
+import { fileContent } from "../../../../src/message/kinds/file.ts";
+
+function fileKind(filename: string) {
+  const { kind, mimetype } = fileContent(null, { filename });
+  return { kind, mimetype };
+}
 
 /** The table of the specification, as it stands there. */
 const TABLE = {
