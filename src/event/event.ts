@@ -39,7 +39,7 @@ const BY_NAME: ReadonlySet<EventName> = new Set(["presence.updated"]);
 /** What a subscription to all events is to. */
 export const USUAL_EVENTS: readonly EventName[] = EVENT_NAMES.filter((name) => !BY_NAME.has(name));
 
-export interface MessageSentData {
+interface MessageSentData {
   messageId: string;
   networkId: string;
   jobId: string;
@@ -47,7 +47,7 @@ export interface MessageSentData {
   sentAt: string;
 }
 
-export interface MessageStatusData {
+interface MessageStatusData {
   messageId: string;
   networkId: string;
   status: "delivered" | "read";
@@ -56,7 +56,7 @@ export interface MessageStatusData {
   at: string;
 }
 
-export interface MessageFailedData {
+interface MessageFailedData {
   messageId: string;
   networkId: string;
   jobId: string;
@@ -73,7 +73,7 @@ export interface ReceivedMedia {
   reason?: string;
 }
 
-export interface MessageReceivedData {
+interface MessageReceivedData {
   from: string;
   number: string | null;
   pushName: string | null;
@@ -101,7 +101,7 @@ export interface MessageReceivedData {
 }
 
 /** An earlier message says something else now. Not a `message.received`: a corrected order is no second order. */
-export interface MessageEditedData {
+interface MessageEditedData {
   /** The network's id of the message that was edited. */
   messageId: string;
   chat: string;
@@ -111,19 +111,19 @@ export interface MessageEditedData {
 }
 
 /** An earlier message was deleted for everyone. */
-export interface MessageDeletedData {
+interface MessageDeletedData {
   messageId: string;
   chat: string;
   number: string | null;
 }
 
 /** Somebody wrote one of the account's words, and is never written to again. */
-export interface RecipientOptedOutData {
+interface RecipientOptedOutData {
   number: string;
   word: string;
 }
 
-export interface CallReceivedData {
+interface CallReceivedData {
   callId: string;
   chat: string;
   number: string | null;
@@ -131,7 +131,7 @@ export interface CallReceivedData {
 }
 
 /** What somebody in a chat does now. Emitted only to those who name the event. */
-export interface PresenceUpdatedData {
+interface PresenceUpdatedData {
   chat: string;
   number: string | null;
   state: PresenceState;
@@ -140,18 +140,18 @@ export interface PresenceUpdatedData {
 /** A group as it is after the change; only its id where the network does not tell the line any more. */
 type GroupData = { id: string; createdAt?: string } & Partial<Omit<Group, "createdAt"> & GroupSettings>;
 
-export interface GroupUpdatedData {
+interface GroupUpdatedData {
   group: GroupData;
 }
 
-export interface GroupParticipantsData {
+interface GroupParticipantsData {
   group: GroupData;
   action: MembersChange;
   participants: readonly { id: string; number: string | null }[];
 }
 
 /** What somebody chooses in a poll, now; empty when the vote was taken back. */
-export interface PollVoteData {
+interface PollVoteData {
   /** The gateway's id of the poll; null for one that the gateway did not send. */
   messageId: string | null;
   /** The network's. */
@@ -165,37 +165,37 @@ export interface PollVoteData {
  * Beyond the specification: what the line's owner wrote on the phone or another device. An event of its own: a client
  * that answers every `message.received` must not answer the owner's words.
  */
-export interface MessageEchoData extends MessageReceivedData {
+interface MessageEchoData extends MessageReceivedData {
   fromMe: true;
 }
 
-export interface SessionConnectedData {
+interface SessionConnectedData {
   phone: string;
 }
 
-export interface SessionDisconnectedData {
+interface SessionDisconnectedData {
   status: "disconnected" | "logged_out";
   reason: string;
 }
 
-export interface SessionQrData {
+interface SessionQrData {
   /** Data URL of the PNG. */
   qr: string;
 }
 
 /** Beyond the specification: the account asks for its passkey while it is linked. */
-export interface SessionPasskeyData {
+interface SessionPasskeyData {
   stage: "required" | "confirm";
   expiresAt: string;
 }
 
 /** The line is connected and yet hears nothing, or nothing that it can read; null: it does again. */
-export interface SessionDegradedData {
+interface SessionDegradedData {
   reason: string | null;
 }
 
 /** Beyond the specification: the network lets the account start no new chats, or lets it again. */
-export interface SessionRestrictedData {
+interface SessionRestrictedData {
   active: boolean;
   /** As the network names it. */
   kind: string;
@@ -203,7 +203,7 @@ export interface SessionRestrictedData {
 }
 
 /** Beyond the specification: every message of a bulk has ended. */
-export interface BulkFinishedData {
+interface BulkFinishedData {
   bulkId: string;
   total: number;
   sent: number;
@@ -212,7 +212,7 @@ export interface BulkFinishedData {
 }
 
 /** Beyond the specification: the deliveries of a webhook keep failing, or its target asked to be left alone (410). */
-export interface WebhookFailingData {
+interface WebhookFailingData {
   webhookId: string;
   url: string;
   /** False when the gateway switched it off. */
@@ -225,7 +225,7 @@ export interface WebhookFailingData {
 }
 
 /** Beyond the specification: the gateway switched a webhook off. */
-export interface WebhookDisabledData {
+interface WebhookDisabledData {
   webhookId: string;
   /** Since when nothing was delivered. */
   since: string;
@@ -234,7 +234,7 @@ export interface WebhookDisabledData {
 }
 
 /** Beyond the specification: sent to one webhook alone, when its owner asks for it. */
-export interface WebhookTestData {
+interface WebhookTestData {
   webhookId: string;
   at: string;
 }
@@ -264,6 +264,9 @@ export type EventBody =
   | { event: "webhook.failing"; data: WebhookFailingData }
   | { event: "webhook.disabled"; data: WebhookDisabledData }
   | { event: "webhook.test"; data: WebhookTestData };
+
+/** The data of an event by its name. */
+export type EventData<Name extends EventName> = Extract<EventBody, { event: Name }>["data"];
 
 /** What a part of the product hands to the log. */
 export type NewEvent = EventBody & { accountId: string; sessionId: string; sessionName: string };

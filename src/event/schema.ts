@@ -5,33 +5,10 @@
 import { z } from "zod";
 import { PRESENCE_STATES } from "../whatsapp/notices.ts";
 import { INCOMING_TYPES } from "../whatsapp/incoming.ts";
-import type {
-  BulkFinishedData,
-  CallReceivedData,
-  EventBody,
-  EventName,
-  GroupParticipantsData,
-  GroupUpdatedData,
-  MessageDeletedData,
-  MessageEchoData,
-  MessageEditedData,
-  MessageFailedData,
-  MessageReceivedData,
-  MessageSentData,
-  MessageStatusData,
-  PollVoteData,
-  PresenceUpdatedData,
-  RecipientOptedOutData,
-  SessionConnectedData,
-  SessionDegradedData,
-  SessionDisconnectedData,
-  SessionPasskeyData,
-  SessionQrData,
-  SessionRestrictedData,
-  WebhookDisabledData,
-  WebhookFailingData,
-  WebhookTestData,
-} from "./event.ts";
+import type { EventData, EventName } from "./event.ts";
+
+/** What describes the data of the event. */
+type DataSchema<Name extends EventName> = z.ZodType<EventData<Name>>;
 
 const Time = z.iso.datetime().describe("ISO 8601, UTC");
 const MessageId = z.string().describe("The gateway's id of the message, as in the acknowledgement of the send");
@@ -39,7 +16,7 @@ const NetworkId = z.string().describe("Id of the message on the messaging networ
 const JobId = z.string().describe("Id of the queue job, as in the acknowledgement of the send");
 const To = z.string().describe("Recipient as it was given");
 
-const MessageSent: z.ZodType<MessageSentData> = z.object({
+const MessageSent: DataSchema<"message.sent"> = z.object({
   messageId: MessageId,
   networkId: NetworkId,
   jobId: JobId,
@@ -47,7 +24,7 @@ const MessageSent: z.ZodType<MessageSentData> = z.object({
   sentAt: Time,
 });
 
-const MessageStatus: z.ZodType<MessageStatusData> = z.object({
+const MessageStatus: DataSchema<"message.status"> = z.object({
   messageId: MessageId,
   networkId: NetworkId,
   status: z.enum(["delivered", "read"]),
@@ -55,7 +32,7 @@ const MessageStatus: z.ZodType<MessageStatusData> = z.object({
   at: Time,
 });
 
-const MessageFailed: z.ZodType<MessageFailedData> = z.object({
+const MessageFailed: DataSchema<"message.failed"> = z.object({
   messageId: MessageId,
   networkId: NetworkId,
   jobId: JobId,
@@ -104,8 +81,8 @@ const received = {
   ),
   details: z.record(z.string(), z.unknown()).optional().describe("Content of the type that has no field of its own"),
 };
-const MessageReceived: z.ZodType<MessageReceivedData> = z.object(received);
-const MessageEcho: z.ZodType<MessageEchoData> = z.object({
+const MessageReceived: DataSchema<"message.received"> = z.object(received);
+const MessageEcho: DataSchema<"message.echo"> = z.object({
   ...received,
   from: z.string().describe("JID of the chat in which the owner wrote"),
   number: z.string().nullable().describe("The line's own number"),
@@ -113,13 +90,13 @@ const MessageEcho: z.ZodType<MessageEchoData> = z.object({
 });
 
 const changed = { messageId: NetworkId, chat: Chat, number: Number };
-const MessageEdited: z.ZodType<MessageEditedData> = z.object({
+const MessageEdited: DataSchema<"message.edited"> = z.object({
   ...changed,
   text: z.string().nullable().describe("What it says now: the new text or caption"),
 });
-const MessageDeleted: z.ZodType<MessageDeletedData> = z.object(changed);
+const MessageDeleted: DataSchema<"message.deleted"> = z.object(changed);
 
-const PollVote: z.ZodType<PollVoteData> = z.object({
+const PollVote: DataSchema<"poll.vote"> = z.object({
   messageId: MessageId.nullable(),
   networkId: NetworkId,
   chat: Chat,
@@ -127,14 +104,14 @@ const PollVote: z.ZodType<PollVoteData> = z.object({
   options: z.array(z.string()).readonly().describe("All that is chosen now; empty when the vote was taken back"),
 });
 
-const CallReceived: z.ZodType<CallReceivedData> = z.object({
+const CallReceived: DataSchema<"call.received"> = z.object({
   callId: z.string().describe("The network's id of the call"),
   chat: Chat,
   number: Number,
   video: z.boolean(),
 });
 
-const PresenceUpdated: z.ZodType<PresenceUpdatedData> = z.object({
+const PresenceUpdated: DataSchema<"presence.updated"> = z.object({
   chat: Chat,
   number: Number,
   state: z.enum(PRESENCE_STATES),
@@ -151,60 +128,60 @@ const GroupNow = z.object({
   locked: z.boolean().optional(),
   ephemeral: z.number().int().optional(),
 }).describe("The group as it is after the change; only its id where the network does not tell the line any more");
-const GroupUpdated: z.ZodType<GroupUpdatedData> = z.object({ group: GroupNow });
-const GroupParticipants: z.ZodType<GroupParticipantsData> = z.object({
+const GroupUpdated: DataSchema<"group.updated"> = z.object({ group: GroupNow });
+const GroupParticipants: DataSchema<"group.participants"> = z.object({
   group: GroupNow,
   action: z.enum(["add", "remove", "promote", "demote", "leave"]),
   participants: z.array(z.object({ id: z.string(), number: z.string().nullable() })).readonly(),
 });
 
-const SessionConnected: z.ZodType<SessionConnectedData> = z.object({
+const SessionConnected: DataSchema<"session.connected"> = z.object({
   phone: z.string().describe("Linked number, digits"),
 });
 
-const SessionDisconnected: z.ZodType<SessionDisconnectedData> = z.object({
+const SessionDisconnected: DataSchema<"session.disconnected"> = z.object({
   status: z.enum(["disconnected", "logged_out"]),
   reason: z.string().describe("One sentence"),
 });
 
-const SessionQr: z.ZodType<SessionQrData> = z.object({
+const SessionQr: DataSchema<"session.qr"> = z.object({
   qr: z.string().describe("Data URL of a PNG, base64"),
 });
 
-const SessionPasskey: z.ZodType<SessionPasskeyData> = z.object({
+const SessionPasskey: DataSchema<"session.passkey"> = z.object({
   stage: z.enum(["required", "confirm"]).describe("What a person has to do: sign the challenge, or compare the code"),
   expiresAt: Time,
 });
 
-const SessionRestricted: z.ZodType<SessionRestrictedData> = z.object({
+const SessionRestricted: DataSchema<"session.restricted"> = z.object({
   active: z.boolean().describe("False when the account may start new chats again"),
   kind: z.string().describe("As the network names it"),
   until: Time.nullable(),
 });
 
-const SessionDegraded: z.ZodType<SessionDegradedData> = z.object({
+const SessionDegraded: DataSchema<"session.degraded"> = z.object({
   reason: z.string().nullable().describe("One sentence; null when the line is well again"),
 });
 
-const BulkFinished: z.ZodType<BulkFinishedData> = z.object({
+const BulkFinished: DataSchema<"bulk.finished"> = z.object({
   bulkId: z.string().describe("As in the acknowledgement of the bulk"),
   total: z.number().int(),
   sent: z.number().int(),
   failed: z.number().int().describe("Cancelled ones too"),
 });
 
-const RecipientOptedOut: z.ZodType<RecipientOptedOutData> = z.object({
+const RecipientOptedOut: DataSchema<"recipient.opted_out"> = z.object({
   number: z.string().describe("A JID ending in `@lid` where the network never told the number"),
   word: z.string().describe("As in `optOutWords` of the account"),
 });
 
-const WebhookDisabled: z.ZodType<WebhookDisabledData> = z.object({
+const WebhookDisabled: DataSchema<"webhook.disabled"> = z.object({
   webhookId: z.string(),
   since: Time.describe("Since when nothing was delivered"),
   reason: z.string().describe("Why, and how to switch it on"),
 });
 
-const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
+const WebhookFailing: DataSchema<"webhook.failing"> = z.object({
   webhookId: z.string(),
   url: z.string(),
   active: z.boolean().describe("False when the gateway switched it off"),
@@ -213,13 +190,13 @@ const WebhookFailing: z.ZodType<WebhookFailingData> = z.object({
   since: Time,
 });
 
-const WebhookTest: z.ZodType<WebhookTestData> = z.object({ webhookId: z.string(), at: Time });
+const WebhookTest: DataSchema<"webhook.test"> = z.object({ webhookId: z.string(), at: Time });
 
 interface EventSchema<Name extends EventName> {
   version: number;
   /** When it is emitted, one sentence. */
   summary: string;
-  data: z.ZodType<Extract<EventBody, { event: Name }>["data"]>;
+  data: DataSchema<Name>;
 }
 
 export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } = {

@@ -9,7 +9,7 @@
  * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
  */
 import PQueue from "p-queue";
-import type { EventBody, MessageReceivedData } from "../event/event.ts";
+import type { EventBody, EventData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
@@ -191,7 +191,7 @@ function messageBody(message: Incoming, taken: Taken): EventBody {
 }
 
 /** The event's data: the specification's fields, then what goes beyond it. */
-function dataOf(message: Incoming, taken: Taken): MessageReceivedData {
+function dataOf(message: Incoming, taken: Taken): EventData<"message.received"> {
   const details = { ...message.details, ...(message.undecryptable ? { undecryptable: true } : {}) };
   return {
     from: message.chat,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { SessionDisconnectedData } from "../../../src/event/event.ts";
+import type { EventData } from "../../../src/event/event.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { CloseReason } from "../../../src/whatsapp/connection.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
@@ -170,7 +170,7 @@ for (const { kind, status, backWithinMs, forgets = false } of CLOSES) {
     const events = (await world.events()).slice(eventsBefore);
     const expected = ["session.disconnected", ...(status === "connected" ? ["session.connected"] : [])];
     assert.deepEqual(events.map(({ event }) => event), expected);
-    const data = events[0]!.data as SessionDisconnectedData;
+    const data = events[0]!.data as EventData<"session.disconnected">;
     assert.equal(data.status, status === "logged_out" ? "logged_out" : "disconnected");
     assert.match(data.reason, new RegExp(kind));
     assert.deepEqual(world.network.forgotten, forgets ? ["ses_1"] : []);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { MessageStatusData } from "../../../src/event/event.ts";
+import type { EventData } from "../../../src/event/event.ts";
 import type { Receipt } from "../../../src/whatsapp/incoming.ts";
 import { connectedWorld, type World } from "../../support/line_world.ts";
 
@@ -13,7 +13,7 @@ async function said(world: World): Promise<string[]> {
   const events = await world.events("message.status", "message.sent");
   return events.map(({ event, data }) => {
     if (event === "message.sent") return "sent";
-    const { status, participant } = data as MessageStatusData;
+    const { status, participant } = data as EventData<"message.status">;
     return participant ? `${status} ${participant}` : status;
   });
 }
@@ -51,7 +51,7 @@ Deno.test("a receipt in whole seconds is not from before the message was sent", 
   await hears(world, networkId, { at: sentAt! - 900 });
   assert.equal((await world.message(id)).deliveredAt, sentAt);
   const [status] = await world.events("message.status");
-  assert.equal((status!.data as MessageStatusData).at, new Date(sentAt!).toISOString());
+  assert.equal((status!.data as EventData<"message.status">).at, new Date(sentAt!).toISOString());
   await world.supervisor.stop();
 });
 
