@@ -82,6 +82,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** How far this process's time is ahead of the system's, which was set back meanwhile, ms. */
+export function aheadMs(): number {
+  return Math.max(0, systemClock.now() - Date.now());
+}
+
 /** What the runtime draws at a time. */
 const MOST_RANDOM_BYTES = 65_536;
 

@@ -3,7 +3,7 @@ import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
 import { oldestWaiting } from "../message/queue/busy_lines.ts";
-import type { Clock } from "../runtime.ts";
+import { aheadMs, type Clock } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -70,6 +70,11 @@ export function addGauges(
 /** Gauges of every process. `connections`: the open ones of clients. */
 export function addProcessGauges(metrics: Metrics, { connections }: { connections(): number }): void {
   metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
+  metrics.gauge(
+    "paloma_clock_ahead_seconds",
+    "How far the gateway's time is ahead of the system's, which was set back while it ran",
+    () => aheadMs() / 1000,
+  );
   metrics.gauge("process_resident_memory_bytes", "Memory of the process", () => Deno.memoryUsage().rss);
 }
 

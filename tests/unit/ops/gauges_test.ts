@@ -40,6 +40,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   ) assert.ok(lines.includes(expected), `${expected} is missing in\n${lines.join("\n")}`);
   const memory = lines.find((line) => line.startsWith("process_resident_memory_bytes "));
   assert.ok(Number(memory?.split(" ")[1]) > 2 ** 20, `memory: ${memory}`);
+  assert.ok(lines.some((line) => line.startsWith("paloma_clock_ahead_seconds ")), "nothing tells of a clock set back");
 
   world.kv.trouble = new StoreError("locked", "another process holds it");
   const inTrouble = await metrics.render();
