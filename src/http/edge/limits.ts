@@ -1,5 +1,5 @@
 /**
- * How fast callers may go: requests a minute of an account (plan), reported in the headers of the IETF's rate limit
+ * How fast callers may go: requests a minute of a key (plan), reported in the headers of the IETF's rate limit
  * draft, new and old names; and refusals, which wait where one party has had many.
  */
 import type { Caller } from "../../account/account.ts";
@@ -17,15 +17,16 @@ const SECOND_MS = 1_000;
 /** Counts the request and sets the headers. Throws Problem rate_limited, with `Retry-After`. */
 type LimitRate = (c: ApiContext, caller: Caller) => void;
 
-/** Windows of one minute from an account's first request on. */
+/** Windows of one minute from a key's first request on; the account's own key goes by the account. */
 export function makeLimitRate(clock: Clock): LimitRate {
   const windows = new Windows(clock, MINUTE_MS);
-  return (c, { account, plan }) => {
+  return (c, { account, plan, key }) => {
     const limit = plan.requestsPerMinute;
     if (limit === null || c.env?.person) return;
-    const { count } = windows.add(account.id);
+    const party = key?.id ?? account.id;
+    const { count } = windows.add(party);
     const remaining = Math.max(0, limit - count);
-    const reset = windows.secondsLeft(account.id);
+    const reset = windows.secondsLeft(party);
     Object.assign(c.get("headers"), {
       "ratelimit-policy": `"minute";q=${limit};w=${MINUTE_MS / 1000}`,
       "ratelimit": `"minute";r=${remaining};t=${reset}`,
@@ -34,7 +35,9 @@ export function makeLimitRate(clock: Clock): LimitRate {
       "ratelimit-reset": String(reset),
     });
     if (count > limit) {
-      throw new Problem("rate_limited", `The plan allows ${limit} requests a minute.`, { retryAfterSeconds: reset });
+      throw new Problem("rate_limited", `The plan allows ${limit} requests a minute with each key.`, {
+        retryAfterSeconds: reset,
+      });
     }
   };
 }

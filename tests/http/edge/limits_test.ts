@@ -35,6 +35,19 @@ Deno.test("a key has its requests a minute, and is told", () =>
     });
   }, { plan: { requestsPerMinute: 3 } }));
 
+Deno.test("each key of an account has a minute of its own", () =>
+  withApi(async (world) => {
+    const made = await world.call("POST", "/v1/account/keys", { json: { name: "reader", scopes: ["read"] } });
+    const { key } = (await made.json()).data;
+    for (const left of ["1", "0"]) {
+      const headers = { "ratelimit-remaining": left };
+      await expectAnswer(await world.call("GET", "/v1/sessions", { key }), { status: 200, headers });
+    }
+    await expectAnswer(await world.call("GET", "/v1/sessions", { key }), { status: 429 });
+    await expectAnswer(await world.call("GET", "/v1/sessions"), { status: 200 });
+    await expectAnswer(await world.call("GET", "/v1/sessions"), { status: 429 });
+  }, { plan: { requestsPerMinute: 2 } }));
+
 Deno.test("a clock that is set back does not lengthen the minute", () =>
   withApi(async (world) => {
     const ask = async () => (await world.call("GET", "/v1/sessions")).status;
