@@ -86,7 +86,7 @@ Deno.test("sandbox says which of its ports is in use, and leaves nothing behind"
   const TMPDIR = await Deno.makeTempDir({ prefix: "paloma-sandbox-test-" });
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
-  for (const name of ["PALOMA_PORT", "PALOMA_SANDBOX_PORT"]) {
+  for (const [name, flag] of [["PALOMA_PORT", "--port"], ["PALOMA_SANDBOX_PORT", "--sandbox-port"]] as const) {
     const { code, stderr } = await tryCommand(["sandbox"], {
       PALOMA_PORT: "0",
       PALOMA_SANDBOX_PORT: "0",
@@ -94,7 +94,7 @@ Deno.test("sandbox says which of its ports is in use, and leaves nothing behind"
       [name]: `${port}`,
     });
     assert.equal(code, 1);
-    assert.match(stderr, new RegExp(`^127\\.0\\.0\\.1:${port} is in use: .*${name}$`, "m"));
+    assert.match(stderr, new RegExp(`^127\\.0\\.0\\.1:${port} is in use: .*${name} \\(${flag}\\)$`, "m"));
   }
   assert.deepEqual(leftIn(TMPDIR), []);
   await Deno.remove(TMPDIR, { recursive: true });
