@@ -15,10 +15,11 @@ Deno.test("after a setback sessions are closed for sending, once, and of sender 
   const runtime = testRuntime();
   const kv = new MemoryKv();
   const line = { kv, seal: makeSeal(sealKey("a secret of the tests"), runtime.random), lineId: "ses_1" };
-  const { creds, saveCreds } = await openAuthState(line);
+  const auth = await openAuthState(line);
+  const { creds } = auth;
   creds.me = { id: "551:7@s.whatsapp.net", lid: "99:7@lid" };
   creds.account = { details: Buffer.from([1]) } as proto.IADVSignedDeviceIdentity;
-  await saveCreds();
+  await auth.saveCreds();
   const session = (closed: number) => ({ _sessions: { base: { indexInfo: { closed } } }, version: "v1" });
   const senderKeys = [`${GROUP}::551::7`, `${GROUP}::99_1::7`, `${GROUP}::552::0`];
   const write = async () => {
