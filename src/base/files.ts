@@ -11,6 +11,11 @@ export async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
   }
 }
 
+/** Whether there is a file or folder at the path. */
+export async function exists(path: string): Promise<boolean> {
+  return await unlessMissing(Deno.stat(path)) !== null;
+}
+
 /** Writes all of the bytes: a single write may take a part of them alone. */
 export async function writeAll(
   target: { write(bytes: Uint8Array): Promise<number> },

@@ -1,6 +1,6 @@
 /** Commands that read or change the data folder, also while a gateway runs on it. */
 import pino from "pino";
-import { unlessMissing } from "../base/files.ts";
+import { exists } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
@@ -34,7 +34,7 @@ export async function assertData(config: Config): Promise<void> {
 export async function hasData({ store, dataDir }: Config): Promise<boolean> {
   if (store !== null) return true;
   const { pathsOf } = await import("../data/data_folder.ts");
-  return await unlessMissing(Deno.stat(pathsOf(dataDir).store)) !== null;
+  return await exists(pathsOf(dataDir).store);
 }
 
 /** As `withData`, of the folder that is configured. */

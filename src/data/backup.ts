@@ -6,7 +6,7 @@
  * The secret key is left out on purpose: a backup alone opens no credential. Whoever restores needs the same
  * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
  */
-import { giveToOwner, unlessMissing, writeAll } from "../base/files.ts";
+import { exists, giveToOwner, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
@@ -120,7 +120,7 @@ async function writeWhole<T>(
     const result = await write(unfinished);
     await sync(unfinished);
     await Deno.rename(unfinished, file);
-    if (Deno.build.os !== "windows") await sync(dirname(file));
+    await syncFolder(dirname(file));
     return result;
   } catch (error) {
     await Deno.remove(unfinished).catch(() => {});
@@ -129,12 +129,8 @@ async function writeWhole<T>(
 }
 
 async function sync(path: string): Promise<void> {
-  const file = await Deno.open(path);
-  try {
-    await file.sync();
-  } finally {
-    file.close();
-  }
+  using file = await Deno.open(path);
+  await file.sync();
 }
 
 /** Adds the files that are not in `copied` yet, by path, and notes their sizes there. */
@@ -195,10 +191,6 @@ async function writeFiles(
     });
   }
   return { files: names.length, bytes };
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await unlessMissing(Deno.stat(path)) !== null;
 }
 
 async function hasEntries(folder: string): Promise<boolean> {

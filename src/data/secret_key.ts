@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { giveToOwner, syncFolder, unlessMissing } from "../base/files.ts";
+import { exists, giveToOwner, syncFolder, unlessMissing } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
@@ -127,8 +127,4 @@ function checked(key: string, path: string): string {
   throw new SecretKeyError(
     `${path} is damaged: put the original back, or set PALOMA_SECRET_KEY to the key that was used`,
   );
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await unlessMissing(Deno.stat(path)) !== null;
 }

@@ -1,7 +1,7 @@
 /** The store's file before Deno KV opens it: there, with its first page, and its owner's alone. */
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { syncFolder, unlessMissing } from "../../base/files.ts";
+import { exists, syncFolder } from "../../base/files.ts";
 
 /**
  * Makes the file at `path` where there is none. It appears with its first page in it: an empty one is taken for a damaged
@@ -11,7 +11,7 @@ import { syncFolder, unlessMissing } from "../../base/files.ts";
 export async function makeFile(path: string): Promise<void> {
   const folder = dirname(path);
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
-  if (await unlessMissing(Deno.stat(path)) === null) {
+  if (!await exists(path)) {
     const made = await Deno.makeTempFile({ dir: folder, prefix: ".new-store-" });
     try {
       await writeFirstPage(made);
