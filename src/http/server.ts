@@ -141,16 +141,21 @@ function readBody(
     checkLength(c.req.raw, maxBytes);
     return new Uint8Array();
   }
-  if (route.body) checkContentType(c.req.raw, "application/json");
+  if (route.body && !isLeftOut(c, route.body)) checkContentType(c.req.raw, "application/json");
   return isSafe(c) ? new Uint8Array() : readBytes(c.req.raw, { maxBytes, count });
+}
+
+/** No type of a body: there is none, or it is taken for the JSON that alone could stand here. */
+function isLeftOut(c: ApiContext, body: z.ZodType): boolean {
+  return c.req.header("content-type") === undefined && body.isOptional();
 }
 
 /** Some clients send an empty object, or null, where there is nothing to say. */
 const NO_FIELDS = z.strictObject({}).nullable();
 
-/** What the schema makes of the body; undefined for a route without one. Throws Problem. */
+/** What the schema makes of the body; undefined where there is none and none is needed. Throws Problem. */
 function readFields({ body, longList: list }: Route, bytes: Uint8Array, clock: Clock): unknown {
-  if (!body && bytes.length === 0) return undefined;
+  if (bytes.length === 0 && (!body || body.isOptional())) return undefined;
   const value = parseJson(bytes);
   if (!body) return void validate(NO_FIELDS, value);
   return list ? validateUnhurried(body, value, { list, clock }) : validate(body, value);

@@ -81,7 +81,7 @@ onStage("the line's own profile is read and changed", async (stage) => {
   assert.deepEqual([before.about, before.pictureUrl], [null, null]);
   const { data: after } = await stage.api.call("PATCH", path, { name: "Shop", about: "open till ten", picture: JPEG });
   const account = stage.network.switchboard.directory.account(LINE)!;
-  assert.deepEqual(after, { name: "Shop", about: "open till ten", pictureUrl: account.picture });
+  assert.deepEqual(after, { name: "Shop", about: "open till ten", picture: account.picture, pictureUrl: account.picture });
   assert.deepEqual([account.name, account.about], ["Shop", "open till ten"]);
   assert.deepEqual((await stage.api.call("GET", path)).data, after);
   assert.equal((await stage.api.call("PATCH", path, { picture: "" })).data.pictureUrl, null);
@@ -95,7 +95,9 @@ onStage("what one line reads, the other is told to be read", async (stage) => {
     "it came",
     ({ event, sessionId }) => event === "message.received" && sessionId === reader.sessionId,
   );
-  await stage.api.call("POST", `/sessions/${reader.sessionId}/chats/${ANA}/read`, {});
+  const chat = `/sessions/${reader.sessionId}/chats/${ANA}/read`;
+  assert.equal((await stage.api.call("POST", chat)).data.messageIds.length, 1, "a body may be left out");
+  assert.deepEqual((await stage.api.call("POST", chat, {})).data.messageIds, [], "nothing came since");
   const read = await client.event("it was read", ({ data }) => data.status === "read");
   assert.equal(read.data.messageId, messageId);
   await client.end();

@@ -26,7 +26,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   query?: z.ZodType<Query>;
   /** Header parameters, for the reference alone. */
   headers?: z.ZodType;
-  /** A JSON body that is read whole and validated before the handler runs. */
+  /** A JSON body that is read whole and validated before the handler runs; where it is optional it may be left out. */
   body?: z.ZodType<Body>;
   /** A body that the handler reads as it arrives; the schema describes it. */
   upload?: { contentType: "application/json" | "multipart/form-data"; schema: z.ZodType };

@@ -66,6 +66,7 @@ function makeDocument(): OpenApiDocument {
 function configOf(route: Route): RouteConfig {
   const { method, path, operationId, tag, summary, description, params, query, body, upload } = route;
   const content = upload ?? (body && { contentType: "application/json", schema: body });
+  const required = !body?.isOptional();
   return {
     method,
     path,
@@ -78,7 +79,7 @@ function configOf(route: Route): RouteConfig {
       ...(params ? { params: params as z.ZodObject } : {}),
       ...(query ? { query: query as z.ZodObject } : {}),
       ...headersOf(route),
-      ...(content ? { body: { required: true, content: { [content.contentType]: { schema: content.schema } } } } : {}),
+      ...(content ? { body: { required, content: { [content.contentType]: { schema: content.schema } } } } : {}),
     },
     responses: { ...answersOf(route), ...problemsOf(route) },
   } as RouteConfig;

@@ -38,7 +38,7 @@ const readChat = route({
     "Where the owner's privacy settings say so, the other side is not told.",
   body: z.strictObject({
     messageId: z.string().min(1).max(128).optional().openapi({ description: "`messageId` of a `message.received`" }),
-  }).openapi("Read"),
+  }).openapi("Read").optional(),
   answers: {
     200: {
       description: "What was read",
@@ -56,9 +56,9 @@ export function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "
     return ok({ data: { chat, state } });
   });
 
-  api.on(readChat, async ({ caller, params: { id, chat }, body: { messageId } }) => {
+  api.on(readChat, async ({ caller, params: { id, chat }, body }) => {
     const { chats } = await lines.connection(caller.account.id, id);
-    const read = await unread.of(id, { chats: await chats.namesOf(jidOf(chat)), networkId: messageId ?? null });
+    const read = await unread.of(id, { chats: await chats.namesOf(jidOf(chat)), networkId: body?.messageId ?? null });
     await chats.read(read.messages);
     await read.done();
     return ok({ data: { chat, messageIds: read.messages.map(({ networkId }) => networkId) } });

@@ -33,7 +33,12 @@ const Contact = z.object({
   business: Business.nullable(),
 }).openapi("Contact");
 const Blocked = z.object({ jid: z.string(), number: text }).openapi("BlockedContact");
-const Profile = z.object({ name: text, about: text, pictureUrl }).openapi("Profile");
+const Profile = z.object({
+  name: text,
+  about: text,
+  picture: pictureUrl.openapi({ description: "The same as `pictureUrl`, under the name by which it is changed" }),
+  pictureUrl,
+}).openapi("Profile");
 
 const problems = ["not_found", "session_not_connected", "network_error", "network_timeout"] as const;
 const ofSession = { tag: "Contacts", access: "key", params: idParams("session", "ses"), problems } as const;
@@ -157,7 +162,7 @@ export function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines"
     const { contacts } = await lines.connection(caller.account.id, id);
     const about = { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS };
     const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => contacts.profile() });
-    return ok({ data: value }, { age: String(ageSeconds) });
+    return ok({ data: bothNames(value) }, { age: String(ageSeconds) });
   });
 
   api.on(changeProfile, async ({ caller, params: { id }, body: { picture, ...fields } }) => {
@@ -165,6 +170,11 @@ export function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines"
     const { contacts } = await lines.connection(caller.account.id, id);
     await contacts.changeProfile({ ...fields, ...(jpeg === undefined ? {} : { picture: jpeg }) });
     lookups.forget(id, "profile");
-    return ok({ data: await contacts.profile() });
+    return ok({ data: bothNames(await contacts.profile()) });
   });
+}
+
+/** The picture goes by the name that contacts have for it, and by the one that changes it. */
+function bothNames<T extends { pictureUrl: string | null }>(profile: T): T & { picture: string | null } {
+  return { ...profile, picture: profile.pictureUrl };
 }
