@@ -58,6 +58,16 @@ async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Pro
   return await shareBell(own, postgresWire(store, { runtime }), { runtime });
 }
 
+/** Of a restore, whatever the data's place: a line's keys in a backup may be older than what was sent with them. */
+const restoring = (runtime: Runtime) => ({
+  engine,
+  runtime,
+  async mark(kv: Kv) {
+    const { noteSetback } = await import("./whatsapp/setback.ts");
+    await noteSetback(kv, runtime);
+  },
+});
+
 /** What backs up and restores data that lies elsewhere, or files that do; null where all of it lies in the folder. */
 async function elsewhere(config: Config, runtime: Runtime) {
   const { store, media } = config;
@@ -69,8 +79,7 @@ async function elsewhere(config: Config, runtime: Runtime) {
   ]);
   const paths = pathsOf(config.dataDir);
   const options = {
-    engine,
-    runtime,
+    ...restoring(runtime),
     openShared: store === null ? null : () => openStore(config, runtime),
     files: media === null ? null : filesOfBucket(openBucket(media, runtime), runtime),
   };
@@ -119,19 +128,10 @@ export const dataFolder = {
   media: (config: Config, { kv, runtime }: Pick<DataFolder, "kv"> & { runtime: Runtime }): Promise<Media> =>
     openMedia({ config, runtime }, kv),
   async restore(file: string, config: Config, runtime: Runtime) {
-    const [shared, { restore }, { noteSetback }] = await Promise.all([
-      elsewhere(config, runtime),
-      import("./data/backup.ts"),
-      import("./whatsapp/setback.ts"),
-    ]);
-    const summary = shared !== null ? await shared.restore(file) : await restore(file, pathsOf(config.dataDir), engine);
-    const kv = await openStore(config, runtime);
-    try {
-      await noteSetback(kv, runtime);
-    } finally {
-      kv.close();
-    }
-    return summary;
+    const shared = await elsewhere(config, runtime);
+    if (shared !== null) return await shared.restore(file);
+    const { restore } = await import("./data/backup.ts");
+    return await restore(file, pathsOf(config.dataDir), restoring(runtime));
   },
 };
 

@@ -9,7 +9,9 @@
 import { exists, giveToOwner, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
+import type { Kv } from "../store/kv.ts";
 import type { DataPaths } from "./data_folder.ts";
 import { lockGateway } from "./gateway_lock.ts";
 
@@ -56,11 +58,19 @@ export async function backup(data: DataPaths, file: string, engine: FileEngine):
   });
 }
 
+export interface RestoreOptions {
+  engine: FileEngine;
+  runtime: Runtime;
+  /** Writes down in the store that it was restored, before anybody else can open it. */
+  mark: (kv: Kv) => Promise<void>;
+}
+
 /**
  * Restores a backup into a data folder without store and media, and holds the folder's gateway lock meanwhile. Throws
  * BackupError, AlreadyRunning, StoreError.
  */
-export async function restore(file: string, data: DataPaths, engine: FileEngine): Promise<BackupSummary> {
+export async function restore(file: string, data: DataPaths, options: RestoreOptions): Promise<BackupSummary> {
+  const { engine, runtime, mark } = options;
   const found = await unlessMissing(Deno.stat(file));
   if (!found) throw new BackupError(`there is no backup at ${file}`);
   if (!found.isFile) throw new BackupError(`${file} is not a backup of Paloma`);
@@ -79,6 +89,12 @@ export async function restore(file: string, data: DataPaths, engine: FileEngine)
     // The store comes last and whole: a folder without it is an empty folder.
     return await writeWhole(data.store, engine, async (unfinished) => {
       const rows = archive.writeStore(unfinished);
+      const kv = await engine.open(unfinished, { runtime });
+      try {
+        await mark(kv);
+      } finally {
+        kv.close();
+      }
       await giveToOwner(unfinished);
       // Commands take no lock: one may have made a store meanwhile.
       await assertNoStore(data.store, engine);

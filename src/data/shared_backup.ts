@@ -3,13 +3,11 @@
  * that is gone afterwards: so a backup of any engine restores into any other.
  */
 import { join } from "node:path";
-import type { Runtime } from "../runtime.ts";
 import { deleteRange } from "../store/delete_range.ts";
-import type { FileEngine } from "../store/file_engine.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { COMMIT_LIMITS, type CommitLoad, isWithin, loadOf } from "../store/limits.ts";
-import { backup, BackupError, type BackupSummary, restore } from "./backup.ts";
+import { backup, BackupError, type BackupSummary, restore, type RestoreOptions } from "./backup.ts";
 import type { DataPaths } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
 
@@ -21,9 +19,7 @@ export interface FilesElsewhere {
   load(kv: Kv, folder: string): Promise<void>;
 }
 
-interface SharedOptions {
-  engine: FileEngine;
-  runtime: Runtime;
+interface SharedOptions extends RestoreOptions {
   /** The store, wherever it is; null while it is the folder's own. */
   openShared: (() => Promise<ChunkedKv>) | null;
   /** Null: in the data folder. */
@@ -61,7 +57,7 @@ export async function restoreShared(file: string, data: DataPaths, options: Shar
       for await (const _ of shared?.rows() ?? []) {
         throw new BackupError("the store holds data already: restore into an empty one");
       }
-      const summary = await restore(file, paths, engine);
+      const summary = await restore(file, paths, options);
       const restored = await engine.open(paths.store, { runtime });
       try {
         await files?.load(shared ?? restored, paths.media);

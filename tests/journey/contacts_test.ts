@@ -81,7 +81,12 @@ onStage("the line's own profile is read and changed", async (stage) => {
   assert.deepEqual([before.about, before.pictureUrl], [null, null]);
   const { data: after } = await stage.api.call("PATCH", path, { name: "Shop", about: "open till ten", picture: JPEG });
   const account = stage.network.switchboard.directory.account(LINE)!;
-  assert.deepEqual(after, { name: "Shop", about: "open till ten", picture: account.picture, pictureUrl: account.picture });
+  assert.deepEqual(after, {
+    name: "Shop",
+    about: "open till ten",
+    picture: account.picture,
+    pictureUrl: account.picture,
+  });
   assert.deepEqual([account.name, account.about], ["Shop", "open till ten"]);
   assert.deepEqual((await stage.api.call("GET", path)).data, after);
   assert.equal((await stage.api.call("PATCH", path, { picture: "" })).data.pictureUrl, null);

@@ -12,7 +12,8 @@ import { seededRandom, testRuntime } from "../../support/runtime.ts";
 const WRITER = new URL("../../support/store_writer.ts", import.meta.url).pathname;
 const runtime = systemRuntime(testRuntime().log);
 const backup = (data: DataPaths, file: string) => backupWith(data, file, denoKvFiles);
-const restore = (file: string, data: DataPaths) => restoreWith(file, data, denoKvFiles);
+const restore = (file: string, data: DataPaths, mark = (_: Kv) => Promise.resolve()) =>
+  restoreWith(file, data, { engine: denoKvFiles, runtime, mark });
 
 interface Bench {
   folder: string;
@@ -192,6 +193,30 @@ Deno.test("what a killed gateway left beside its store is never mixed into a res
     for (const suffix of ["-wal", "-shm"]) await Deno.remove(fresh.store + suffix);
     await restore(copy, fresh);
     await withStore(fresh, async (kv) => assert.equal((await kv.get(["k"])).value, "as backed up"));
+  }));
+
+Deno.test("a restored store is marked before it has its name, or it does not get one", () =>
+  withBench(async ({ folder, data, fresh }) => {
+    const copy = join(folder, "copy.backup");
+    await withStore(data, (kv) => kv.commit(new Change().set(["k"], "as backed up")));
+    await backup(data, copy);
+    await assert.rejects(
+      restore(copy, fresh, async (kv) => {
+        await kv.commit(new Change().set(["restored"], true));
+        assert.ok((await entriesOf(fresh)).every(([name]) => name !== basename(fresh.store)));
+        throw new Error("no room");
+      }),
+      /no room/,
+    );
+    assert.ok((await entriesOf(fresh)).every(([name]) => !name.startsWith(basename(fresh.store))));
+
+    await restore(copy, fresh, (kv) => kv.commit(new Change().set(["restored"], true)).then(() => {}));
+    const files = (await entriesOf(fresh)).map(([name]) => name);
+    assert.deepEqual(files.filter((name) => name.startsWith(basename(fresh.store))), [basename(fresh.store)]);
+    await withStore(fresh, async (kv) => {
+      assert.equal((await kv.get(["restored"])).value, true);
+      assert.equal((await kv.get(["k"])).value, "as backed up");
+    });
   }));
 
 Deno.test("a restore beside any leftover of a store is refused by its name and changes nothing", () =>
