@@ -39,31 +39,6 @@ const BY_NAME: ReadonlySet<EventName> = new Set(["presence.updated"]);
 /** What a subscription to all events is to. */
 export const USUAL_EVENTS: readonly EventName[] = EVENT_NAMES.filter((name) => !BY_NAME.has(name));
 
-interface MessageSentData {
-  messageId: string;
-  networkId: string;
-  jobId: string;
-  to: string;
-  sentAt: string;
-}
-
-interface MessageStatusData {
-  messageId: string;
-  networkId: string;
-  status: "delivered" | "read";
-  /** JID of the participant in a group; null in a 1:1 chat. */
-  participant: string | null;
-  at: string;
-}
-
-interface MessageFailedData {
-  messageId: string;
-  networkId: string;
-  jobId: string;
-  to: string;
-  error: { code: string; message: string };
-}
-
 export interface ReceivedMedia {
   /** Null when the file could not be had; `reason` then says why. */
   url: string | null;
@@ -100,173 +75,119 @@ interface MessageReceivedData {
   details?: Record<string, unknown>;
 }
 
-/** An earlier message says something else now. Not a `message.received`: a corrected order is no second order. */
-interface MessageEditedData {
-  /** The network's id of the message that was edited. */
-  messageId: string;
-  chat: string;
-  /** Who did it, digits; null where the network never said. */
-  number: string | null;
-  text: string | null;
-}
-
-/** An earlier message was deleted for everyone. */
-interface MessageDeletedData {
-  messageId: string;
-  chat: string;
-  number: string | null;
-}
-
-/** Somebody wrote one of the account's words, and is never written to again. */
-interface RecipientOptedOutData {
-  number: string;
-  word: string;
-}
-
-interface CallReceivedData {
-  callId: string;
-  chat: string;
-  number: string | null;
-  video: boolean;
-}
-
-/** What somebody in a chat does now. Emitted only to those who name the event. */
-interface PresenceUpdatedData {
-  chat: string;
-  number: string | null;
-  state: PresenceState;
-}
-
 /** A group as it is after the change; only its id where the network does not tell the line any more. */
 type GroupData = { id: string; createdAt?: string } & Partial<Omit<Group, "createdAt"> & GroupSettings>;
 
-interface GroupUpdatedData {
-  group: GroupData;
+/** The data of each event, by its name. */
+interface DataByName {
+  "message.sent": { messageId: string; networkId: string; jobId: string; to: string; sentAt: string };
+  "message.status": {
+    messageId: string;
+    networkId: string;
+    status: "delivered" | "read";
+    /** JID of the participant in a group; null in a 1:1 chat. */
+    participant: string | null;
+    at: string;
+  };
+  "message.failed": {
+    messageId: string;
+    networkId: string;
+    jobId: string;
+    to: string;
+    error: { code: string; message: string };
+  };
+  "message.received": MessageReceivedData;
+  "session.connected": { phone: string };
+  "session.disconnected": { status: "disconnected" | "logged_out"; reason: string };
+  "session.qr": {
+    /** Data URL of the PNG. */
+    qr: string;
+  };
+  /** Beyond the specification: the account asks for its passkey while it is linked. */
+  "session.passkey": { stage: "required" | "confirm"; expiresAt: string };
+  /** Beyond the specification: the network lets the account start no new chats, or lets it again. */
+  "session.restricted": {
+    active: boolean;
+    /** As the network names it. */
+    kind: string;
+    until: string | null;
+  };
+  /** The line is connected and yet hears nothing, or nothing that it can read; null: it does again. */
+  "session.degraded": { reason: string | null };
+  /**
+   * Beyond the specification: what the line's owner wrote on the phone or another device. An event of its own: a client
+   * that answers every `message.received` must not answer the owner's words.
+   */
+  "message.echo": MessageReceivedData & { fromMe: true };
+  /** An earlier message says something else now. Not a `message.received`: a corrected order is no second order. */
+  "message.edited": {
+    /** The network's id of the message that was edited. */
+    messageId: string;
+    chat: string;
+    /** Who did it, digits; null where the network never said. */
+    number: string | null;
+    text: string | null;
+  };
+  /** An earlier message was deleted for everyone. */
+  "message.deleted": { messageId: string; chat: string; number: string | null };
+  /** What somebody chooses in a poll, now; empty when the vote was taken back. */
+  "poll.vote": {
+    /** The gateway's id of the poll; null for one that the gateway did not send. */
+    messageId: string | null;
+    /** The network's. */
+    networkId: string;
+    chat: string;
+    number: string | null;
+    options: readonly string[];
+  };
+  /** Beyond the specification: every message of a bulk has ended. */
+  "bulk.finished": {
+    bulkId: string;
+    total: number;
+    sent: number;
+    /** Cancelled ones too. */
+    failed: number;
+  };
+  /** Somebody wrote one of the account's words, and is never written to again. */
+  "recipient.opted_out": { number: string; word: string };
+  "call.received": { callId: string; chat: string; number: string | null; video: boolean };
+  /** What somebody in a chat does now. Emitted only to those who name the event. */
+  "presence.updated": { chat: string; number: string | null; state: PresenceState };
+  "group.updated": { group: GroupData };
+  "group.participants": {
+    group: GroupData;
+    action: MembersChange;
+    participants: readonly { id: string; number: string | null }[];
+  };
+  /** Beyond the specification: the deliveries of a webhook keep failing, or its target asked to be left alone (410). */
+  "webhook.failing": {
+    webhookId: string;
+    url: string;
+    /** False when the gateway switched it off. */
+    active: boolean;
+    /** Deliveries that ended as failed since the last success. */
+    failedInARow: number;
+    lastError: string;
+    /** When the first of them ended. */
+    since: string;
+  };
+  /** Beyond the specification: the gateway switched a webhook off. */
+  "webhook.disabled": {
+    webhookId: string;
+    /** Since when nothing was delivered. */
+    since: string;
+    /** Why, and how to switch it on. */
+    reason: string;
+  };
+  /** Beyond the specification: sent to one webhook alone, when its owner asks for it. */
+  "webhook.test": { webhookId: string; at: string };
 }
-
-interface GroupParticipantsData {
-  group: GroupData;
-  action: MembersChange;
-  participants: readonly { id: string; number: string | null }[];
-}
-
-/** What somebody chooses in a poll, now; empty when the vote was taken back. */
-interface PollVoteData {
-  /** The gateway's id of the poll; null for one that the gateway did not send. */
-  messageId: string | null;
-  /** The network's. */
-  networkId: string;
-  chat: string;
-  number: string | null;
-  options: readonly string[];
-}
-
-/**
- * Beyond the specification: what the line's owner wrote on the phone or another device. An event of its own: a client
- * that answers every `message.received` must not answer the owner's words.
- */
-interface MessageEchoData extends MessageReceivedData {
-  fromMe: true;
-}
-
-interface SessionConnectedData {
-  phone: string;
-}
-
-interface SessionDisconnectedData {
-  status: "disconnected" | "logged_out";
-  reason: string;
-}
-
-interface SessionQrData {
-  /** Data URL of the PNG. */
-  qr: string;
-}
-
-/** Beyond the specification: the account asks for its passkey while it is linked. */
-interface SessionPasskeyData {
-  stage: "required" | "confirm";
-  expiresAt: string;
-}
-
-/** The line is connected and yet hears nothing, or nothing that it can read; null: it does again. */
-interface SessionDegradedData {
-  reason: string | null;
-}
-
-/** Beyond the specification: the network lets the account start no new chats, or lets it again. */
-interface SessionRestrictedData {
-  active: boolean;
-  /** As the network names it. */
-  kind: string;
-  until: string | null;
-}
-
-/** Beyond the specification: every message of a bulk has ended. */
-interface BulkFinishedData {
-  bulkId: string;
-  total: number;
-  sent: number;
-  /** Cancelled ones too. */
-  failed: number;
-}
-
-/** Beyond the specification: the deliveries of a webhook keep failing, or its target asked to be left alone (410). */
-interface WebhookFailingData {
-  webhookId: string;
-  url: string;
-  /** False when the gateway switched it off. */
-  active: boolean;
-  /** Deliveries that ended as failed since the last success. */
-  failedInARow: number;
-  lastError: string;
-  /** When the first of them ended. */
-  since: string;
-}
-
-/** Beyond the specification: the gateway switched a webhook off. */
-interface WebhookDisabledData {
-  webhookId: string;
-  /** Since when nothing was delivered. */
-  since: string;
-  /** Why, and how to switch it on. */
-  reason: string;
-}
-
-/** Beyond the specification: sent to one webhook alone, when its owner asks for it. */
-interface WebhookTestData {
-  webhookId: string;
-  at: string;
-}
-
-/** Each event's name with its data. */
-export type EventBody =
-  | { event: "message.sent"; data: MessageSentData }
-  | { event: "message.status"; data: MessageStatusData }
-  | { event: "message.failed"; data: MessageFailedData }
-  | { event: "message.received"; data: MessageReceivedData }
-  | { event: "session.connected"; data: SessionConnectedData }
-  | { event: "session.disconnected"; data: SessionDisconnectedData }
-  | { event: "session.qr"; data: SessionQrData }
-  | { event: "session.passkey"; data: SessionPasskeyData }
-  | { event: "session.restricted"; data: SessionRestrictedData }
-  | { event: "session.degraded"; data: SessionDegradedData }
-  | { event: "message.echo"; data: MessageEchoData }
-  | { event: "message.edited"; data: MessageEditedData }
-  | { event: "message.deleted"; data: MessageDeletedData }
-  | { event: "poll.vote"; data: PollVoteData }
-  | { event: "bulk.finished"; data: BulkFinishedData }
-  | { event: "recipient.opted_out"; data: RecipientOptedOutData }
-  | { event: "call.received"; data: CallReceivedData }
-  | { event: "presence.updated"; data: PresenceUpdatedData }
-  | { event: "group.updated"; data: GroupUpdatedData }
-  | { event: "group.participants"; data: GroupParticipantsData }
-  | { event: "webhook.failing"; data: WebhookFailingData }
-  | { event: "webhook.disabled"; data: WebhookDisabledData }
-  | { event: "webhook.test"; data: WebhookTestData };
 
 /** The data of an event by its name. */
-export type EventData<Name extends EventName> = Extract<EventBody, { event: Name }>["data"];
+export type EventData<Name extends EventName> = DataByName[Name];
+
+/** An event's name with its data. */
+export type EventBody = { [Name in EventName]: { event: Name; data: DataByName[Name] } }[EventName];
 
 /** What a part of the product hands to the log. */
 export type NewEvent = EventBody & { accountId: string; sessionId: string; sessionName: string };

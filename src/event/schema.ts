@@ -1,47 +1,17 @@
 /**
- * The shape of each event's `data`, for the API reference (`webhooks` in OpenAPI). Within a version members are only
- * added; anything else would be a new version, announced in the changelog.
+ * The shape of each event's `data`, for the API reference (`webhooks` in OpenAPI). Members are only added:
+ * anything else would be a new version, announced in the changelog.
  */
 import { z } from "zod";
 import { PRESENCE_STATES } from "../whatsapp/notices.ts";
 import { INCOMING_TYPES } from "../whatsapp/incoming.ts";
 import type { EventData, EventName } from "./event.ts";
 
-/** What describes the data of the event. */
-type DataSchema<Name extends EventName> = z.ZodType<EventData<Name>>;
-
 const Time = z.iso.datetime().describe("ISO 8601, UTC");
 const MessageId = z.string().describe("The gateway's id of the message, as in the acknowledgement of the send");
 const NetworkId = z.string().describe("Id of the message on the messaging network");
 const JobId = z.string().describe("Id of the queue job, as in the acknowledgement of the send");
 const To = z.string().describe("Recipient as it was given");
-
-const MessageSent: DataSchema<"message.sent"> = z.object({
-  messageId: MessageId,
-  networkId: NetworkId,
-  jobId: JobId,
-  to: To,
-  sentAt: Time,
-});
-
-const MessageStatus: DataSchema<"message.status"> = z.object({
-  messageId: MessageId,
-  networkId: NetworkId,
-  status: z.enum(["delivered", "read"]),
-  participant: z.string().nullable().describe("Who received or read it, in a group; null in a 1:1 chat"),
-  at: Time,
-});
-
-const MessageFailed: DataSchema<"message.failed"> = z.object({
-  messageId: MessageId,
-  networkId: NetworkId,
-  jobId: JobId,
-  to: To,
-  error: z.object({
-    code: z.string().describe("Stable: cancelled, expired, number_not_registered, refused, unacknowledged, …"),
-    message: z.string().describe("One sentence"),
-  }),
-});
 
 const Media = z.object({
   url: z.string().nullable().describe("Download address, valid for 24 hours; null when the file could not be had"),
@@ -81,41 +51,8 @@ const received = {
   ),
   details: z.record(z.string(), z.unknown()).optional().describe("Content of the type that has no field of its own"),
 };
-const MessageReceived: DataSchema<"message.received"> = z.object(received);
-const MessageEcho: DataSchema<"message.echo"> = z.object({
-  ...received,
-  from: z.string().describe("JID of the chat in which the owner wrote"),
-  number: z.string().nullable().describe("The line's own number"),
-  fromMe: z.literal(true),
-});
 
 const changed = { messageId: NetworkId, chat: Chat, number: Number };
-const MessageEdited: DataSchema<"message.edited"> = z.object({
-  ...changed,
-  text: z.string().nullable().describe("What it says now: the new text or caption"),
-});
-const MessageDeleted: DataSchema<"message.deleted"> = z.object(changed);
-
-const PollVote: DataSchema<"poll.vote"> = z.object({
-  messageId: MessageId.nullable(),
-  networkId: NetworkId,
-  chat: Chat,
-  number: Number,
-  options: z.array(z.string()).readonly().describe("All that is chosen now; empty when the vote was taken back"),
-});
-
-const CallReceived: DataSchema<"call.received"> = z.object({
-  callId: z.string().describe("The network's id of the call"),
-  chat: Chat,
-  number: Number,
-  video: z.boolean(),
-});
-
-const PresenceUpdated: DataSchema<"presence.updated"> = z.object({
-  chat: Chat,
-  number: Number,
-  state: z.enum(PRESENCE_STATES),
-});
 
 const GroupNow = z.object({
   id: z.string().describe("Group JID"),
@@ -128,161 +65,174 @@ const GroupNow = z.object({
   locked: z.boolean().optional(),
   ephemeral: z.number().int().optional(),
 }).describe("The group as it is after the change; only its id where the network does not tell the line any more");
-const GroupUpdated: DataSchema<"group.updated"> = z.object({ group: GroupNow });
-const GroupParticipants: DataSchema<"group.participants"> = z.object({
-  group: GroupNow,
-  action: z.enum(["add", "remove", "promote", "demote", "leave"]),
-  participants: z.array(z.object({ id: z.string(), number: z.string().nullable() })).readonly(),
-});
-
-const SessionConnected: DataSchema<"session.connected"> = z.object({
-  phone: z.string().describe("Linked number, digits"),
-});
-
-const SessionDisconnected: DataSchema<"session.disconnected"> = z.object({
-  status: z.enum(["disconnected", "logged_out"]),
-  reason: z.string().describe("One sentence"),
-});
-
-const SessionQr: DataSchema<"session.qr"> = z.object({
-  qr: z.string().describe("Data URL of a PNG, base64"),
-});
-
-const SessionPasskey: DataSchema<"session.passkey"> = z.object({
-  stage: z.enum(["required", "confirm"]).describe("What a person has to do: sign the challenge, or compare the code"),
-  expiresAt: Time,
-});
-
-const SessionRestricted: DataSchema<"session.restricted"> = z.object({
-  active: z.boolean().describe("False when the account may start new chats again"),
-  kind: z.string().describe("As the network names it"),
-  until: Time.nullable(),
-});
-
-const SessionDegraded: DataSchema<"session.degraded"> = z.object({
-  reason: z.string().nullable().describe("One sentence; null when the line is well again"),
-});
-
-const BulkFinished: DataSchema<"bulk.finished"> = z.object({
-  bulkId: z.string().describe("As in the acknowledgement of the bulk"),
-  total: z.number().int(),
-  sent: z.number().int(),
-  failed: z.number().int().describe("Cancelled ones too"),
-});
-
-const RecipientOptedOut: DataSchema<"recipient.opted_out"> = z.object({
-  number: z.string().describe("A JID ending in `@lid` where the network never told the number"),
-  word: z.string().describe("As in `optOutWords` of the account"),
-});
-
-const WebhookDisabled: DataSchema<"webhook.disabled"> = z.object({
-  webhookId: z.string(),
-  since: Time.describe("Since when nothing was delivered"),
-  reason: z.string().describe("Why, and how to switch it on"),
-});
-
-const WebhookFailing: DataSchema<"webhook.failing"> = z.object({
-  webhookId: z.string(),
-  url: z.string(),
-  active: z.boolean().describe("False when the gateway switched it off"),
-  failedInARow: z.number().int().describe("Deliveries that ended as failed since the last success"),
-  lastError: z.string(),
-  since: Time,
-});
-
-const WebhookTest: DataSchema<"webhook.test"> = z.object({ webhookId: z.string(), at: Time });
 
 interface EventSchema<Name extends EventName> {
-  version: number;
   /** When it is emitted, one sentence. */
   summary: string;
-  data: DataSchema<Name>;
+  data: z.ZodType<EventData<Name>>;
 }
 
 export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } = {
-  "message.sent": { version: 1, summary: "The network acknowledged the message.", data: MessageSent },
-  "message.status": { version: 1, summary: "The message was delivered or read.", data: MessageStatus },
-  "message.failed": { version: 1, summary: "The send failed for good.", data: MessageFailed },
-  "message.received": { version: 1, summary: "The line received a message.", data: MessageReceived },
-  "session.connected": { version: 1, summary: "The line connected.", data: SessionConnected },
-  "session.disconnected": { version: 1, summary: "The line disconnected.", data: SessionDisconnected },
-  "session.qr": { version: 1, summary: "A new QR was generated.", data: SessionQr },
+  "message.sent": {
+    summary: "The network acknowledged the message.",
+    data: z.object({ messageId: MessageId, networkId: NetworkId, jobId: JobId, to: To, sentAt: Time }),
+  },
+  "message.status": {
+    summary: "The message was delivered or read.",
+    data: z.object({
+      messageId: MessageId,
+      networkId: NetworkId,
+      status: z.enum(["delivered", "read"]),
+      participant: z.string().nullable().describe("Who received or read it, in a group; null in a 1:1 chat"),
+      at: Time,
+    }),
+  },
+  "message.failed": {
+    summary: "The send failed for good.",
+    data: z.object({
+      messageId: MessageId,
+      networkId: NetworkId,
+      jobId: JobId,
+      to: To,
+      error: z.object({
+        code: z.string().describe("Stable: cancelled, expired, number_not_registered, refused, unacknowledged, …"),
+        message: z.string().describe("One sentence"),
+      }),
+    }),
+  },
+  "message.received": { summary: "The line received a message.", data: z.object(received) },
+  "session.connected": {
+    summary: "The line connected.",
+    data: z.object({ phone: z.string().describe("Linked number, digits") }),
+  },
+  "session.disconnected": {
+    summary: "The line disconnected.",
+    data: z.object({
+      status: z.enum(["disconnected", "logged_out"]),
+      reason: z.string().describe("One sentence"),
+    }),
+  },
+  "session.qr": {
+    summary: "A new QR was generated.",
+    data: z.object({ qr: z.string().describe("Data URL of a PNG, base64") }),
+  },
   "session.passkey": {
-    version: 1,
     summary: "Beyond the specification: the account asks for its passkey before it is linked.",
-    data: SessionPasskey,
+    data: z.object({
+      stage: z.enum(["required", "confirm"]).describe(
+        "What a person has to do: sign the challenge, or compare the code",
+      ),
+      expiresAt: Time,
+    }),
   },
   "session.restricted": {
-    version: 1,
     summary: "Beyond the specification: the network lets the account start no new chats, or lets it again.",
-    data: SessionRestricted,
+    data: z.object({
+      active: z.boolean().describe("False when the account may start new chats again"),
+      kind: z.string().describe("As the network names it"),
+      until: Time.nullable(),
+    }),
   },
   "session.degraded": {
-    version: 1,
     summary:
       "Beyond the specification: the line is connected and hears nothing, or nothing readable; or it is well again.",
-    data: SessionDegraded,
+    data: z.object({
+      reason: z.string().nullable().describe("One sentence; null when the line is well again"),
+    }),
   },
   "message.echo": {
-    version: 1,
     summary: "Beyond the specification: the line's owner wrote a message on the phone or another device.",
-    data: MessageEcho,
+    data: z.object({
+      ...received,
+      from: z.string().describe("JID of the chat in which the owner wrote"),
+      number: z.string().nullable().describe("The line's own number"),
+      fromMe: z.literal(true),
+    }),
   },
   "message.edited": {
-    version: 1,
     summary: "Beyond the specification: an earlier message of the chat says something else now.",
-    data: MessageEdited,
+    data: z.object({
+      ...changed,
+      text: z.string().nullable().describe("What it says now: the new text or caption"),
+    }),
   },
   "message.deleted": {
-    version: 1,
     summary: "Beyond the specification: an earlier message of the chat was deleted for everyone.",
-    data: MessageDeleted,
+    data: z.object(changed),
   },
   "poll.vote": {
-    version: 1,
     summary: "Beyond the specification: somebody voted in a poll, or changed or took back the vote.",
-    data: PollVote,
+    data: z.object({
+      messageId: MessageId.nullable(),
+      networkId: NetworkId,
+      chat: Chat,
+      number: Number,
+      options: z.array(z.string()).readonly().describe("All that is chosen now; empty when the vote was taken back"),
+    }),
   },
   "bulk.finished": {
-    version: 1,
     summary: "Beyond the specification: every message of a bulk was sent or has failed.",
-    data: BulkFinished,
+    data: z.object({
+      bulkId: z.string().describe("As in the acknowledgement of the bulk"),
+      total: z.number().int(),
+      sent: z.number().int(),
+      failed: z.number().int().describe("Cancelled ones too"),
+    }),
   },
   "recipient.opted_out": {
-    version: 1,
     summary: "Beyond the specification: somebody wrote one of the account's words, and is never written to again.",
-    data: RecipientOptedOut,
+    data: z.object({
+      number: z.string().describe("A JID ending in `@lid` where the network never told the number"),
+      word: z.string().describe("As in `optOutWords` of the account"),
+    }),
   },
-  "call.received": { version: 1, summary: "Beyond the specification: somebody calls the line.", data: CallReceived },
+  "call.received": {
+    summary: "Beyond the specification: somebody calls the line.",
+    data: z.object({
+      callId: z.string().describe("The network's id of the call"),
+      chat: Chat,
+      number: Number,
+      video: z.boolean(),
+    }),
+  },
   "presence.updated": {
-    version: 1,
     summary: "Beyond the specification: somebody came online, went, or types. Only where it is subscribed to by name.",
-    data: PresenceUpdated,
+    data: z.object({ chat: Chat, number: Number, state: z.enum(PRESENCE_STATES) }),
   },
   "group.updated": {
-    version: 1,
     summary: "Beyond the specification: a group was made with the line in it, or its name or settings changed.",
-    data: GroupUpdated,
+    data: z.object({ group: GroupNow }),
   },
   "group.participants": {
-    version: 1,
     summary: "Beyond the specification: participants of a group came, went, or became admins or no admins.",
-    data: GroupParticipants,
+    data: z.object({
+      group: GroupNow,
+      action: z.enum(["add", "remove", "promote", "demote", "leave"]),
+      participants: z.array(z.object({ id: z.string(), number: z.string().nullable() })).readonly(),
+    }),
   },
   "webhook.disabled": {
-    version: 1,
     summary: "Beyond the specification: a webhook was switched off, for its target asked for it or failed for days.",
-    data: WebhookDisabled,
+    data: z.object({
+      webhookId: z.string(),
+      since: Time.describe("Since when nothing was delivered"),
+      reason: z.string().describe("Why, and how to switch it on"),
+    }),
   },
   "webhook.failing": {
-    version: 1,
     summary: "Beyond the specification: three deliveries of another webhook in a row failed, or it was switched off.",
-    data: WebhookFailing,
+    data: z.object({
+      webhookId: z.string(),
+      url: z.string(),
+      active: z.boolean().describe("False when the gateway switched it off"),
+      failedInARow: z.number().int().describe("Deliveries that ended as failed since the last success"),
+      lastError: z.string(),
+      since: Time,
+    }),
   },
   "webhook.test": {
-    version: 1,
     summary: "Beyond the specification: the test that the webhook's owner asked for.",
-    data: WebhookTest,
+    data: z.object({ webhookId: z.string(), at: Time }),
   },
 };
 
