@@ -5,7 +5,8 @@
  */
 import { join } from "node:path";
 import { makeFilterIndex } from "../../src/message/history/filter_index.ts";
-import { ANY_MESSAGE, History, recordStatus } from "../../src/message/history/history.ts";
+import { ANY_MESSAGE, History } from "../../src/message/history/history.ts";
+import { moveStatus } from "../../src/message/history/status_index.ts";
 import { EMPTY_LEDGER, extendLedger } from "../../src/message/history/ledger.ts";
 import { type Message, MESSAGE_STATUSES, type MessageStatus } from "../../src/message/message.ts";
 import { utcDay } from "../../src/account/quota.ts";
@@ -179,7 +180,7 @@ function addMessage(change: Change, message: Message): void {
 function addCounters(counters: Map<string, { key: Key; amount: bigint }>, message: Message): void {
   if (message.status === MESSAGE_STATUSES[0]) return;
   const moved = new Change();
-  recordStatus(moved, message, "queued");
+  moveStatus(moved, message, { from: "queued", to: message.status });
   for (const mutation of moved.mutations) {
     if (mutation.kind !== "add") continue;
     const name = mutation.key.join("/");

@@ -12,7 +12,7 @@ import { eraseChats } from "../line/chats.ts";
 import { lineIdsOf } from "../line/line_row.ts";
 import { mediaKeys } from "../media/rows.ts";
 import type { MediaStore } from "../media/store.ts";
-import { CANCELLED } from "../message/cancel.ts";
+import { CANCELLED } from "../message/queued.ts";
 import { eraseMessages, unindexChats } from "../message/history/erase.ts";
 import { EMPTY_LEDGER } from "../message/history/ledger.ts";
 import { waitingFor } from "../message/opt_outs.ts";

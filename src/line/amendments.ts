@@ -3,10 +3,9 @@
  * once, beside the queue, and counts when the server has acknowledged it.
  */
 import { notFound, Problem } from "../errors.ts";
-import { CANCELLED } from "../message/cancel.ts";
+import { cancelQueued } from "../message/queued.ts";
 import type { Message } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
-import { settleRefunds } from "../message/refund.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -93,12 +92,8 @@ export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: Am
 
     async revoke(accountId, messageId) {
       const message = await own(accountId, messageId);
-      const [cancelled] = await recorder.cancelled([messageId], CANCELLED);
-      if (cancelled) {
-        await settleRefunds(kv, accountId);
-        queueChanged(cancelled.sessionId);
-        return cancelled;
-      }
+      const [cancelled] = await cancelQueued({ kv, recorder, queueChanged }, accountId, [messageId]);
+      if (cancelled) return cancelled;
       const { status, sentAt, networkId, content: { kind }, revokedAt } = await own(accountId, messageId);
       if (kind === "reaction") throw notRevocable("A reaction is taken back by one with an empty emoji.");
       if (kind === "status") throw notRevocable("A status post ends by itself after a day.");

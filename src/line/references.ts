@@ -23,58 +23,56 @@ export interface Referred {
   message: Message | null;
 }
 
-/** Whether what a line sends to `to` stands in the chat of the message: a person may be named by number and by `@lid`. */
-export type IsInChat = (referred: Referred, to: string) => Promise<boolean>;
+export class References {
+  readonly #kv: Kv;
+  readonly #network: Pick<Network, "recall" | "numberOf">;
 
-export function makeIsInChat(network: Pick<Network, "numberOf">): IsInChat {
-  return async ({ lineId, chat, number }, to) => {
+  constructor({ kv, network }: { kv: Kv; network: Pick<Network, "recall" | "numberOf"> }) {
+    this.#kv = kv;
+    this.#network = network;
+  }
+
+  /**
+   * Throws Problem not_found, also for another account's. The id of an event may be known to several lines of the
+   * account: the oldest line that knows it counts, unless one is named.
+   */
+  async find(accountId: string, messageId: string, { sessionId }: { sessionId: string | null }): Promise<Referred> {
+    if (messageId.startsWith("msg_")) {
+      const message = await this.#sent(messageId);
+      if (message?.accountId !== accountId) throw notFound("message");
+      return ofMessage(message);
+    }
+    for await (const { value: lineId } of this.#kv.list({ prefix: lineKeys.linesOfAccount(accountId) })) {
+      if (sessionId !== null && sessionId !== lineId) continue;
+      const found = await this.#onLine(lineId, messageId);
+      if (found) return found;
+    }
+    throw notFound("message");
+  }
+
+  /** Whether what a line sends to `to` stands in the chat of the message: a person may be named by number and by `@lid`. */
+  async isInChat({ lineId, chat, number }: Referred, to: string): Promise<boolean> {
     const [here, there] = [chatOf(to), chatOf(chat)];
     if (here === there || here === number) return true;
     const [lid, other] = here.endsWith("@lid") ? [here, there] : [there, here];
-    return lid.endsWith("@lid") && await network.numberOf(lineId, lid) === other;
-  };
-}
+    return lid.endsWith("@lid") && await this.#network.numberOf(lineId, lid) === other;
+  }
 
-/**
- * Throws Problem not_found, also for another account's. The id of an event may be known to several lines of the account:
- * the oldest line that knows it counts, unless one is named.
- */
-export type FindReferred = (
-  accountId: string,
-  messageId: string,
-  options: { sessionId: string | null },
-) => Promise<Referred>;
-
-export function makeFindReferred({ kv, network }: { kv: Kv; network: Pick<Network, "recall"> }): FindReferred {
-  async function sent(messageId: string): Promise<Message | null> {
-    const { value } = await kv.get(messageKeys.message(messageId));
+  async #sent(messageId: string): Promise<Message | null> {
+    const { value } = await this.#kv.get(messageKeys.message(messageId));
     return value?.erasedAt === undefined ? value : null;
   }
 
-  async function onLine(lineId: string, networkId: string): Promise<Referred | null> {
-    const messageId = (await kv.get(messageKeys.messageOfNetworkId(lineId, networkId))).value;
-    const message = messageId && await sent(messageId);
+  async #onLine(lineId: string, networkId: string): Promise<Referred | null> {
+    const messageId = (await this.#kv.get(messageKeys.messageOfNetworkId(lineId, networkId))).value;
+    const message = messageId && await this.#sent(messageId);
     if (message) return ofMessage(message);
-    const recalled = await network.recall(lineId, networkId);
+    const recalled = await this.#network.recall(lineId, networkId);
     if (!recalled) return null;
     const { chat, participant, fromMe, number, kind, text, caption, filename } = recalled;
     const preview = { text, caption, filename };
     return { lineId, key: { networkId, participant, fromMe }, chat, number, kind, preview, message: null };
   }
-
-  return async (accountId, messageId, { sessionId }) => {
-    if (messageId.startsWith("msg_")) {
-      const message = await sent(messageId);
-      if (message?.accountId !== accountId) throw notFound("message");
-      return ofMessage(message);
-    }
-    for await (const { value: lineId } of kv.list({ prefix: lineKeys.linesOfAccount(accountId) })) {
-      if (sessionId !== null && sessionId !== lineId) continue;
-      const found = await onLine(lineId, messageId);
-      if (found) return found;
-    }
-    throw notFound("message");
-  };
 }
 
 function ofMessage(message: Message): Referred {

@@ -19,7 +19,7 @@ export interface WaitsFor {
   until: number | null;
 }
 
-interface WaitingDeps {
+export interface HoldsDeps {
   kv: Kv;
   clock: Clock;
   accounts: Pick<Accounts, "caller">;
@@ -38,7 +38,7 @@ export class Holds {
   readonly #lineId: string;
 
   private constructor(
-    deps: Pick<WaitingDeps, "kv">,
+    deps: Pick<HoldsDeps, "kv">,
     lineId: string,
     found: Pick<Holds, "plan" | "pacing" | "paused" | "now">,
   ) {
@@ -53,7 +53,7 @@ export class Holds {
 
   /** Null when the account is gone. */
   static async of(
-    { kv, clock, accounts }: WaitingDeps,
+    { kv, clock, accounts }: HoldsDeps,
     line: { accountId: string; id: string },
   ): Promise<Holds | null> {
     const [caller, paused, pacing] = await Promise.all([
@@ -96,20 +96,6 @@ export class Holds {
     }
     return found;
   }
-}
-
-/** What each queued message waits for beside its turn, by its id; one that waits for nothing else is left out. */
-export type FindWaits = (messages: readonly Message[]) => Promise<Map<string, WaitsFor>>;
-
-export function makeFindWaits(deps: WaitingDeps): FindWaits {
-  return async (messages) => {
-    const waiting = Map.groupBy(messages.filter(({ status }) => status === "queued"), ({ sessionId }) => sessionId);
-    const found = [...waiting].map(async ([id, some]) => {
-      const holds = await Holds.of(deps, { accountId: some[0]!.accountId, id });
-      return [...await holds?.of(some) ?? []];
-    });
-    return new Map((await Promise.all(found)).flat());
-  };
 }
 
 /** When messages of a line will probably leave, asked in the order of departure: by the mean pause, hours and new chats. */

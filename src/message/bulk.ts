@@ -27,23 +27,6 @@ export async function countsOf(kv: Kv, bulkId: string): Promise<BulkCounts> {
   return { sent: Number(sent!.value ?? 0n), failed: Number(failed!.value ?? 0n) };
 }
 
-/** A page of the account's bulks, newest first: their ids, and how many there are on all pages. */
-export type BulkIds = (
-  accountId: string,
-  page: { page: number; limit: number },
-) => Promise<{ ids: string[]; total: number }>;
-
-export function makeBulkIds(kv: Kv): BulkIds {
-  return async (accountId, { page, limit }) => {
-    const ids: string[] = [];
-    let total = 0;
-    for await (const { key } of kv.list({ prefix: messageKeys.bulksOfAccount(accountId) }, { reverse: true })) {
-      if (Math.floor(total++ / limit) === page - 1) ids.push(String(key.at(-1)));
-    }
-    return { ids, total };
-  };
-}
-
 /** Ids of the bulk's messages, in their order; those that the history no longer has are left out. */
 export async function messageIdsOf(kv: Kv, { accountId, firstHistoryNumber, total }: Bulk): Promise<string[]> {
   const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;

@@ -10,7 +10,7 @@ import { type Lane, messageKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
 import { storedFile } from "./content.ts";
-import type { RecordStatus } from "./history/history.ts";
+import { moveStatus } from "./history/status_index.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { countEnd, finishBulk } from "./bulk.ts";
 import { giveBack } from "./refund.ts";
@@ -28,7 +28,6 @@ interface RecorderDeps {
   kv: Kv;
   runtime: Runtime;
   events: EventLog;
-  recordStatus: RecordStatus;
   sessionName: SessionName;
   files: Pick<MediaStore, "remove">;
 }
@@ -81,7 +80,7 @@ interface Move {
   next: (message: Message) => Message | null;
 }
 
-export function makeRecorder({ kv, events, recordStatus, sessionName, files, runtime }: RecorderDeps): Recorder {
+export function makeRecorder({ kv, events, sessionName, files, runtime }: RecorderDeps): Recorder {
   /**
    * Makes all of the moves in one commit, or none of them; reads the messages again when one was changed in between (a
    * receipt came, the owner cancelled).
@@ -145,7 +144,7 @@ export function makeRecorder({ kv, events, recordStatus, sessionName, files, run
     const message = decided.status === "failed" ? { ...decided, failedAt: runtime.clock.now() } : decided;
     if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
     change.check(slot).set(messageKeys.message(message.id), message);
-    recordStatus(change, message, from);
+    moveStatus(change, message, { from, to: message.status });
     if (message.status === "processing") {
       change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
     }

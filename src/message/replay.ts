@@ -17,20 +17,8 @@ export interface KeptSend {
  * Null when the send is not a repetition. Asked before anything else of a send is looked at: its session may be gone by
  * now. Throws Problem idempotency_key_reused.
  */
-export type Replay = (request: RepeatableRequest) => Promise<Accepted | null>;
-
-interface ReplayDeps {
-  kv: Kv;
-  idempotency: Pick<Idempotency, "find">;
-}
-
-export function makeReplay(deps: ReplayDeps): Replay {
-  return (request) => findReplay(deps, request);
-}
-
-/** As `Replay`. */
 export async function findReplay(
-  { kv, idempotency }: ReplayDeps,
+  { kv, idempotency }: { kv: Kv; idempotency: Pick<Idempotency, "find"> },
   request: RepeatableRequest,
 ): Promise<Accepted | null> {
   const kept = await idempotency.find<KeptSend>(request);

@@ -7,23 +7,19 @@ import type { ApiEnv } from "../http/api/context.ts";
 import type { Services } from "../http/api/services.ts";
 import { createApi } from "../http/server.ts";
 import { makeAmendments } from "../line/amendments.ts";
-import { makeFindWaits } from "../line/waiting.ts";
-import { makeBulkIds } from "../message/bulk.ts";
-import { makeBulkView } from "../line/bulk_view.ts";
+import { Forecast } from "../line/forecast.ts";
 import { laneOf } from "../line/chats.ts";
 import { makeLines } from "../line/lines.ts";
 import type { LiveLines } from "../line/live.ts";
-import { makeQueueView } from "../line/queue_view.ts";
-import { makeFindReferred, makeIsInChat } from "../line/references.ts";
+import { References } from "../line/references.ts";
 import { makeUnread } from "../line/unread.ts";
 import { makeServeMedia } from "../media/serve.ts";
 import { type Accept, makeAccept } from "../message/accept.ts";
-import { makeCancel } from "../message/cancel.ts";
+import { Queued } from "../message/queued.ts";
 import { History } from "../message/history/history.ts";
 import { makeQuotaView } from "../message/history/counts.ts";
 import { makeTallyOf } from "../message/votes.ts";
-import { makeReplay } from "../message/replay.ts";
-import { makeReschedule } from "../message/reschedule.ts";
+import { findReplay } from "../message/replay.ts";
 import { addPanel } from "../panel/panel.ts";
 import { DeliveryLog } from "../webhook/delivery_log.ts";
 import type { WebhookKeeper } from "../webhook/ownership.ts";
@@ -63,23 +59,19 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
     optOuts: ground.optOuts(network, queueChanged),
     erasures: makeErasures({ kv, runtime, bell }),
-    replay: makeReplay({ kv, idempotency }),
-    findReferred: makeFindReferred({ kv, network }),
-    isInChat: makeIsInChat(network),
+    replay: (request) => findReplay({ kv, idempotency }, request),
+    references: new References({ kv, network }),
     history: new History(kv),
     amendments: makeAmendments({ kv, runtime, recorder, live, queueChanged }),
-    cancel: makeCancel({ kv, recorder, dequeued: queueChanged }),
     tallyOf: makeTallyOf(kv),
     quotaView: makeQuotaView({ kv, clock }),
-    reschedule: makeReschedule({
+    queued: new Queued({
       kv,
+      recorder,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
       queueChanged,
     }),
-    bulkIds: makeBulkIds(kv),
-    bulkView: makeBulkView({ kv, clock, accounts }),
-    queueView: makeQueueView({ kv, clock, accounts }),
-    findWaits: makeFindWaits({ kv, clock, accounts }),
+    forecast: new Forecast({ kv, clock, accounts }),
     lookups,
     unread: makeUnread({ kv, clock }),
     media,

@@ -12,7 +12,6 @@ import { lineIdsOf, makeSessionNames, type SessionNames } from "../line/line_row
 import { lineKeys } from "../line/rows.ts";
 import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
 import { makeRecorder, type Recorder } from "../message/record.ts";
-import { recordStatus } from "../message/history/history.ts";
 import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { DiskShares } from "../media/shares.ts";
@@ -94,7 +93,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
   const names = makeSessionNames(kv, runtime.clock);
   const recorderOn = (kv: Kv) =>
     measuredRecorder(
-      makeRecorder({ kv, events, recordStatus, sessionName: names.of, files: media, runtime }),
+      makeRecorder({ kv, events, sessionName: names.of, files: media, runtime }),
       metrics,
       runtime.clock,
     );

@@ -22,9 +22,8 @@ import type { Services } from "../../src/http/api/services.ts";
 import { lineIdsOf, makeSessionNames } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { makeAmendments } from "../../src/line/amendments.ts";
-import { makeFindReferred, makeIsInChat } from "../../src/line/references.ts";
-import { makeQueueView } from "../../src/line/queue_view.ts";
-import { makeFindWaits } from "../../src/line/waiting.ts";
+import { References } from "../../src/line/references.ts";
+import { Forecast } from "../../src/line/forecast.ts";
 import { aPlan } from "./send_world.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
 import { makeUnread } from "../../src/line/unread.ts";
@@ -36,15 +35,12 @@ import { DiskShares } from "../../src/media/shares.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { inTurns } from "../../src/media/turns.ts";
 import { makeAccept } from "../../src/message/accept.ts";
-import { makeBulkIds } from "../../src/message/bulk.ts";
-import { makeBulkView } from "../../src/line/bulk_view.ts";
 import { laneOf } from "../../src/line/chats.ts";
-import { makeReschedule } from "../../src/message/reschedule.ts";
 import { makeTallyOf } from "../../src/message/votes.ts";
-import { makeCancel } from "../../src/message/cancel.ts";
+import { Queued } from "../../src/message/queued.ts";
 import { makeOptOuts } from "../../src/message/opt_outs.ts";
-import { makeReplay } from "../../src/message/replay.ts";
-import { History, recordStatus } from "../../src/message/history/history.ts";
+import { findReplay } from "../../src/message/replay.ts";
+import { History } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount, makeQuotaView } from "../../src/message/history/counts.ts";
 import { makeRecorder } from "../../src/message/record.ts";
@@ -146,7 +142,6 @@ export class ApiWorld implements ApiStage {
       kv,
       runtime,
       events,
-      recordStatus,
       sessionName: names.of,
       files: media,
     });
@@ -210,9 +205,8 @@ export class ApiWorld implements ApiStage {
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
       optOuts,
       erasures: makeErasures({ kv, runtime, bell }),
-      replay: makeReplay({ kv, idempotency }),
-      findReferred: makeFindReferred({ kv, network: this.network }),
-      isInChat: makeIsInChat(this.network),
+      replay: (request) => findReplay({ kv, idempotency }, request),
+      references: new References({ kv, network: this.network }),
       history: new History(kv),
       amendments: makeAmendments({
         kv,
@@ -221,18 +215,15 @@ export class ApiWorld implements ApiStage {
         live: supervisor,
         queueChanged: (lineId) => supervisor.queueChanged(lineId),
       }),
-      cancel: makeCancel({ kv, recorder, dequeued: (lineId) => supervisor.queueChanged(lineId) }),
       quotaView: makeQuotaView({ kv, clock: runtime.clock }),
       tallyOf: makeTallyOf(kv),
-      reschedule: makeReschedule({
+      queued: new Queued({
         kv,
+        recorder,
         laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
         queueChanged: (lineId) => supervisor.queueChanged(lineId),
       }),
-      bulkIds: makeBulkIds(kv),
-      bulkView: makeBulkView({ kv, clock: runtime.clock, accounts: this.accounts }),
-      queueView: makeQueueView({ kv, clock: runtime.clock, accounts: this.accounts }),
-      findWaits: makeFindWaits({ kv, clock: runtime.clock, accounts: this.accounts }),
+      forecast: new Forecast({ kv, clock: runtime.clock, accounts: this.accounts }),
       lookups,
       unread: makeUnread({ kv, clock: runtime.clock }),
       media: inTurns(media, runtime.clock),

@@ -2,7 +2,6 @@
 import type { Plan } from "../../src/account/plan.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import { Runner } from "../../src/line/runner.ts";
-import { recordStatus } from "../../src/message/history/history.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import type { Bell } from "../../src/store/bell.ts";
@@ -22,7 +21,7 @@ const DEAF = { open() {}, closed() {} } as unknown as Parameters<FakeNetwork["op
 export function makeRunners({ kv, runtime, bell, network }: Ground) {
   const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
   const events = makeEventLog(kv, runtime);
-  const recorder = makeRecorder({ kv, runtime, events, recordStatus, files, sessionName: () => Promise.resolve("") });
+  const recorder = makeRecorder({ kv, runtime, events, files, sessionName: () => Promise.resolve("") });
   return async (line: { lineId: string; accountId: string; plan: Plan }): Promise<Runner> => {
     const { lineId, accountId } = line;
     const deps = {

@@ -7,10 +7,11 @@ import { messageKeys } from "../../src/message/rows.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
-import { makeCancel } from "../../src/message/cancel.ts";
+import { laneOf } from "../../src/line/chats.ts";
+import { Forecast } from "../../src/line/forecast.ts";
+import { Queued } from "../../src/message/queued.ts";
 import type { OutgoingContent } from "../../src/message/content.ts";
-import { recordStatus } from "../../src/message/history/history.ts";
-import type { Message, MessageStatus } from "../../src/message/message.ts";
+import type { Message } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { enqueue } from "../../src/message/queue/enqueue.ts";
 import { positionAt } from "../../src/message/queue/place.ts";
@@ -50,8 +51,6 @@ export class World {
   readonly network: FakeNetwork;
   readonly disk = new MemoryDisk();
   readonly removedFiles: string[] = [];
-  /** What the history index was told, in commits that were built. */
-  readonly moves: { messageId: string; from: MessageStatus | null; to: MessageStatus }[] = [];
   /** Gives a message that names its file by URL the file, or ends it; called with the file's message. */
   fetchAttachment: FetchAttachment = () => Promise.resolve();
   media: MediaIngest = { take: () => Promise.resolve(null) };
@@ -59,7 +58,8 @@ export class World {
   bell!: TestBell;
   supervisor!: Supervisor;
   lines!: ReturnType<typeof makeLines>;
-  cancel!: ReturnType<typeof makeCancel>;
+  queued!: Queued;
+  forecast!: Forecast;
   optOuts!: OptOuts;
   /** May be changed at any time. */
   optOutWords: string[] = [];
@@ -97,10 +97,6 @@ export class World {
       runtime: this.runtime,
       events,
       files,
-      recordStatus: (change, message, from) => {
-        this.moves.push({ messageId: message.id, from, to: message.status });
-        recordStatus(change, message, from);
-      },
     });
     this.bell = testBell(this.runtime);
     this.optOuts = makeOptOuts({
@@ -154,7 +150,13 @@ export class World {
       safeFetch: { vetProxy: () => Promise.resolve() },
       names,
     });
-    this.cancel = makeCancel({ kv, recorder, dequeued: (lineId) => this.supervisor.queueChanged(lineId) });
+    this.queued = new Queued({
+      kv,
+      recorder,
+      laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: this.clock.now() }),
+      queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
+    });
+    this.forecast = new Forecast({ kv, clock: this.clock, accounts: this.accounts });
     await this.supervisor.start();
     await settle();
   }

@@ -56,17 +56,20 @@ const cancelBulk = route({
 
 export const bulkRoutes = [listBulks, getBulk, cancelBulk];
 
-type Needed = Pick<Services, "cancel" | "bulkIds" | "bulkView" | "budgets">;
+type Needed = Pick<Services, "history" | "queued" | "forecast" | "budgets">;
 
-export function addBulks(api: Api, { cancel, bulkIds, bulkView, budgets }: Needed): void {
+export function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Needed): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
-    const { bulk: { sessionId, total, createdAt }, queued, sent, failed, etaAt } = await bulkView(accountId, bulkId);
+    const { bulk: { sessionId, total, createdAt }, queued, sent, failed, etaAt } = await forecast.bulk(
+      accountId,
+      bulkId,
+    );
     return { bulkId, sessionId, total, queued, sent, failed, eta: isoTimeOrNull(etaAt), createdAt: isoTime(createdAt) };
   }
 
   api.on(listBulks, async ({ caller: { account }, query: { page, limit } }) => {
     return await budgets.reads.run({ party: account.id }, async () => {
-      const { ids, total } = await bulkIds(account.id, { page, limit });
+      const { ids, total } = await history.bulkIds(account.id, { page, limit });
       const data = await Promise.all(ids.map((id) => bulkOf(account.id, id)));
       return ok({ data, pagination: { page, limit, total } });
     });
@@ -76,7 +79,7 @@ export function addBulks(api: Api, { cancel, bulkIds, bulkView, budgets }: Neede
 
   api.on(cancelBulk, async ({ caller, params: { id } }) => {
     const party = caller.account.id;
-    await budgets.jobs.run({ party }, () => cancel.bulk(party, id));
+    await budgets.jobs.run({ party }, () => waiting.cancelBulk(party, id));
     return ok({ data: await bulkOf(party, id) });
   });
 }

@@ -150,9 +150,9 @@ const deleteGroupMessage = route({
 
 export const groupRoutes = [listGroups, createGroup, getGroup, changeGroup, leaveGroup, deleteGroupMessage];
 
-type Needed = Pick<Services, "lines" | "lookups" | "amendments" | "findReferred">;
+type Needed = Pick<Services, "lines" | "lookups" | "amendments" | "references">;
 
-export function addGroups(api: Api, { lines, lookups, amendments, findReferred }: Needed): void {
+export function addGroups(api: Api, { lines, lookups, amendments, references }: Needed): void {
   api.on(listGroups, async ({ caller, params: { id } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = () => groups.list();
@@ -195,7 +195,7 @@ export function addGroups(api: Api, { lines, lookups, amendments, findReferred }
 
   api.on(deleteGroupMessage, async ({ caller, params: { id, gid, messageId } }) => {
     await lines.connection(caller.account.id, id);
-    const referred = await findReferred(caller.account.id, messageId, { sessionId: id });
+    const referred = await references.find(caller.account.id, messageId, { sessionId: id });
     await amendments.revokeInGroup({ lineId: id, gid }, referred);
     return ok({ data: { group: gid, messageId } });
   });

@@ -203,16 +203,16 @@ export const messageRoutes = [getStatus, listHistory, getMessage, editMessage, r
 
 type Needed = Pick<
   Services,
-  "history" | "cancel" | "amendments" | "reschedule" | "tallyOf" | "findWaits" | "runtime" | "budgets"
+  "history" | "queued" | "amendments" | "tallyOf" | "forecast" | "runtime" | "budgets"
 >;
 
 export function addMessages(
   api: Api,
-  { history, cancel, amendments, reschedule, tallyOf, findWaits, runtime, budgets }: Needed,
+  { history, queued, amendments, tallyOf, forecast, runtime, budgets }: Needed,
 ): void {
   /** The message with what became of it. */
   async function recordOf(message: Message): Promise<z.infer<typeof MessageRecord>> {
-    const waitsFor = (await findWaits([message])).get(message.id);
+    const waitsFor = (await forecast.waits([message])).get(message.id);
     const { createdAt, dispatchedAt, sentAt, failedAt, deliveredAt, readAt, editedAt, revokedAt } = message;
     const times = {
       queued: createdAt,
@@ -240,7 +240,7 @@ export function addMessages(
     const asked = { page, limit, status, from, to, sessionId, recipient, type, bulkId, before };
     const party = caller.account.id;
     const { messages, total, next } = await budgets.reads.run({ party }, () => history.page(party, asked));
-    const waits = await findWaits(messages);
+    const waits = await forecast.waits(messages);
     return ok({
       data: messages.map((message) => itemOf(message, waits.get(message.id))),
       pagination: { page, limit, total, ...(next === undefined ? {} : { next }) },
@@ -258,7 +258,7 @@ export function addMessages(
     }
     const sendAt = sendTimeOf(body.sendAt, runtime.clock.now()) ?? undefined;
     const priority = body.priority ?? undefined;
-    return ok({ data: await recordOf(await reschedule(accountId, params.id, { sendAt, priority })) });
+    return ok({ data: await recordOf(await queued.reschedule(accountId, params.id, { sendAt, priority })) });
   });
 
   api.on(revokeMessage, async ({ caller, params }) => {
@@ -266,9 +266,9 @@ export function addMessages(
   });
 
   api.on(cancelMessage, async ({ caller, params: { id } }) => {
-    if (id.startsWith("msg_")) return ok({ data: itemOf(await cancel.message(caller.account.id, id)) });
+    if (id.startsWith("msg_")) return ok({ data: itemOf(await queued.cancel(caller.account.id, id)) });
     const party = caller.account.id;
-    const cancelled = await budgets.jobs.run({ party }, () => cancel.bulk(party, id));
+    const cancelled = await budgets.jobs.run({ party }, () => queued.cancelBulk(party, id));
     if (cancelled.length === 0) throw new Problem("not_cancellable", "Nothing of it waits any more.");
     const messageIds = cancelled.map((message) => message.id);
     return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });

@@ -36,10 +36,10 @@ const getQueue = route({
 
 export const queueRoutes = [getQueue];
 
-export function addQueue(api: Api, { queueView, budgets }: Pick<Services, "queueView" | "budgets">): void {
+export function addQueue(api: Api, { forecast, budgets }: Pick<Services, "forecast" | "budgets">): void {
   api.on(getQueue, async ({ caller, params, query }) => {
     const party = caller.account.id;
-    const queued = await budgets.reads.run({ party }, () => queueView(party, params.id, { limit: query.limit }));
+    const queued = await budgets.reads.run({ party }, () => forecast.queue(party, params.id, { limit: query.limit }));
     return ok({
       data: queued.map(({ message, place, estimatedDepartureAt, waitsFor }) => ({
         messageId: message.id,

@@ -5,14 +5,14 @@
  */
 import { notFound } from "../../errors.ts";
 import { messageKeys } from "../rows.ts";
-import type { Change, Kv } from "../../store/kv.ts";
+import type { Kv } from "../../store/kv.ts";
 import { sizeBound } from "../../store/layers/size.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
 import { type FilterIndex, makeFilterIndex } from "./filter_index.ts";
 import { EMPTY_LEDGER, messageIds, messagesOf, neighbours } from "./ledger.ts";
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
-import { EndedStretches, moveStatus, StatusReader } from "./status_index.ts";
+import { EndedStretches, StatusReader } from "./status_index.ts";
 
 /** What the messages of one page may take in memory. */
 const PAGE_BYTES = 8 * 1024 ** 2;
@@ -69,12 +69,6 @@ interface Found {
   total: number;
 }
 
-/** Adds to the change what the indexes need when a message moves from one status to another. */
-export type RecordStatus = (change: Change, message: Message, from: MessageStatus) => void;
-
-export const recordStatus: RecordStatus = (change, message, from) =>
-  moveStatus(change, message, { from, to: message.status });
-
 export class History {
   readonly #kv: Kv;
   readonly #ended = new EndedStretches();
@@ -124,6 +118,19 @@ export class History {
     const { value } = await this.#kv.get(messageKeys.message(messageId));
     if (value?.accountId !== accountId) throw notFound("message");
     return value;
+  }
+
+  /** A page of the account's bulks, newest first: their ids, and how many there are on all pages. */
+  async bulkIds(
+    accountId: string,
+    { page, limit }: { page: number; limit: number },
+  ): Promise<{ ids: string[]; total: number }> {
+    const ids: string[] = [];
+    let total = 0;
+    for await (const { key } of this.#kv.list({ prefix: messageKeys.bulksOfAccount(accountId) }, { reverse: true })) {
+      if (Math.floor(total++ / limit) === page - 1) ids.push(String(key.at(-1)));
+    }
+    return { ids, total };
   }
 
   /** The history numbers that the days and the bulk leave of all. */

@@ -6,7 +6,6 @@ import { erasureKeys } from "../../../src/erasure/rows.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
-import { recordStatus } from "../../../src/message/history/history.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { makeRecorder, type MessageRow } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
@@ -28,7 +27,6 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
     kv,
     runtime,
     events,
-    recordStatus,
     sessionName: () => Promise.resolve("one"),
     files,
   });

@@ -1,47 +1,33 @@
 /** The queue in its owner's hands: moved, cancelled with its quota, paused. */
 import assert from "node:assert/strict";
-import { makeBulkView } from "../../../src/line/bulk_view.ts";
-import { laneOf } from "../../../src/line/chats.ts";
-import { makeQueueView } from "../../../src/line/queue_view.ts";
 import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
-import { makeReschedule } from "../../../src/message/reschedule.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { utcDay } from "../../../src/account/quota.ts";
 import { Change } from "../../../src/store/kv.ts";
-import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
+import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";
 
 const PAUSE_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const PACED = { delays: { minMs: PAUSE_MS, maxMs: PAUSE_MS } };
-
-function mover(world: World) {
-  const { kv, clock } = world;
-  return makeReschedule({
-    kv,
-    laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
-    queueChanged: (lineId) => world.supervisor.queueChanged(lineId),
-  });
-}
 
 Deno.test("a queued message is moved to another time and another priority, and its ttl with it", async () => {
   const world = await connectedWorld(PACED);
   await world.accept();
   await world.clock.advance(0);
   const [first, second] = [await world.accept(), await world.accept("ses_1", { to: "34600000003" })];
-  const move = mover(world);
   const later = world.clock.now() + 5 * PAUSE_MS;
-  const moved = await move(ACCOUNT, first.id, { sendAt: later });
+  const moved = await world.queued.reschedule(ACCOUNT, first.id, { sendAt: later });
   assert.equal(moved.expiresAt - later, first.expiresAt - first.createdAt);
-  assert.equal((await move(ACCOUNT, second.id, { priority: "high" })).priority, "high");
+  assert.equal((await world.queued.reschedule(ACCOUNT, second.id, { priority: "high" })).priority, "high");
   await world.clock.advance(4 * PAUSE_MS);
   assert.deepEqual(world.network.departures.slice(1).map((d) => d.networkId), [second.networkId]);
   const sooner = world.clock.now() + 1;
-  await move(ACCOUNT, first.id, { sendAt: sooner });
+  await world.queued.reschedule(ACCOUNT, first.id, { sendAt: sooner });
   await world.clock.advance(PAUSE_MS);
   assert.equal((await world.message(first.id)).sentAt, sooner);
   assert.equal(await world.queueLength(), 0);
-  await assert.rejects(() => move(ACCOUNT, first.id, { priority: "low" }), { code: "not_editable" });
-  await assert.rejects(() => move("acc_2", first.id, { priority: "low" }), { code: "not_found" });
+  await assert.rejects(() => world.queued.reschedule(ACCOUNT, first.id, { priority: "low" }), { code: "not_editable" });
+  await assert.rejects(() => world.queued.reschedule("acc_2", first.id, { priority: "low" }), { code: "not_found" });
   await world.supervisor.stop();
 });
 
@@ -50,7 +36,7 @@ Deno.test("a message that was moved ends as expired by its new time, not by the 
   world.network.opensByItself = false;
   world.network.of("ses_1").ends("lost");
   const { id, expiresAt } = await world.accept("ses_1", { expiresAt: world.clock.now() + 1_000 });
-  await mover(world)(ACCOUNT, id, { sendAt: expiresAt + HOUR_MS });
+  await world.queued.reschedule(ACCOUNT, id, { sendAt: expiresAt + HOUR_MS });
   await world.clock.advance(30 * 60_000);
   assert.equal((await world.message(id)).status, "queued");
   await world.clock.advance(2 * HOUR_MS);
@@ -70,11 +56,11 @@ Deno.test("cancelling gives the quota back, to the day and the month of the acce
     const { daily, monthly } = (await world.kv.get<Ledger>(messageKeys.ledger(ACCOUNT))).value!.usage;
     return [daily, monthly];
   };
-  await world.cancel.message(ACCOUNT, today.id);
+  await world.queued.cancel(ACCOUNT, today.id);
   assert.deepEqual(await used(), [9, 39]);
-  await world.cancel.message(ACCOUNT, yesterday.id);
+  await world.queued.cancel(ACCOUNT, yesterday.id);
   assert.deepEqual(await used(), [9, 38]);
-  await assert.rejects(() => world.cancel.message(ACCOUNT, today.id), { code: "not_cancellable" });
+  await assert.rejects(() => world.queued.cancel(ACCOUNT, today.id), { code: "not_cancellable" });
   assert.deepEqual(await used(), [9, 38], "once");
   await world.supervisor.stop();
 });
@@ -88,8 +74,7 @@ Deno.test("a paused queue lets nothing leave, also after a restart, and says so;
   await world.boot();
   await world.clock.advance(HOUR_MS);
   assert.equal(world.network.departures.length, 0);
-  const view = makeQueueView({ kv: world.kv, clock: world.clock, accounts: world.accounts });
-  const [waiting] = await view(ACCOUNT, "ses_1", { limit: 10 });
+  const [waiting] = await world.forecast.queue(ACCOUNT, "ses_1", { limit: 10 });
   assert.deepEqual(waiting!.waitsFor, { kind: "paused", until: null });
   assert.equal(waiting!.estimatedDepartureAt, null);
   await world.lines.pauseQueue(ACCOUNT, "ses_1", false);
@@ -110,7 +95,7 @@ Deno.test("the view shows what is scheduled last, with its time; a bulk says whe
   const [{ historyNumber: firstHistoryNumber }, sessionId] = [members[0]!, "ses_1"];
   const bulk = { accountId: ACCOUNT, sessionId, total: 2, firstHistoryNumber, createdAt: world.clock.now() };
   await world.kv.commit(new Change().set(messageKeys.bulk("blk_1"), bulk));
-  const view = await makeQueueView({ kv: world.kv, clock: world.clock, accounts: world.accounts })(ACCOUNT, "ses_1", {
+  const view = await world.forecast.queue(ACCOUNT, "ses_1", {
     limit: 10,
   });
   assert.deepEqual(view.map(({ message, waitsFor }) => [message.id, waitsFor]), [
@@ -118,7 +103,7 @@ Deno.test("the view shows what is scheduled last, with its time; a bulk says whe
     ...members.map(({ id }) => [id, null]),
     [scheduled.id, { kind: "schedule", until: due }],
   ]);
-  const { etaAt, queued } = await makeBulkView({ kv: world.kv, clock: world.clock, accounts: world.accounts })(
+  const { etaAt, queued } = await world.forecast.bulk(
     ACCOUNT,
     "blk_1",
   );

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { makeQueueView } from "../../../src/line/queue_view.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
@@ -214,11 +213,10 @@ Deno.test("what is needed for linking is shown, and nothing of it once the line 
 
 Deno.test("the queue view tells places and when each will probably leave", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 15_000 } });
-  const view = makeQueueView({ kv: world.kv, clock: world.clock, accounts: world.accounts });
   await world.accept();
   await world.clock.advance(0);
   const waiting = [await world.accept(), await world.accept(), await world.accept()];
-  const shown = await view(ACCOUNT, "ses_1", { limit: 2 });
+  const shown = await world.forecast.queue(ACCOUNT, "ses_1", { limit: 2 });
   assert.deepEqual(shown.map(({ message, place }) => [message.id, place]), [[waiting[0]!.id, 1], [waiting[1]!.id, 2]]);
   const [first, second] = shown.map(({ estimatedDepartureAt }) => estimatedDepartureAt! - world.clock.now());
   assert.ok(first! >= 5_000 && first! <= 15_000);
@@ -226,7 +224,7 @@ Deno.test("the queue view tells places and when each will probably leave", async
   world.network.opensByItself = false;
   world.network.of("ses_1").ends("lost");
   await world.clock.advance(0);
-  assert.equal((await view(ACCOUNT, "ses_1", { limit: 1 }))[0]!.estimatedDepartureAt, null);
-  await assert.rejects(() => view("acc_2", "ses_1", { limit: 1 }), { code: "not_found" });
+  assert.equal((await world.forecast.queue(ACCOUNT, "ses_1", { limit: 1 }))[0]!.estimatedDepartureAt, null);
+  await assert.rejects(() => world.forecast.queue("acc_2", "ses_1", { limit: 1 }), { code: "not_found" });
   await world.supervisor.stop();
 });

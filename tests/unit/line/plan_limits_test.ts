@@ -3,11 +3,8 @@ import assert from "node:assert/strict";
 import type { Plan } from "../../../src/account/plan.ts";
 import { parseHours } from "../../../src/account/hours.ts";
 import type { Message } from "../../../src/message/message.ts";
-import { makeBulkView } from "../../../src/line/bulk_view.ts";
 import { newChatsOf } from "../../../src/line/new_chats.ts";
 import { NO_DEPARTURE } from "../../../src/line/pacing.ts";
-import { makeQueueView } from "../../../src/line/queue_view.ts";
-import { makeFindWaits } from "../../../src/line/waiting.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { aPlan } from "../../support/send_world.ts";
@@ -31,15 +28,15 @@ async function untilUtc(world: World, hour: number): Promise<void> {
 const leftTo = (world: World) => world.network.departures.map((departure) => departure.to);
 
 const views = (world: World) => {
-  const deps = { kv: world.kv, clock: world.clock, accounts: world.accounts };
+  const { forecast } = world;
   return {
-    queue: () => makeQueueView(deps)(ACCOUNT, "ses_1", { limit: 100 }),
+    queue: () => forecast.queue(ACCOUNT, "ses_1", { limit: 100 }),
     waits: async (...messages: Message[]) => {
       const now = await Promise.all(messages.map(({ id }) => world.message(id)));
-      const found = await makeFindWaits(deps)(now);
+      const found = await forecast.waits(now);
       return messages.map(({ id }) => found.get(id) ?? null);
     },
-    bulk: (id: string) => makeBulkView(deps)(ACCOUNT, id),
+    bulk: (id: string) => forecast.bulk(ACCOUNT, id),
   };
 };
 

@@ -1,5 +1,7 @@
 /** Messages get ready while the pause before them runs: their departures keep the plan's bounds (promise 2). */
 import assert from "node:assert/strict";
+import type { Message } from "../../../src/message/message.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
 import type { FileContent } from "../../../src/message/kinds/file.ts";
 import type { Unsent } from "../../../src/whatsapp/outgoing.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
@@ -66,7 +68,7 @@ for (const seed of [1, 2, 3]) {
       while (world.network.departures.length === left) await world.clock.advance(100);
       await world.clock.advance(random.between(0, 2_800));
       const head = messages.find(({ networkId }) => world.network.preparations.at(-1)!.networkId === networkId)!;
-      await world.cancel.message("acc_1", head.id);
+      await world.queued.cancel("acc_1", head.id);
     }
     await world.clock.advance(40 * 16_000);
     assert.equal(world.network.departures.length, 40 - 15);
@@ -117,7 +119,7 @@ Deno.test("a message that is cancelled while it gets ready is given up at once, 
   const second = await world.accept("ses_1", { content: PDF });
   const third = await world.accept();
   await world.clock.advance(1_000);
-  await world.cancel.message("acc_1", second.id);
+  await world.queued.cancel("acc_1", second.id);
   await world.clock.advance(0);
   const [, given, taken] = world.network.preparations;
   assert.ok(given!.signal.aborted && !taken!.signal.aborted);
@@ -133,7 +135,7 @@ Deno.test("a message that is cancelled or expires when it is ready never leaves"
   const world = await pausedWorld(1_000);
   const cancelled = await world.accept();
   await world.clock.advance(2_000);
-  await world.cancel.message("acc_1", cancelled.id);
+  await world.queued.cancel("acc_1", cancelled.id);
   const expired = await world.accept("ses_1", { expiresAt: world.clock.now() + 1_500 });
   const last = await world.accept();
   await world.clock.advance(20_000);
@@ -202,10 +204,15 @@ Deno.test("a connection that is away while it is asked to prepare burns no attem
   const answers: Unsent[] = [{ kind: "hold", detail: "away" }, { kind: "hold", detail: "away" }];
   world.network.preparing = () => answers.shift() ?? null;
   const { id } = await world.accept();
+  const statuses: string[] = [];
+  world.kv.committed = () => {
+    const [row] = world.disk.below({ prefix: messageKeys.messages() });
+    const { status } = row!.value as Message;
+    if (status !== statuses.at(-1)) statuses.push(status);
+  };
   await world.clock.advance(5_000);
-  const { status, attempts } = await world.message(id);
-  assert.deepEqual([status, attempts], ["sent", 1]);
-  assert.equal(world.moves.filter(({ to }) => to === "processing").length, 1);
+  assert.equal((await world.message(id)).attempts, 1);
+  assert.deepEqual(statuses, ["processing", "sent"]);
   await world.supervisor.stop();
 });
 

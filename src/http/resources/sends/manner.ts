@@ -2,7 +2,7 @@
 import type { Rest } from "../../../base/unhurried.ts";
 import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
-import type { FindReferred, IsInChat } from "../../../line/references.ts";
+import type { References } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
@@ -38,8 +38,7 @@ export interface Item {
 interface Context {
   accountId: string;
   sessionId: string | null;
-  findReferred: FindReferred;
-  isInChat: IsInChat;
+  references: References;
   /** After each item. */
   rest: Rest;
 }
@@ -103,12 +102,12 @@ async function quoteOf(
   replyTo: string,
   context: Context,
 ): Promise<{ quote: NonNullable<SendManner["quote"]>; lineId: string }> {
-  const referred = await context.findReferred(context.accountId, replyTo, context);
+  const referred = await context.references.find(context.accountId, replyTo, context);
   const { key, chat, lineId, preview } = referred;
   if (context.sessionId !== null && context.sessionId !== lineId) {
     throw invalid(`${path}replyTo`, "is a message of another session");
   }
-  if (!await context.isInChat(referred, to)) throw invalid(`${path}replyTo`, "is a message of another chat");
+  if (!await context.references.isInChat(referred, to)) throw invalid(`${path}replyTo`, "is a message of another chat");
   const text = (preview.text ?? preview.caption ?? preview.filename)?.slice(0, MAX_QUOTE) ?? null;
   return { quote: { ...key, chat, text }, lineId };
 }

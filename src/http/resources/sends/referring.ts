@@ -41,10 +41,10 @@ const sendForward = route({
 
 export const referringRoutes = [sendReaction, sendForward];
 
-export function addReferring(api: Api, sender: Sender, { findReferred }: Pick<Services, "findReferred">): void {
+export function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "references">): void {
   api.on(sendReaction, async ({ caller, body, repeat }) => {
     const { sessionId, messageId, emoji } = body;
-    const referred = await findReferred(caller.account.id, messageId, { sessionId: sessionId ?? null });
+    const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
     if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
     left(referred);
     const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
@@ -55,7 +55,7 @@ export function addReferring(api: Api, sender: Sender, { findReferred }: Pick<Se
   api.on(sendForward, async ({ caller, body, repeat }) => {
     const { sessionId, to, messageId } = body;
     // The line of the message need not be the one that it goes out on.
-    const referred = await findReferred(caller.account.id, messageId, { sessionId: null });
+    const referred = await references.find(caller.account.id, messageId, { sessionId: null });
     left(referred);
     const { lineId, key: { networkId }, kind, preview } = referred;
     if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");

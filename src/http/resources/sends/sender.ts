@@ -52,11 +52,11 @@ export interface Sender {
 
 type Needed = Pick<
   Services,
-  "lines" | "accept" | "replay" | "media" | "diskShares" | "metrics" | "findReferred" | "isInChat" | "runtime"
+  "lines" | "accept" | "replay" | "media" | "diskShares" | "metrics" | "references" | "runtime"
 >;
 
 export function makeSender(services: Needed): Sender {
-  const { lines, accept, replay, media, diskShares, metrics, findReferred, isInChat, runtime } = services;
+  const { lines, accept, replay, media, diskShares, metrics, references, runtime } = services;
 
   async function send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, ttl, sendAt, priority } = asked;
@@ -71,8 +71,7 @@ export function makeSender(services: Needed): Sender {
     const sending = await resolve(items, {
       accountId: caller.account.id,
       sessionId: sessionId ?? null,
-      findReferred,
-      isInChat,
+      references,
       rest: makeRest(runtime.clock),
     });
     const command = { ...options, caller, items: sending.items, bulk, idempotency: repeat };

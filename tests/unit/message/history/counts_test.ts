@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { recordStatus } from "../../../../src/message/history/history.ts";
+import { moveStatus } from "../../../../src/message/history/status_index.ts";
 import { makeQueuedCount } from "../../../../src/message/history/counts.ts";
 import { Change } from "../../../../src/store/kv.ts";
 import { aBulk, aCaller, aSend, withSendWorld } from "../../../support/send_world.ts";
@@ -13,7 +13,7 @@ Deno.test("what waits is counted over all accounts, and what moved on is not", (
     assert.equal(await queuedCount(), 71);
     const message = await history.get("acc_1", messages[5]!.id);
     const change = new Change();
-    recordStatus(change, { ...message, status: "processing" }, "queued");
+    moveStatus(change, message, { from: "queued", to: "processing" });
     await kv.commit(change);
     assert.equal(await queuedCount(), 70);
   }));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { ANY_MESSAGE, recordStatus } from "../../../../src/message/history/history.ts";
+import { ANY_MESSAGE } from "../../../../src/message/history/history.ts";
+import { moveStatus } from "../../../../src/message/history/status_index.ts";
 import type { OutgoingContent } from "../../../../src/message/content.ts";
 import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../../src/message/message.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
@@ -14,7 +15,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 async function move({ kv }: SendWorld, message: Message, status: Message["status"]): Promise<Message> {
   const moved = { ...message, status };
   const change = new Change().set(messageKeys.message(message.id), moved);
-  recordStatus(change, moved, message.status);
+  moveStatus(change, message, { from: message.status, to: status });
   await kv.commit(change);
   return moved;
 }

@@ -1,6 +1,7 @@
 /** How long messages are kept: what goes, what stays, and that pages and totals are right throughout. */
 import assert from "node:assert/strict";
-import { ANY_MESSAGE, recordStatus } from "../../../../src/message/history/history.ts";
+import { ANY_MESSAGE } from "../../../../src/message/history/history.ts";
+import { moveStatus } from "../../../../src/message/history/status_index.ts";
 import { removeHistory, sweepHistory } from "../../../../src/message/history/retention.ts";
 import type { Message, MessageStatus } from "../../../../src/message/message.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
@@ -20,7 +21,7 @@ async function end({ kv }: SendWorld, some: readonly Message[], statusOf: (messa
   for (const message of some) {
     const ended = { ...message, status: statusOf(message), deliveredAt: 1 };
     const change = new Change().set(messageKeys.message(message.id), ended);
-    recordStatus(change, ended, "queued");
+    moveStatus(change, message, { from: "queued", to: ended.status });
     change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
     change.set(messageKeys.receipt(message.id, "delivered", ""), 1);
     await kv.commit(change);

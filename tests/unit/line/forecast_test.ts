@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { makeQueueView } from "../../../src/line/queue_view.ts";
+import { Forecast } from "../../../src/line/forecast.ts";
 import type { Kv } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";
 
@@ -15,14 +15,18 @@ Deno.test("a message that ends while the queue is read is not shown", async () =
     get: (kv, name: keyof Kv) =>
       name === "getMany"
         ? async (wanted: Parameters<Kv["getMany"]>[0]) => {
-          await world.cancel.message(ACCOUNT, second!.id);
+          await world.queued.cancel(ACCOUNT, second!.id);
           return await kv.getMany(wanted);
         }
         : (kv[name] as () => unknown).bind(kv),
   });
-  const shown = await makeQueueView({ kv: racing, clock: world.clock, accounts: world.accounts })(ACCOUNT, "ses_1", {
-    limit: 10,
-  });
+  const shown = await new Forecast({ kv: racing, clock: world.clock, accounts: world.accounts }).queue(
+    ACCOUNT,
+    "ses_1",
+    {
+      limit: 10,
+    },
+  );
   assert.deepEqual(shown.map(({ message, place }) => [message.id, place]), [[first!.id, 1], [third!.id, 2]]);
   await world.supervisor.stop();
 });

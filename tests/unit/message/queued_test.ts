@@ -29,9 +29,9 @@ Deno.test("a queued message is cancelled once, with its event, and never leaves"
   await world.accept();
   await world.clock.advance(0);
   const { id } = await world.accept();
-  const cancelled = await world.cancel.message(ACCOUNT, id);
+  const cancelled = await world.queued.cancel(ACCOUNT, id);
   assert.deepEqual([cancelled.id, cancelled.status, cancelled.error?.code], [id, "failed", "cancelled"]);
-  await assert.rejects(() => world.cancel.message(ACCOUNT, id), { code: "not_cancellable" });
+  await assert.rejects(() => world.queued.cancel(ACCOUNT, id), { code: "not_cancellable" });
   await world.clock.advance(200_000);
   assert.equal(world.network.departures.length, 1);
   assert.equal((await world.events("message.failed")).length, 1);
@@ -43,13 +43,13 @@ Deno.test("what is on its way, sent, unknown, or another account's can't be canc
   world.network.outcome = () => null;
   const { id } = await world.accept();
   await world.clock.advance(0);
-  await assert.rejects(() => world.cancel.message(ACCOUNT, id), { code: "not_cancellable" });
+  await assert.rejects(() => world.queued.cancel(ACCOUNT, id), { code: "not_cancellable" });
   world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
   await world.clock.advance(0);
-  await assert.rejects(() => world.cancel.message(ACCOUNT, id), { code: "not_cancellable" });
-  await assert.rejects(() => world.cancel.message("acc_2", id), { code: "not_found" });
-  await assert.rejects(() => world.cancel.message(ACCOUNT, "msg_none"), { code: "not_found" });
-  await assert.rejects(() => world.cancel.bulk(ACCOUNT, "blk_none"), { code: "not_found" });
+  await assert.rejects(() => world.queued.cancel(ACCOUNT, id), { code: "not_cancellable" });
+  await assert.rejects(() => world.queued.cancel("acc_2", id), { code: "not_found" });
+  await assert.rejects(() => world.queued.cancel(ACCOUNT, "msg_none"), { code: "not_found" });
+  await assert.rejects(() => world.queued.cancelBulk(ACCOUNT, "blk_none"), { code: "not_found" });
   await world.supervisor.stop();
 });
 
@@ -60,7 +60,7 @@ Deno.test("a message that may have left already can't be called back while it wa
   const { id } = await world.accept();
   await world.clock.advance(1_000);
   assert.equal((await world.message(id)).status, "queued");
-  await assert.rejects(() => world.cancel.message(ACCOUNT, id), { code: "not_cancellable" });
+  await assert.rejects(() => world.queued.cancel(ACCOUNT, id), { code: "not_cancellable" });
   await world.supervisor.stop();
 });
 
@@ -71,7 +71,7 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   world.supervisor.queueChanged("ses_1");
   await world.clock.advance(0);
   const before = world.disk.commits;
-  const cancelled = await world.cancel.bulk(ACCOUNT, "blk_1");
+  const cancelled = await world.queued.cancelBulk(ACCOUNT, "blk_1");
   assert.deepEqual(cancelled.map(({ id }) => id), bulk.slice(1).map(({ id }) => id));
   // Nine a commit, where one takes ten checks; and what follows them.
   assert.ok(world.disk.commits - before <= 129 / 9 + 3, `${world.disk.commits - before} commits`);
@@ -81,8 +81,8 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   assert.equal(world.network.departures.length, 2);
   const finished = await world.events("bulk.finished");
   assert.deepEqual(finished.map(({ data }) => data), [{ bulkId: "blk_1", total: 130, sent: 1, failed: 129 }]);
-  assert.deepEqual(await world.cancel.bulk(ACCOUNT, "blk_1"), [], "nothing of it waits any more");
-  await assert.rejects(() => world.cancel.bulk("acc_2", "blk_1"), { code: "not_found" });
+  assert.deepEqual(await world.queued.cancelBulk(ACCOUNT, "blk_1"), [], "nothing of it waits any more");
+  await assert.rejects(() => world.queued.cancelBulk("acc_2", "blk_1"), { code: "not_found" });
   await world.supervisor.stop();
 });
 
@@ -94,7 +94,7 @@ Deno.test("a bulk of which a crash left the cancelling half done gets back what 
     await world.kv.commit(new Change().set(lineKeys.queuePaused("ses_1"), true));
     const bulk = await acceptBulk(world, total);
     world.kv.commitsLeft = commits;
-    done = await world.cancel.bulk(ACCOUNT, "blk_1").then(() => true, () => false);
+    done = await world.queued.cancelBulk(ACCOUNT, "blk_1").then(() => true, () => false);
     world.crash();
     await world.boot();
 
@@ -103,7 +103,7 @@ Deno.test("a bulk of which a crash left the cancelling half done gets back what 
     await settleAllRefunds(world.kv);
     const charged = async () => (await world.kv.get<Ledger>(messageKeys.ledger(ACCOUNT))).value!.usage;
     assert.deepEqual([(await charged()).daily, (await charged()).monthly], [total - failed, total - failed]);
-    assert.equal((await world.cancel.bulk(ACCOUNT, "blk_1")).length, total - failed);
+    assert.equal((await world.queued.cancelBulk(ACCOUNT, "blk_1")).length, total - failed);
     assert.equal((await charged()).daily, 0);
     assert.equal((await world.events("message.failed")).length, total);
     assert.equal(await world.queueLength(), 0);
@@ -119,7 +119,7 @@ Deno.test("a message that is cancelled in the moment of its departure is either 
     const world = await connectedWorld();
     const { id } = await world.accept();
     for (let i = 0; i < later; i++) await Promise.resolve();
-    const cancelled = await world.cancel.message(ACCOUNT, id).then(() => true, () => false);
+    const cancelled = await world.queued.cancel(ACCOUNT, id).then(() => true, () => false);
     await world.clock.advance(0);
     const { status } = await world.message(id);
     assert.equal(status, cancelled ? "failed" : "sent");

@@ -1,0 +1,103 @@
+/** Changing what is still queued: it is taken back, one message or what is left of a bulk, or moved to another place. */
+import { notFound, Problem } from "../errors.ts";
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { messageIdsOf } from "./bulk.ts";
+import { chatOf, type Message, type MessageError, type Priority } from "./message.ts";
+import { movePlace } from "./queue/enqueue.ts";
+import { positionAt } from "./queue/place.ts";
+import type { Recorder } from "./record.ts";
+import { settleRefunds } from "./refund.ts";
+import { type Lane, messageKeys } from "./rows.ts";
+
+export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
+
+interface CancelDeps {
+  kv: Kv;
+  recorder: Pick<Recorder, "cancelled">;
+  /** Called afterwards with each line whose queue has changed. */
+  queueChanged(lineId: string): void;
+}
+
+interface QueuedDeps extends CancelDeps {
+  /** The lane in which messages to the chat stand now. */
+  laneOf(lineId: string, chat: string): Promise<Lane>;
+}
+
+interface NewPlace {
+  /** Unix ms; left out: as it is. */
+  sendAt?: number | undefined;
+  priority?: Priority | undefined;
+}
+
+/**
+ * Ends those of the account's messages that were not handed to the network yet, and gives their quota back. Resolves to
+ * them, in the order of the ids.
+ */
+export async function cancelQueued(
+  { kv, recorder, queueChanged }: CancelDeps,
+  accountId: string,
+  messageIds: readonly string[],
+): Promise<Message[]> {
+  const cancelled = await recorder.cancelled(messageIds, CANCELLED);
+  if (cancelled.length > 0) await settleRefunds(kv, accountId);
+  for (const lineId of new Set(cancelled.map(({ sessionId }) => sessionId))) queueChanged(lineId);
+  return cancelled;
+}
+
+/** Every method throws Problem not_found for an unknown id, also for another account's. */
+export class Queued {
+  readonly #deps: QueuedDeps;
+
+  constructor(deps: QueuedDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws Problem not_cancellable when it may have left or has ended. */
+  async cancel(accountId: string, messageId: string): Promise<Message> {
+    const { value } = await this.#deps.kv.get(messageKeys.message(messageId));
+    if (value?.accountId !== accountId) throw notFound("message");
+    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
+    if (!cancelled) throw new Problem("not_cancellable", "It was already handed to the network, or has ended.");
+    return cancelled;
+  }
+
+  /** Resolves to what still waited, which may be nothing. */
+  async cancelBulk(accountId: string, bulkId: string): Promise<Message[]> {
+    const { kv } = this.#deps;
+    const { value } = await kv.get(messageKeys.bulk(bulkId));
+    if (value?.accountId !== accountId) throw notFound("bulk");
+    // From the end, so that the line does not run after us and send one more at each step.
+    const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, value)).reverse());
+    // Asked again after a crash, it gives back what was cancelled before.
+    if (cancelled.length === 0) await settleRefunds(kv, accountId);
+    return cancelled.reverse();
+  }
+
+  /**
+   * Resolves to the message at its new place; how long it may wait then counts from its new time. Throws Problem
+   * not_editable when it may have left or has ended.
+   */
+  async reschedule(accountId: string, messageId: string, place: NewPlace): Promise<Message> {
+    const { kv, laneOf, queueChanged } = this.#deps;
+    const moved = await retryOnConflict(kv, async () => {
+      const slot = await kv.get(messageKeys.message(messageId));
+      const { value: before } = slot;
+      if (before?.accountId !== accountId) throw notFound("message");
+      if (before.status !== "queued" || before.attempts > 0) {
+        throw new Problem("not_editable", "It was already handed to the network, or has ended.");
+      }
+      const message = at(before, place);
+      const change = new Change().check(slot).set(slot.key, message);
+      movePlace(change, before, { message, lane: await laneOf(message.sessionId, chatOf(message.to)) });
+      return { change, result: message };
+    });
+    queueChanged(moved.sessionId);
+    return moved;
+  }
+}
+
+function at(message: Message, { sendAt, priority = message.priority }: NewPlace): Message {
+  if (sendAt === undefined) return { ...message, priority };
+  const waits = message.expiresAt - (message.sendAt ?? message.createdAt);
+  return { ...message, priority, sendAt, position: positionAt(sendAt), expiresAt: sendAt + waits };
+}
