@@ -1,7 +1,7 @@
 /** Taking single events out of an account's log. Those around them keep their places, and cursors what they have seen. */
 import { Change, type Kv } from "../store/kv.ts";
 import type { LoggedEvent } from "./event.ts";
-import { EVENTS_A_READ, orderOf, readAfter } from "./log.ts";
+import { EVENTS_A_READ, orderOf, readAfter, removeEvent } from "./log.ts";
 import { eventKeys } from "./rows.ts";
 
 interface ErasedEvents {
@@ -20,7 +20,7 @@ export async function eraseEvents(
   const events = await readAfter(kv, accountId, after);
   const erased = await among(events);
   const change = new Change();
-  for (const { id } of erased) change.delete(eventKeys.event(accountId, orderOf(id)));
+  for (const event of erased) removeEvent(change, event);
   if (erased.length > 0) change.add(eventKeys.eventCount(accountId), -erased.length);
   const last = events.at(-1);
   return { change, erased, next: events.length === EVENTS_A_READ ? orderOf(last!.id) : null };

@@ -194,3 +194,10 @@ export type NewEvent = EventBody & { accountId: string; sessionId: string; sessi
 
 /** An event as kept: `id` never changes and sorts in the order of commits. */
 export type LoggedEvent = NewEvent & { id: string; createdAt: number };
+
+/** A message in a chat of the line that the gateway did not send. */
+export type ChatEvent = Extract<LoggedEvent, { event: "message.received" | "message.echo" }>;
+
+export function isChatEvent(event: LoggedEvent): event is ChatEvent {
+  return event.event === "message.received" || event.event === "message.echo";
+}

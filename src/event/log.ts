@@ -1,12 +1,20 @@
 /** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
 import { eventKeys } from "./rows.ts";
-import type { Change, Kv } from "../store/kv.ts";
+import type { Change, Kv, Mutation } from "../store/kv.ts";
 import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
-import { EVENT_ID, type EventName, type LoggedEvent, type NewEvent, USUAL_EVENTS } from "./event.ts";
+import {
+  type ChatEvent,
+  EVENT_ID,
+  type EventName,
+  isChatEvent,
+  type LoggedEvent,
+  type NewEvent,
+  USUAL_EVENTS,
+} from "./event.ts";
 import { plain } from "./plain.ts";
 
 export interface EventQuery {
@@ -48,8 +56,8 @@ export interface EventLog {
    * who ask for the same at the same time share one read: an event wakes every webhook and stream of its account.
    */
   following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]>;
-  /** The newest events that fit, newest first; looks at a bounded number of events, and ends where a page would. */
-  recent(accountId: string, query: Omit<EventQuery, "after">): Promise<LoggedEvent[]>;
+  /** The line's newest messages that the gateway did not send, newest first; long ones make them fewer than the limit. */
+  inChats(accountId: string, query: { sessionId: string; limit: number }): Promise<ChatEvent[]>;
   /** Id of the newest event; null when there is none. */
   newest(accountId: string): Promise<string | null>;
   /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
@@ -91,7 +99,9 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
         const id = ID_PREFIX + order;
         appended.id = id;
         const logged: LoggedEvent = { ...whole, id };
-        return [{ kind: "set", key: eventKeys.event(accountId, order), value: logged }];
+        const row: Mutation = { kind: "set", key: eventKeys.event(accountId, order), value: logged };
+        if (!isChatEvent(logged)) return [row];
+        return [row, { kind: "set", key: eventKeys.chatEvent(accountId, logged.sessionId, order), value: true }];
       });
       change.add(eventKeys.eventCount(accountId), 1);
       return appended;
@@ -108,15 +118,20 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
 
-    async recent(accountId, query) {
-      const found: LoggedEvent[] = [];
+    async inChats(accountId, { sessionId, limit }) {
+      const prefix = eventKeys.chatEvents(accountId, sessionId);
+      const places: string[] = [];
+      for await (const { key } of kv.list({ prefix }, { limit, reverse: true })) places.push(String(key.at(-1)));
+      const found: ChatEvent[] = [];
       let bytes = 0;
-      const rows = kv.list({ prefix: eventKeys.events(accountId) }, { limit: SCAN_LIMIT, reverse: true });
-      for await (const { value } of rows) {
-        if (!fits(value, query)) continue;
-        bytes += sizeBound(value.data);
-        if (found.length > 0 && bytes > PAGE_BYTES) break;
-        if (found.push(value) === query.limit) break;
+      for (let i = 0; i < places.length && bytes < PAGE_BYTES; i += EVENTS_A_READ) {
+        const some = places.slice(i, i + EVENTS_A_READ);
+        for (const { value } of await kv.getMany(some.map((order) => eventKeys.event(accountId, order)))) {
+          // It was removed meanwhile.
+          if (value === null || !isChatEvent(value)) continue;
+          bytes += sizeBound(value.data);
+          if (found.length === 0 || bytes < PAGE_BYTES) found.push(value);
+        }
       }
       return found;
     },
@@ -138,6 +153,14 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       };
     },
   };
+}
+
+/** Adds to the change that the event goes. Its account's count is the caller's. */
+export function removeEvent(change: Change, event: LoggedEvent): void {
+  const { accountId, sessionId } = event;
+  const order = orderOf(event.id);
+  change.delete(eventKeys.event(accountId, order));
+  if (isChatEvent(event)) change.delete(eventKeys.chatEvent(accountId, sessionId, order));
 }
 
 /** The event with what JSON can say of its data. */

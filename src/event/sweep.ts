@@ -3,7 +3,7 @@ import { eventKeys } from "./rows.ts";
 import { Change, type Kv, PATIENCE_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
-import { orderOf } from "./log.ts";
+import { orderOf, removeEvent } from "./log.ts";
 
 /** At most so many an account, about 500 MB: the oldest go first. */
 const EVENT_KEEP_COUNT = 500_000;
@@ -55,7 +55,7 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
 
 function removal(accountId: string, events: readonly LoggedEvent[]): Change {
   const change = new Change();
-  for (const event of events) change.delete(eventKeys.event(accountId, orderOf(event.id)));
+  for (const event of events) removeEvent(change, event);
   const last = events.at(-1);
   if (last) change.set(eventKeys.eventFloor(accountId), orderOf(last.id));
   return change.add(eventKeys.eventCount(accountId), -events.length);

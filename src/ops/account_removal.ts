@@ -62,6 +62,7 @@ async function removeRows(kv: Kv, accountId: string): Promise<void> {
   }
   const families = [
     eventKeys.events(accountId),
+    eventKeys.chatEventsOfAccount(accountId),
     messageKeys.optOuts(accountId),
     messageKeys.optedOutChats(accountId),
     messageKeys.bulksOfAccount(accountId),

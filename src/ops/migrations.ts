@@ -1,6 +1,7 @@
 /** Steps that bring the rows of an older gateway up to date, by schema version; `data/migrate.ts` takes them in order. */
 import { accountKeys } from "../account/rows.ts";
 import type { Migration } from "../data/migrate.ts";
+import { isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { eventKeys } from "../event/rows.ts";
 import type { Line } from "../line/line.ts";
 import { NO_DEPARTURE } from "../line/pacing.ts";
@@ -109,6 +110,26 @@ const listBulks: Migration = {
   },
 };
 
+/** Rows that are made in one commit. */
+const EVENTS_AT_ONCE = 500;
+
+const findChatEvents: Migration = {
+  to: 7,
+  about: "what people wrote is found among all events",
+  /** An event that goes meanwhile leaves a row behind that finds nothing. */
+  async run(kv) {
+    let change = new Change();
+    for await (const { key, value } of kv.list({ prefix: prefix<LoggedEvent>("event") })) {
+      if (!isChatEvent(value)) continue;
+      change.set(eventKeys.chatEvent(value.accountId, value.sessionId, String(key.at(-1))), true);
+      if (change.mutations.length < EVENTS_AT_ONCE) continue;
+      await kv.commit(change);
+      change = new Change();
+    }
+    await kv.commit(change);
+  },
+};
+
 /** In order. */
 export const migrations: readonly Migration[] = [
   indexFileEnds,
@@ -116,4 +137,5 @@ export const migrations: readonly Migration[] = [
   nameGenerations,
   orderQueues,
   listBulks,
+  findChatEvents,
 ];

@@ -1,5 +1,5 @@
 /** The chats of a line, and one of them: what was sent and received, in chronological order, from what is kept of both. */
-import type { LoggedEvent } from "../../event/event.ts";
+import type { ChatEvent } from "../../event/event.ts";
 import type { EventLog } from "../../event/log.ts";
 import type { Budgets } from "../../http/edge/budgets.ts";
 import { chatOf } from "../../message/message.ts";
@@ -14,6 +14,9 @@ const MOST_EVENTS = 2_000;
 const MOST_PAGES = 10;
 const PAGE = 100;
 const MOST_SHOWN = 200;
+const MOST_CHATS = 2_000;
+/** Of a text, in the list of chats. */
+const PREVIEW = 100;
 const JUST_NOW_MS = 5_000;
 
 interface Turn {
@@ -32,7 +35,13 @@ interface Turn {
   error: { code: string; message: string } | null;
 }
 
-type MessageEvent = Extract<LoggedEvent, { event: "message.received" | "message.echo" }>;
+interface Chat {
+  chat: string;
+  name: string | null;
+  /** Whether the other side has written. */
+  wrote: boolean;
+  last: Pick<Turn, "at" | "mine" | "type" | "text" | "filename">;
+}
 
 interface ChatsDeps {
   guard: Guard;
@@ -49,10 +58,11 @@ export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
     const known = await act.fetch(asked, `/v1/sessions/${encodeURIComponent(sessionId)}/status`);
     if (!known.ok) return known;
     const party = asked.account.id;
-    const query = { types: ["message.received", "message.echo"], sessionId, limit: MOST_EVENTS } as const;
-    const received = await budgets.reads.run({ party }, () => events.recent(party, query));
-    const messages = received.filter((it) => it.event === "message.received" || it.event === "message.echo");
-    const turns = [...messages.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
+    const written = await budgets.reads.run(
+      { party },
+      () => events.inChats(party, { sessionId, limit: MOST_EVENTS }),
+    );
+    const turns = [...written.map(turnOfEvent), ...await sent(asked, { sessionId, chat })];
     return turns.filter((turn) => chat === null ? turn.chat !== STATUS_CHAT : turn.chat === chat).sort(inOrder);
   }
 
@@ -73,13 +83,16 @@ export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
   guard.account({ method: "GET", path: `${LINE}/chats` }, async (asked) => {
     const turns = await turnsOf(asked, null);
     if (turns instanceof Response) return turns;
-    const chats = new Map<string, { chat: string; name: string | null; last: Turn }>();
+    const chats = new Map<string, Chat>();
     for (const turn of turns) {
+      const before = chats.get(turn.chat);
       // A group is not called as whoever writes in it.
-      const name = isGroup(turn.chat) ? null : turn.name ?? chats.get(turn.chat)?.name ?? null;
-      chats.set(turn.chat, { chat: turn.chat, name, last: turn });
+      const name = isGroup(turn.chat) ? null : turn.name ?? before?.name ?? null;
+      const { chat, at, mine, type, text, filename } = turn;
+      const last = { at, mine, type, text: text?.slice(0, PREVIEW) ?? null, filename };
+      chats.set(chat, { chat, name, wrote: !mine || (before?.wrote ?? false), last });
     }
-    return { data: [...chats.values()].sort((a, b) => a.last.at < b.last.at ? 1 : -1).slice(0, MOST_SHOWN) };
+    return { data: [...chats.values()].sort((a, b) => a.last.at < b.last.at ? 1 : -1).slice(0, MOST_CHATS) };
   });
 
   guard.account({ method: "GET", path: `${LINE}/chats/:chat` }, async (asked) => {
@@ -102,7 +115,7 @@ function chatWith(jid: string, number: string | null): string {
   return isGroup(jid) || number === null ? chatOf(jid) : number;
 }
 
-function turnOfEvent({ id, event, data, createdAt }: MessageEvent): Turn {
+function turnOfEvent({ id, event, data, createdAt }: ChatEvent): Turn {
   const { from, number, pushName, timestamp, type, text, media } = data;
   // The network counts in seconds: those of the same second stay in the order of their arrival.
   const at = createdAt - timestamp * 1000 < JUST_NOW_MS ? createdAt : timestamp * 1000;

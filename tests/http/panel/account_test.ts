@@ -91,7 +91,7 @@ Deno.test("a member's own account never shows another's line, webhook or message
     assert.deepEqual((await bob.ask("GET", `${base}/search?q=secret`)).body.data, []);
   }));
 
-Deno.test("a group is not called as whoever wrote in it last, and status posts are no chat", () =>
+Deno.test("a group is not called as whoever wrote in it last, status posts are no chat, and who wrote is told from whom we wrote to", () =>
   withApi(async (world) => {
     const sessionId = await world.linkedSession();
     const ana = await joined(world, "ana", world.account.id);
@@ -115,14 +115,22 @@ Deno.test("a group is not called as whoever wrote in it last, and status posts a
     await world.call("POST", "/v1/messages/send/status", {
       json: { sessionId, text: "open", audience: ["34600111222"] },
     });
-    const chats: { chat: string; name: string | null }[] = await ana.get(below(world, `/lines/${sessionId}/chats`));
+    const send = (to: string) =>
+      world.call("POST", "/v1/messages/send/text", { json: { sessionId, to, text: "x".repeat(1000) } });
+    await send("34600111222");
+    await send("34600111333");
+    const chats: { chat: string; name: string | null; wrote: boolean; last: { text: string } }[] = await ana.get(
+      below(world, `/lines/${sessionId}/chats`),
+    );
     assert.deepEqual(
-      new Map(chats.map(({ chat, name }) => [chat, name])),
+      new Map(chats.map(({ chat, name, wrote }) => [chat, [name, wrote]])),
       new Map([
-        ["120363025246125486@g.us", null],
-        ["34600111222", "Ana"],
+        ["120363025246125486@g.us", [null, true]],
+        ["34600111222", ["Ana", true]],
+        ["34600111333", [null, false]],
       ]),
     );
+    assert.ok(chats.every(({ last }) => last.text.length <= 100));
   }));
 
 Deno.test("an expired or deactivated account can be looked at, or not, but not sent from", () =>
