@@ -21,13 +21,21 @@ export const SCOPES = ["send", "read", "manage"] as const satisfies readonly Sco
 
 export type AccountKey = Omit<KeyRecord, "accountId" | "keyHash"> & { lastUsedAt: number | null };
 
-type NewKey = Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "allowedDomains">;
+export interface MadeKey {
+  key: AccountKey;
+  apiKey: string;
+}
+
+interface NewKey extends Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "allowedDomains"> {
+  /** Adds to the commit that makes it. */
+  commitWith?: (change: Change, made: MadeKey) => void;
+}
 
 export interface AccountKeys {
   /** Oldest first. */
   list(accountId: string): Promise<AccountKey[]>;
   /** Throws Problem validation_failed: a bad entry, or enough keys. `apiKey` is shown here and never again. */
-  create(accountId: string, wanted: NewKey): Promise<{ key: AccountKey; apiKey: string }>;
+  create(accountId: string, wanted: NewKey): Promise<MadeKey>;
   /** The key stops working at once. Throws Problem not_found. */
   remove(accountId: string, keyId: string): Promise<AccountKey>;
   /** Who calls with the key; null when it is none of these. */
@@ -47,8 +55,7 @@ export function makeAccountKeys(
   }
 
   async function shown(record: KeyRecord): Promise<AccountKey> {
-    const { accountId: _, keyHash: __, ...key } = record;
-    return { ...key, lastUsedAt: (await kv.get(accountKeys.keyUsed(record.id))).value };
+    return publicKey(record, (await kv.get(accountKeys.keyUsed(record.id))).value);
   }
 
   /** Writes the time down now and then, and holds up nobody. */
@@ -64,7 +71,7 @@ export function makeAccountKeys(
       return await Promise.all((await rows(accountId)).map(shown));
     },
 
-    async create(accountId, { name, scopes, allowedIps, allowedDomains }) {
+    async create(accountId, { name, scopes, allowedIps, allowedDomains, commitWith }) {
       const apiKey = makeApiKey(runtime.random);
       const record: KeyRecord = {
         id: runtime.ids.next("key"),
@@ -76,7 +83,8 @@ export function makeAccountKeys(
         createdAt: clock.now(),
         keyHash: hashApiKey(apiKey).toString("hex"),
       };
-      await retryOnConflict(kv, async () => {
+      const result = { key: publicKey(record, null), apiKey };
+      return await retryOnConflict(kv, async () => {
         const made = await kv.get(accountKeys.keysMade(accountId));
         if ((await rows(accountId)).length >= KEYS_PER_ACCOUNT) {
           throw invalid("name", `an account has at most ${KEYS_PER_ACCOUNT} keys`);
@@ -84,9 +92,9 @@ export function makeAccountKeys(
         const change = new Change().check(made).set(accountKeys.keysMade(accountId), (made.value ?? 0) + 1)
           .set(accountKeys.accountKey(accountId, record.id), record)
           .set(accountKeys.keyByHash(record.keyHash), { accountId, keyId: record.id });
-        return { change, result: null };
+        commitWith?.(change, result);
+        return { change, result };
       });
-      return { key: await shown(record), apiKey };
     },
 
     async remove(accountId, keyId) {
@@ -112,6 +120,10 @@ export function makeAccountKeys(
       return { ...caller, key: { id, scopes, allowedIps, allowedDomains } };
     },
   };
+}
+
+function publicKey({ accountId: _, keyHash: __, ...key }: KeyRecord, lastUsedAt: number | null): AccountKey {
+  return { ...key, lastUsedAt };
 }
 
 /** Throws Problem scope_missing when the caller's key may not do such a thing. */

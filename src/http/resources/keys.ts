@@ -1,8 +1,9 @@
 /** Further keys of the account: each with a name, scopes and limits of its own. */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
-import { type AccountKey, isForPages, requireScope, SCOPES } from "../../account/keys.ts";
+import { type AccountKey, isForPages, type MadeKey, requireScope, SCOPES } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
+import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -61,6 +62,8 @@ const createKey = route({
   summary: "Make a further key",
   description: "Needs the scope `manage`, and a key that is not bound to domains. A key gives no scope that it lacks.",
   body: NewKey,
+  // Whoever repeats another key's request must be allowed to make it: the answer has the new key in it.
+  repeats: "handler",
   answers: {
     201: {
       description: "The key; `key` is shown here and never again",
@@ -83,18 +86,20 @@ const deleteKey = route({
 
 export const keyRoutes = [listKeys, createKey, deleteKey];
 
-export function addKeys(api: Api, { keys }: Pick<Services, "keys">): void {
+export function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idempotency">): void {
   api.on(listKeys, async ({ caller }) => {
     requireManager(caller);
     return ok({ data: (await keys.list(caller.account.id)).map(shown) });
   });
 
-  api.on(createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains } }) => {
+  api.on(createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains }, repeat }) => {
     requireManager(caller);
     for (const scope of scopes) requireScope(caller, scope);
     const wanted = { name, scopes, allowedIps: allowedIps ?? [], allowedDomains: allowedDomains ?? [] };
-    const { key, apiKey } = await keys.create(caller.account.id, wanted);
-    return created({ data: { ...shown(key), key: apiKey } });
+    const answerTo = ({ key, apiKey }: MadeKey) => created({ data: { ...shown(key), key: apiKey } });
+    return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
+      return keys.create(caller.account.id, { ...wanted, commitWith: keep });
+    });
   });
 
   api.on(deleteKey, async ({ caller, params: { id } }) => {

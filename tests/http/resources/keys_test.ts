@@ -65,6 +65,20 @@ Deno.test("a key makes no key that may do more than itself", () =>
     });
   }));
 
+Deno.test("the answer that has a new key in it is repeated only to a key that could have made it", () =>
+  withApi(async (world) => {
+    const headers = { "idempotency-key": "k-1" };
+    const json = { name: "x", scopes: ["manage", "send"] };
+    const made = await expectAnswer(await world.call("POST", KEYS, { json, headers }), { status: 201 });
+    const refused = { status: 403, contains: problem("scope_missing"), lacks: ["pk_"] };
+    const lesser = await make(world, { scopes: ["manage"] });
+    await expectAnswer(await world.call("POST", KEYS, { json, headers, key: lesser.key }), refused);
+    const ofPages = await make(world, { scopes: ["manage", "send"], allowedDomains: ["shop.example.com"] });
+    const fromPage = { ...headers, origin: "https://shop.example.com" };
+    await expectAnswer(await world.call("POST", KEYS, { json, headers: fromPage, key: ofPages.key }), refused);
+    assert.equal(await expectAnswer(await world.call("POST", KEYS, { json, headers }), { status: 201 }), made);
+  }));
+
 Deno.test("a key that is bound to a domain manages no keys, whatever its Origin says", () =>
   withApi(async (world) => {
     const { key, id } = await make(world, { scopes: ["manage", "read"], allowedDomains: ["shop.example.com"] });
