@@ -10,6 +10,8 @@ import type { Upload, UploadOptions } from "./json_upload.ts";
 import { validate } from "../api/validation.ts";
 
 const MAX_FIELDS = 20;
+/** Those without a name too, which are no fields: each costs as much as one. */
+const MAX_PARTS = 2 * MAX_FIELDS;
 /** A caption of 65,536 characters in UTF-8. */
 const MAX_FIELD_BYTES = 256 * 1024;
 
@@ -47,6 +49,7 @@ export async function readFormUpload<Fields>(
     else fields.set(name, value);
   });
   parser.on("fieldsLimit", () => refuse(invalid("body", `has more than ${MAX_FIELDS} fields`)));
+  parser.on("partsLimit", () => refuse(invalid("body", `has more than ${MAX_PARTS} parts`)));
   parser.on("file", (name, stream, givenName) => {
     stream.on("error", () => {});
     if (name !== part) return refuse(invalid(name, `is a file; the part of the file is named "${part}"`));
@@ -110,8 +113,9 @@ function indexOf(bytes: Uint8Array, { sought, from }: { sought: Uint8Array; from
 async function makeParser(request: Request): Promise<Busboy> {
   const { default: { Busboy } } = await import("@fastify/busboy");
   const headers = { "content-type": request.headers.get("content-type") ?? "" };
+  const limits = { parts: MAX_PARTS, fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: 100 };
   try {
-    return new Busboy({ headers, limits: { fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: 100 } });
+    return new Busboy({ headers, limits });
   } catch (error) {
     throw notForm(error);
   }

@@ -115,3 +115,13 @@ Deno.test("names that mean something to objects are fields like any other", asyn
   const { fields } = await read(field("__proto__", "x") + field("to", "1") + file("y") + END);
   assert.deepEqual(Object.keys(fields).sort(), ["file", "to"]);
 });
+
+Deno.test("parts without a name are not read without end", async () => {
+  const form = field("to", "34600111222") + "--B\r\n\r\n\r\n".repeat(1000) + file("content") + END;
+  const media = fakeMedia();
+  await assert.rejects(
+    read(form, { media }),
+    (error) => error instanceof Problem && error.status === 400 && /parts/.test(error.message),
+  );
+  assert.equal(media.files.size, 0);
+});
