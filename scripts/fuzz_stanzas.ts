@@ -53,6 +53,7 @@ const CONTEXT: DecodeContext = {
   me: { id: `${LINE}:3@s.whatsapp.net`, lid: "901@lid" },
   phoneOf: () => Promise.resolve(null),
   findPoll: () => Promise.resolve(null),
+  isAdmin: () => Promise.resolve(false),
   media: () => ({ mimetype: "image/png", filename: null, size: null, download: () => Promise.reject() }),
   history: () => Promise.resolve(),
 };

@@ -4,8 +4,8 @@
  * - Order is kept within a chat; chats do not wait for each other, so a slow download delays its own chat alone.
  * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id). What
  *   was only reported as unreadable is emitted a second time when it can be read after all (`seen.ts`).
- * - What the owner writes on the phone is an event of its own, `message.echo`, and so are edits, deletions and votes,
- *   whoever makes them; what could not be decrypted is `unknown` with `undecryptable: true`.
+ * - What the owner writes on the phone is an event of its own, `message.echo`, and so are votes, and edits and deletions
+ *   by those who may make them (`changes.ts`); what could not be decrypted is `unknown` with `undecryptable: true`.
  * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
  */
 import PQueue from "p-queue";
@@ -25,7 +25,9 @@ import { Batcher, type Settled } from "../base/batcher.ts";
 import { untilStored } from "../store/retry.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { Incoming, IncomingChange, Receipt } from "../whatsapp/incoming.ts";
+import { mayChange } from "./changes.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
+import type { Network } from "../whatsapp/network.ts";
 import type { Notice } from "../whatsapp/notices.ts";
 import type { Lookups } from "./lookups.ts";
 import { keepNotice } from "./notices.ts";
@@ -36,6 +38,7 @@ export interface ReceiverDeps {
   runtime: Runtime;
   events: EventLog;
   media: MediaIngest;
+  network: Pick<Network, "recall">;
   lookups: Pick<Lookups, "forget">;
   optOuts: Pick<OptOuts, "heard">;
   sessionName: SessionName;
@@ -107,7 +110,7 @@ export class Receiver {
     if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return false;
     try {
       const before = await this.#untilStored(() => this.#seen(message));
-      if (!isNews(message, before)) return false;
+      if (!isNews(message, before) || !await this.#untilStored(() => this.#isAllowed(message))) return false;
       const taken = message.media &&
         await this.#downloads.add(() => media.take(this.#line.accountId, message, this.#stopping.signal));
       this.#stopping.signal.throwIfAborted();
@@ -121,6 +124,15 @@ export class Receiver {
       runtime.log.error({ lineId, type: message.type, error: String(error) }, "an incoming message could not be kept");
       return false;
     }
+  }
+
+  /** A forged edit or deletion is no event. */
+  async #isAllowed(incoming: Incoming): Promise<boolean> {
+    const { change } = incoming;
+    if (change === null || await mayChange(this.#deps, this.#line.id, { incoming, change })) return true;
+    const about = { lineId: this.#line.id, networkId: incoming.networkId };
+    this.#deps.runtime.log.warn(about, "somebody tried to change another's message");
+    return false;
   }
 
   async #hearOptOut(message: Incoming): Promise<void> {

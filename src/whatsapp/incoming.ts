@@ -68,7 +68,8 @@ export interface Quoted {
 /** An edit, a deletion or a vote; `target` is the network's id of the message that it is about. */
 export type IncomingChange =
   | { kind: "edited"; target: string; text: string | null }
-  | { kind: "deleted"; target: string }
+  /** `byAdmin`: the sender is admin of the group, who may delete what others wrote. */
+  | { kind: "deleted"; target: string; byAdmin: boolean }
   /** All that the voter chooses now; empty when the vote is taken back. */
   | { kind: "vote"; target: string; options: readonly string[] };
 

@@ -263,6 +263,37 @@ onStage("groups, the owner's own words, edits, deletions and reactions that are 
   await client.end();
 });
 
+onStage("only its author edits a message of a group, and an admin deletes what others wrote", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  await stage.addPhone(BEN, "Ben");
+  await stage.linkLine(LINE);
+  // The first is its admin.
+  const participants = [BEN, ANA, LINE];
+  const { id: group } = await stage.control.call("POST", "/groups", { subject: "Team", participants });
+  const client = await subscribe(stage, { events: ["message.received", "message.edited", "message.deleted"] });
+  const edit = (id: string, text: string) => ({
+    protocolMessage: { key: { ...KEY, id }, type: "MESSAGE_EDIT", editedMessage: { conversation: text } },
+  });
+  const deletion = (id: string) => ({ protocolMessage: { key: { ...KEY, id }, type: "REVOKE" } });
+
+  const ofAna = await says(stage, ANA, { to: group, text: "pay into account 1" });
+  const ofBen = await says(stage, BEN, { to: group, text: "lunch at noon" });
+  for (const id of [ofAna, ofBen]) await heard(client, id);
+  await says(stage, BEN, { to: group, message: edit(ofAna, "pay into account 2") });
+  await says(stage, BEN, { to: LINE, message: edit(ofAna, "pay into account 2") });
+  await says(stage, ANA, { to: group, message: deletion(ofBen) });
+  await says(stage, ANA, { to: group, message: edit(ofAna, "pay into account 3") });
+  await says(stage, BEN, { to: group, message: deletion(ofAna) });
+  await client.event("the admin's deletion", ({ event }) => event === "message.deleted");
+  await heard(client, await says(stage, BEN, { to: LINE, text: "behind all of them" }));
+  const changes = client.delivered().filter(({ event }) => event !== "message.received");
+  assert.deepEqual(changes.map(({ event, data }) => [event, data.messageId, data.number]), [
+    ["message.edited", ofAna, ANA],
+    ["message.deleted", ofAna, BEN],
+  ]);
+  await client.end();
+});
+
 onStage("an answer, a mention, a forward, a view-once file and an ad say so", async (stage) => {
   await stage.addPhone(ANA, "Ana");
   await stage.addPhone(BEN, "Ben");

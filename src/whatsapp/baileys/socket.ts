@@ -18,10 +18,12 @@ import type { Seal } from "../../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";
 import { errorName } from "../../base/detached.ts";
+import { within } from "../../base/within.ts";
 import { type AuthState, isLinked } from "./auth_state.ts";
 import { makeChats } from "./chats/chats.ts";
 import { makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
+import { hasAdmin } from "./chats/members.ts";
 import { closeReason, codeRefused, distrustOf } from "./close_reason.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
 import { SALT_ID, takeHistory } from "./incoming/history.ts";
@@ -58,6 +60,8 @@ import type { WebVersion } from "./web_version.ts";
 /** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
 const PING_MS = 20_000;
 const QUERY_MS = 30_000;
+/** A chat waits for what is asked of its group: it is short. */
+const GROUP_ANSWER_MS = 5_000;
 /** What the owner reads in the phone's list of linked devices. The names that browsers have are accepted for codes. */
 const BROWSER = Browsers.macOS("Chrome");
 
@@ -213,6 +217,12 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const askPhone = makePhoneOf({ socket, groups, runtime });
   // What it is asked for is in the journal by then.
   const phoneOf: PhoneOf = (lid, chat) => cause.own(() => askPhone(lid, chat));
+  async function isAdmin(group: string, addresses: readonly string[]): Promise<boolean> {
+    const metadata = await within(clock, GROUP_ANSWER_MS, cause.own(() => groups.metadata(group))).catch(() =>
+      "late" as const
+    );
+    return metadata !== "late" && hasAdmin(metadata, addresses);
+  }
   const inbox = openInbox();
   for (const entry of left.decrypted) inbox.decrypted(entry);
   // The sender's second attempt may be among what was missed: it has its time once more.
@@ -259,6 +269,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
         },
         findPoll,
         phoneOf,
+        isAdmin,
         media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
         history: (part) => takeHistory(part, { keys: socket.authState.keys, host: mediaHost, runtime }),
       },

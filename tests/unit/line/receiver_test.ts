@@ -5,7 +5,7 @@ import type { EventName } from "../../../src/event/event.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
-import type { Incoming } from "../../../src/whatsapp/incoming.ts";
+import type { Incoming, Recalled } from "../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";
@@ -83,7 +83,7 @@ Deno.test("an incoming message becomes one event, as the specification has it", 
 
 const CHANGES: [change: Incoming["change"], event: EventName, data: Record<string, unknown>][] = [
   [{ kind: "edited", target: "3A", text: "better" }, "message.edited", { messageId: "3A", text: "better" }],
-  [{ kind: "deleted", target: "3A" }, "message.deleted", { messageId: "3A" }],
+  [{ kind: "deleted", target: "3A", byAdmin: false }, "message.deleted", { messageId: "3A" }],
   [{ kind: "vote", target: "3A", options: ["tea"] }, "poll.vote", {
     messageId: null,
     networkId: "3A",
@@ -109,6 +109,45 @@ for (const [change, event, data] of CHANGES) {
       await world.supervisor.stop();
     });
   }
+}
+
+const GROUP = "1-2@g.us";
+const EDIT = { kind: "edited", target: "3A", text: "send the money elsewhere" } as const;
+const DELETION = { kind: "deleted", target: "3A", byAdmin: false } as const;
+const BY_ANA = { chat: GROUP, participant: "3@lid", fromMe: false, number: "34600000009" };
+const BY_ANA_ALONE = { ...BY_ANA, chat: "3@lid", participant: null };
+const BY_OWNER = { ...BY_ANA, participant: null, fromMe: true };
+const STRANGER = { chat: GROUP, participant: "4@lid", number: "34600000004" };
+
+type Told = Pick<Recalled, "chat" | "participant" | "fromMe" | "number">;
+const MAY: [title: string, original: Told | "ours" | "seen", by: Partial<Incoming>, may: boolean][] = [
+  ["its author", BY_ANA, { chat: GROUP, participant: "3@lid", number: null }, true],
+  ["its author, by another address", BY_ANA, { chat: GROUP, participant: "49@s.whatsapp.net" }, true],
+  ["its author in a chat of two", BY_ANA_ALONE, { chat: "3@lid", number: null }, true],
+  ["another member of the group", BY_ANA, STRANGER, false],
+  ["a member whose number is not known", BY_ANA, { ...STRANGER, number: null }, false],
+  ["a member, of the owner's message", BY_OWNER, STRANGER, false],
+  ["a member, of a message that the API sent", "ours", STRANGER, false],
+  ["a member, of a message that could not be kept", "seen", STRANGER, false],
+  ["somebody in a chat of their own", BY_ANA, { chat: "4@lid", number: "34600000004" }, false],
+  ["the line's owner", BY_ANA, { ...STRANGER, fromMe: true }, true],
+];
+
+for (const [title, original, by, may] of MAY) {
+  Deno.test(`${title} ${may ? "changes" : "does not change"} it`, async () => {
+    const world = await connectedWorld();
+    const { kv, network } = world;
+    if (original === "ours") await kv.commit(new Change().set(messageKeys.messageOfNetworkId("ses_1", "3A"), "msg_7"));
+    else if (original === "seen") {
+      await kv.commit(new Change().set(lineKeys.seen("ses_1", GROUP, "3A"), { at: 1, from: "3@lid" }));
+    } else network.recalled.set("ses_1 3A", { ...original, kind: "text", text: "hola", caption: null, filename: null });
+    for (const change of [EDIT, DELETION]) await network.of("ses_1").receive(incoming(world, { ...by, change }));
+    assert.equal((await world.events("message.edited")).length, may ? 1 : 0);
+    assert.equal((await world.events("message.deleted")).length, may ? 1 : 0);
+    await network.of("ses_1").receive(incoming(world, { ...by, change: { ...DELETION, byAdmin: true } }));
+    assert.equal((await world.events("message.deleted")).length, may ? 2 : 1, "an admin deletes");
+    await world.supervisor.stop();
+  });
 }
 
 Deno.test("what goes beyond the specification is there only when there is something to say", async () => {

@@ -1,5 +1,5 @@
 /** Participants of groups as the network names them, and what became of each. */
-import { type BinaryNode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { areJidsSameUser, type BinaryNode, type GroupMetadata, jidNormalizedUser } from "@whiskeysockets/baileys";
 import type { GroupMember, MemberResult } from "../../groups.ts";
 import { numberIn } from "../jids.ts";
 
@@ -41,6 +41,14 @@ function errorOf(code: string): { code: string; message: string } {
 
 function addressesOf({ attrs: { jid, phone_number, lid } }: BinaryNode): string[] {
   return [jid, phone_number, lid].flatMap((address) => address ? [jidNormalizedUser(address)] : []);
+}
+
+/** Whether one of the addresses is an admin's. */
+export function hasAdmin({ participants }: GroupMetadata, addresses: readonly string[]): boolean {
+  const admins = participants.filter(({ admin }) => admin).flatMap((
+    { id, lid, phoneNumber },
+  ) => [id, lid, phoneNumber]);
+  return admins.some((admin) => admin && addresses.some((address) => areJidsSameUser(admin, address)));
 }
 
 /** The address and the number of a `<participant>`, or of whoever asks to be one. */

@@ -88,7 +88,7 @@ function firstText(message: Message): string | null {
 /** An edit or a deletion names the message that it changes; nothing else of its kind is for people. */
 function changeOf({ type, key, editedMessage }: proto.Message.IProtocolMessage): IncomingChange | null {
   if (!key?.id) return null;
-  if (type === ProtocolType.REVOKE) return { kind: "deleted", target: key.id };
+  if (type === ProtocolType.REVOKE) return { kind: "deleted", target: key.id, byAdmin: false };
   if (type !== ProtocolType.MESSAGE_EDIT || !editedMessage) return null;
   return { kind: "edited", target: key.id, text: firstText(editedMessage) };
 }

@@ -24,6 +24,8 @@ export interface DecodeContext {
   /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not say. */
   phoneOf: PhoneOf;
   findPoll: FindPoll;
+  /** Whether one of the addresses is that of an admin; false too where the network does not say. Never rejects. */
+  isAdmin(group: string, addresses: readonly string[]): Promise<boolean>;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
   /** The owner's phone sends what was before the link. Never rejects. */
   history(notification: HistoryNotification): Promise<void>;
@@ -83,9 +85,15 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
     media: media && context.media(message, media.kind, media.file),
     quoted: quoted && { ...quoted, fromMe: isOwn(quoted.participant ?? "", context.me) },
     mentions: mentions.map((jid) => isOwn(jid, context.me) ? jidNormalizedUser(context.me.id) : jidNormalizedUser(jid)),
-    change: content.change ?? await voteOf(message, context),
+    change: content.change ? await changeOf(content.change, message, context) : await voteOf(message, context),
     undecryptable: false,
   };
+}
+
+/** The edit or deletion, with whether an admin deletes. */
+async function changeOf(change: IncomingChange, { key }: WAMessage, context: DecodeContext): Promise<IncomingChange> {
+  if (change.kind !== "deleted" || key.fromMe || !isJidGroup(key.remoteJid!)) return change;
+  return { ...change, byAdmin: await context.isAdmin(key.remoteJid!, addressesOf({ key }, context.me)) };
 }
 
 /** A vote, read with the secret of its poll; null for what is none, or cannot be read. */

@@ -212,7 +212,7 @@ const TABLE: [
   ["a deletion", { protocolMessage: { type: proto.Message.ProtocolMessage.Type.REVOKE, key: target } }, {
     type: "unknown",
     text: null,
-    change: { kind: "deleted", target: "3EB0" },
+    change: { kind: "deleted", target: "3EB0", byAdmin: false },
   }],
 ];
 

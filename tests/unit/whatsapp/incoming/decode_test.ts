@@ -14,6 +14,7 @@ const context: DecodeContext = {
   media: () => media,
   history: () => Promise.resolve(),
   findPoll: () => Promise.resolve(null),
+  isAdmin: (group, addresses) => Promise.resolve(group === "1@g.us" && addresses.includes("222@lid")),
 };
 
 function part(attrs: Record<string, string>, message: proto.IMessage = { conversation: "hi" }) {
@@ -142,6 +143,20 @@ Deno.test("an edit of what the owner wrote is the owner's", async () => {
   assert.equal(incoming.fromMe, true);
   assert.deepEqual(incoming.change, { kind: "edited", target: "X", text: "better" });
 });
+
+const DELETIONS: [title: string, attrs: Record<string, string>, byAdmin: boolean][] = [
+  ["an admin of the group", { from: "1@g.us", participant: "222@lid" }, true],
+  ["another member", { from: "1@g.us", participant: "333@lid" }, false],
+  ["an admin of the group in a chat of two", { from: "222@lid" }, false],
+];
+
+for (const [title, attrs, byAdmin] of DELETIONS) {
+  Deno.test(`${title} deletes ${byAdmin ? "as one" : "as anybody"}`, async () => {
+    const revocation = { type: proto.Message.ProtocolMessage.Type.REVOKE, key: { id: "X", participant: "222@lid" } };
+    const incoming = await one(attrs, { protocolMessage: revocation });
+    assert.deepEqual(incoming.change, { kind: "deleted", target: "X", byAdmin });
+  });
+}
 
 Deno.test("a part that holds nothing for people gives no message", async () => {
   const share = { senderKeyDistributionMessage: { groupId: "1@g.us" } };
