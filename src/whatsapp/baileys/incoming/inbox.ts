@@ -24,7 +24,7 @@ const FIRST_PAUSE_MS = 500;
 const NOTHING: Settle = () => {};
 
 interface InboxOptions {
-  journal: Pick<Journal, "settle" | "done" | "doneUndecrypted">;
+  journal: Pick<Journal, "originalOf" | "settle" | "done" | "doneUndecrypted">;
   context: DecodeContext;
   receive: ConnectionEvents["message"];
   runtime: Pick<Runtime, "clock" | "log">;
@@ -83,16 +83,17 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     if (ended.signal.aborted) return;
     const messages = await read(entry);
     const last = messages.at(-1);
+    const original = await journal.originalOf(entry, messages);
     let isSettled = false;
     for (const message of messages) {
-      const settle: Settle = message === last ? (change) => journal.settle(change, entry, messages) : NOTHING;
+      const settle: Settle = message === last ? (change) => journal.settle(change, entry, original) : NOTHING;
       const { taken, settled } = await offer(message, settle);
       if (!taken) return;
       isSettled = message === last && settled;
     }
     if (messages.length > 0) await settleUnread(entry.stanza);
     for (const message of messages) if (message.networkId !== entry.attrs.id) await settleResent(message);
-    if (!isSettled) await journal.done(entry, messages);
+    if (!isSettled) await journal.done(entry);
   }
 
   /** The phone answers in a stanza of its own, and may name the chat by number where the lost one named it by `@lid`. */

@@ -14,7 +14,7 @@ import type { Incoming } from "../../incoming.ts";
 import type { AuthState, KeyData } from "../auth_state.ts";
 import { expireAfter } from "../expiry.ts";
 import { type LineRows, networkKeys } from "../rows.ts";
-import { keepOriginal } from "./originals.ts";
+import { findReceived, keepOriginal } from "./originals.ts";
 
 /** A part of a message stanza; most stanzas have one. */
 export interface StanzaPart {
@@ -104,25 +104,33 @@ export class Journal {
     };
   }
 
-  /** Adds that the part was handed over, as these messages (none where it holds nothing to hand over). */
-  settle(change: Change, entry: JournalEntry, messages: readonly Incoming[]): void {
+  /**
+   * Which of the part's messages is to be kept as it came in. Not what the owner's phone sends once more, in an envelope of
+   * its own and some at a time; and none under the id of another: senders choose the ids of their messages.
+   */
+  async originalOf({ attrs }: JournalEntry, [message]: readonly Incoming[]): Promise<Incoming | null> {
+    if (!message || message.networkId !== attrs.id) return null;
+    const known = await findReceived(this.#line, message.networkId);
+    const isAnother = known &&
+      (known.chat !== message.chat || known.participant !== message.participant || known.fromMe !== message.fromMe);
+    return isAnother ? null : message;
+  }
+
+  /** Adds that the part was handed over, and the message to keep of it. */
+  settle(change: Change, entry: JournalEntry, original: Incoming | null): void {
     const { seal, lineId } = this.#line;
     const now = this.#clock.now();
     const seen = networkKeys.waSeen(lineId, entry.part);
     expireAfter(change, { row: seen, lineId, kind: "seen", id: entry.part, days: SEEN_DAYS, now })
       .delete(networkKeys.waKey(lineId, "journal", entry.part))
       .set(seen, now);
-    const [message] = messages;
-    // What the owner's phone sends once more comes in an envelope of its own, some at a time.
-    if (message && message.networkId === entry.attrs.id) {
-      keepOriginal(change, message, { seal, lineId, plaintext: entry.plaintext, now });
-    }
+    if (original) keepOriginal(change, original, { seal, lineId, plaintext: entry.plaintext, now });
   }
 
-  /** The same in a commit of its own. */
-  async done(entry: JournalEntry, messages: readonly Incoming[] = []): Promise<void> {
+  /** In a commit of its own, that the part holds nothing new. */
+  async done(entry: JournalEntry): Promise<void> {
     const change = new Change();
-    this.settle(change, entry, messages);
+    this.settle(change, entry, null);
     await this.#line.kv.commit(change);
   }
 

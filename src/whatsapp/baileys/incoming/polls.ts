@@ -22,8 +22,11 @@ export type FindPoll = (networkId: string) => Promise<Poll | null>;
 
 export function makeFindPoll(options: LineRows & { sent: Pick<SentStore, "find"> }): FindPoll {
   return async (networkId) => {
+    // First what the line sent: others choose the ids of what they send.
+    const sent = await options.sent.find(networkId);
+    if (sent) return pollOf(sent, []);
     const received = await findReceived(options, networkId);
-    if (!received) return pollOf(await options.sent.find(networkId) ?? {}, []);
+    if (!received) return null;
     const { chat, participant, number, fromMe } = received;
     const authors = fromMe ? [] : [participant ?? chat, ...(number ? [`${number}@s.whatsapp.net`] : [])];
     return pollOf(received.message, authors);

@@ -17,6 +17,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
   const received: Incoming[] = [];
   const settledBy = { receiver: false };
   const journal: Parameters<typeof makeInbox>[0]["journal"] = {
+    originalOf: (_entry, [message]) => Promise.resolve(message ?? null),
     settle: () => assert.fail("nobody settles here"),
     done: (entry: JournalEntry) => Promise.resolve(void done.push(entry.part)),
     doneUndecrypted: (entry: UndecryptedEntry) => Promise.resolve(void doneUndecrypted.push(entry.stanza)),
@@ -28,6 +29,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
       me: { id: "551:1@s.whatsapp.net" },
       phoneOf: () => Promise.resolve(null),
       findPoll: () => Promise.resolve(null),
+      isAdmin: () => assert.fail("no deletions here"),
       media: () => assert.fail("no media here"),
       history: () => assert.fail("no history here"),
     },

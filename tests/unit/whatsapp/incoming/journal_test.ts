@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { type BinaryNode, encodeWAMessage, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
-import { type Change, StoreError } from "../../../../src/store/kv.ts";
+import { Change, StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
@@ -14,6 +14,9 @@ import {
   type JournalEntry,
   type UndecryptedEntry,
 } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
+import { recall } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
+import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
+import { plainIncoming } from "../../../support/incoming.ts";
 import { type FailingKv, failingKv } from "../../../support/failing_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 import { quiet, type SignalPeer, signalPeer, withTransactions } from "../../../support/signal_peer.ts";
@@ -113,6 +116,30 @@ Deno.test("a message that was not handed over before a crash is left for the nex
     assert.deepEqual(decrypted.map(({ plaintext }) => textOf(plaintext)), ["one", "three"]);
     for (const entry of decrypted) await journal.done(entry);
     assert.deepEqual((await (await boot(kv)).journal.leftovers()).decrypted, []);
+  }));
+
+Deno.test("a message under the id of another takes nothing from that, and is not kept in its place", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    const hand = async (text: string, fields: Partial<Incoming>) => {
+      await line.receive(await send(text, "3A"));
+      const entry = line.decrypted.at(-1)!;
+      const original = await line.journal.originalOf(entry, [plainIncoming({ text, ...fields })]);
+      const change = new Change();
+      line.journal.settle(change, entry, original);
+      await kv.commit(change);
+    };
+    const kept = async () => (await recall({ kv, seal, lineId }, "3A"))?.text;
+    await hand("pay Ana", { chat: GROUP, participant: FRIEND });
+    for (
+      const fields of [{ chat: GROUP, participant: "333@lid" }, { chat: "333@lid" }, { chat: FRIEND, fromMe: true }]
+    ) {
+      await hand("pay me", fields);
+      assert.equal(await kept(), "pay Ana");
+    }
+    await hand("pay Ana", { chat: GROUP, participant: FRIEND });
+    assert.equal(await kept(), "pay Ana");
+    assert.deepEqual((await line.journal.leftovers()).decrypted, []);
   }));
 
 Deno.test("a stanza delivered again before it was handed over decrypts from the journal", () =>

@@ -67,6 +67,7 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
     messageContextInfo: { messageSecret: SECRET },
   };
   const envelope = { chat: "1@g.us", participant: "222@lid", number: "552", fromMe: false, text: "?" };
+  const forged = { ...poll, messageContextInfo: { messageSecret: Buffer.alloc(32, 8) } };
   const incoming = (networkId: string, fields: Partial<Incoming>) =>
     ({ ...envelope, networkId, type: "pollCreationMessage", ...fields }) as Incoming;
   const change = new Change();
@@ -79,6 +80,7 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
   keepOriginal(change, incoming("P1", {}), kept(poll));
   keepOriginal(change, incoming("OWN", { fromMe: true }), kept(poll));
   keepOriginal(change, incoming("T1", { type: "conversation" }), kept({ conversation: "hi" }));
+  keepOriginal(change, incoming("SENT", {}), kept(forged));
   await kv.commit(change);
   const find = makeFindPoll({ kv, seal, lineId: "ses_1", sent });
   const options = ["tea", "coffee"];
