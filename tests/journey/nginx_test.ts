@@ -110,5 +110,8 @@ Deno.test({
       assert.equal(await status("127.0.0.1", "-H", "X-Forwarded-For: 127.0.0.7"), "403");
       assert.equal((await curl(url, "/metrics", "--interface", "127.0.0.7")).status, "403");
       assert.equal((await curl(url, "/metrics")).status, "200");
+      for (const path of ["/paloma/metrics", "/paloma//metrics", "/paloma/%6detrics"]) {
+        assert.equal((await curl(url, path, "--interface", "127.0.0.7")).status, "403", path);
+      }
     }),
 });
