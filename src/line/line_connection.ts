@@ -2,7 +2,7 @@
  * A line's connection, at most one: opened, heard while it is the present one, closed, and unlinked on the network. What
  * is made of what it reports is the session's to say.
  */
-import { settledWithin } from "../base/within.ts";
+import { settledWithin, within } from "../base/within.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Seal } from "../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents, OwnIdentity } from "../whatsapp/connection.ts";
@@ -47,8 +47,8 @@ export class LineConnection {
   readonly #deps: LineConnectionDeps;
   readonly #options: LineConnectionOptions;
   #present: Connection | null = null;
-  /** The connection that last reported its end: its reason counts, whatever else is suspected of it. */
-  #ended: Connection | null = null;
+  /** Whether it has reported its end: that reason counts, whatever else is suspected of it. */
+  #hasEnded = false;
   /** When the present connection logged in; null before. */
   #openedAt: number | null = null;
 
@@ -74,7 +74,7 @@ export class LineConnection {
 
   /** Whether it is the present one, and has not reported its end. */
   holds(connection: Connection): boolean {
-    return this.#present === connection && this.#ended !== connection;
+    return this.#present === connection && !this.#hasEnded;
   }
 
   /** Opens a connection, which is the present one from then on. Throws SealError and what the network's adapter throws. */
@@ -100,8 +100,10 @@ export class LineConnection {
           return heard.open(identity, connection);
         }),
       closed: (reason) => {
-        this.#ended = opened;
-        if (this.#present === opened) down();
+        if (this.#present === opened) {
+          this.#hasEnded = true;
+          down();
+        }
         hear(() => {
           const lastedMs = this.#openedAt === null ? 0 : this.#deps.runtime.clock.now() - this.#openedAt;
           this.#drop();
@@ -113,6 +115,7 @@ export class LineConnection {
     opened = await this.#deps.network.open({ lineId, ...this.#openOptions(line) }, events);
     if (signal.aborted) return await this.#within(CLOSE_WITHIN_MS, opened.close());
     this.#present = opened;
+    this.#hasEnded = false;
   }
 
   /** Closes the present one, if there is one, and keeps the link. What it still reports is not heard any more. */
@@ -158,9 +161,9 @@ export class LineConnection {
         ...incoming,
       },
     );
-    signal.addEventListener("abort", () => resolve(false), { once: true });
-    const inTime = await settledWithin(clock, UNLINK_WITHIN_MS, up);
-    if (inTime && await up) return await this.#within(CLOSE_WITHIN_MS, connection.logout());
+    if (await within(clock, UNLINK_WITHIN_MS, up, signal) === true) {
+      return await this.#within(CLOSE_WITHIN_MS, connection.logout());
+    }
     if (signal.aborted) {
       await this.#within(CLOSE_WITHIN_MS, connection.close());
       // The network does not know, so nothing may be forgotten.

@@ -3,6 +3,7 @@ import type { EventData } from "../../../src/event/event.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { CloseReason } from "../../../src/whatsapp/connection.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
+import { isHeld } from "../../support/garbage.ts";
 import { settle } from "../../support/runtime.ts";
 
 /** A world with one new line that nobody has linked. */
@@ -521,6 +522,17 @@ Deno.test("events of a connection that was replaced by a new one are not heard",
   await world.clock.advance(1_000);
   assert.equal((await world.line()).status, "connected");
   assert.deepEqual(world.network.forgotten, []);
+  await world.supervisor.stop();
+});
+
+Deno.test("of a connection that has ended nothing is kept", async () => {
+  const world = await connectedWorld();
+  world.network.of("ses_1").ends("restart", 515);
+  await world.clock.advance(1_000);
+  assert.equal((await world.line()).status, "connected");
+  const [first, second] = world.network.connections.splice(0).map((connection) => new WeakRef(connection));
+  assert.equal(await isHeld(first!), false);
+  assert.equal(await isHeld(second!), true);
   await world.supervisor.stop();
 });
 
