@@ -1,4 +1,6 @@
 /** Who a key belongs to: an account, believed for a moment, with its plan. */
+import { LRUCache } from "lru-cache";
+import { atMost } from "../base/at_most.ts";
 import type { Clock } from "../runtime.ts";
 import { isRow, type Kv, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
@@ -9,6 +11,8 @@ import { accountKeys, type AccountRecord } from "./rows.ts";
 
 /** How long an account and its plan are believed: within it changes by another process reach this one. */
 const CACHE_MS = 1_000;
+/** Accounts, and keys. */
+const MOST_REMEMBERED = 10_000;
 
 interface Known {
   caller: Caller;
@@ -30,9 +34,11 @@ export class Callers {
   readonly #plans: Pick<Plans, "get">;
   readonly #clock: Clock;
   readonly #sharedGet: ReturnType<typeof shareReads>;
-  readonly #accounts = new Map<string, Cached>();
+  readonly #accounts = new LRUCache<string, Cached>(atMost(MOST_REMEMBERED));
   /** Rows of keys that were valid lately, by the key: whoever calls again is recognised without hashing it. */
-  readonly #keyRows = new Map<string, { readAt: number; row: Row<string>; keyHash: string }>();
+  readonly #keyRows = new LRUCache<string, { readAt: number; row: Row<string>; keyHash: string }>(
+    atMost(MOST_REMEMBERED),
+  );
   /** As many as the last look found; null before it. */
   #planChanges: bigint | null = null;
 

@@ -3,6 +3,8 @@
  * client's system, an integration. The account's own key (`accounts.ts`) has every scope and is not among them. Kept by
  * hash alone: a key is shown once.
  */
+import { LRUCache } from "lru-cache";
+import { atMost } from "../base/at_most.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -16,6 +18,8 @@ import { accountKeys, type KeyRecord } from "./rows.ts";
 const KEYS_PER_ACCOUNT = 100;
 /** The last use is known to the minute: not every request writes. */
 const USE_EVERY_MS = 60_000;
+/** Keys whose last use is remembered. */
+const MOST_USED = 10_000;
 
 export const SCOPES = ["send", "read", "manage"] as const satisfies readonly Scope[];
 
@@ -46,7 +50,7 @@ export function makeAccountKeys(
   { kv, accounts, runtime }: { kv: Kv; accounts: Pick<Accounts, "caller">; runtime: Runtime },
 ): AccountKeys {
   const { clock } = runtime;
-  const used = new Map<string, number>();
+  const used = new LRUCache<string, number>(atMost(MOST_USED));
 
   async function rows(accountId: string): Promise<KeyRecord[]> {
     const found = [];

@@ -1,6 +1,8 @@
 /** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
+import { LRUCache } from "lru-cache";
 import { eventKeys } from "./rows.ts";
 import type { Change, Kv, Mutation } from "../store/kv.ts";
+import { atMost } from "../base/at_most.ts";
 import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import { sizeBound } from "../store/layers/size.ts";
@@ -68,6 +70,8 @@ export interface EventLog {
 const SCAN_LIMIT = 2_048;
 /** Events of one read of the store. */
 export const EVENTS_A_READ = 128;
+/** Accounts whose reads are shared. */
+const MOST_READERS = 10_000;
 /** What the events of one read may take in memory; the first is always among them. `next` leads to the rest. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 const ID_PREFIX = "evt_";
@@ -82,12 +86,11 @@ export function orderOf(id: string, path = "after"): string {
 export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   const listeners = new Map<string, Set<() => void>>();
   const sharedGet = shareReads(kv);
-  const readers = new Map<string, Batcher<string | null, readonly LoggedEvent[]>>();
-  const following: EventLog["following"] = (accountId, order) => {
-    let reader = readers.get(accountId);
-    if (!reader) readers.set(accountId, reader = new Batcher((orders) => readEach(kv, accountId, orders)));
-    return reader.add(order);
-  };
+  const readers = new LRUCache<string, Batcher<string | null, readonly LoggedEvent[]>>({
+    ...atMost(MOST_READERS),
+    memoMethod: (accountId) => new Batcher((orders) => readEach(kv, accountId, orders)),
+  });
+  const following: EventLog["following"] = (accountId, order) => readers.memo(accountId).add(order);
   return {
     following,
 

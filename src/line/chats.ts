@@ -38,10 +38,11 @@ export function keepKnown(change: Change, lineId: string, chat: string): void {
   change.set(lineKeys.knownChat(lineId, chat), true);
 }
 
-/** Which chats of one line wrote lately, in memory: of those, there are few. */
+/** Which chats of one line wrote lately, in memory. */
 export class Chats {
   readonly #kv: Kv;
   readonly #lineId: string;
+  /** In the order in which they were heard. */
   readonly #heardAt = new Map<string, number>();
 
   constructor(kv: Kv, lineId: string) {
@@ -52,18 +53,21 @@ export class Chats {
   /** Reads which chats wrote lately; resolves to them. */
   async load(now: number): Promise<string[]> {
     for await (const { key, value } of this.#kv.list({ prefix: lineKeys.heardOfLine(this.#lineId) })) {
-      if (isRecent(value, now)) this.heard(String(key.at(-1)), value);
+      if (isRecent(value, now)) this.heard(String(key.at(-1)), { at: value, now });
     }
     return [...this.#heardAt.keys()];
   }
 
-  heard(chat: string, at: number): void {
-    this.#heardAt.set(chat, Math.max(at, this.#heardAt.get(chat) ?? 0));
+  heard(chat: string, { at, now }: { at: number; now: number }): void {
+    const last = Math.max(at, this.#heardAt.get(chat) ?? 0);
+    this.#heardAt.delete(chat);
+    this.#heardAt.set(chat, last);
+    this.#forgetOld(now);
   }
 
   anyWroteLately(now: number): boolean {
-    for (const chat of this.#heardAt.keys()) if (this.wroteLately(chat, now)) return true;
-    return false;
+    this.#forgetOld(now);
+    return this.#heardAt.size > 0;
   }
 
   wroteLately(chat: string, now: number): boolean {
@@ -72,6 +76,13 @@ export class Chats {
     if (isRecent(at, now)) return true;
     this.#heardAt.delete(chat);
     return false;
+  }
+
+  #forgetOld(now: number): void {
+    for (const [chat, at] of this.#heardAt) {
+      if (isRecent(at, now)) return;
+      this.#heardAt.delete(chat);
+    }
   }
 }
 

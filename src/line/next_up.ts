@@ -70,7 +70,7 @@ export class NextUp {
     for (const chat of chatsOf(message)) {
       const at = writtenAt(message, now);
       if (mayWait) this.#heard.set(chat, at);
-      else this.#chats.heard(chat, at);
+      else this.#chats.heard(chat, { at, now });
     }
     return mayWait;
   }
@@ -83,13 +83,13 @@ export class NextUp {
       for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);
       this.#isLoaded = true;
     }
-    for (const [chat, at] of this.#heard) this.#chats.heard(chat, at);
+    for (const [chat, at] of this.#heard) this.#chats.heard(chat, { at, now });
     // Otherwise nothing that waits is a reply: whatever there is of a chat is moved when it writes.
     if (!this.#chats.anyWroteLately(now)) this.#ends = null;
     else if (this.#ends === null) this.#ends = await this.#lanes.ends();
     else await this.#lanes.sortIn(this.#ends, { laneOf, clock: this.#clock });
     for (const [chat, at] of [...this.#heard]) {
-      this.#chats.heard(chat, at);
+      this.#chats.heard(chat, { at, now });
       await this.#lanes.moveChat(chat, "reply");
       this.#heard.delete(chat);
     }

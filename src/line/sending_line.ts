@@ -1,8 +1,13 @@
 /** The line that a send goes out on. */
+import { LRUCache } from "lru-cache";
+import { atMost } from "../base/at_most.ts";
 import { Problem } from "../errors.ts";
 import type { Row } from "../store/kv.ts";
 import type { AccountLines } from "./account_lines.ts";
 import type { Line } from "./line.ts";
+
+/** Deleted ones are among them: nobody asks for those again. */
+const MOST_REMEMBERED = 10_000;
 
 export interface SendingLine {
   /**
@@ -18,7 +23,7 @@ export interface SendingLine {
 
 export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">): SendingLine {
   /** Lines as they were last read. */
-  const remembered = new Map<string, Row<Line>>();
+  const remembered = new LRUCache<string, Row<Line>>(atMost(MOST_REMEMBERED));
 
   async function defaultLine(accountId: string): Promise<string> {
     let back: string | null = null;

@@ -3,7 +3,9 @@
  * following one (`flushes.ts` says when). Nothing is read for a send that is remembered: its commit checks the ledger, the
  * line's row and the key's, so that what another process does counts at once (docs/decisions/0012-sends-read-nothing.md).
  */
+import { LRUCache } from "lru-cache";
 import { keyUnknown } from "../account/api_key.ts";
+import { atMost } from "../base/at_most.ts";
 import { Problem } from "../errors.ts";
 import { sleep } from "../runtime.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
@@ -20,6 +22,8 @@ import { removeStaged } from "./staged_bulk.ts";
 const TRIES = 20;
 /** So long whoever was slower twice leaves an account to the other process: some of its commits. */
 const GIVE_WAY_MS = [60, 180] as const;
+/** Whose ledgers are remembered; past them that of the account that has sent nothing for longest is read again. */
+const MOST_ACCOUNTS = 10_000;
 /** Of the checks of a commit, for the ledger and a staged bulk. */
 const OTHER_CHECKS = 2;
 
@@ -27,14 +31,12 @@ const OTHER_CHECKS = 2;
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
 export function makeAccept(options: AcceptOptions): Accept {
-  const accounts = new Map<string, AccountSends>();
   const flushes = new Flushes(options.runtime.clock);
-  return (command) => {
-    const accountId = command.caller.account.id;
-    let sends = accounts.get(accountId);
-    if (!sends) accounts.set(accountId, sends = new AccountSends(accountId, { ...options, flushes }));
-    return sends.accept(command);
-  };
+  const accounts = new LRUCache<string, AccountSends>({
+    ...atMost(MOST_ACCOUNTS),
+    memoMethod: (accountId) => new AccountSends(accountId, { ...options, flushes }),
+  });
+  return (command) => accounts.memo(command.caller.account.id).accept(command);
 }
 
 /** The sends of one account: one commit at a time. */

@@ -9,6 +9,7 @@ import { sweepEvents } from "../../../src/event/sweep.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -377,4 +378,23 @@ Deno.test("long texts of chats are read as far as a page goes, the newest first"
   const found = await s.events.inChats("acc_1", { sessionId: "ses_1", limit: 1000 });
   assert.ok(found.length > 0 && JSON.stringify(found).length < 32 * 1024 ** 2);
   assert.deepEqual(found.map(({ id }) => id), ids.slice(-found.length).reverse());
+});
+
+Deno.test("reads at the same time are shared, for as many accounts as are remembered", async () => {
+  const kv = new MemoryKv();
+  const { following } = makeEventLog(kv, testRuntime());
+  let lists = 0;
+  const list = kv.list.bind(kv);
+  kv.list = (range, options) => {
+    if (range.prefix.join() === eventKeys.events("acc_0").join()) lists++;
+    return list(range, options);
+  };
+  const readWith = async (others: number) => {
+    lists = 0;
+    const accounts = ["acc_0", ...Array.from({ length: others }, (_, i) => `acc_${i + 1}`), "acc_0"];
+    await Promise.all(accounts.map((accountId) => following(accountId, null)));
+    return lists;
+  };
+  assert.equal(await readWith(100), 1);
+  assert.equal(await readWith(10_000), 2);
 });

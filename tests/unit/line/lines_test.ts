@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { newLine } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
+import { makeSendingLine } from "../../../src/line/sending_line.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";
@@ -227,4 +229,23 @@ Deno.test("the queue view tells places and when each will probably leave", async
   assert.equal((await world.forecast.queue(ACCOUNT, "ses_1", { limit: 1 }))[0]!.estimatedDepartureAt, null);
   await assert.rejects(() => world.forecast.queue("acc_2", "ses_1", { limit: 1 }), { code: "not_found" });
   await world.supervisor.stop();
+});
+
+Deno.test("lines that nobody sends on any more are not remembered", async () => {
+  const asked: string[] = [];
+  const { forSending } = makeSendingLine({
+    row(accountId, id) {
+      asked.push(id);
+      const line = newLine({ id, accountId, name: "", pairingPhone: null, createdAt: 0 });
+      return Promise.resolve({ key: lineKeys.line(id), value: { ...line, linked: true }, version: "1" });
+    },
+    async *each() {},
+  });
+  await forSending(ACCOUNT, "ses_0");
+  await forSending(ACCOUNT, "ses_0");
+  assert.deepEqual(asked.splice(0), ["ses_0"]);
+  for (let i = 1; i <= 10_000; i++) await forSending(ACCOUNT, `ses_${i}`);
+  asked.splice(0);
+  await forSending(ACCOUNT, "ses_0");
+  assert.deepEqual(asked, ["ses_0"]);
 });

@@ -423,3 +423,21 @@ Deno.test("texts of the greatest length fit, alone, together and in a bulk", () 
       assert.deepEqual((await history.get("acc_1", messages.at(-1)!.id)).content, items[0]!.content);
     }
   }));
+
+Deno.test("the ledgers of accounts that have sent nothing for long are not remembered", async () => {
+  const kv = new MemoryKv();
+  const { accept } = sendWorld(kv, testRuntime());
+  const sendOf = (accountId: string) => aSend({ caller: aCaller({}, accountId), line: aLine(`ses_${accountId}`) });
+  let reads = 0;
+  const get = kv.get.bind(kv);
+  kv.get = (key) => {
+    if (key.join() === messageKeys.ledger("acc_0").join()) reads++;
+    return get(key);
+  };
+  await accept(sendOf("acc_0"));
+  await accept(sendOf("acc_0"));
+  assert.equal(reads, 1);
+  for (let i = 1; i <= 10_000; i++) await accept(sendOf(`acc_${i}`));
+  await accept(sendOf("acc_0"));
+  assert.equal(reads, 2);
+});
