@@ -233,6 +233,74 @@ inPanel(
 );
 
 inPanel(
+  "who answers chats finds one, and loses neither her place in list and chat nor what she has typed",
+  async ({ page }, stage) => {
+    const { sessionId } = await stage.linkLine(LINE);
+    const write = async (number: string, text: string) => {
+      stage.secrets.add(text);
+      await stage.control.call("POST", `/phones/${number}/messages`, { to: LINE, text });
+    };
+    const names = Array.from({ length: 24 }, (_, i) => `Customer ${String.fromCharCode(65 + i)}`);
+    for (const [i, name] of names.entries()) {
+      await stage.addPhone(`49171000${1000 + i}`, name);
+      await write(`49171000${1000 + i}`, `a question of ${name}`);
+    }
+    await asOperator(page, stage);
+    await page.setViewportSize({ width: 1024, height: 700 });
+    await page.goto(accountPage(stage, `/chats/${sessionId}`));
+    const list = page.getByRole("navigation", { name: "Chats" });
+    const chat = (name: string) => list.getByRole("link", { name });
+    await page.getByLabel("Find a chat").fill("customer c");
+    await chat("Customer A").waitFor({ state: "detached" });
+    assert.equal(await list.getByRole("link").count(), 1);
+    await page.getByLabel("Find a chat").fill("");
+
+    await chat("Customer A").scrollIntoViewIfNeeded();
+    const place = await list.evaluate((element) => element.scrollTop);
+    assert.ok(place > 0);
+    await chat("Customer A").click();
+    const answer = page.getByLabel("Answer");
+    const half = "half an answer";
+    await page.locator("textarea:focus").waitFor();
+    await page.keyboard.type(half);
+    assert.equal(await list.evaluate((element) => element.scrollTop), place);
+    await chat("Customer B").click();
+    await page.locator(".turn").getByText("a question of Customer B").waitFor();
+    assert.equal(await answer.inputValue(), "");
+    await page.goBack();
+    await page.locator(".turn").getByText("a question of Customer A").waitFor();
+    assert.equal(await answer.inputValue(), half);
+    await page.reload();
+    await page.locator(".turn").getByText("a question of Customer A").waitFor();
+    assert.equal(await answer.inputValue(), half);
+    await page.context().clearCookies();
+    await answer.press("Enter");
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await signIn(page, "root@example.com");
+    await page.locator(".turn").getByText("a question of Customer A").waitFor();
+    assert.equal(await answer.inputValue(), half);
+    await answer.press("Enter");
+    await page.locator(".turn.mine").getByText(half).waitFor();
+    assert.equal(await answer.inputValue(), "");
+    stage.secrets.add(half);
+
+    const turns = page.getByRole("list", { name: "Messages" });
+    const fromEnd = () => turns.evaluate((it) => it.scrollHeight - it.scrollTop - it.clientHeight);
+    for (let i = 0; i < 12; i++) await write("491710001000", `and ${i}\n\n\nmore`);
+    await turns.getByText("and 11").waitFor();
+    await page.waitForFunction(
+      "(({ scrollHeight: h, scrollTop: y, clientHeight: c }) => h - y - c < 2)(document.querySelector('.turns'))",
+    );
+    // Whoever reads further up stays there.
+    await turns.evaluate((it) => it.scrollTo(0, 10));
+    await write("491710001000", "and one more");
+    await turns.getByText("and one more").waitFor();
+    assert.equal(await turns.evaluate((it) => it.scrollTop), 10);
+    assert.ok(await fromEnd() > 100);
+  },
+);
+
+inPanel(
   "a webhook is made, tested, and its failed delivery is delivered again",
   async ({ page, assertQuiet }, stage) => {
     const receiver = await Receiver.start((response) => void response.writeHead(410).end());

@@ -9,6 +9,9 @@ import type { Lines } from "../../line/lines.ts";
 import { type Links, linkUrl } from "../logins/links.ts";
 import type { Guard } from "./guard.ts";
 
+/** What shows neither a QR nor a code, nor will. */
+const AT_REST = ["disconnected", "logged_out"];
+
 interface CustomerLinkDeps {
   guard: Guard;
   lines: Lines;
@@ -37,6 +40,15 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: CustomerLinkD
     const { status, qr, pairingCode } = await lines.linking(accountId, sessionId);
     if (status === "connected") await links.use(token);
     return { data: { name, status, reason, qr, pairingCode, passkey: passkey && requestOf(passkey) } };
+  });
+
+  // Looking begins what ran out, but not what WhatsApp has refused or the owner has stopped.
+  guard.open({ method: "POST", path: "/link-line/again", body: Body }, async ({ body: { token } }) => {
+    const { accountId, sessionId } = (await links.find(token, "line")).value;
+    const { linked } = await lines.get(accountId, sessionId);
+    const { status } = await lines.linking(accountId, sessionId);
+    if (!linked && AT_REST.includes(status)) await lines.want(accountId, sessionId, "connected");
+    return { data: {} };
   });
 
   const signBody = z.strictObject({ token: Token, assertion: Assertion });

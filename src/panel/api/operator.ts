@@ -103,6 +103,8 @@ export function addOperatorPages(deps: OperatorDeps): void {
           status: line.status,
           phone: line.phone,
           reason: line.reason,
+          passkey: line.passkey !== null,
+          restriction: line.restriction,
           lastUsed: line.lastUsed,
         }))
       ),

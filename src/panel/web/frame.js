@@ -86,6 +86,7 @@ export function Frame({ account, person, pathname, children }) {
   }, [account]);
   const signOut = async () => {
     await call("POST", "/sign-out");
+    sessionStorage.clear();
     session.set({ ...session.get(), person: null });
     go("/sign-in", { replace: true });
   };

@@ -3,5 +3,5 @@ import { h } from "./lib/preact.js";
 import htm from "./lib/htm.js";
 
 export { render } from "./lib/preact.js";
-export { useCallback, useEffect, useRef, useState } from "./lib/hooks.js";
+export { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./lib/hooks.js";
 export const html = htm.bind(h);

@@ -1,14 +1,19 @@
 // How a line is linked: the QR as it rotates, or the code. Shown to its owner, and on a customer's page.
 import { html } from "./html.js";
 import { t } from "./i18n.js";
+import { Work } from "./ui.js";
 
 /** `XXXX-XXXX`, as the phone shows its boxes. */
 const dashed = (code) => code.includes("-") ? code : `${code.slice(0, 4)}-${code.slice(4)}`;
 
-export function Linking({ status, qr, pairingCode, reason = null }) {
+/** `again()` asks for another QR or code when nobody used the last one; `reason`: why the attempt before this one failed. */
+export function Linking({ status, qr, pairingCode, reason, again }) {
   const open = t("On the phone, open WhatsApp › Linked devices.");
+  const before = reason &&
+    html`<p class="note warn">${qr || pairingCode ? t("{reason} This is a new one.", { reason }) : reason}</p>`;
   if (pairingCode) {
     return html`
+      ${before}
       <div class="linking">
         <p class="code" data-code>${dashed(pairingCode)}</p>
         <ol>
@@ -19,11 +24,14 @@ export function Linking({ status, qr, pairingCode, reason = null }) {
       </div>
     `;
   }
-  if (!qr && status === "disconnected") {
-    // The reason, if there is one, is shown above.
-    return reason ? null : html`<p class="soft" role="status">${t("Nobody scanned it in time.")}</p>`;
+  if (!qr && ["disconnected", "logged_out"].includes(status)) {
+    return html`
+      <p class="note warn" role="status">${reason ?? t("Nobody scanned it in time.")}</p>
+      <div>
+        <${Work} kind="primary" run=${again}>${t("Begin again")}</${Work}></div>
+    `;
   }
-  return html`<div class="linking">
+  return html`${before}<div class="linking">
     ${
     qr
       ? html`<img class="qr" src=${qr} alt=${t("QR code to scan")} width="264" height="264" />`

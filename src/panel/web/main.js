@@ -9,7 +9,7 @@ import { useStore } from "./store.js";
 import { startTheme } from "./theme.js";
 import { Title, Toasts } from "./ui.js";
 
-/** `[path, module, export]`; a page is fetched when it is first opened. */
+/** `[path, module, export, params]`; a page is fetched when it is first opened, and another one where these params differ. */
 const OPEN = [
   ["/sign-in", "sign_in", "SignIn"],
   ["/welcome", "welcome", "Welcome"],
@@ -25,9 +25,9 @@ const INSIDE = [
   ["/accounts/:account/messages/:message", "message", "Message"],
   ["/accounts/:account/bulks", "bulks", "Bulks"],
   ["/accounts/:account/bulks/:bulk", "bulk", "Bulk"],
-  ["/accounts/:account/chats", "chats", "Chats"],
-  ["/accounts/:account/chats/:line", "chats", "Chats"],
-  ["/accounts/:account/chats/:line/:chat", "chats", "Chats"],
+  ["/accounts/:account/chats", "chats", "Chats", ["account"]],
+  ["/accounts/:account/chats/:line", "chats", "Chats", ["account"]],
+  ["/accounts/:account/chats/:line/:chat", "chats", "Chats", ["account"]],
   ["/accounts/:account/send", "send", "Send"],
   ["/accounts/:account/webhooks", "webhooks", "Webhooks"],
   ["/accounts/:account/webhooks/:webhook", "webhook", "Webhook"],
@@ -45,9 +45,16 @@ const INSIDE = [
 ];
 
 function find(routes, pathname) {
-  for (const [pattern, module, name] of routes) {
+  for (const [pattern, module, name, own] of routes) {
     const params = match(pattern, pathname);
-    if (params) return { module, name, params, pattern };
+    if (params) {
+      return {
+        module,
+        name,
+        params,
+        key: JSON.stringify((own ?? Object.keys(params)).map((it) => params[it])),
+      };
+    }
   }
   return null;
 }
@@ -109,7 +116,7 @@ function App() {
   if (!who || away) return html`<${Toasts} />`;
   const query = Object.fromEntries(new URLSearchParams(search));
   const content = Page
-    ? html`<${Page} ...${(open ?? inside).params} query=${query} key=${JSON.stringify((open ?? inside).params)} />`
+    ? html`<${Page} ...${(open ?? inside).params} query=${query} key=${(open ?? inside).key} />`
     : open || inside || pathname === "/"
     ? null
     : html`

@@ -1,33 +1,6 @@
 // The labels and colours of states, the same on every page.
 import { t, when } from "./i18n.js";
 
-export const lineWord = (status) =>
-  ({
-    initializing: t("starting"),
-    qr: t("waits for a scan"),
-    pairing: t("waits for the code"),
-    connected: t("connected"),
-    disconnected: t("disconnected"),
-    logged_out: t("logged out"),
-  })[status] ?? status;
-export const lineKind = (status) =>
-  ({
-    connected: "good",
-    qr: "info",
-    pairing: "info",
-    disconnected: "warn",
-    logged_out: "bad",
-  })[status] ?? "";
-
-/** Whether it is connected but hears nothing; its reason says what the gateway noticed. */
-export const isDegraded = ({ status, reason }) => status === "connected" && Boolean(reason);
-export const complaintWord = (reason) =>
-  ({
-    "The network says that messages wait, and gives none.": t("The network says that messages wait, and gives none."),
-    "What was missed comes to no end.": t("What was missed comes to no end."),
-    "What arrives can't be decrypted.": t("What arrives can't be decrypted."),
-  })[reason] ?? reason;
-
 export const messageWord = (status) =>
   ({
     queued: t("queued"),

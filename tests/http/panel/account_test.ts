@@ -213,12 +213,23 @@ Deno.test("a customer's link links its line, shows nothing else, and is dead aft
     assert.equal((await confirm(token)).body.code, "passkey_not_requested");
     assert.equal((await confirm("lnk_none")).body.code, "link_dead");
     assert.equal((await customer.ask("GET", below(world))).status, 401);
+    const begun = world.network.connections.length;
+    world.network.of(session._id).ends("refused");
+    await world.runtime.clock.advance(10);
+    assert.equal((await look()).body.data.status, "disconnected");
+    const again = (token: string) => customer.ask("POST", "/link-line/again", { token });
+    assert.equal((await again("lnk_none")).body.code, "link_dead");
+    assert.equal((await world.runtime.clock.during(again(token))).status, 200);
+    await world.runtime.clock.advance(10);
+    assert.equal(world.network.connections.length, begun + 1);
+    assert.equal((await again(token)).status, 200, "what goes on is not begun anew");
+    assert.equal(world.network.connections.length, begun + 1);
     world.network.of(session._id).links();
     await world.runtime.clock.advance(10);
     assert.equal((await look()).body.data.status, "connected");
     assert.equal((await look()).body.code, "link_dead");
-    const again = await ana.ask("POST", below(world, `/lines/${session._id}/customer-link`));
-    assert.equal(again.status, 400, "a line that is linked has nothing to link");
+    const another = await ana.ask("POST", below(world, `/lines/${session._id}/customer-link`));
+    assert.equal(another.status, 400, "a line that is linked has nothing to link");
   }));
 
 Deno.test("what was sent, failed and received is counted by day, once, whoever looks", () =>

@@ -111,6 +111,7 @@ export default {
   "Failed deliveries": "Entregas fallidas",
   "Fewer new chats in a line's first four weeks": "Menos chats nuevos en las cuatro primeras semanas de una línea",
   "File": "Archivo",
+  "Find a chat": "Buscar un chat",
   "For you: it stands in lists and in events.": "Para ti: aparece en listas y en eventos.",
   "Forgotten? Whoever runs the gateway can make you a new link.":
     "¿Olvidada? Quien lleva la pasarela puede hacerte un enlace nuevo.",
@@ -243,6 +244,7 @@ export default {
   "Nobody yet": "Nadie todavía",
   "None": "Ninguna",
   "Nothing fits": "Nada coincide",
+  "Nothing is kept of this chat.": "No se guarda nada de este chat.",
   "Nothing leaves until you resume.": "No sale nada hasta que la reanudes.",
   "Nothing sent yet": "Aún no se ha enviado nada",
   "Nothing waits": "Nada espera",
@@ -260,8 +262,11 @@ export default {
   "One a line.": "Una por línea.",
   "One phone number each. What is sent goes out on them, what comes in arrives on them.":
     "Un número de teléfono cada una. Por ellas sale lo que se envía y llega lo que se recibe.",
+  "Only who has written": "Solo quien ha escrito",
   "Open WhatsApp on the phone of this line: where messages come in there, log the line out here and link it again. Where they do not, the number itself is in trouble.":
     "Abre WhatsApp en el teléfono de esta línea: si allí entran mensajes, cierra aquí la sesión de la línea y vuelve a vincularla. Si no entran, el problema es del número.",
+  "Open it on another screen than that phone's: its camera has to see the picture.":
+    "Ábrela en otra pantalla que la de ese teléfono: su cámara tiene que ver la imagen.",
   "Open web.whatsapp.com in the browser that has the passkey, and its console (F12).":
     "Abre web.whatsapp.com en el navegador que tiene la llave de acceso, y su consola (F12).",
   "Operator": "Operador",
@@ -484,6 +489,7 @@ export default {
   "made the account": "creó la cuenta",
   "made their login": "creó su acceso",
   "most in a day: {n}": "máximo en un día: {n}",
+  "name or number": "nombre o número",
   "never": "nunca",
   "no limit": "sin límite",
   "normal": "normal",
@@ -512,13 +518,16 @@ export default {
   "waits": "espera",
   "waits for a scan": "espera el escaneo",
   "waits for the code": "espera el código",
+  "waits for the passkey": "espera la llave de acceso",
   "was refused": "fue rechazado",
   "you": "tú",
+  "{file} (no longer kept)": "{file} (ya no se guarda)",
   "{n} deliveries were scheduled.": "{n} entregas programadas.",
   "{n} events": "{n} eventos",
   "{n} in all": "{n} en total",
   "{n} messages are not sent; their quota is given back.": "{n} mensajes no se envían; se devuelve su cuota.",
   "{n} messages wait on this line and will fail.": "{n} mensajes esperan en esta línea y fallarán.",
+  "{reason} This is a new one.": "{reason} Esto es nuevo.",
   "{sent} sent, {failed} failed, {queued} wait": "{sent} enviados, {failed} fallidos, {queued} esperan",
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "«{name}» está conectada. Puedes cerrar esta página.",

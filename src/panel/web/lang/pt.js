@@ -111,6 +111,7 @@ export default {
   "Failed deliveries": "Entregas que falharam",
   "Fewer new chats in a line's first four weeks": "Menos conversas novas nas primeiras quatro semanas de uma linha",
   "File": "Arquivo",
+  "Find a chat": "Encontrar uma conversa",
   "For you: it stands in lists and in events.": "Para você: aparece em listas e em eventos.",
   "Forgotten? Whoever runs the gateway can make you a new link.":
     "Esqueceu? Quem cuida do gateway pode fazer um link novo.",
@@ -243,6 +244,7 @@ export default {
   "Nobody yet": "Ninguém ainda",
   "None": "Nenhuma",
   "Nothing fits": "Nada combina",
+  "Nothing is kept of this chat.": "Nada está guardado desta conversa.",
   "Nothing leaves until you resume.": "Nada sai até você retomar.",
   "Nothing sent yet": "Nada enviado ainda",
   "Nothing waits": "Nada espera",
@@ -260,8 +262,11 @@ export default {
   "One a line.": "Uma por linha.",
   "One phone number each. What is sent goes out on them, what comes in arrives on them.":
     "Um número de telefone cada. Por elas sai o que se envia e chega o que se recebe.",
+  "Only who has written": "Só quem escreveu",
   "Open WhatsApp on the phone of this line: where messages come in there, log the line out here and link it again. Where they do not, the number itself is in trouble.":
     "Abra o WhatsApp no telefone desta linha: se lá as mensagens entram, encerre aqui a sessão da linha e vincule-a de novo. Se não entram, o problema é do número.",
+  "Open it on another screen than that phone's: its camera has to see the picture.":
+    "Abra em outra tela que a desse telefone: a câmera dele precisa ver a imagem.",
   "Open web.whatsapp.com in the browser that has the passkey, and its console (F12).":
     "Abra web.whatsapp.com no navegador que tem a chave de acesso, e o console (F12).",
   "Operator": "Operador",
@@ -483,6 +488,7 @@ export default {
   "made the account": "criou a conta",
   "made their login": "criou o seu acesso",
   "most in a day: {n}": "máximo num dia: {n}",
+  "name or number": "nome ou número",
   "never": "nunca",
   "no limit": "sem limite",
   "normal": "normal",
@@ -511,13 +517,16 @@ export default {
   "waits": "espera",
   "waits for a scan": "espera a leitura",
   "waits for the code": "espera o código",
+  "waits for the passkey": "espera a chave de acesso",
   "was refused": "foi recusado",
   "you": "você",
+  "{file} (no longer kept)": "{file} (já não está guardado)",
   "{n} deliveries were scheduled.": "{n} entregas agendadas.",
   "{n} events": "{n} eventos",
   "{n} in all": "{n} no total",
   "{n} messages are not sent; their quota is given back.": "{n} mensagens não são enviadas; a cota é devolvida.",
   "{n} messages wait on this line and will fail.": "{n} mensagens esperam nesta linha e vão falhar.",
+  "{reason} This is a new one.": "{reason} Este é novo.",
   "{sent} sent, {failed} failed, {queued} wait": "{sent} enviadas, {failed} falharam, {queued} esperam",
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "“{name}” está conectada. Pode fechar esta página.",

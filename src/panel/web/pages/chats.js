@@ -1,13 +1,20 @@
 // The chats of a line, and one of them: what was sent and received, with a box to answer.
-import { api, call } from "../api.js";
-import { html, useEffect, useRef } from "../html.js";
-import { t } from "../i18n.js";
+import { api, call, session } from "../api.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { number, t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Empty, Field, Head, Loaded, Time, useOnce, useWork } from "../ui.js";
-import { messageWord, phone } from "../words.js";
+import { kindWord, messageWord, phone } from "../words.js";
+
+/** Chats that are shown until somebody asks for more. */
+const CHATS_AT_ONCE = 100;
+/** Whoever is this close to the end of a chat reads on there when more comes. */
+const AT_END_PX = 60;
 
 const isGroup = (chat) => chat.endsWith("@g.us");
+/** Keys are there, so Enter sends; with a keyboard on the screen it begins a new line, as in other apps. */
+const hasKeys = () => matchMedia("(hover: hover)").matches;
 
 export function Chats({ account, line: chosen, chat }) {
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
@@ -57,19 +64,8 @@ function OfLine({ account, line, chat }) {
             </${Card}>
       `
       : html`<div class=${`card chat ${chat ? "open" : ""}`}>
-        <nav aria-label=${t("Chats")}><ul>${
-        list.map((each) =>
-          html`
-            <li key=${each.chat}><a href=${href(
-              `/accounts/${account}/chats/${line}/${encodeURIComponent(each.chat)}`,
-            )} aria-current=${each.chat === chat ? "page" : undefined}>
-              <strong class="clip">${nameOf(each)}</strong>
-              <span class="clip small soft">${each.last.mine ? "→ " : ""}${each.last.text ?? each.last.filename ??
-                each.last.type}</span>
-              <span class="small soft"><${Time} at=${each.last.at} /></span></a></li>
-          `
-        )
-      }</ul></nav>
+        <${List} chats=${list} nameOf=${nameOf} open=${chat} to=${(chat) =>
+        href(`/accounts/${account}/chats/${line}/${encodeURIComponent(chat)}`)} />
         ${
         chat
           ? html`<${Turns} key=${chat} account=${account} line=${line} chat=${chat} name=${
@@ -84,6 +80,40 @@ function OfLine({ account, line, chat }) {
       </div>`}</${Loaded}>`;
 }
 
+function List({ chats, nameOf, open, to }) {
+  const [words, setWords] = useState("");
+  const [onlyWrote, setOnlyWrote] = useState(false);
+  const [most, setMost] = useState(CHATS_AT_ONCE);
+  const wanted = words.trim().toLowerCase();
+  const fits = (each) => `${nameOf(each)} ${phone(each.chat)}`.toLowerCase().includes(wanted);
+  const found = chats.filter((each) => (!onlyWrote || each.wrote) && fits(each));
+  return html`
+    <nav aria-label=${t("Chats")}>
+      <form class="find" role="search" onSubmit=${(event) => event.preventDefault()}>
+        <input type="search" aria-label=${t("Find a chat")} placeholder=${t("name or number")} value=${words}
+          onInput=${({ target }) => setWords(target.value)} />
+        <label class="check"><input type="checkbox" checked=${onlyWrote} onChange=${({ target }) =>
+          setOnlyWrote(target.checked)} />${t("Only who has written")}</label>
+      </form>
+      ${found.length === 0 && html`<p class="empty" role="status">${t("Nothing fits")}</p>`}
+      <ul>${found.slice(0, most).map((each) =>
+        html`
+          <li key=${each.chat}><a href=${to(each.chat)} aria-current=${each.chat === open ? "page" : undefined}>
+            <span class="row"><strong class="clip grow">${nameOf(each)}</strong>
+              <small class="soft"><${Time} at=${each.last.at} /></small></span>
+            <span class="clip small soft">${each.last.mine ? "→ " : ""}${each.last.text ?? each.last.filename ??
+              kindWord(each.last.type)}</span></a></li>
+        `
+      )}</ul>
+      ${found.length > most && html`
+        <button type="button" class="plain" onClick=${() => setMost(most + CHATS_AT_ONCE)}>${t("Show {n} more", {
+          n: number(Math.min(CHATS_AT_ONCE, found.length - most)),
+        })}</button>
+      `}
+    </nav>
+  `;
+}
+
 function Turns({ account, line, chat, name }) {
   const turns = useLoad(
     async () => (await call("GET", `/accounts/${account}/lines/${line}/chats/${encodeURIComponent(chat)}`)).data,
@@ -91,54 +121,88 @@ function Turns({ account, line, chat, name }) {
     ["messages"],
   );
   const list = useRef(null);
-  const count = turns.data?.length ?? 0;
-  useEffect(() => list.current?.scrollTo(0, list.current.scrollHeight), [count]);
+  const head = useRef(null);
+  const box = useRef(null);
+  const isAtEnd = useRef(true);
+  const toEnd = () => list.current?.scrollTo(0, list.current.scrollHeight);
+  useLayoutEffect(() => {
+    if (isAtEnd.current) toEnd();
+  }, [turns.data]);
+  const onScroll = ({ target }) =>
+    isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < AT_END_PX;
+  // It outlives a reload, another chat in between, and a sign-in that ends; signing out removes it.
+  const [draft] = useState(() => `draft ${session.get().person.login} ${line} ${chat}`);
+  useEffect(() => {
+    box.current.value = sessionStorage.getItem(draft) ?? "";
+    // A keyboard on the screen would cover what is to be read.
+    (hasKeys() ? box : head).current.focus({ preventScroll: true });
+  }, []);
+  const keep = () =>
+    box.current.value === "" ? sessionStorage.removeItem(draft) : sessionStorage.setItem(draft, box.current.value);
   const [run, busy, error] = useWork({ quiet: true });
   const once = useOnce();
   const answer = (event) => {
     event.preventDefault();
-    const box = event.target.elements.text;
-    if (box.value.trim() === "") return;
+    const text = box.current.value;
+    if (text.trim() === "") return;
     run(async () => {
-      const body = { sessionId: line, to: chat, text: box.value };
+      const body = { sessionId: line, to: chat, text };
       await once((key) => api(account, "POST", "/messages/send/text", { body, once: key }));
       // What was typed meanwhile stays.
-      if (box.value === body.text) box.value = "";
+      if (box.current?.value === text) {
+        box.current.value = "";
+        keep();
+      }
+      isAtEnd.current = true;
       await turns.reload();
     });
   };
   const onKeyDown = (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !hasKeys()) return;
     event.preventDefault();
     event.target.form.requestSubmit();
   };
   return html`
     <section>
-      <header><strong class="grow clip">${name}</strong><a class="back" href=${href(
+      <header><strong class="grow clip" ref=${head} tabindex="-1">${name}</strong><a class="back" href=${href(
         `/accounts/${account}/chats/${line}`,
       )}>${t("All chats")}</a></header>
       <${Loaded} state=${turns}>${(rows) =>
-        html`<ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")}>${
-          rows.map((turn) =>
-            html`
-              <li key=${turn.id} class=${`turn ${turn.mine ? "mine" : ""}`}>
-                ${turn.name && isGroup(chat) && html`<small>${turn.name}</small>`}
-                ${turn.url
-                  ? html`<a href=${turn.url} target="_blank" rel="noopener">${turn.filename ?? turn.type}</a>`
-                  : turn.filename && html`<em>${turn.filename}</em>`}
-                ${turn.filename && turn.text ? " " : ""}${turn.text ??
-                  (turn.filename ? "" : html`<em class="soft">${turn.type}</em>`)}
-                <small><${Time} at=${turn.at} />${turn.status && ` · ${messageWord(turn.status)}`}${turn.error &&
-                  ` · ${turn.error.message}`}</small>
-              </li>
-            `
-          )
-        }</ol>`}</${Loaded}>
-        <div role="alert">${error && html`<p class="note bad">${error.message}</p>`}</div>
-        <form class="answer" onSubmit=${answer}><textarea name="text" rows="1" required aria-label=${t(
+        html`<ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")} onScroll=${onScroll}>${
+          rows.length === 0 && html`<li class="empty">${t("Nothing is kept of this chat.")}</li>`
+        }${rows.map((turn) => html`<${Turn} key=${turn.id} turn=${turn} />`)}</ol>`}</${Loaded}>
+        <div role="alert">${error && html`<p class="note bad inset">${error.message}</p>`}</div>
+        <form class="answer" onSubmit=${answer}><textarea name="text" rows="1" required ref=${box} aria-label=${t(
           "Answer",
-        )} placeholder=${t("Answer")} onKeyDown=${onKeyDown}></textarea>
+        )} placeholder=${t("Answer")} onKeyDown=${onKeyDown} onInput=${keep}></textarea>
           <button class="primary" aria-disabled=${busy}>${t("Send")}</button></form>
       </section>
   `;
+}
+
+function Turn({ turn }) {
+  const { mine, name, chat, at, status, error, text, filename, type } = turn;
+  const called = filename ?? (text === null ? kindWord(type) : null);
+  return html`
+    <li class=${`turn ${mine ? "mine" : ""}`}>
+      ${name && isGroup(chat) && html`<small>${name}</small>`}
+      ${turn.url || called ? html`<${File} turn=${turn} called=${called ?? kindWord(type)} />` : ""}
+      ${text !== null && html`<div>${text}</div>`}
+      <small><${Time} at=${at} />${status && ` · ${messageWord(status)}`}${error &&
+        html`<span class="wrong">${` · ${error.message}`}</span>`}</small>
+    </li>
+  `;
+}
+
+/** A received file as long as it is kept; a picture from here is shown at once. */
+function File({ turn: { type, url }, called }) {
+  if (!url) return html`<em class="soft">${called}</em>`;
+  const { origin, searchParams } = new URL(url);
+  if (Number(searchParams.get("expires")) * 1000 < Date.now()) {
+    return html`<em class="soft">${t("{file} (no longer kept)", { file: called })}</em>`;
+  }
+  const isPicture = ["imageMessage", "stickerMessage"].includes(type) && origin === location.origin;
+  return html`<a href=${url} target="_blank" rel="noopener">${
+    isPicture ? html`<img src=${url} alt=${called} loading="lazy" />` : called
+  }</a>`;
 }

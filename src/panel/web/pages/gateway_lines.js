@@ -2,12 +2,14 @@
 import { call } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
+import { isDegraded, LineState, reasonWord } from "../line_state.js";
 import { useLoad } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
-import { lineKind, lineWord, phone } from "../words.js";
+import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
+import { phone } from "../words.js";
 
 const ORDER = ["logged_out", "disconnected", "initializing", "qr", "pairing", "connected"];
+const rank = (line) => line.restriction || isDegraded(line) ? 1 : ORDER.indexOf(line.status);
 
 export function AllLines() {
   const lines = useLoad(async () => (await call("GET", "/operator/lines")).data, [], ["lines"]);
@@ -22,9 +24,7 @@ export function AllLines() {
                 <p>${t("Lines are linked on an account's own pages.")}</p>
                 </${Empty}>
             `
-            : html`<${Table} caption=${t("All lines")} rows=${
-              rows.toSorted((a, b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status))
-            } columns=${[
+            : html`<${Table} caption=${t("All lines")} rows=${rows.toSorted((a, b) => rank(a) - rank(b))} columns=${[
               [
                 t("Name"),
                 (row) =>
@@ -32,10 +32,13 @@ export function AllLines() {
                     href(`/accounts/${row.accountId}/lines/${row.id}`)
                   }>${row.name}</a>`,
               ],
-              [t("Account"), (row) => html`<a href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`],
-              [t("State"), (row) => html`<${Badge} kind=${lineKind(row.status)}>${lineWord(row.status)}</${Badge}>`],
-              [t("Number"), (row) => row.phone ? phone(row.phone) : "–"],
-              [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${row.reason}</span>` : ""],
+              [
+                t("Account"),
+                (row) => html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
+              ],
+              [t("State"), (row) => html`<${LineState} line=${row} />`],
+              [t("Number"), (row) => row.phone ? html`<span class="nowrap">${phone(row.phone)}</span>` : "–"],
+              [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${reasonWord(row)}</span>` : ""],
               [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
             ]} />`
         }</${Card}>`}</${Loaded}>

@@ -3,6 +3,7 @@ import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, t, tn, when } from "../i18n.js";
 import { Linking } from "../linking.js";
+import { isDegraded, LineState, reasonWord } from "../line_state.js";
 import { useEvery, useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Signing } from "../signing.js";
@@ -22,17 +23,7 @@ import {
   toast,
   Work,
 } from "../ui.js";
-import {
-  complaintWord,
-  isDegraded,
-  lineKind,
-  lineWord,
-  messageKind,
-  messageWord,
-  phone,
-  priorityWord,
-  waitWord,
-} from "../words.js";
+import { messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
 
 const LINKING = ["initializing", "qr", "pairing"];
 const LOOK_MS = 3_000;
@@ -65,14 +56,15 @@ export function Line({ account, line: id }) {
     const waits = queue.data?.length ?? 0;
     // A line that was logged out keeps its number until it is linked again.
     const unlinked = !data.phone || ["qr", "pairing", "logged_out"].includes(data.status);
+    const isLinking = unlinked && data.status !== "logged_out";
     return html`
       <div class="stack">
         <${Head} back=${[listOf(account), t("Lines")]} title=${data.name}
           text=${data.phone ? phone(data.phone) : t("not linked yet")}>
-          <${Badge} kind=${lineKind(data.status)}>${lineWord(data.status)}</${Badge}>
+          <${LineState} line=${data} />
               <${Actions} account=${account} line=${data} linked=${!unlinked} waits=${waits} reload=${line.reload} />
             </${Head}>
-            ${isDegraded(data) ? html`<${Degraded} reason=${data.reason} />` : data.reason &&
+            ${isDegraded(data) ? html`<${Degraded} line=${data} />` : data.reason && !isLinking &&
               html`<p class=${`note ${data.status === "logged_out" ? "bad" : "warn"}`}>${data.reason}</p>`}
             ${data.restriction &&
               html`<p class="note warn">${
@@ -83,7 +75,7 @@ export function Line({ account, line: id }) {
                   )
                   : t("WhatsApp restricts this number: messages to people who have not written first wait.")
               }</p>`}
-            ${unlinked && data.status !== "logged_out" && html`<${LinkNow} account=${account} line=${data} />`}
+            ${isLinking && html`<${LinkNow} account=${account} line=${data} />`}
             ${!unlinked && html`<${Health} account=${account} line=${data} health=${health.data} />`}
             <${Queue} account=${account} line=${data} queue=${queue} health=${health} />
           </div>
@@ -91,10 +83,10 @@ export function Line({ account, line: id }) {
   }}</${Loaded}>`;
 }
 
-function Degraded({ reason }) {
+function Degraded({ line }) {
   return html`
     <div class="note warn">
-      <p><strong>${t("This line is connected, and hears nothing.")}</strong> ${complaintWord(reason)}</p>
+      <p><strong>${t("This line is connected, and hears nothing.")}</strong> ${reasonWord(line)}</p>
       <p>${t(
         "It was connected anew once, which did not help. Messages still leave; what people write does not come in.",
       )}</p>
@@ -118,20 +110,13 @@ function LinkNow({ account, line }) {
     t("Let somebody else link it")
   }</${Work}>`}>
     ${
-    passkey
-      ? html`<${Passkey} account=${account} line=${line} />`
-      : html`<${Loaded} state=${linking}>${(data) =>
-        html`<div class="stack">
-      <${Linking} ...${data} reason=${line.reason} />
-      ${
-          data.status === "disconnected" && html`
-            <div>
-              <${Work} kind="primary" run=${() => api(account, "POST", `/sessions/${line._id}/reconnect`)}>${t(
-                "Begin again",
-              )}</${Work}></div>
-          `
-        }
-    </div>`}</${Loaded}>`
+    passkey ? html`<${Passkey} account=${account} line=${line} />` : html`<${Loaded} state=${linking}>${(data) =>
+      html`
+        <div class="stack">
+          <${Linking} ...${data} reason=${line.reason} again=${() =>
+            api(account, "POST", `/sessions/${line._id}/reconnect`)} />
+        </div>
+      `}</${Loaded}>`
   }
     ${
     link && html`

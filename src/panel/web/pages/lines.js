@@ -2,10 +2,11 @@
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
+import { LineState, reasonWord } from "../line_state.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
-import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, useOnce } from "../ui.js";
-import { complaintWord, isDegraded, lineKind, lineWord, phone, recipientOf } from "../words.js";
+import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, useOnce } from "../ui.js";
+import { phone, recipientOf } from "../words.js";
 
 export function Lines({ account }) {
   const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
@@ -25,22 +26,14 @@ export function Lines({ account }) {
               }</p>${add}</${Empty}>`
               : html`<${Table} caption=${t("Lines")} rows=${rows} keyOf=${(row) => row._id} columns=${[
                 [t("Name"), (row) => html`<a class="main break" href=${href(to(row))}>${row.name}</a>`],
-                [t("State"), (row) =>
-                  html`<span class="row"><${Badge} kind=${lineKind(row.status)}>${lineWord(row.status)}</${Badge}>${
-                    row.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`
-                  }${isDegraded(row) ? html`<${Badge} kind="warn">${t("hears nothing")}</${Badge}>` : ""}</span>`],
+                [t("State"), (row) => html`<${LineState} line=${row} />`],
                 [t("Number"), (row) =>
                   row.phone
                     ? html`<span class="nowrap">${phone(row.phone)}</span>`
                     : html`<span class="soft">–</span>`],
                 [t("Reason"), (row) =>
-                  row.reason
-                    ? html`<span class="soft small break">${
-                      isDegraded(row) ? complaintWord(row.reason) : row.reason
-                    }</span>`
-                    : ""],
-                [t("Last used"), (row) =>
-                  html`<${Time} at=${row.lastUsed} />`],
+                  row.reason ? html`<span class="soft small break">${reasonWord(row)}</span>` : ""],
+                [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
               ]} />`
           }</${Card}>`}</${Loaded}>
         ${adding && html`<${NewLine} account=${account} close=${() => setAdding(false)} />`}

@@ -18,9 +18,8 @@ export function LinkLine() {
     if (data.status === "connected") setDone(true);
     return data;
   }, []);
-  /** One step of the account's passkey. */
   const step = async (below, given) => {
-    await call("POST", `/link-line/passkey${below}`, { body: { token, ...given } });
+    await call("POST", `/link-line${below}`, { body: { token, ...given } });
     await line.reload();
   };
   const dead = line.error?.code === "link_dead";
@@ -51,13 +50,16 @@ export function LinkLine() {
               <p class="soft">${t(
                 "You link your WhatsApp number as a device of this service. You can unlink it on your phone at any time.",
               )}</p>
-              ${data.reason && html`<p class="note warn">${data.reason}</p>`}
+              ${data.qr &&
+                html`<p class="soft">${
+                  t("Open it on another screen than that phone's: its camera has to see the picture.")
+                }</p>`}
               ${data.passkey
                 ? html`
-                  <${Signing} passkey=${data.passkey} give=${(assertion) => step("", { assertion })}
-                    confirm=${() => step("/confirm", {})} />
+                  <${Signing} passkey=${data.passkey} give=${(assertion) => step("/passkey", { assertion })}
+                    confirm=${() => step("/passkey/confirm", {})} />
                 `
-                : html`<${Linking} ...${data} />`}
+                : html`<${Linking} ...${data} again=${() => step("/again", {})} />`}
             `}
         </div>
       </div>

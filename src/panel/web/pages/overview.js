@@ -2,10 +2,11 @@
 import { api, call } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
+import { LineState } from "../line_state.js";
 import { useLoad } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Head, Loaded } from "../ui.js";
-import { lineKind, lineWord, phone } from "../words.js";
+import { Card, Empty, Head, Loaded } from "../ui.js";
+import { phone } from "../words.js";
 
 const DAYS = 30;
 
@@ -51,7 +52,7 @@ export function Overview({ account }) {
                             .name}</a><br /><span class="small soft">${line.phone
                             ? phone(line.phone)
                             : t("not linked yet")}</span></span>
-                          <${Badge} kind=${lineKind(line.status)}>${lineWord(line.status)}</${Badge}></li>
+                          <${LineState} line=${line} /></li>
                       `
                     )
                   }</ul>`}</${Loaded}>

@@ -1,0 +1,38 @@
+// What a line does now, in words: the same in every list and on its own page.
+import { html } from "./html.js";
+import { t } from "./i18n.js";
+import { Badge } from "./ui.js";
+
+const wordOf = ({ status, passkey }) =>
+  passkey ? t("waits for the passkey") : ({
+    initializing: t("starting"),
+    qr: t("waits for a scan"),
+    pairing: t("waits for the code"),
+    connected: t("connected"),
+    disconnected: t("disconnected"),
+    logged_out: t("logged out"),
+  })[status] ?? status;
+const kindOf = ({ status, passkey }) =>
+  passkey ? "info" : ({
+    connected: "good",
+    qr: "info",
+    pairing: "info",
+    disconnected: "warn",
+    logged_out: "bad",
+  })[status] ?? "";
+
+/** Whether it is connected but hears nothing; its reason says what the gateway noticed. */
+export const isDegraded = ({ status, reason }) => status === "connected" && Boolean(reason);
+
+export const reasonWord = ({ reason }) =>
+  ({
+    "The network says that messages wait, and gives none.": t("The network says that messages wait, and gives none."),
+    "What was missed comes to no end.": t("What was missed comes to no end."),
+    "What arrives can't be decrypted.": t("What arrives can't be decrypted."),
+  })[reason] ?? reason;
+
+export function LineState({ line }) {
+  return html`<span class="row"><${Badge} kind=${kindOf(line)}>${wordOf(line)}</${Badge}>${
+    line.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`
+  }${isDegraded(line) ? html`<${Badge} kind="warn">${t("hears nothing")}</${Badge}>` : ""}</span>`;
+}
