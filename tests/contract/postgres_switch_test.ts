@@ -1,6 +1,5 @@
 /** What an operator's PostgreSQL goes through: a standby takes over, a machine vanishes, no connection is left. */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
@@ -9,6 +8,7 @@ import { postgresWire } from "../../src/store/postgres/wire.ts";
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { startRelay } from "../support/relay.ts";
 import { ManualClock, testRuntime } from "../support/runtime.ts";
+import { until } from "../support/until.ts";
 
 const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
 const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
@@ -58,11 +58,8 @@ if (WITHOUT_POSTGRES) {
     const wires: Wire[] = [];
     try {
       await until(
-        systemClock,
         () => standby.sql("select 1 from paloma.row", new URL(url).pathname.slice(1)).catch(() => null),
-        {
-          what: "the row at the standby",
-        },
+        "the row at the standby",
       );
       await assert.rejects(
         open(through(url, standby.port), 2),
@@ -89,10 +86,10 @@ if (WITHOUT_POSTGRES) {
       for (const each of [kv, named, reversed]) assert.equal((await each.get(["row", 1])).value, "before");
       for (const each of [kv, named, reversed]) assert.ok(await each.commit(new Change().add(["after"], 1)));
       await missed.promise;
-      await until(systemClock, async () => {
+      await until(async () => {
         await wires[0]!.send(["line/1"]).catch(() => {});
-        return rung.has("line/1") || null;
-      }, { what: "a ring between bells that have both found the new primary" });
+        return rung.has("line/1");
+      }, "a ring between bells that have both found the new primary");
 
       // The old one is back, fenced off by its operator.
       await primary.start();
@@ -120,9 +117,8 @@ if (WITHOUT_POSTGRES) {
       await standby.sql("alter system set primary_conninfo = ''");
       await standby.sql("select pg_reload_conf()");
       await until(
-        systemClock,
-        async () => await standby.sql("select count(*) from pg_stat_wal_receiver") === "0" || null,
-        { what: "a standby that follows nobody" },
+        async () => await standby.sql("select count(*) from pg_stat_wal_receiver") === "0",
+        "a standby that follows nobody",
       );
       const dead = await open(url, 2);
       const lost = [...await take(survivor, "shared", 50), ...await take(dead, "dead", 50)];

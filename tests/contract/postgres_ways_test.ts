@@ -1,13 +1,12 @@
 /** The ways to a PostgreSQL that are not a plain connection: over TLS, and through a pooler that shares sessions. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { Change, StoreError } from "../../src/store/kv.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { startPooler, WITHOUT_POOLER } from "../support/pooler.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { testRuntime } from "../support/runtime.ts";
+import { until } from "../support/until.ts";
 
 const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
 
@@ -63,7 +62,7 @@ Deno.test({
     const server = await startPostgres();
     try {
       await using pooler = await startPooler(await server.database());
-      const a = await until(systemClock, () => open(pooler.url, 1).catch(() => null), { what: "the pooler" });
+      const a = await until(() => open(pooler.url, 1).catch(() => null), "the pooler");
       const b = await open(pooler.url, 2);
       const sequence = ["sequence"];
       const write = (i: number) =>
@@ -83,7 +82,7 @@ Deno.test({
       await server.sql(
         "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'paloma' and pid <> pg_backend_pid()",
       );
-      await until(systemClock, () => b.get(["n"]).then(() => true, () => null), { what: "a new session" });
+      await until(() => b.get(["n"]).then(() => true, () => null), "a new session");
       assert.ok(await b.commit(new Change().add(["n"], 1)));
       assert.equal((await a.get(["n"])).value, 201n);
       a.close();

@@ -6,14 +6,8 @@ import { buildPairingQRData, proto } from "@whiskeysockets/baileys";
 import pino from "pino";
 import { systemRuntime } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import {
-  type BareClient,
-  bareClient,
-  eventually,
-  linkedClient,
-  untilClosed,
-  untilUpdate,
-} from "../support/bare_baileys.ts";
+import { type BareClient, bareClient, linkedClient, untilClosed, untilUpdate } from "../support/bare_baileys.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4915100000002";
@@ -115,7 +109,7 @@ onNetwork("a client links by a code that is typed on the phone; a wrong one is r
   await untilUpdate(client.socket, ({ qr }) => qr !== undefined);
   assert.deepEqual(await phone.enterCode("AAAA-AAAA"), { kind: "no_request" });
   const code = await client.socket.requestPairingCode(LINE);
-  await eventually(() =>
+  await until(() =>
     network.switchboard.directory.account(LINE) && phone.enterCode("AAAA-AAAA").then((a) => a.kind === "wrong_code")
   );
   const closed = untilClosed(client.socket);
@@ -143,7 +137,7 @@ onNetwork("texts go both ways with delivered and read receipts", async (network,
   clients.push(client);
 
   await ana.sendMessage({ to: LINE, text: "Moin" });
-  const incoming = await eventually(() => client.received.find((message) => message.message?.conversation === "Moin"));
+  const incoming = await until(() => client.received.find((message) => message.message?.conversation === "Moin"));
   assert.equal(incoming.key.remoteJid, `${ANA}@s.whatsapp.net`);
   assert.equal(incoming.key.remoteJidAlt, ana.lid);
   assert.equal(incoming.pushName, "Ana");
@@ -154,14 +148,14 @@ onNetwork("texts go both ways with delivered and read receipts", async (network,
     for (const { update } of updates) if (update.status) statuses.push(update.status);
   });
   const sent = await client.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text: "Hallo Ana" });
-  const arrived = await eventually(() => ana.inbox().find(({ id }) => id === sent!.key.id));
+  const arrived = await until(() => ana.inbox().find(({ id }) => id === sent!.key.id));
   assert.equal(arrived.text, "Hallo Ana");
   // The library may fold the update into the message that it reports as sent.
   const status = () => Math.max(0, ...statuses, client.received.find(({ key }) => key.id === arrived.id)?.status ?? 0);
-  await eventually(() => status() === DELIVERY_ACK);
+  await until(() => status() === DELIVERY_ACK);
   ana.read(arrived.id);
-  await eventually(() => status() === READ);
-  const own = await eventually(() => phone.inbox().find(({ id }) => id === sent!.key.id));
+  await until(() => status() === READ);
+  const own = await until(() => phone.inbox().find(({ id }) => id === sent!.key.id));
   assert.equal(own.fromMe, true);
   const [seen] = network.switchboard.wire.entries(LINE);
   assert.deepEqual({ ...seen, time: 0 }, { line: LINE, id: arrived.id, to: `${ANA}@s.whatsapp.net`, time: 0 });
@@ -173,7 +167,7 @@ onNetwork("what the owner writes on the phone reaches the client as from itself"
   const client = await linkedClient(network, phone);
   clients.push(client);
   await phone.sendMessage({ to: ANA, text: "from my phone" });
-  const copy = await eventually(() => client.received.find(({ message }) => message?.conversation === "from my phone"));
+  const copy = await until(() => client.received.find(({ message }) => message?.conversation === "from my phone"));
   assert.equal(copy.key.fromMe, true);
   assert.equal(copy.key.remoteJid, `${ANA}@s.whatsapp.net`);
 });
@@ -185,13 +179,11 @@ onNetwork(
     const client = await linkedClient(network, phone);
     clients.push(client);
     await ana.sendMessage({ to: LINE, text: "who am I", hideNumber: true });
-    const incoming = await eventually(() =>
-      client.received.find(({ message }) => message?.conversation === "who am I")
-    );
+    const incoming = await until(() => client.received.find(({ message }) => message?.conversation === "who am I"));
     assert.equal(incoming.key.remoteJid, ana.lid);
     assert.equal(incoming.key.remoteJidAlt, undefined);
     await client.socket.sendMessage(ana.lid, { text: "you are nobody" });
-    await eventually(() => ana.inbox().find(({ text }) => text === "you are nobody"));
+    await until(() => ana.inbox().find(({ text }) => text === "you are nobody"));
   },
 );
 
@@ -211,17 +203,17 @@ for (const addressing of ["lid", "pn"] as const) {
 
     const sent = await client.socket.sendMessage(group.jid, { text: "Hallo Team" });
     for (const member of [ana, ben, phone]) {
-      const arrived = await eventually(() => member.inbox().find(({ id }) => id === sent!.key.id));
+      const arrived = await until(() => member.inbox().find(({ id }) => id === sent!.key.id));
       assert.deepEqual([arrived.text, arrived.chat, arrived.copies], ["Hallo Team", group.jid, 1]);
     }
     for (const text of ["first", "second"]) {
       await ben.sendMessage({ to: group.jid, text });
-      const incoming = await eventually(() => client.received.find(({ message }) => message?.conversation === text));
+      const incoming = await until(() => client.received.find(({ message }) => message?.conversation === text));
       assert.equal(incoming.key.remoteJid, group.jid);
       assert.deepEqual(new Set([incoming.key.participant, incoming.key.participantAlt]), new Set([ben.jid, ben.lid]));
     }
     await client.socket.sendMessage(group.jid, { text: "again" });
-    await eventually(() => ana.inbox().find(({ text }) => text === "again"));
+    await until(() => ana.inbox().find(({ text }) => text === "again"));
   });
 }
 
@@ -234,15 +226,15 @@ onNetwork("what came while a client was away waits for it, in order, and comes o
   for (const text of texts) await ana.sendMessage({ to: LINE, text });
   await client.reconnect();
   const heard = () => client.received.filter(({ key }) => !key.fromMe).map(({ message }) => message?.conversation);
-  await eventually(() => heard().length >= texts.length);
+  await until(() => heard().length >= texts.length);
   assert.deepEqual(heard(), texts);
   assert.ok(client.received.every(({ upsert }) => upsert === "append"));
   const { mailbox } = network.switchboard.directory.account(LINE)!.companions.get(1)!;
-  await eventually(() => mailbox.size === 0);
+  await until(() => mailbox.size === 0);
   await client.close();
   await client.reconnect();
   await ana.sendMessage({ to: LINE, text: "live again" });
-  await eventually(() => heard().includes("live again"));
+  await until(() => heard().includes("live again"));
   assert.deepEqual(heard(), [...texts, "live again"]);
 });
 
@@ -254,10 +246,10 @@ onNetwork("files arrive as they were, both ways", async (network, clients) => {
   const sha256 = createHash("sha256").update(file).digest("hex");
   const document = { document: file, mimetype: "application/pdf", fileName: "offer.pdf" };
   await trusting(network.caPem, () => client.socket.sendMessage(ana.jid, document));
-  const arrived = await eventually(() => ana.inbox()[0]);
+  const arrived = await until(() => ana.inbox()[0]);
   assert.deepEqual([arrived.filename, arrived.mimetype, arrived.sha256], ["offer.pdf", "application/pdf", sha256]);
   await ana.sendMessage({ to: LINE, file: file.toString("base64"), kind: "document", filename: "order.pdf" });
-  const incoming = await eventually(() => client.received.find(({ message }) => message?.documentMessage));
+  const incoming = await until(() => client.received.find(({ message }) => message?.documentMessage));
   const { fileSha256, directPath } = incoming.message!.documentMessage!;
   assert.equal(Buffer.from(fileSha256!).toString("hex"), sha256);
   assert.ok(network.media.paths().includes(directPath!));
@@ -273,9 +265,9 @@ onNetwork("a file that the media host lost is uploaded again by the line's own p
     kind: "image",
     mimetype: "image/jpeg",
   });
-  const incoming = await eventually(() => client.received.find(({ message }) => message?.imageMessage));
+  const incoming = await until(() => client.received.find(({ message }) => message?.imageMessage));
   const { directPath } = incoming.message!.imageMessage!;
-  await eventually(() => phone.inbox().length === 1);
+  await until(() => phone.inbox().length === 1);
   await network.media.remove(directPath!);
   const updated = await client.socket.updateMediaMessage(incoming);
   const found = updated.message!.imageMessage!.directPath!;
@@ -288,12 +280,12 @@ onNetwork("a client that lost its sessions asks again and gets the message", asy
   const client = await linkedClient(network, phone);
   clients.push(client);
   await ana.sendMessage({ to: LINE, text: "one" });
-  await eventually(() => client.received.some(({ message }) => message?.conversation === "one"));
+  await until(() => client.received.some(({ message }) => message?.conversation === "one"));
   await client.socket.sendMessage(ana.jid, { text: "so that the session is confirmed" });
-  await eventually(() => ana.inbox().length === 1);
+  await until(() => ana.inbox().length === 1);
   client.forgetSessions();
   await ana.sendMessage({ to: LINE, text: "two" });
-  await eventually(() => client.received.some(({ message }) => message?.conversation === "two"));
+  await until(() => client.received.some(({ message }) => message?.conversation === "two"));
 });
 
 onNetwork("a phone that cannot read a message asks again and gets it, once", async (network, clients) => {
@@ -302,11 +294,11 @@ onNetwork("a phone that cannot read a message asks again and gets it, once", asy
   clients.push(client);
   await client.socket.sendMessage(ana.jid, { text: "one" });
   await ana.sendMessage({ to: LINE, text: "so that the session is confirmed" });
-  await eventually(() => client.received.some(({ message }) => message?.conversation));
-  await eventually(() => ana.inbox().length === 1);
+  await until(() => client.received.some(({ message }) => message?.conversation));
+  await until(() => ana.inbox().length === 1);
   client.spoilSessions();
   const sent = await client.socket.sendMessage(ana.jid, { text: "two" });
-  const arrived = await eventually(() => ana.inbox().find(({ text }) => text === "two"));
+  const arrived = await until(() => ana.inbox().find(({ text }) => text === "two"));
   assert.deepEqual([arrived.id, arrived.copies], [sent!.key.id, 1]);
   assert.ok(network.switchboard.wire.entries(LINE).filter(({ id }) => id === arrived.id).length > 1);
 });
@@ -326,15 +318,15 @@ onNetwork("two lines write to each other, and a companion linked later is not le
   const second = await linkedClient(network, other);
   clients.push(first, second);
   await first.socket.sendMessage(other.jid, { text: "one" });
-  await eventually(() => second.received.find(({ message }) => message?.extendedTextMessage?.text === "one"));
+  await until(() => second.received.find(({ message }) => message?.extendedTextMessage?.text === "one"));
   const third = await linkedClient(network, other);
   clients.push(third);
   await first.socket.sendMessage(other.jid, { text: "two" });
   for (const client of [second, third]) {
-    await eventually(() => client.received.find(({ message }) => message?.extendedTextMessage?.text === "two"));
+    await until(() => client.received.find(({ message }) => message?.extendedTextMessage?.text === "two"));
   }
   await second.socket.sendMessage(phone.jid, { text: "three" });
-  await eventually(() => first.received.find(({ message }) => message?.extendedTextMessage?.text === "three"));
+  await until(() => first.received.find(({ message }) => message?.extendedTextMessage?.text === "three"));
 });
 
 onNetwork("logging out unlinks the device, and its login is refused from then on", async (network, clients) => {
@@ -342,7 +334,7 @@ onNetwork("logging out unlinks the device, and its login is refused from then on
   const client = await linkedClient(network, phone);
   clients.push(client);
   await client.socket.logout();
-  await eventually(() => network.switchboard.directory.account(LINE)!.companions.size === 0);
+  await until(() => network.switchboard.directory.account(LINE)!.companions.size === 0);
   void client.reconnect();
   assert.equal(await untilClosed(client.socket), 401);
 });

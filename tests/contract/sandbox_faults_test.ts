@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import pino from "pino";
 import { systemRuntime } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
-import { type BareClient, eventually, untilAck, untilClosed } from "../support/bare_baileys.ts";
+import { type BareClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines } from "../support/two_lines.ts";
+import { until } from "../support/until.ts";
 
 const send = (client: BareClient, text: string) => client.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text });
 
@@ -44,7 +45,7 @@ onLines("nack refuses the next messages with its code and relays none of them", 
   }
   assert.deepEqual(errors, ["479", "479", undefined]);
   const ana = network.phone(ANA)!;
-  await eventually(() => ana.idle().then(() => ana.inbox().length > 0));
+  await until(() => ana.idle().then(() => ana.inbox().length > 0));
   assert.deepEqual(ana.inbox().map(({ text }) => text), ["three"]);
   assert.equal(network.switchboard.wire.entries(LINE).length, 3);
 });
@@ -54,7 +55,7 @@ onLines("hold_acks relays a message at once and acknowledges it later", async ({
   const sent = await send(line, "held");
   const order: string[] = [];
   const acknowledged = untilAck(line.socket, sent!.key.id!).then(() => order.push("acknowledged"));
-  await eventually(() => network.phone(ANA)!.inbox().length === 1);
+  await until(() => network.phone(ANA)!.inbox().length === 1);
   order.push("relayed");
   await lift();
   await acknowledged;
@@ -66,7 +67,7 @@ onLines(
   async ({ network, line, cause, lift }) => {
     await cause({ kind: "hold_acks", seconds: 600 });
     const sent = await send(line, "once");
-    await eventually(() => network.phone(ANA)!.inbox().length === 1);
+    await until(() => network.phone(ANA)!.inbox().length === 1);
     await line.close();
     await lift();
     await line.reconnect();
@@ -88,8 +89,8 @@ onLines("silence delays both directions and loses nothing", async ({ network, li
   assert.equal(line.received.length, 0);
   await lift();
   await sent;
-  await eventually(() => network.phone(ANA)!.inbox().find(({ text }) => text === "into the silence"));
-  await eventually(() => line.received.find(({ message }) => message?.conversation === "out of it"));
+  await until(() => network.phone(ANA)!.inbox().find(({ text }) => text === "into the silence"));
+  await until(() => line.received.find(({ message }) => message?.conversation === "out of it"));
 });
 
 onLines("silence also holds a new login of the line", async ({ network, line, cause, lift }) => {
@@ -97,7 +98,7 @@ onLines("silence also holds a new login of the line", async ({ network, line, ca
   await line.close();
   let isOpen = false;
   const reconnected = line.reconnect().then(() => isOpen = true);
-  await eventually(() => network.switchboard.directory.account(LINE)!.companions.get(1)!.session !== null);
+  await until(() => network.switchboard.directory.account(LINE)!.companions.get(1)!.session !== null);
   assert.equal(isOpen, false);
   await lift();
   await reconnected;
@@ -109,7 +110,7 @@ onLines("duplicate hands the next incoming message over twice", async ({ network
   line.socket.ws.on("CB:message", ({ attrs }: { attrs: { id: string } }) => stanzas.push(attrs.id));
   const { id: first } = await network.phone(ANA)!.sendMessage({ to: LINE, text: "twice" });
   const { id: second } = await network.phone(ANA)!.sendMessage({ to: LINE, text: "and once" });
-  await eventually(() => stanzas.includes(second));
+  await until(() => stanzas.includes(second));
   assert.deepEqual(stanzas, [first, first, second]);
 });
 

@@ -1,7 +1,7 @@
 /** Groups as Baileys as it comes makes and changes them: what the network answers, and what the others hear. */
 import assert from "node:assert/strict";
-import { eventually } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
+import { until } from "../support/until.ts";
 
 onLines("a line makes a group, sets it, and its members are a result each", async ({ network, line, other }) => {
   const [ana, own] = [network.phone(ANA)!.jid, network.phone(OTHER)!.jid];
@@ -11,7 +11,7 @@ onLines("a line makes a group, sets it, and its members are a result each", asyn
   assert.match(id, /@g\.us$/);
   const results = await line.socket.groupParticipantsUpdate(id, [own, ana, "4915599999999@s.whatsapp.net"], "add");
   assert.deepEqual(results.map(({ status }) => status).sort(), ["200", "404", "409"]);
-  await eventually(() => heard.includes("add"));
+  await until(() => heard.includes("add"));
   await line.socket.groupUpdateSubject(id, "Good friends");
   await line.socket.groupUpdateDescription(id, "of old");
   await line.socket.groupSettingUpdate(id, "announcement");

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { participantHash } from "../../src/sandbox/world/participant_hash.ts";
 import { type BinaryNode, child } from "../../src/sandbox/world/stanza.ts";
-import { eventually, linkedClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
+import { linkedClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
+import { until } from "../support/until.ts";
 
 onLines("a status stanza that is not acknowledged cuts the line, and comes again", async ({ line, cause }) => {
   const closed = untilClosed(line.socket);
@@ -18,7 +19,7 @@ onLines("an undecryptable status post that is refused holds back the line", asyn
   const { mailbox } = network.switchboard.directory.account(LINE)!.companions.get(1)!;
   const received: string[] = [];
   line.socket.ws.on("CB:message", ({ attrs }) => received.push(attrs.id));
-  await eventually(() => mailbox.blocked);
+  await until(() => mailbox.blocked);
   const { id } = await network.phone(ANA)!.sendMessage({ to: LINE, text: "held back" });
   await network.phone(ANA)!.idle();
   assert.equal(mailbox.size > 1, true);
@@ -58,12 +59,12 @@ onLines(
 onLines("a restriction is told, can be asked for, and refuses new chats alone", async ({ network, line, cause }) => {
   const updates: unknown[] = [];
   line.socket.ev.on("connection.update", ({ reachoutTimeLock }) => reachoutTimeLock && updates.push(reachoutTimeLock));
-  const until = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
+  const end = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
   await network.phone(OTHER)!.sendMessage({ to: LINE, text: "write to me" });
-  await eventually(() => line.received.length === 1);
-  await cause({ kind: "restrict", until });
-  await eventually(() => updates.length === 1);
-  const lock = { isActive: true, timeEnforcementEnds: new Date(until), enforcementType: "WEB_COMPANION_ONLY" };
+  await until(() => line.received.length === 1);
+  await cause({ kind: "restrict", until: end });
+  await until(() => updates.length === 1);
+  const lock = { isActive: true, timeEnforcementEnds: new Date(end), enforcementType: "WEB_COMPANION_ONLY" };
   assert.deepEqual(updates[0], lock);
   assert.deepEqual(await line.socket.fetchAccountReachoutTimelock(), lock);
   const refused = await line.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text: "cold" });
@@ -88,20 +89,20 @@ onLines(
     const ana = network.phone(ANA)!;
     ana.setTyping(LINE, "typing");
     await line.socket.presenceSubscribe(ana.jid);
-    await eventually(() => seen.includes("available"));
+    await until(() => seen.includes("available"));
     assert.deepEqual(seen, ["available"]);
     ana.setTyping(LINE, "typing");
-    await eventually(() => seen.includes("composing"));
+    await until(() => seen.includes("composing"));
     await line.socket.sendPresenceUpdate("composing", ana.jid);
-    await eventually(() => ana.chatStates().some(({ state }) => state === "typing"));
+    await until(() => ana.chatStates().some(({ state }) => state === "typing"));
     // The library says of itself that it is available whenever its credentials change: how often nobody knows.
     const before = seen.length;
     await line.socket.presenceSubscribe(network.phone(OTHER)!.jid);
     await other.socket.sendNode({ tag: "presence", attrs: { type: "available" } });
-    await eventually(() => seen.slice(before).includes("available"));
+    await until(() => seen.slice(before).includes("available"));
     const online = seen.length;
     await other.socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } });
-    await eventually(() => seen.slice(online).includes("unavailable"));
+    await until(() => seen.slice(online).includes("unavailable"));
   },
 );
 
@@ -110,7 +111,7 @@ onLines("a call rings on the line, which may reject it", async ({ network, line 
   line.socket.ev.on("call", (updates) => calls.push(...updates));
   const ana = network.phone(ANA)!;
   const { callId } = ana.call(LINE, { video: true });
-  await eventually(() => calls.length === 1);
+  await until(() => calls.length === 1);
   assert.deepEqual([calls[0]!.id, calls[0]!.status, calls[0]!.isVideo], [callId, "offer", true]);
   await line.socket.rejectCall(callId, ana.jid);
 });
@@ -119,7 +120,7 @@ onLines("a status post reaches the phones of its audience, and no other", async 
   const ana = network.phone(ANA)!;
   const other = network.phone(OTHER)!;
   await line.socket.sendMessage("status@broadcast", { text: "today" }, { statusJidList: [ana.jid] });
-  await eventually(() => ana.inbox().length === 1);
+  await until(() => ana.inbox().length === 1);
   const [item] = ana.inbox();
   assert.deepEqual([item!.chat, item!.from, item!.text], ["status@broadcast", `${LINE}@s.whatsapp.net`, "today"]);
   await other.idle();
@@ -144,7 +145,7 @@ onLines("a change of devices is one stanza, with hashes of the lists after it", 
   const { directory, removeCompanion } = network.switchboard;
   const account = directory.account(OTHER)!;
   removeCompanion(account.companions.get(2)!);
-  await eventually(() => stanzas.length === 1);
+  await until(() => stanzas.length === 1);
   const [{ attrs, content }] = stanzas as [BinaryNode];
   assert.deepEqual([attrs.from, attrs.lid], [account.jid, account.lid]);
   const [change] = content as BinaryNode[];

@@ -1,9 +1,9 @@
 /** What came while the line was away: everything, once, in order, whatever else lies in between. */
 import assert from "node:assert/strict";
 import pino from "pino";
-import { type Json, until } from "../../src/cli/client.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { dataFolder } from "../../src/app.ts";
-import { systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
+import { systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { type BinaryNode, element } from "../../src/sandbox/world/stanza.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -13,6 +13,7 @@ import { LeapClock } from "../support/leap_clock.ts";
 import { type LinkedLine, onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";
 import { dataConfigOf } from "../support/test_store.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000004";
 const ANA = "4917000000001";
@@ -203,9 +204,10 @@ async function passMinute(
 }
 
 function eventOf(events: () => Promise<Json[]>, messageId: string): Promise<Json> {
-  return until(systemClock, async () => (await events()).find(({ data }) => data.messageId === messageId), {
-    what: `the event of ${messageId}`,
-  });
+  return until(
+    async () => (await events()).find(({ data }) => data.messageId === messageId),
+    `the event of ${messageId}`,
+  );
 }
 
 async function writes({ control }: Stage<RunningGateway>, number: string, text: string): Promise<string> {

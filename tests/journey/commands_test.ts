@@ -1,9 +1,9 @@
 /** Commands beside a running gateway on the same data: what they change is in force soon, a new key at once. */
 import assert from "node:assert/strict";
-import { httpClient, type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import { httpClient, type Json } from "../../src/cli/client.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const run = async ({ env }: Stage, ...args: string[]): Promise<Json> =>
   JSON.parse(await runCommand([...args, "--json"], env));
@@ -16,9 +16,7 @@ async function answer({ gateway }: Stage, key: string, headers: Record<string, s
 }
 
 async function becomes(stage: Stage, key: string, expected: string): Promise<void> {
-  await until(systemClock, async () => await answer(stage, key) === expected || null, {
-    what: `the key to be answered with ${expected}`,
-  });
+  await until(async () => await answer(stage, key) === expected, `the key to be answered with ${expected}`);
 }
 
 onStage("accounts are made, limited, stopped and let go on while the gateway runs", async (stage) => {
@@ -70,10 +68,10 @@ onStage("a plan that is edited, and another plan, are in force for the next requ
   const pauses = ["--delay-min", "1s", "--delay-max", "2s"];
   await run(stage, "plan", "set", "team", "--sessions", "2", "--daily", "500", ...pauses);
   await run(stage, "account", "set-plan", accountId, "team");
-  await until(systemClock, () => create().catch(() => null), { what: "a second session" });
+  await until(() => create().catch(() => null), "a second session");
   await assert.rejects(create, /403.*session_limit_reached/);
   await run(stage, "plan", "set", "team", "--sessions", "3", ...pauses);
-  await until(systemClock, () => create().catch(() => null), { what: "a third session" });
+  await until(() => create().catch(() => null), "a third session");
   const team = (await run(stage, "plan", "list")).find(({ name }: Json) => name === "team");
   assert.deepEqual([team.sessions, team.daily, team.delayMinMs, team.delayMaxMs], [3, 500, 1_000, 2_000]);
 

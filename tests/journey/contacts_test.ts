@@ -1,9 +1,8 @@
 /** People and chats through the API: cards, blocks, the own profile, typing and reading, as phones see them. */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { onStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000001";
 const ANA = "4917000000001";
@@ -121,10 +120,10 @@ onStage("a chat sees that the line types, and says which messages it has read", 
   }
   const typing = await stage.api.call("POST", `${chat}/presence`, { state: "typing" });
   assert.deepEqual(typing.data, { chat: ANA, state: "typing" });
-  await until(systemClock, () => {
+  await until(() => {
     const states = stage.network.phone(ANA)!.chatStates();
     return Promise.resolve(states.some(({ from, state }) => from === `${LINE}@s.whatsapp.net` && state === "typing"));
-  }, { what: "typing, as the phone shows it" });
+  }, "typing, as the phone shows it");
 
   const read = async (json: object) => (await stage.api.call("POST", `${chat}/read`, json)).data.messageIds;
   assert.deepEqual(await read({ messageId: ids[0] }), [ids[0]]);

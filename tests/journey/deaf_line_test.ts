@@ -1,10 +1,9 @@
 /** Lines that are connected and hear nothing: connected anew once, and then said so. */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { openStageWith, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -23,18 +22,18 @@ Deno.test("a line that hears nothing, or nothing it can read, is connected anew 
     };
     /** Time passes, in which the network answers pings, until it is so. */
     const passes = (isSo: () => boolean | Promise<boolean>, what: string) =>
-      until(systemClock, async () => {
+      until(async () => {
         if (await isSo()) return true;
         // It hears from the network before more time passes: otherwise that would be a silence.
         await stage.request("POST", `${path}/check-number`, checking).then((answer) => answer.body?.cancel());
         clock.leap(10_000);
         return null;
-      }, { what });
+      }, what);
     const isWell = () =>
-      until(systemClock, async () => {
+      until(async () => {
         const { status, reason } = await stage.session(line);
-        return status === "connected" && reason === null || null;
-      }, { what: "a line that is well" });
+        return status === "connected" && reason === null;
+      }, "a line that is well");
     const ended = () => stage.logOf(line).filter(({ msg }) => msg === "a line's connection ended");
 
     await stage.api.call("POST", `${path}/disconnect`);
@@ -54,10 +53,10 @@ Deno.test("a line that hears nothing, or nothing it can read, is connected anew 
 
     await fault("drop", 1);
     await isWell();
-    await until(systemClock, async () => {
+    await until(async () => {
       const events = await stage.events(line);
-      return events.some(({ event, data }) => event === "message.received" && data.text.startsWith("kept")) || null;
-    }, { what: "the message" });
+      return events.some(({ event, data }) => event === "message.received" && data.text.startsWith("kept"));
+    }, "the message");
 
     await fault("garble", 10_000);
     for (let i = 0; i < 6; i++) await write(`nobody can read this (${i})`);

@@ -8,6 +8,7 @@ import { denoKvProgram } from "../support/denokv.ts";
 import { freePort } from "../support/free_port.ts";
 import { RolesStage } from "../support/roles_stage.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000201";
 const ANA = "4917000000099";
@@ -38,7 +39,7 @@ Deno.test({
     const headers = { "x-api-key": stage.apiKey };
     const answer = await fetch(`${handler.url}/v1/messages/send/file`, { method: "POST", headers, body: form });
     assert.equal(answer.status, 202, await answer.text());
-    const inbox = await stage.until(async () => {
+    const inbox = await until(async () => {
       const there = await stage.inbox(ANA);
       return there.length === 2 ? there : null;
     }, "both messages at the phone");
@@ -52,9 +53,9 @@ Deno.test({
       mimetype: "application/pdf",
       file: Buffer.from(reply).toString("base64"),
     });
-    const received = await stage.until(async () => {
+    const received = await until(async () => {
       const { data } = await api.call("GET", "/events?types=message.received");
-      return (data as Json[])[0] ?? null;
+      return (data as Json[])[0];
     }, "the file that came in");
     const { url } = received.data.media;
     assert.ok(url.startsWith(handler.url), url);

@@ -1,7 +1,7 @@
 /** The documentation as its reader meets it: every command of every page, typed into a shell in the order of the pages. */
 import assert from "node:assert/strict";
 import pino from "pino";
-import { httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
 import { freePort } from "../support/free_port.ts";
@@ -9,6 +9,7 @@ import { guides, shellBlocks } from "../support/guides.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
 import { staysUp, Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000051";
 const READER = "4915112345678";
@@ -68,9 +69,10 @@ Deno.test({
       return httpClient(`http://localhost:${port}/v1`, { "x-api-key": key! });
     };
     const scan = async () => {
-      const session = await until(systemClock, async () => (await api().call("GET", "/sessions")).data[0] ?? null, {
-        what: "the session of `paloma link`",
-      });
+      const session = await until(
+        async () => (await api().call("GET", "/sessions")).data[0],
+        "the session of `paloma link`",
+      );
       filled.push(["ses_01k…", session._id]);
       await linkByQr(systemClock, { api: api(), control, sessionId: session._id, phone: LINE });
     };
@@ -101,10 +103,9 @@ Deno.test({
     }
     assert.ok(typed.length >= 25, `only ${typed.length} were typed`);
     await until(
-      systemClock,
       async () =>
         (await control.call("GET", `/phones/${READER}/messages`)).find((one: Json) => one.text === "Hello from Paloma"),
-      { what: "the README's message at the phone" },
+      "the README's message at the phone",
     );
   },
 });

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
-import { until } from "../../src/cli/client.ts";
 import { readConfig } from "../../src/config.ts";
 import { openBucket } from "../../src/media/bucket.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
@@ -11,6 +10,7 @@ import { runCommand } from "../support/gateway_process.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 import { dataConfigOf, onTestStore } from "../support/test_store.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000003";
 const ANA = "4917000000001";
@@ -114,22 +114,22 @@ onStage(
     }
     await stage.control.call("POST", `/phones/${ANA}/messages`, { to: group, text: "Ana in the group" });
     await stage.control.call("POST", `/phones/${BEN}/messages`, { to: LINE, text: "hello from Ben" });
-    const received = await until(systemClock, async () => {
+    const received = await until(async () => {
       const events = (await stage.events(line)).filter(({ event }) => event === "message.received");
       return events.length === 5 ? events : null;
-    }, { what: "what came in" });
+    }, "what came in");
     const letter = received.find(({ data }) => data.media);
     assert.ok(await isKept(stage, fileIdOf(letter)));
     const { url } = letter.data.media;
     assert.equal((await fetch(url)).status, 200);
     const before = await stage.api.call("GET", "/messages/history");
 
-    const { data: erased } = await until(systemClock, async () => {
+    const { data: erased } = await until(async () => {
       const answer = await stage.request("DELETE", `/data/${ANA}`);
       const body = await answer.json();
       assert.ok([200, 202].includes(answer.status), JSON.stringify(body));
       return answer.status === 200 ? body : null;
-    }, { what: "Ana to be erased" });
+    }, "Ana to be erased");
     assert.equal(erased.status, "done");
     assert.equal(erased.files, 1);
     assert.equal(erased.messages, 4);
@@ -171,25 +171,25 @@ onStage(
 
     // Whoever was erased can be written to, and write, as a stranger can.
     await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "me again" });
-    await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.text === "me again"), {
-      what: "what she writes afterwards",
-    });
+    await until(
+      async () => (await stage.events(line)).find(({ data }) => data.text === "me again"),
+      "what she writes afterwards",
+    );
     await stage.sendText(line, ANA, "welcome back");
     await stage.arrival(ANA, ({ text }) => text === "welcome back");
 
     await stage.control.call("POST", `/phones/${CLEO}/messages`, { ...file, file: btoa("a letter of Cleo's") });
-    const cleos = await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.media), {
-      what: "a file that the account has",
-    });
+    const cleos = await until(
+      async () => (await stage.events(line)).find(({ data }) => data.media),
+      "a file that the account has",
+    );
     assert.ok(await isKept(stage, fileIdOf(cleos)));
     await runCommand(["account", "delete", stage.accountId], stage.env);
-    await until(systemClock, async () => !await isKept(stage, fileIdOf(cleos)) || null, {
-      what: "the account's files to go",
-    });
-    await until(systemClock, async () => {
+    await until(async () => !await isKept(stage, fileIdOf(cleos)), "the account's files to go");
+    await until(async () => {
       const accounts = JSON.parse(await runCommand(["account", "list", "--json"], stage.env));
-      return !JSON.stringify(accounts).includes(stage.accountId) || null;
-    }, { what: "the account to go" });
+      return !JSON.stringify(accounts).includes(stage.accountId);
+    }, "the account to go");
     assert.equal(await stage.gateway.stop(), 0);
     const kept = await rowsThatSay(stage, [stage.accountId, line.sessionId, BEN, LINE]);
     assert.deepEqual(kept.filter((key) => !key.startsWith("panel_audit ")), []);

@@ -3,9 +3,9 @@
  * that the other line of the same gateway never notices. A line that goes silent is in `half_open_test.ts`.
  */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { type LinkedLine, onStage, type Stage, type StageOptions } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const ANA = "4917000000001";
 
@@ -162,10 +162,10 @@ onFault("logout: the link is gone, what waits fails and says why, and a new QR l
   assert.deepEqual([failed.count, failed.code], [1, "session_logged_out"]);
 
   await api.call("POST", `/sessions/${line.sessionId}/reconnect`);
-  const { qr } = await until(systemClock, async () => {
+  const { qr } = await until(async () => {
     const shown = await api.call("GET", `/sessions/${line.sessionId}/qr`);
     return shown.qr === null ? null : shown;
-  }, { what: "a QR" });
+  }, "a QR");
   assert.match(qr, /^data:image\/png/);
 }, { plan: { delayMinMs: 60_000, delayMaxMs: 60_000, daily: null } });
 
@@ -237,10 +237,10 @@ onFault("duplicate: a message that the network delivers twice is one event", asy
   await scene.cause({ kind: "duplicate" });
   await control.call("POST", `/phones/${ANA}/messages`, { to: line.number, text: "delivered twice" });
   await control.call("POST", `/phones/${ANA}/messages`, { to: line.number, text: "and the last one" });
-  const received = await until(systemClock, async () => {
+  const received = await until(async () => {
     const all = (await scene.events(line)).filter(({ event }) => event === "message.received");
     return all.at(-1)?.data.text === "and the last one" ? all : null;
-  }, { what: "the last message in the feed" });
+  }, "the last message in the feed");
   assert.deepEqual(received.map(({ data }) => data.text), ["delivered twice", "and the last one"]);
 });
 

@@ -1,8 +1,8 @@
 /** The feed and its stream: what a client that was away reads afterwards, whatever the gateway went through. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const FIRST = "4915200000007";
 const SECOND = "4915200000008";
@@ -33,11 +33,11 @@ onStage("the feed is read by cursor, by type and by session, and each event is t
   for (let i = 0; i < 12; i++) wanted.push(await writes(stage, i % 3 === 0 ? SECOND : FIRST, `fed ${i}`));
   const messageId = await stage.sendText(first, ANA, "one that goes out");
   const received = (events: Json[]) => events.filter(({ event }) => event === "message.received");
-  const all = await until(systemClock, async () => {
+  const all = await until(async () => {
     const events = await read(stage, "", 7);
     const delivered = events.some(({ data }) => data.messageId === messageId && data.status === "delivered");
     return delivered && received(events).length === 12 ? events : null;
-  }, { what: "all events" });
+  }, "all events");
 
   const ids = all.map(({ id }) => id);
   assert.deepEqual(ids, [...new Set(ids)].sort(), "ids sort in the order of the log, each once");

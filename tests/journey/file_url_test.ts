@@ -8,12 +8,12 @@ import { createHash } from "node:crypto";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
 import { listenOn } from "../../src/base/listening.ts";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { accepted, type ApiAnswer, post, refused } from "../support/api_calls.ts";
 import { noFileLeft } from "../support/media_folder.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915559000001";
 const CUSTOMER = "4917559000001";
@@ -126,11 +126,11 @@ async function assertRefused(
 
 /** Their history items once all have ended, in the order of the ids. */
 function endedOf(stage: Stage, ids: readonly string[]): Promise<Json[]> {
-  return until(systemClock, async () => {
+  return until(async () => {
     const { data } = await stage.api.call("GET", `/messages/history?limit=100`);
     const items = ids.map((id) => data.find(({ messageId }: Json) => messageId === id));
     return items.every((item) => item.status === "sent" || item.status === "failed") ? items : null;
-  }, { what: "the messages to end" });
+  }, "the messages to end");
 }
 
 /** Listens on every address of the machine, for any protocol, and counts who connects. */

@@ -1,8 +1,8 @@
 /** A line's groups, worked through the API, with phones in them as witnesses. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000001";
 const ANA = "4917000000001";
@@ -27,9 +27,10 @@ async function refusal(stage: Stage, ask: [string, string, Json?]): Promise<[num
 async function wrote(stage: Stage, line: LinkedLine, { from, ...message }: Json): Promise<string> {
   const { id } = await stage.control.call("POST", `/phones/${from}/messages`, message);
   const next = await stage.control.call("POST", `/phones/${from}/messages`, { ...message, text: "and so on" });
-  await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.messageId === next.id), {
-    what: `the event of ${next.id}`,
-  });
+  await until(
+    async () => (await stage.events(line)).find(({ data }) => data.messageId === next.id),
+    `the event of ${next.id}`,
+  );
   return id;
 }
 

@@ -3,9 +3,9 @@
  * library's own timers are part of what has to notice.
  */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { onStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 /** A half-open socket is noticed within this time. */
 const NOTICED_WITHIN_MS = 60_000;
@@ -24,11 +24,8 @@ onStage(
     const [idle, sending, other] = await Promise.all(numbers.map((number) => stage.linkLine(number)));
     const lost = (line: typeof idle) =>
       until(
-        systemClock,
         async () => (await stage.events(line!)).find(({ event }) => event === "session.disconnected"),
-        {
-          what: `line ${line!.number} to notice`,
-        },
+        `line ${line!.number} to notice`,
       );
 
     await stage.status(await stage.sendText(sending!, ANA, "the first of this chat"), "sent");
@@ -62,10 +59,10 @@ onStage(
     await stage.status(messageId, "sent");
     const copies = (await stage.inbox(ANA)).filter(({ text }) => text === "sent into the silence");
     assert.deepEqual(copies.map((message) => message.copies), [1]);
-    const heard = await until(systemClock, async () => {
+    const heard = await until(async () => {
       const received = (await stage.events(idle!)).filter(({ event }) => event === "message.received");
       return received.length > 0 ? received : null;
-    }, { what: "what was said into the silence" });
+    }, "what was said into the silence");
     assert.deepEqual(heard.map(({ data }) => data.text), ["said into the silence"]);
   },
 );

@@ -1,11 +1,12 @@
 /** The history on the whole product: pages, filters and totals that stay true while messages leave. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, answerOf, post, refused } from "../support/api_calls.ts";
 import { runCommand } from "../support/gateway_process.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915558000001";
 const CUSTOMER = "4917558000001";
@@ -95,10 +96,8 @@ Deno.test("any page of the history can be read, and totals are true while messag
       // Nothing is acknowledged before the pages were read once.
       await stage.control.call("POST", "/faults", { line: LINE, kind: "hold_acks", seconds: 600 });
       await stage.api.call("POST", `/sessions/${sessionId}/reconnect`);
-      await until(systemClock, async () => (await page(stage, "status=processing")).total === 1 || null, {
-        what: "the first to leave",
-      });
-      await until(systemClock, async () => {
+      await until(async () => (await page(stage, "status=processing")).total === 1, "the first to leave");
+      await until(async () => {
         assert.equal((await page(stage, "limit=1")).total, COUNT);
         assert.equal((await page(stage, `recipient=${NOBODY}`)).total, LOST);
         for (const status of ["queued", "sent", "failed"]) {
@@ -110,7 +109,7 @@ Deno.test("any page of the history can be read, and totals are true while messag
         await stage.control.call("DELETE", `/faults/${LINE}`);
         return (await page(stage, "status=queued")).total + (await page(stage, "status=processing")).total === 0 ||
           null;
-      }, { what: "every message to end" });
+      }, "every message to end");
       assert.equal((await page(stage, "status=failed")).total, LOST + CANCELLED);
       assert.equal((await page(stage, "status=sent")).total, COUNT - LOST - CANCELLED);
       const lost = (await page(stage, `recipient=${NOBODY}&status=failed&sessionId=${sessionId}`)).total;
@@ -134,10 +133,10 @@ Deno.test("any page of the history can be read, and totals are true while messag
       const { messageId, jobId } = await accepted(post(stage, "/messages/send/document", { json }));
       const arrived = await stage.arrival(CUSTOMER, (message) => message.filename === "a.pdf");
       await stage.control.call("POST", `/phones/${CUSTOMER}/read`, { id: arrived.id });
-      const item = await until(systemClock, async () => {
+      const item = await until(async () => {
         const { data: [newest] } = await stage.api.call("GET", "/messages/history?limit=1");
         return newest.readAt === null ? null : newest;
-      }, { what: "the message to be read" });
+      }, "the message to be read");
       const { createdAt, sentAt, deliveredAt, readAt, ...rest } = item;
       assert.deepEqual(rest, {
         messageId,

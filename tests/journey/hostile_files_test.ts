@@ -3,11 +3,10 @@
  * picture. `scripts/checks/hostile_files.ts` does the same with hundreds, and measures.
  */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { hostileFiles } from "../support/hostile_corpus.ts";
 import { openStage } from "../support/stage.ts";
 import { startPictures } from "../support/pictures.ts";
+import { until } from "../support/until.ts";
 
 /** A PNG and a JPEG: what a preview may show. */
 const SHOWN = [1, 2];
@@ -37,10 +36,10 @@ Deno.test("hostile files are sent, received and left out of previews, and the ga
     for (const i of SHOWN) sent.push(await stage.sendText(line, CUSTOMER, `see ${pictures.url}/page/${i}`));
 
     for (const id of sent) await stage.status(id, "sent");
-    const received = await until(systemClock, async () => {
+    const received = await until(async () => {
       const events = (await stage.events(line)).filter(({ event }) => event === "message.received");
       return events.length === files.length ? events : null;
-    }, { what: "every file to be received" });
+    }, "every file to be received");
     assert.deepEqual(received.map(({ data }) => data.media.size), files.map(({ bytes }) => bytes.length));
     await stage.end();
   } catch (error) {

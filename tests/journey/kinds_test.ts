@@ -1,11 +1,11 @@
 /** Messages of every kind: a phone shows what was asked for, and the history names the kind. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { accepted, post, refused } from "../support/api_calls.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915560000001";
 const OTHER_LINE = "4915560000002";
@@ -136,7 +136,8 @@ Deno.test("reactions, replies and forwards know messages of either side, also af
 
 /** Waits until the line has told of the message. */
 async function received(stage: Stage, line: LinkedLine, networkId: string): Promise<void> {
-  await until(systemClock, async () => (await stage.events(line)).find(({ data }) => data.messageId === networkId), {
-    what: `the event of ${networkId}`,
-  });
+  await until(
+    async () => (await stage.events(line)).find(({ data }) => data.messageId === networkId),
+    `the event of ${networkId}`,
+  );
 }

@@ -1,8 +1,9 @@
 /** A line's life as its owner leads it: pause, reconnect, log out, delete, and the gateway's own restart. */
 import assert from "node:assert/strict";
-import { type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -18,10 +19,10 @@ const RECONNECT = ["reconnect", "connected"] as const;
 
 /** The phone's devices, once none is available: whoever is keeps the phone from ringing. */
 const devicesOf = async ({ control }: Stage, number: string): Promise<Json[]> =>
-  await until(systemClock, async () => {
+  await until(async () => {
     const { devices } = await control.call("GET", `/phones/${number}`);
     return devices.every(({ available }: Json) => !available) ? devices : null;
-  }, { what: "the line to let the phone ring" });
+  }, "the line to let the phone ring");
 
 /** How many QRs the line has shown in its life. */
 const qrsOf = async (stage: Stage, line: LinkedLine): Promise<number> =>
@@ -101,9 +102,7 @@ onStage("a deleted session is unlinked on the phone, its messages fail, and its 
   assert.equal((await stage.request("GET", `/sessions/${line.sessionId}/status`)).status, 404);
   assert.deepEqual((await api.call("GET", "/sessions")).data, []);
   await stage.status(messageId, "failed");
-  await until(systemClock, async () => (await devicesOf(stage, LINE)).length === 0 || null, {
-    what: "the phone to forget the device",
-  });
+  await until(async () => (await devicesOf(stage, LINE)).length === 0, "the phone to forget the device");
   const { data: [failed] } = await api.call("GET", "/messages/history?status=failed");
   assert.equal(failed.error.code, "session_deleted");
   assert.equal(
@@ -140,7 +139,7 @@ onStage(
     const { api, control } = stage;
     await stage.addPhone(LINE);
     const { data } = await api.call("POST", "/sessions", { name: "Interrupted" });
-    await until(systemClock, async () => (await api.call("GET", `/sessions/${data._id}/qr`)).qr, { what: "a QR" });
+    await until(async () => (await api.call("GET", `/sessions/${data._id}/qr`)).qr, "a QR");
     await stage.gateway.kill();
     await stage.gateway.start();
     await linkByQr(systemClock, { api, control, sessionId: data._id, phone: LINE });

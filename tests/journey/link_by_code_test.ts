@@ -1,11 +1,10 @@
 /** Linking by a code that the owner types on the phone, over HTTP alone. */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";
 import type { RunningGateway } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -14,10 +13,10 @@ const CODE_LIFETIME_MS = 180_000;
 
 /** How far linking is, once it shows a code other than `last`. */
 function nextCode(stage: Stage<RunningGateway>, sessionId: string, last: string | null = null) {
-  return until(systemClock, async () => {
+  return until(async () => {
     const linking = await stage.api.call("GET", `/sessions/${sessionId}/qr`);
     return linking.pairingCode && linking.pairingCode !== last ? linking : null;
-  }, { what: "a pairing code" });
+  }, "a pairing code");
 }
 
 async function createByCode(stage: Stage<RunningGateway>) {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { invoicePdf } from "../../src/cli/demo.ts";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { onStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -22,7 +22,7 @@ onStage(
     // The phone goes on reading what the API shows: the network asks for one more QR in between (companion_reg_refresh).
     const answers: string[] = [];
     let shown = "";
-    await until(systemClock, async () => {
+    await until(async () => {
       const { status, qr, pairingCode } = await api.call("GET", `/sessions/${session._id}/qr`);
       assert.equal(pairingCode, null);
       if (status === "connected") return true;
@@ -30,7 +30,7 @@ onStage(
       assert.match(shown = qr, /^data:image\/png;base64,[A-Za-z0-9+/]+=*$/);
       answers.push((await control.call("POST", `/phones/${LINE}/scan`, { qr })).status);
       return null;
-    }, { what: "the session to connect" });
+    }, "the session to connect");
     assert.deepEqual(answers, ["refresh", "linked"]);
 
     const line = { sessionId: session._id, number: LINE };
@@ -70,9 +70,8 @@ onStage(
       text: "Thanks, it is paid already",
     });
     const answer: Json = await until(
-      systemClock,
       async () => (await stage.events(line)).find(({ event }) => event === "message.received"),
-      { what: "the answer in the feed" },
+      "the answer in the feed",
     );
     assert.equal(answer.sessionName, "Office");
     assert.equal(answer.data.number, ANA);

@@ -1,10 +1,10 @@
 /** `paloma listen`, as a developer runs it beside a gateway. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
 import { answering, Receiver } from "../support/receiver.ts";
 import { onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000005";
 const ANA = "4917000000001";
@@ -39,16 +39,12 @@ class Listening {
 
   /** Waits until it has said this on stderr. */
   async says(words: RegExp): Promise<string> {
-    return await until(systemClock, () => Promise.resolve(words.exec(this.#stderr)?.[0] ?? null), {
-      what: `${words} in: ${this.#stderr}`,
-    });
+    return await until(() => words.exec(this.#stderr)?.[0], `${words} in: ${this.#stderr}`);
   }
 
   /** Waits for an event on stdout. */
   async event(what: string, fits: (event: Json) => boolean): Promise<Json> {
-    return await until(systemClock, () => Promise.resolve(this.lines.map((line) => JSON.parse(line)).find(fits)), {
-      what,
-    });
+    return await until(() => this.lines.map((line) => JSON.parse(line)).find(fits), what);
   }
 
   /** Ends it as Ctrl-C does; resolves to its exit code. */
@@ -90,14 +86,12 @@ onStage("for a person it is one line an event, whatever strangers write", async 
   await stage.addPhone(ANA, "Ana");
   await stage.linkLine(LINE);
   await writes(stage, "two\nlines \u001b[31mred\u202Ereversed");
-  await until(systemClock, async () => {
+  await until(async () => {
     const { data } = await stage.api.call("GET", "/events?types=message.received");
     return data.length > 0 ? true : null;
-  }, { what: "the event" });
+  }, "the event");
   const listening = new Listening(stage, ["--after", "start"]);
-  const line = await until(systemClock, () => Promise.resolve(listening.lines.find((line) => line.includes("two"))), {
-    what: "the line",
-  });
+  const line = await until(() => listening.lines.find((line) => line.includes("two")), "the line");
   assert.match(
     line,
     /^\d\d:\d\d:\d\d message\.received +line \d+ · from 4917000000001, conversation: two lines \[31mred reversed$/,
@@ -125,10 +119,10 @@ onStage(
     const { id, event, verified: _, forwarded: __, ...rest } = seen;
     assert.deepEqual(JSON.parse(handedOn.body), { event, ...rest }, "as it came");
     const { data: [webhook] } = await stage.api.call("GET", "/webhooks");
-    const delivery: Json = await until(systemClock, async () => {
+    const delivery: Json = await until(async () => {
       const { data } = await stage.api.call("GET", `/webhooks/${webhook.id}/deliveries`);
       return data.find(({ eventId }: Json) => eventId === id);
-    }, { what: "the delivery in the log" });
+    }, "the delivery in the log");
     assert.deepEqual([delivery.status, delivery.attempts[0].status], ["pending", 503]);
 
     const forged = await fetch(url, { method: "POST", headers: { "x-webhook-signature": "00" }, body: "{}" });

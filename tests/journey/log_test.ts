@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { inspect } from "node:util";
 import pino from "pino";
-import { until } from "../../src/cli/client.ts";
 import { dataFolder } from "../../src/app.ts";
-import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { systemRuntime } from "../../src/runtime.ts";
 import { readCreds } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";
 import { type LinkedLine, onStage, openStage, type Stage } from "../support/stage.ts";
 import { dataConfigOf } from "../support/test_store.ts";
+import { until } from "../support/until.ts";
 
 const ANA = "4917000000001";
 const TEXT = 'Ana\'s "secret" order:\n3 × Käse, 2 € 🧀';
@@ -31,11 +31,7 @@ async function chat(stage: Stage, line: LinkedLine): Promise<void> {
     to: line.number,
     text: "Nobody else needs to know this",
   });
-  await until(
-    systemClock,
-    async () => (await stage.events(line)).find(({ event }) => event === "message.received"),
-    { what: "the answer" },
-  );
+  await until(async () => (await stage.events(line)).find(({ event }) => event === "message.received"), "the answer");
 }
 
 onStage(
@@ -49,18 +45,16 @@ onStage(
     await control.call("POST", "/faults", { line: line.number, kind: "drop" });
     // The event, for the state itself may be over between two looks.
     await until(
-      systemClock,
       async () => (await stage.events(line)).find(({ event }) => event === "session.disconnected"),
-      { what: "the drop" },
+      "the drop",
     );
     await stage.sessionStatus(line, "connected");
 
     await stage.addPhone("4915100000002");
     const { data } = await api.call("POST", "/sessions", { name: "By code", pairingPhone: "4915100000002" });
     const code = await until(
-      systemClock,
       async () => (await api.call("GET", `/sessions/${data._id}/qr`)).pairingCode,
-      { what: "a pairing code" },
+      "a pairing code",
     );
     await control.call("POST", "/phones/4915100000002/enter-code", { code });
     const second = { sessionId: data._id, number: "4915100000002" };

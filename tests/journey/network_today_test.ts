@@ -1,9 +1,10 @@
 /** What the network does today: each point as a fault or stage of the simulated one, and a line that lives with it. */
 import assert from "node:assert/strict";
-import { type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { child, childrenOf } from "../../src/sandbox/world/stanza.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -17,10 +18,10 @@ const fault = (stage: Stage, kind: string, more: Json = {}) =>
 async function talks(stage: Stage, line: LinkedLine): Promise<void> {
   const text = `hello ${Math.random()}`;
   const message = await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text });
-  await until(systemClock, async () => {
+  await until(async () => {
     const events = await stage.events(line);
-    return events.find(({ event, data }) => event === "message.received" && data.messageId === message.id) ?? null;
-  }, { what: "an incoming message" });
+    return events.find(({ event, data }) => event === "message.received" && data.messageId === message.id);
+  }, "an incoming message");
   await stage.status(await stage.sendText(line, ANA, text), "sent");
 }
 
@@ -40,9 +41,7 @@ onStage(
       await fault(stage, "status_post", { form, count: 3 });
       await talks(stage, line);
       const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
-      await until(systemClock, () => Promise.resolve(companion!.mailbox.size === 0 || null), {
-        what: "acks of the posts",
-      });
+      await until(() => companion!.mailbox.size === 0, "acks of the posts");
     }
     assert.equal(await disconnects(stage, line), 0);
     assert.match(await metrics(stage), /paloma_network_stanzas_unhandled_total\{tag="status",type="[^"]*"\} 3/);
@@ -115,10 +114,10 @@ for (
     // A version that is refused is asked for anew, and tried once more.
     await fault(stage, "refuse_login", { error, count: tries });
     await fault(stage, "drop");
-    const seen = await until(systemClock, async () => {
+    const seen = await until(async () => {
       const session = await stage.session(line);
       return tries === refusals(stage, line) && reason.test(session.reason ?? "") ? session : null;
-    }, { what: `the reason of ${error}` });
+    }, `the reason of ${error}`);
     assert.equal(seen.status, "disconnected");
     await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
     await stage.sessionStatus(line, "connected");
@@ -134,7 +133,7 @@ onStage("a line may write to the chats of before its link, and to others by a to
   await linkByQr(systemClock, { api: stage.api, control: stage.control, sessionId, phone: LINE });
   const line = { sessionId, number: LINE };
   const isTaken = () => stage.logOf(line).some(({ salt, tokens }) => salt === true && tokens === 1) || null;
-  await until(systemClock, () => Promise.resolve(isTaken()), { what: "the history" });
+  await until(isTaken, "the history");
   await fault(stage, "demand_token", { count: 2 });
   for (const to of [ANA, BEN]) await stage.status(await stage.sendText(line, to, `wanted by ${to}`), "sent");
   await fault(stage, "restrict", { until: Date.now() + 3_600_000 });
@@ -144,7 +143,7 @@ onStage("a line may write to the chats of before its link, and to others by a to
   await fault(stage, "new_salt");
   const isRenewed = () =>
     stage.logOf(line).some(({ msg }) => msg === "the salt of an account's settings was taken") || null;
-  await until(systemClock, () => Promise.resolve(isRenewed()), { what: "the new salt" });
+  await until(isRenewed, "the new salt");
   await fault(stage, "demand_token");
   await stage.status(await stage.sendText(line, CLEO, "by a token of the new salt"), "sent");
 });
@@ -159,9 +158,7 @@ onStage("a restricted account goes on with its chats and holds new ones until th
     sessionId: line.sessionId,
     messages: ["one", "two", "three", "four"].map((text) => ({ to: BEN, text })),
   });
-  const restricted = await until(systemClock, async () => (await stage.session(line)).restriction, {
-    what: "a restriction",
-  });
+  const restricted = await until(async () => (await stage.session(line)).restriction, "a restriction");
   assert.equal(Math.abs(Date.parse(restricted.until) - until_) < 1_000, true);
   await stage.status(await stage.sendText(line, ANA, "a reply goes on"), "sent");
   assert.equal((await stage.queue(line)).length, 4);
@@ -198,18 +195,17 @@ onStage("a line counts its logins, is named as browsers are, and lets the owner'
   });
   // The network gives no code to a companion whose name it does not like.
   const code = await until(
-    systemClock,
     async () => (await stage.api.call("GET", `/sessions/${sessionId}/qr`)).pairingCode,
-    { what: "a code" },
+    "a code",
   );
   await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
   const line = { sessionId, number: LINE };
   await stage.sessionStatus(line, "connected");
   const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
-  await until(systemClock, () => Promise.resolve(!companion!.available || null), { what: "a line that is away" });
+  await until(() => !companion!.available, "a line that is away");
   assert.equal(companion!.logins, 1);
   await fault(stage, "drop");
-  await until(systemClock, () => Promise.resolve(companion!.logins === 2 || null), { what: "the second login" });
+  await until(() => companion!.logins === 2, "the second login");
 });
 
 onStage("people are written to at their LID, on every device, be it told of or not", async (stage) => {
@@ -223,15 +219,13 @@ onStage("people are written to at their LID, on every device, be it told of or n
 
   const told = await linkForAna(stage);
   await send("to a device that was told of");
-  await until(systemClock, () => arrives(told, "to a device that was told of"), {
-    what: "the message at the new device",
-  });
+  await until(() => arrives(told, "to a device that was told of"), "the message at the new device");
 
   ana.watchers.clear();
   const untold = await linkForAna(stage);
   await send("short of a device: the network says so");
   await send("to all devices");
-  await until(systemClock, () => arrives(untold, "to all devices"), { what: "the message at every device" });
+  await until(() => arrives(untold, "to all devices"), "the message at every device");
   assert.equal(await arrives(untold, "short of a device: the network says so"), null);
   const wire: Json[] = await stage.control.call("GET", `/wire?line=${LINE}`);
   assert.deepEqual([...new Set(wire.map(({ to }) => to))], [ana.lid]);

@@ -1,11 +1,10 @@
 /** The reverse proxy of `ops/nginx.conf`, run for real: event streams, uploads of 100 MB, a path, whose address counts. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { runCommand, tryProgram } from "../support/gateway_process.ts";
 import { hasNginx, startNginx, TLS } from "../support/nginx.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000021";
 const ANA = "4917000000021";
@@ -59,7 +58,7 @@ Deno.test({
       const read = stream.stdout.pipeThrough(new TextDecoderStream()).pipeTo(
         new WritableStream({ write: (text) => void (events += text) }),
       );
-      await until(systemClock, () => Promise.resolve(events !== "" || null), { what: "the stream to open" });
+      await until(() => events !== "", "the stream to open");
 
       const file = await Deno.makeTempFile({ prefix: "paloma-upload-" });
       await Deno.truncate(file, 100_000_000);
@@ -67,9 +66,7 @@ Deno.test({
       const sent = await curl(url, "/v1/messages/send/file", ...key, ...form);
       await Deno.remove(file);
       assert.equal(sent.status, "202", sent.body);
-      await until(systemClock, () => Promise.resolve(events.includes("message.sent") || null), {
-        what: "message.sent on the stream, through the proxy",
-      });
+      await until(() => events.includes("message.sent"), "message.sent on the stream, through the proxy");
       stream.kill("SIGTERM");
       await stream.status;
       await read;
@@ -104,7 +101,7 @@ Deno.test({
       await runCommand(["account", "restrict", stage.accountId, "--allowed-ips", "127.0.0.7"], stage.env);
       const status = async (address: string, ...more: string[]) =>
         (await curl(url, "/v1/sessions", ...key, "--interface", address, ...more)).status;
-      await until(systemClock, async () => await status("127.0.0.1") === "403" || null, { what: "the limit to hold" });
+      await until(async () => await status("127.0.0.1") === "403", "the limit to hold");
       assert.equal(await status("127.0.0.7"), "200");
       // What a client claims of itself is not believed.
       assert.equal(await status("127.0.0.1", "-H", "X-Forwarded-For: 127.0.0.7"), "403");

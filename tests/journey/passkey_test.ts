@@ -1,12 +1,12 @@
 /** Linking an account that has a passkey, over HTTP alone: the sandbox's authenticator signs as the owner's browser would. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";
 import type { RunningGateway } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { type LinkedLine, onStage, openStageWith, type Stage, withStage } from "../support/stage.ts";
 import { ASSERTION } from "../support/api_calls.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -28,19 +28,19 @@ const linking = (stage: Stage<RunningGateway>, { sessionId }: LinkedLine) =>
 
 /** Scans what the gateway shows until the network demands the passkey. */
 async function scan(stage: Stage<RunningGateway>, line: LinkedLine): Promise<void> {
-  await until(systemClock, async () => {
+  await until(async () => {
     const { qr } = await linking(stage, line);
     if (!qr) return null;
     const { status } = await stage.control.call("POST", `/phones/${LINE}/scan`, { qr });
     return status === "passkey" ? true : null;
-  }, { what: "the demand for a passkey" });
+  }, "the demand for a passkey");
 }
 
 async function typeCode(stage: Stage<RunningGateway>, line: LinkedLine): Promise<void> {
-  const { pairingCode: code } = await until(systemClock, async () => {
+  const { pairingCode: code } = await until(async () => {
     const shown = await linking(stage, line);
     return shown.pairingCode ? shown : null;
-  }, { what: "a pairing code" });
+  }, "a pairing code");
   const type = (code: string) => stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
   await assert.rejects(type(code === "ABCDEFGH" ? "HGFEDCBA" : "ABCDEFGH"), /answered 400/);
   assert.equal((await type(code)).status, "passkey");
@@ -48,14 +48,14 @@ async function typeCode(stage: Stage<RunningGateway>, line: LinkedLine): Promise
 
 /** What is asked for, once it is another than `last`. */
 function asked(stage: Stage<RunningGateway>, { sessionId }: LinkedLine, stageName: string, last?: Json): Promise<Json> {
-  return until(systemClock, async () => {
+  return until(async () => {
     const answer = await stage.request("GET", `/sessions/${sessionId}/passkey`);
     if (answer.status === 404) return void await answer.body?.cancel();
     const { data } = await answer.json();
     return data.stage === stageName && data.options?.challenge !== last?.options.challenge || !data.options
       ? data
       : null;
-  }, { what: `the passkey's stage ${stageName}` });
+  }, `the passkey's stage ${stageName}`);
 }
 
 const sign = async (stage: Stage<RunningGateway>, options: Json): Promise<Json> =>
@@ -170,10 +170,10 @@ Deno.test("without the handoff proof the owner compares codes; meanwhile a secon
 
     // The first device's code was another, say: nobody confirms it.
     outlastProof();
-    await until(systemClock, async () => {
+    await until(async () => {
       const { status, reason } = await stage.session(first);
       return status === "qr" && /confirmed/.test(reason) ? true : null;
-    }, { what: "the first device's next QR, with why its exchange failed" });
+    }, "the first device's next QR, with why its exchange failed");
     assert.equal((await give(stage, second, await sign(stage, options))).status, 200);
     const { code } = await asked(stage, second, "confirm");
     assert.deepEqual(await phone(), { stage: "confirm", code });
@@ -208,7 +208,7 @@ Deno.test("a challenge that ran out is replaced by a new QR, which links", async
     const { options } = await asked(stage, line, "required");
     const late = await sign(stage, options);
     clock.leap(CHALLENGE_LIFETIME_MS);
-    await until(systemClock, async () => (await stage.session(line)).status === "qr" || null, { what: "a new QR" });
+    await until(async () => (await stage.session(line)).status === "qr", "a new QR");
     await expect(await give(stage, line, late), 409, "passkey_not_requested");
     await scan(stage, line);
     const next = await asked(stage, line, "required");

@@ -1,11 +1,11 @@
 /** What a plan holds back, changed by commands beside the gateway, through days that pass at once, to the account's end. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";
 import { runCommand } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { openStageWith, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000091";
 const DAY_MS = 24 * 60 * 60_000;
@@ -24,17 +24,16 @@ Deno.test("new chats, warm-up and typing follow the plan, history ends, and a de
     const plan = (...args: string[]) => runCommand(["plan", "set", "staged", ...args], stage.env);
     const waits = async () => (await stage.queue(line)).map(({ to, waitsFor }: Json) => [to, waitsFor?.kind]);
     const isWaiting = (to: string) =>
-      until(systemClock, async () => (await waits()).some((one) => one.join() === `${to},new_chats`) || null, {
-        what: `the message to ${to} to wait for new chats`,
-      });
+      until(
+        async () => (await waits()).some((one) => one.join() === `${to},new_chats`),
+        `the message to ${to} to wait for new chats`,
+      );
     const arrives = (to: string) => stage.arrival(to, () => true);
 
     // New chats: the second waits, and leaves soon after the plan allows it.
     await plan("--new-chats-daily", "1");
     // Nothing waits by the plan yet: what is accepted counts from when the gateway knows it.
-    await until(systemClock, async () => (await api.call("GET", "/account")).data.plan.newChatsDaily === 1 || null, {
-      what: "the plan to be known",
-    });
+    await until(async () => (await api.call("GET", "/account")).data.plan.newChatsDaily === 1, "the plan to be known");
     const [first, second, ...others] = numbers as [string, string, ...string[]];
     await stage.sendText(line, first, "the only new chat of today");
     await arrives(first);
@@ -58,9 +57,7 @@ Deno.test("new chats, warm-up and typing follow the plan, history ends, and a de
 
     // Typing.
     await plan("--typing", "1s", "--no-warm-up");
-    await until(systemClock, async () => (await api.call("GET", "/account")).data.plan.typingMs === 1_000 || null, {
-      what: "the plan to be known",
-    });
+    await until(async () => (await api.call("GET", "/account")).data.plan.typingMs === 1_000, "the plan to be known");
     await stage.sendText(line, second, "typed");
     await stage.arrival(second, ({ text }) => text === "typed");
     const states = stage.network.phone(second)!.chatStates().map(({ state }) => state);
@@ -69,17 +66,16 @@ Deno.test("new chats, warm-up and typing follow the plan, history ends, and a de
     // Retention: what is older than a day goes.
     clock.leap(3 * DAY_MS);
     await until(
-      systemClock,
-      async () => (await api.call("GET", "/messages/history")).pagination.total === 0 || null,
-      { what: "the history to be swept" },
+      async () => (await api.call("GET", "/messages/history")).pagination.total === 0,
+      "the history to be swept",
     );
 
     // The account goes, and the line with it: the phone has no such device any more.
     await runCommand(["account", "delete", stage.accountId], stage.env);
-    await until(systemClock, async () => {
+    await until(async () => {
       const { devices } = await control.call("GET", `/phones/${LINE}`);
-      return devices.length === 0 || null;
-    }, { what: "the line to be unlinked" });
+      return devices.length === 0;
+    }, "the line to be unlinked");
     assert.equal((await stage.request("GET", "/sessions")).status, 401);
     assert.deepEqual(JSON.parse(await runCommand(["account", "list", "--json"], stage.env)), []);
   });

@@ -1,10 +1,9 @@
 /** A gateway on PostgreSQL: what its commands refuse, and how it takes a server that goes away and comes back. */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { openStage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const FRIEND = "5511900000077";
 const KEY = "a key of all machines";
@@ -62,9 +61,7 @@ Deno.test({
         assert.equal(await statusOf("/healthz"), 200);
         assert.equal(await statusOf("/readyz"), 503);
         await server.start();
-        await until(systemClock, async () => await statusOf("/readyz") === 200 || null, {
-          what: "the gateway to be ready",
-        });
+        await until(async () => await statusOf("/readyz") === 200, "the gateway to be ready");
         for (let i = 0; i < 20; i++) assert.equal((await send(`after ${i}`)).status, 202);
         await stage.arrival(FRIEND, ({ text }) => text === texts.at(-1));
         assert.deepEqual((await stage.inbox(FRIEND)).map(({ text }) => text), texts);

@@ -2,13 +2,14 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { listenOn } from "../../src/base/listening.ts";
-import { type Json, until } from "../../src/cli/client.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, answerOf, post } from "../support/api_calls.ts";
 import { arrivals } from "../support/arrivals.ts";
 import { noFileLeft } from "../support/media_folder.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915557100001";
 const CUSTOMER = "4917557100001";
@@ -64,7 +65,7 @@ Deno.test("a file that is cancelled, or whose gateway is killed, while it is upl
       await slowUploads(stage, { seconds: 600, count: 1 });
       const messageId = await sendFile(stage, line);
       uploads++;
-      await until(systemClock, () => Promise.resolve(media.paths().length === uploads || null), { what: "the upload" });
+      await until(() => media.paths().length === uploads, "the upload");
       assert.equal((await stage.queue(line))[0].status, "queued");
       return messageId;
     };

@@ -5,11 +5,12 @@ import tls from "node:tls";
 import pino from "pino";
 import { Server } from "proxy-chain";
 import { listenOn } from "../../src/base/listening.ts";
-import { type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { makeServerCertificate } from "../../src/sandbox/media/certificate.ts";
 import { startSocksServer } from "../support/socks_server.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -59,10 +60,10 @@ async function exchangesFiles(stage: Stage, line: { sessionId: string; number: s
   await stage.arrival(ANA, ({ filename }) => filename === "a.txt");
   const back = { to: LINE, file, filename: "b.txt", mimetype: "text/plain", kind: "document" };
   const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, back);
-  const { data } = await until(systemClock, async () => {
+  const { data } = await until(async () => {
     const events = await stage.events(line);
-    return events.find(({ event, data }) => event === "message.received" && data.messageId === id) ?? null;
-  }, { what: "a file that came in" });
+    return events.find(({ event, data }) => event === "message.received" && data.messageId === id);
+  }, "a file that came in");
   assert.ok(data.media?.url);
 }
 
@@ -81,10 +82,10 @@ Deno.test("a line behind a SOCKS5 proxy links, sends and receives through it, na
 
       // Without the proxy there is no other way.
       await proxy.close();
-      const { reason } = await until(systemClock, async () => {
+      const { reason } = await until(async () => {
         const session = await stage.session(line);
         return /proxy/i.test(session.reason ?? "") ? session : null;
-      }, { what: "the proxy as the reason" });
+      }, "the proxy as the reason");
       assert.match(reason, /does not carry the connection/);
       assert.notEqual((await stage.session(line)).status, "connected");
 
@@ -129,10 +130,10 @@ Deno.test("a line goes over to an HTTP and an HTTPS proxy with a login, and each
       const via = (scheme: string, { port }: Server, password = LOGIN.password) =>
         patch({ proxy: `${scheme}://${LOGIN.username}:${password}@127.0.0.1:${port}` });
       const says = (reason: RegExp) =>
-        until(systemClock, async () => {
+        until(async () => {
           const session = await stage.session(line);
-          return reason.test(session.reason ?? "") && session.status !== "connected" || null;
-        }, { what: `the reason ${reason}` });
+          return reason.test(session.reason ?? "") && session.status !== "connected";
+        }, `the reason ${reason}`);
 
       const { data } = await via("http", plain!, "wrong");
       assert.equal(data.proxy, `http://127.0.0.1:${plain!.port}`);

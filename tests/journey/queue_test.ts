@@ -1,6 +1,6 @@
 /** What waits on a line: its pauses, a view of it, cancelling, and messages that may not wait for ever. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { accepted, answerOf, post, refused } from "../support/api_calls.ts";
 import { arrivals } from "../support/arrivals.ts";
@@ -8,6 +8,7 @@ import { runCommand } from "../support/gateway_process.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { noFileLeft } from "../support/media_folder.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915557000001";
 const CUSTOMER = "4917557000001";
@@ -103,11 +104,11 @@ Deno.test("what is queued can be seen, cancelled, and does not wait longer than 
       const day = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"][tomorrow.getUTCDay()];
       await runCommand(["plan", "set", "staged", "--hours", `${day} 12:00-13:00 UTC`], stage.env);
       const opensAt = `${tomorrow.toISOString().slice(0, 10)}T12:00:00.000Z`;
-      const held = await until(systemClock, async () => {
+      const held = await until(async () => {
         await sendText("for tomorrow");
         const [first] = await stage.queue(line);
         return first?.waitsFor ? first : null;
-      }, { what: "the hours to be in force" });
+      }, "the hours to be in force");
       assert.deepEqual(held.waitsFor, { kind: "hours", until: opensAt });
       const record = await stage.api.call("GET", `/messages/${held.messageId}`);
       assert.deepEqual(record.data.waitsFor, held.waitsFor);

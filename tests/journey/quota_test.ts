@@ -1,10 +1,10 @@
 /** Quotas under parallel sends, whole bulks refused, and plans that change while the gateway runs. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { accepted, type ApiAnswer, post, refused } from "../support/api_calls.ts";
 import { runCommand } from "../support/gateway_process.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915554000001";
 const CUSTOMER = "4917554000001";
@@ -43,7 +43,7 @@ Deno.test("a quota counts exactly, however many ask at once", (t) =>
       "a larger plan counts soon, a bulk over it is refused whole, one that fits is taken",
       async () => {
         await setPlan(stage, ["--daily", "150"]);
-        const refusal = await eventually(() => sendBulk(51), ({ body }) => body.remaining.daily > 0);
+        const refusal = await counted(() => sendBulk(51), ({ body }) => body.remaining.daily > 0);
         assert.deepEqual([refusal.status, refusal.body.code], [429, "quota_exceeded"]);
         assert.deepEqual(refusal.body.remaining, { daily: 50, monthly: 900 });
         await assertCounts(stage, { sessionId, total: 100 });
@@ -55,7 +55,7 @@ Deno.test("a quota counts exactly, however many ask at once", (t) =>
 
     await t.step("the monthly quota bounds a bulk where the daily one does not", async () => {
       await setPlan(stage, ["--daily", "none", "--monthly", "200"]);
-      const { headers, body } = await eventually(
+      const { headers, body } = await counted(
         () => sendBulk(51),
         ({ body }) => body.remaining.daily === null,
       );
@@ -74,7 +74,7 @@ Deno.test("a quota counts exactly, however many ask at once", (t) =>
 
     await t.step("an account that is moved to another plan goes on under that one's limits", async () => {
       await runCommand(["account", "set-plan", stage.accountId, "business"], stage.env);
-      const answer = await eventually(() => sendText("on another plan"), ({ status }) => status === 202);
+      const answer = await counted(() => sendText("on another plan"), ({ status }) => status === 202);
       assert.equal(answer.headers.get("x-quota-monthly-remaining"), String(200_000 - 201));
     });
   }));
@@ -115,9 +115,9 @@ async function setPlan(stage: Stage, limits: readonly string[]): Promise<void> {
   await runCommand(["plan", "set", "staged", ...others, ...limits], stage.env);
 }
 
-function eventually(ask: () => Promise<ApiAnswer>, holds: (answer: ApiAnswer) => boolean): Promise<ApiAnswer> {
-  return until(systemClock, async () => {
+function counted(ask: () => Promise<ApiAnswer>, holds: (answer: ApiAnswer) => boolean): Promise<ApiAnswer> {
+  return until(async () => {
     const answer = await ask();
     return holds(answer) ? answer : null;
-  }, { what: "the plan to count" });
+  }, "the plan to count");
 }

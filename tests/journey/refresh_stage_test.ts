@@ -3,12 +3,12 @@
  * new secret in the QR. It is on in every other test; here is what happens to a gateway that does not handle it.
  */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { baileysNetwork } from "../../src/whatsapp/baileys/network.ts";
 import { type HereOptions, startGatewayHere } from "../support/gateway_here.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { openStageWith, withStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 /** How long the network honours the first ref of a connection, and each of the five after it. */
@@ -36,10 +36,10 @@ Deno.test("a gateway that leaves the refresh stage to the library never links", 
     const answers: string[] = [];
     const seen = new Set<string>();
     for (const lifeMs of REF_LIVES_MS) {
-      const { qr }: Json = await until(systemClock, async () => {
+      const { qr }: Json = await until(async () => {
         const linking = await api.call("GET", `/sessions/${data._id}/qr`);
         return linking.qr && !seen.has(linking.qr) ? linking : null;
-      }, { what: "a QR that was not seen before" });
+      }, "a QR that was not seen before");
       seen.add(qr);
       answers.push((await control.call("POST", `/phones/${LINE}/scan`, { qr })).status);
       clock.leap(lifeMs);

@@ -1,11 +1,10 @@
 /** A backup on its way back: beside what a killed gateway left, beside a running one, and under another secret key. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { until } from "../../src/cli/client.ts";
 import { pathsOf } from "../../src/data/data_folder.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 /** Runs on the folder of the stage a command that has to fail in a sentence; resolves to that. */
 async function refusal({ env }: Stage, args: readonly string[], more: Record<string, string> = {}): Promise<string> {
@@ -61,12 +60,11 @@ onStage(
     await say("after the restore");
     await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "I read you" });
     await until(
-      systemClock,
       async () =>
         (await stage.events(line)).find(({ event, data }) =>
           event === "message.received" && data.text === "I read you"
         ),
-      { what: "a reply after the restore" },
+      "a reply after the restore",
     );
   },
 );

@@ -1,11 +1,12 @@
 /** The API apart from the workers, on one PostgreSQL: who holds what, and what happens to it. */
 import assert from "node:assert/strict";
-import { type Client, type Json, until } from "../../src/cli/client.ts";
+import { type Client, type Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { tryCommand } from "../support/gateway_process.ts";
 import { freePort } from "../support/free_port.ts";
 import { postgresPrograms } from "../support/postgres.ts";
 import { type Process, RolesStage } from "../support/roles_stage.ts";
+import { until } from "../support/until.ts";
 
 const ANA = "4917000000099";
 const NUMBERS = Array.from({ length: 6 }, (_, i) => `49152000001${String(i).padStart(2, "0")}`);
@@ -55,10 +56,10 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
       sent.push(text);
       await through.call("POST", "/messages/send/text", { sessionId, to: ANA, text });
     }));
-    await until(systemClock, async () => {
+    await until(async () => {
       const there = new Set((await stage.inbox(ANA)).map(({ text }: Json) => text));
-      return sent.every((text) => there.has(text)) || null;
-    }, { what: `all texts "${word}"` });
+      return sent.every((text) => there.has(text));
+    }, `all texts "${word}"`);
     return systemClock.now() - begun;
   }
 
@@ -82,7 +83,7 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
 
   await t.step("lines are linked through one API, spread evenly, and send through both", async () => {
     lines = await stage.linkLines(api, NUMBERS);
-    await stage.until(() => isEven(workers), "an even spread");
+    await until(() => isEven(workers), "an even spread");
     await textFromEach("first", otherApi);
   });
 
@@ -123,7 +124,7 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
   await t.step("a newcomer has its share soon, and no line loses anything", async () => {
     const begun = systemClock.now();
     workers.push(await stage.start("worker"));
-    const counts = await stage.until(() => isEven(workers), "an even spread");
+    const counts = await until(() => isEven(workers), "an even spread");
     console.log(`      ${counts} lines, ${((systemClock.now() - begun) / 1000).toFixed(1)} s after its start`);
     await textFromEach("after a newcomer");
   });
@@ -135,7 +136,7 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10_000));
     Deno.kill(frozen.pid, "SIGCONT");
     await textFromEach("after a freeze");
-    await stage.until(() => isEven(workers), "an even spread");
+    await until(() => isEven(workers), "an even spread");
     assert.match(frozen.stderr(), /silent for too long|nothing was written/);
     console.log(`      ${await stage.metric(frozen, "paloma_refused_writes_total")} of its writes were refused`);
   });
@@ -153,10 +154,10 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
     const answer = await fetch(`${one.url}/v1/account`, { headers: { "x-api-key": stage.apiKey } });
     assert.equal(answer.status, 503, await answer.text());
     await stage.store.start();
-    await stage.until(async () => {
+    await until(async () => {
       const ready = await fetch(`${one.url}/readyz`);
       await ready.body?.cancel();
-      return ready.status === 200 || null;
+      return ready.status === 200;
     }, "a store that is back");
     await textFromEach("after an outage");
   });
@@ -178,7 +179,7 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
     for (const number of NUMBERS) assert.deepEqual(own(texts, number), own(sent, number));
     // What a killed worker could not record, the next one does.
     await stage.start("worker");
-    const told = await stage.until(async () => {
+    const told = await until(async () => {
       const ids = (await feed(api)).filter(({ event }) => event === "message.sent").map(({ data }) => data.messageId);
       return ids.length >= sent.length ? ids : null;
     }, "an event of each message");

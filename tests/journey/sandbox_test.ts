@@ -1,10 +1,11 @@
 /** `paloma sandbox`: what it prints, that it stays up, that its network serves a gateway of its own, and its demo. */
 import assert from "node:assert/strict";
-import { httpClient, linkByQr, until } from "../../src/cli/client.ts";
+import { httpClient, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { runCommand, startCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
 import { findLeaks } from "../support/leaks.ts";
 import { Secrets } from "../support/secrets.ts";
+import { until } from "../support/until.ts";
 
 const ANYWHERE = { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0", PALOMA_LOG_LEVEL: "trace" };
 
@@ -39,9 +40,8 @@ Deno.test("sandbox --json prints one line with the keys that scripts rely on, st
       text: "Hello from the sandbox",
     });
     await until(
-      systemClock,
-      async () => (await api.call("GET", `/messages/${messageId}/status`)).status === "sent" || null,
-      { what: "the status sent" },
+      async () => (await api.call("GET", `/messages/${messageId}/status`)).status === "sent",
+      "the status sent",
     );
     const [message] = await control.call("GET", "/phones/4917000000001/messages");
     assert.equal(message.text, "Hello from the sandbox");
@@ -70,9 +70,7 @@ Deno.test("sandbox --network-only --json prints the settings with which a gatewa
       const { data } = await api.call("POST", "/sessions", { name: "own" });
       await linkByQr(systemClock, { api, control, sessionId: data._id, phone: "4915100000001" });
       await api.call("POST", "/messages/send/text", { to: "4917000000001", text: "From a gateway of one's own" });
-      await until(systemClock, async () => (await control.call("GET", "/phones/4917000000001/messages"))[0], {
-        what: "the message",
-      });
+      await until(async () => (await control.call("GET", "/phones/4917000000001/messages"))[0], "the message");
     } finally {
       assert.equal(await gateway.stop(), 0);
     }

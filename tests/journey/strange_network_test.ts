@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { Curve } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { onStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 /** Pino's number of the level. */
 const WARN = 40;
@@ -14,7 +13,7 @@ onStage("a gateway does not link on a network of another root key, and says why"
   const { data: { _id } } = await api.call("POST", "/sessions", { name: "Office" });
   // Twice: it comes back by itself, and is refused again.
   const refusals = () => gateway.log().match(/"kind":"untrusted"/g)?.length ?? 0;
-  await until(systemClock, () => Promise.resolve(refusals() > 1 || null), { what: "the second refusal in the log" });
+  await until(() => refusals() > 1, "the second refusal in the log");
   const session = (await api.call("GET", `/sessions/${_id}/status`)).data;
   assert.equal(session.status, "initializing");
   assert.match(session.reason, /did not prove that it is the network/);

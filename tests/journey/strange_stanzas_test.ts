@@ -1,11 +1,10 @@
 /** What the network may say that nobody here handles: acknowledged, and no end of the line. */
 import assert from "node:assert/strict";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { element } from "../../src/sandbox/world/stanza.ts";
 import { seededRandom } from "../support/runtime.ts";
 import { onStage } from "../support/stage.ts";
 import { asksForAck, strangeStanzas } from "../support/strange_stanzas.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const OTHER = "4915100000002";
@@ -35,7 +34,7 @@ onStage("200 stanzas of every type are acknowledged, end no line, and the other 
     else companion!.session!.send(stanza);
   }
   const waiting = () => thrown.filter((stanza) => asksForAck(stanza) && companion!.mailbox.holds(stanza));
-  await until(systemClock, () => Promise.resolve(waiting().length === 0 || null), { what: "200 acks" })
+  await until(() => waiting().length === 0, "200 acks")
     .catch((error) => assert.deepEqual(waiting(), [], error.message));
 
   for (const one of [line, other]) {

@@ -1,11 +1,11 @@
 /** Traces of a message's way, as a collector of OpenTelemetry gets them from a gateway that was started with them on. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { traceIdOf } from "../../src/base/trace.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { answering, Receiver } from "../support/receiver.ts";
 import { openStage, withStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000061";
 const ANA = "4917000000061";
@@ -55,10 +55,10 @@ Deno.test({
         const second = await stage.sendText(line, ANA, "in another");
         await client.event("message.sent", ({ data }) => data.messageId === second);
         for (const messageId of [first, second]) {
-          const trace = await until(systemClock, () => {
+          const trace = await until(() => {
             const spans = spansAt(collector).filter(({ traceId }) => traceId === traceIdOf(messageId));
             return Promise.resolve(STEPS.every((step) => spans.some(({ name }) => name === step)) ? spans : null);
-          }, { what: `the trace of ${messageId}` });
+          }, `the trace of ${messageId}`);
           assert.deepEqual(trace.map(({ name }) => name).sort(), STEPS);
           const [accept, queue, send, webhook] = STEPS.map((step) => trace.find(({ name }) => name === step)!);
           assert.ok(accept!.from <= queue!.from && queue!.to <= send!.from && send!.from <= webhook!.from);

@@ -1,10 +1,10 @@
 /** A line that moves from one gateway to another, both on the simulated network. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { httpClient, type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import { httpClient, type Json } from "../../src/cli/client.ts";
 import { runCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
 import { onStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000041";
 const ANA = "4917000000041";
@@ -66,10 +66,10 @@ onStage(
       // A second time changes nothing.
       assert.equal(JSON.parse(await runCommand(importing, elsewhere)).sessionId, sessionId);
       const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
-      await until(systemClock, async () => {
+      await until(async () => {
         const { data: sessions } = await api.call("GET", "/sessions");
         return sessions.find(({ _id, status }: Json) => _id === sessionId && status === "connected");
-      }, { what: "the line to connect at its new place" });
+      }, "the line to connect at its new place");
       await api.call("POST", "/messages/send/text", { sessionId, to: ANA, text: "from my new place" });
       await stage.arrival(ANA, ({ text, from }) => text === "from my new place" && String(from).startsWith(LINE));
       const arrived = (await stage.inbox(ANA)).map(({ text, filename, copies }) => [text ?? filename, copies]);

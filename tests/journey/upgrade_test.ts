@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import pino from "pino";
 import { migrations } from "../../src/ops/migrations.ts";
-import { httpClient, type Json, until } from "../../src/cli/client.ts";
+import { httpClient, type Json } from "../../src/cli/client.ts";
 import { dataKeys } from "../../src/data/rows.ts";
 import { makeIds, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
@@ -18,6 +18,7 @@ import { tryCommand } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { Receiver } from "../support/receiver.ts";
 import { testRuntime } from "../support/runtime.ts";
+import { until } from "../support/until.ts";
 
 const FIXTURES = join(import.meta.dirname!, "..", "fixtures", "upgrade");
 const NEWEST = migrations.at(-1)!.to;
@@ -117,10 +118,10 @@ for (const schema of schemas) {
       try {
         const api = httpClient(gateway.baseUrl, { "x-api-key": folder.apiKey });
         const control = httpClient(network.controlUrl);
-        await until(systemClock, async () => {
+        await until(async () => {
           const { data } = await api.call("GET", `/sessions/${sessionId}/status`);
-          return data.status === "connected" || null;
-        }, { what: "the line to be connected" });
+          return data.status === "connected";
+        }, "the line to be connected");
 
         const { data: history } = await api.call("GET", "/messages/history?limit=100");
         assert.deepEqual(
@@ -136,21 +137,19 @@ for (const schema of schemas) {
           const to = waiting[0]!.to;
           const arrived = async () =>
             (await control.call("GET", `/phones/${to}/messages`)).map(({ text }: Json) => text);
-          await until(systemClock, async () => (await arrived()).length >= texts.length || null, {
-            what: texts.join(),
-          });
+          await until(async () => (await arrived()).length >= texts.length, texts.join());
           assert.deepEqual(await arrived(), texts);
         };
         const texts = waiting.map(({ text }) => text);
         await inbox(texts);
         clock.leap(scheduled.sendAt - clock.now());
         await inbox([...texts, scheduled.text]);
-        const reported = await until(systemClock, () => {
+        const reported = await until(() => {
           const sent = receiver.events.filter(({ event }) => event === "message.sent").map(({ data }) =>
             data.messageId
           );
           return Promise.resolve(sent.length > waiting.length ? sent : null);
-        }, { what: "the events of what was sent" });
+        }, "the events of what was sent");
         assert.deepEqual(reported, [...waiting, scheduled].map(({ messageId }) => messageId));
       } finally {
         await gateway.stop();

@@ -1,10 +1,10 @@
 /** Webhooks on the whole product: who hangs delays nobody, what failed comes again, and a restart loses nothing. */
 import assert from "node:assert/strict";
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { answering, Receiver } from "../support/receiver.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 import { referenceCheck, standardCheck, subscribe } from "../support/subscriber.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000006";
 const ANA = "4917000000001";
@@ -76,10 +76,10 @@ onStage("an endpoint that is gone is switched off; switched on again, it gets wh
   assert.match(listed.switchedOff, /410/);
 
   const waiting = [await writes(stage, "while it is off, 1"), await writes(stage, "while it is off, 2")];
-  await until(systemClock, async () => {
+  await until(async () => {
     const { data } = await stage.api.call("GET", "/events?types=message.received");
     return data.length === 3 ? true : null;
-  }, { what: "the events" });
+  }, "the events");
   assert.deepEqual(client.delivered().map(({ data }) => data.messageId), [first], "asked once, and then left alone");
   client.receiver.answer = answering(200);
   const { data: changed } = await stage.api.call("PUT", `/webhooks/${client.webhookId}`, { active: true });
@@ -99,10 +99,10 @@ onStage(
     const ids = [];
     for (const i of [1, 2, 3]) ids.push(await writes(stage, `to be logged ${i}`));
     const told = await client.count(3);
-    const log = await until(systemClock, async () => {
+    const log = await until(async () => {
       const log = await deliveries(stage, client.webhookId);
       return log.filter(({ status }) => status === "delivered").length === 3 ? log : null;
-    }, { what: "the log" });
+    }, "the log");
     for (const [i, delivery] of log.toReversed().entries()) {
       const { id, attempts: [attempt, ...more], createdAt, ...rest } = delivery;
       assert.match(id, /^dlv_/);
@@ -120,18 +120,14 @@ onStage(
 
     const path = `/webhooks/${client.webhookId}`;
     await stage.api.call("POST", `${path}/deliveries/${log[0].id}/redeliver`);
-    await until(systemClock, () => Promise.resolve(client.delivered().length === 4 || null), {
-      what: "the redelivery",
-    });
+    await until(() => client.delivered().length === 4, "the redelivery");
     assert.deepEqual(client.delivered()[3]!.request.body, told[2]!.request.body);
     assert.equal(client.delivered()[3]!.id, told[2]!.id);
 
     const since = (await stage.api.call("GET", "/events?types=message.received")).data[1].createdAt;
     const { data: { scheduled } } = await stage.api.call("POST", `${path}/redeliver`, { since });
     assert.ok(scheduled >= 2, "what came at that time or later");
-    await until(systemClock, () => Promise.resolve(client.delivered().length === 4 + scheduled || null), {
-      what: "the redeliveries",
-    });
+    await until(() => client.delivered().length === 4 + scheduled, "the redeliveries");
     assert.equal(new Set(client.delivered().map(({ id }) => id)).size, 3);
 
     const { data: { eventId } } = await stage.api.call("POST", `${path}/test`);
@@ -166,10 +162,10 @@ onStage("what fails before a kill is tried again after it, and nothing is missin
   const line = await stage.linkLine(LINE);
   const client = await subscribe(stage, { events: ["message.received"], answer: answering(503) });
   const before = [await writes(stage, "before the kill 1"), await writes(stage, "before the kill 2")];
-  await until(systemClock, async () => {
+  await until(async () => {
     const log = await deliveries(stage, client.webhookId);
     return log.filter(({ status }) => status === "pending").length === 2 ? true : null;
-  }, { what: "both to have failed once" });
+  }, "both to have failed once");
   await stage.gateway.kill();
   client.receiver.answer = answering(200);
   await stage.gateway.start();
@@ -177,10 +173,10 @@ onStage("what fails before a kill is tried again after it, and nothing is missin
   const after = await writes(stage, "after the kill");
   const told = await client.count(3);
   assert.deepEqual(told.map(({ data }) => data.messageId).sort(), [...before, after].sort());
-  const log = await until(systemClock, async () => {
+  const log = await until(async () => {
     const log = await deliveries(stage, client.webhookId);
     return log.every(({ status }) => status === "delivered") ? log : null;
-  }, { what: "all to be delivered" });
+  }, "all to be delivered");
   const [last, ...retried] = log.map(({ attempts }) => attempts.map(({ status }: Json) => status).join(" "));
   assert.equal(last, "200");
   for (const statuses of retried) assert.match(statuses, /^(503 )+200$/);
@@ -199,10 +195,10 @@ onStage("a target that nobody answers at is tried again, and 301 is no success",
   await closed.end();
   await writes(stage, "to nobody");
   for (const [webhookId, status, error] of [[moved.webhookId, 301, /301/], [closed.webhookId, null, /./]] as const) {
-    const [delivery] = await until(systemClock, async () => {
+    const [delivery] = await until(async () => {
       const log = await deliveries(stage, webhookId);
       return log.length > 0 ? log : null;
-    }, { what: "an attempt" });
+    }, "an attempt");
     assert.equal(delivery.status, "pending");
     assert.equal(delivery.attempts[0].status, status);
     assert.match(delivery.attempts[0].error, error);

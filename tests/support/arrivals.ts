@@ -1,8 +1,8 @@
 /** Waiting for a number of messages at a simulated phone. */
-import { type Json, until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
 import type { RunningGateway } from "./gateway_process.ts";
 import type { Stage } from "./stage.ts";
+import { until } from "./until.ts";
 
 /**
  * The phone's inbox once it holds this many messages, oldest first. A line keeps its order: what one line sent is in the
@@ -13,8 +13,8 @@ export function arrivals(
   number: string,
   { count }: { count: number },
 ): Promise<Json[]> {
-  return until(systemClock, async () => {
+  return until(async () => {
     const inbox = await stage.inbox(number);
     return inbox.length >= count ? inbox : null;
-  }, { what: `${count} messages at ${number}` });
+  }, `${count} messages at ${number}`);
 }

@@ -14,8 +14,6 @@ import {
 } from "@whiskeysockets/baileys";
 import { Agent } from "node:https";
 import pino from "pino";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import type { Phone } from "../../src/sandbox/world/phone.ts";
 import type { SandboxNetwork } from "../../src/sandbox/network.ts";
 
@@ -118,13 +116,6 @@ export async function untilClosed(socket: WASocket): Promise<number | undefined>
 /** Resolves with the network's answer to the next message with this id. */
 export function untilAck(socket: WASocket, id: string): Promise<BinaryNode> {
   return new Promise((resolve) => socket.ws.once(`CB:ack,id:${id}`, resolve));
-}
-
-/** Asks again until the answer is truthy. */
-export function eventually<T>(ask: () => T | Promise<T>): Promise<NonNullable<T>> {
-  return until(systemClock, async () => await ask() || null, { what: String(ask), pauseMs: 10 }) as Promise<
-    NonNullable<T>
-  >;
 }
 
 function memoryKeys(rows: Map<string, unknown>): AuthenticationState["keys"] {

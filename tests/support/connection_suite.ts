@@ -2,13 +2,12 @@
  * The contract of the port in `src/whatsapp/`, for any engine: each test runs on a simulated network of its own, with
  * phones as witnesses. A factory opens the engine; the suite's clock moves only when told.
  */
-import { until } from "../../src/cli/client.ts";
 import { Change, type Kv } from "../../src/store/kv.ts";
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
-import { makeIds, type Runtime, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
+import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import type { InboxItem } from "../../src/sandbox/world/inbox.ts";
 import type { Phone } from "../../src/sandbox/world/phone.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
@@ -18,6 +17,7 @@ import { NetworkRefusal } from "../../src/whatsapp/network_error.ts";
 import type { FileBody, Outgoing, OutgoingBody, SendOutcome } from "../../src/whatsapp/outgoing.ts";
 import { LineEvents } from "./line_events.ts";
 import { ManualClock } from "./runtime.ts";
+import { until } from "./until.ts";
 
 export interface EngineOptions {
   simulated: SandboxNetwork;
@@ -55,8 +55,6 @@ export interface Scene {
   restart(): Promise<void>;
   /** Waits until the phone has a message that fits. */
   arrival(phone: Phone, fits: (item: InboxItem) => boolean): Promise<InboxItem>;
-  /** Waits for something in the simulated network. */
-  eventually(holds: () => boolean): Promise<void>;
 }
 
 export interface SceneOptions {
@@ -108,15 +106,11 @@ export async function withScene(
       await engine.close();
       engine = await openEngine({ simulated, runtime, folder });
     },
-    async arrival(phone, fits) {
-      return await until(systemClock, async () => {
+    arrival: (phone, fits) =>
+      until(async () => {
         await phone.idle();
         return phone.inbox().find(fits);
-      }, { what: `a message that fits ${fits}`, pauseMs: 10 });
-    },
-    async eventually(holds) {
-      await until(systemClock, () => Promise.resolve(holds() || null), { what: String(holds), pauseMs: 10 });
-    },
+      }, `a message that fits ${fits}`),
   };
   try {
     await play(scene);
@@ -250,10 +244,10 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     const { code } = await events.until("pairingCode");
     await events.until("pairingCode", (reported) => reported.code !== code);
     // The next one runs out too where the owner is slow: whoever types the newest links.
-    await until(systemClock, async () => {
+    await until(async () => {
       const newest = events.of("pairingCode").at(-1)!.code;
-      return (await scene.owner.enterCode(newest)).kind === "linked" || null;
-    }, { what: "a code in time" });
+      return (await scene.owner.enterCode(newest)).kind === "linked";
+    }, "a code in time");
     await events.until("linked");
   }, { codeLifetimeMs: 1_500 });
 
@@ -398,7 +392,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     await contacts.changeProfile({ name: "Shop", about: "open" });
     assert.deepEqual(await contacts.profile(), { name: "Shop", about: "open", pictureUrl: null });
     await chats.show(scene.friend.jid, "recording");
-    await scene.eventually(() => scene.friend.chatStates().some(({ state }) => state === "recording"));
+    await until(() => scene.friend.chatStates().some(({ state }) => state === "recording"));
     assert.deepEqual((await chats.namesOf(scene.friend.jid)).sort(), [scene.friend.jid, scene.friend.lid].sort());
   });
 
@@ -457,7 +451,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     const { connection } = await scene.login();
     const { media, switchboard } = scene.simulated;
     // The two files of the history that every device gets.
-    await scene.eventually(() => media.paths().length === 2);
+    await until(() => media.paths().length === 2);
     const body = await fileBody(scene.folder, FILES[4]);
     const prepared = await connection.prepare({ networkId: "3EB0C4", to: FRIEND, body }, unaborted());
     assert.equal(prepared.kind, "ready");
@@ -496,12 +490,12 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
   test("an abort ends an upload, and nothing of it becomes a message", async (scene) => {
     const { connection } = await scene.login();
     const { media, switchboard } = scene.simulated;
-    await scene.eventually(() => media.paths().length === 2);
+    await until(() => media.paths().length === 2);
     switchboard.faults.add(OWNER, "slow_upload", 600_000);
     const body = await fileBody(scene.folder, FILES[4]);
     const unwanted = new AbortController();
     const prepared = connection.prepare({ networkId: "3EB0C6", to: FRIEND, body }, unwanted.signal);
-    await scene.eventually(() => media.paths().length === 3);
+    await until(() => media.paths().length === 3);
     unwanted.abort();
     assert.notEqual((await prepared).kind, "ready");
     assert.equal((await send(connection, { networkId: "3EB0C7", to: FRIEND, body })).kind, "sent");

@@ -256,15 +256,6 @@ export class World {
   }
 }
 
-/** Waits for something that is not under the clock (rendering a picture); fails when it does not come. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let i = 0; i < 2_000; i++) {
-    if (await condition()) return;
-    await settle(1);
-  }
-  throw new Error(`waited in vain: ${what}`);
-}
-
 /** A world with one linked, connected line. */
 export async function connectedWorld(options: WorldOptions = {}): Promise<World> {
   const world = new World(options);

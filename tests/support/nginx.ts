@@ -1,8 +1,7 @@
 /** nginx as `ops/nginx.conf` sets it up, before a gateway: TLS, and the whole of the gateway below `/paloma` too. */
 import { join } from "node:path";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "./free_port.ts";
+import { until } from "./until.ts";
 
 const ROOT = join(import.meta.dirname!, "..", "..");
 export const TLS = join(ROOT, "tests", "support", "tls");
@@ -39,7 +38,7 @@ export async function startNginx(gatewayPort: string, folder: string): Promise<{
     connection?.close();
     return connection && true;
   };
-  await until(systemClock, listens, { what: "nginx to listen" });
+  await until(listens, "nginx to listen");
   return {
     url,
     async stop() {

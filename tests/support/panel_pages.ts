@@ -1,9 +1,8 @@
 /** The panel in a browser, as people go through it. */
 import type { Locator, Page } from "playwright-core";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { runCommand } from "./gateway_process.ts";
 import type { Stage } from "./stage.ts";
+import { until } from "./until.ts";
 
 export const PASSWORD = "a dove on the roof";
 
@@ -48,7 +47,7 @@ export async function scanFrom(
 ): Promise<void> {
   const picture = page.getByAltText(name);
   let shown: string | null = null;
-  await until(systemClock, async () => {
+  await until(async () => {
     if (await done.isVisible()) return true;
     const source = await picture.getAttribute("src", { timeout: 1_000 }).catch(() => null);
     if (!source || source === shown) return null;
@@ -58,7 +57,7 @@ export async function scanFrom(
     const qr = `data:image/png;base64,${pixels.toString("base64")}`;
     await stage.control.call("POST", `/phones/${number}/scan`, { qr });
     return null;
-  }, { what: "the page to show the line connected" });
+  }, "the page to show the line connected");
 }
 
 /** Has the panel make a link by which somebody else links the line; it is shown until its dialog is closed. */

@@ -4,7 +4,6 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { listenOn } from "../../src/base/listening.ts";
-import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 
 export interface Received {
   headers: IncomingHttpHeaders;
@@ -83,17 +82,5 @@ export class Receiver {
 
   close(): Promise<void> {
     return this.#close();
-  }
-}
-
-/** Waits for a condition outside the manual clock, a request on a socket for one; fails when it does not come. */
-export async function eventually(
-  condition: () => boolean | Promise<boolean>,
-  { what, timeoutMs = GIVE_UP_AFTER_MS }: { what: string; timeoutMs?: number },
-): Promise<void> {
-  const end = performance.now() + timeoutMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }

@@ -1,12 +1,13 @@
 /** APIs and workers, each a process, on one shared store and the simulated network. */
 import { fileURLToPath } from "node:url";
 import pino from "pino";
-import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { type Client, httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { runCommand, startCommand, type Started } from "./gateway_process.ts";
 import { startDenoKv, TOKEN } from "./denokv.ts";
 import { startPostgres } from "./postgres.ts";
+import { until } from "./until.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy.ts", import.meta.url));
 
@@ -109,7 +110,7 @@ export class RolesStage {
     }).spawn();
     const url = `http://127.0.0.1:${port}`;
     const answers = () => fetch(`${url}/healthz`).then((answer) => answer.text(), () => null);
-    await this.until(answers, "a handler that answers");
+    await until(answers, "a handler that answers");
     return {
       url,
       async end() {
@@ -153,10 +154,6 @@ export class RolesStage {
 
   inbox(number: string): Promise<Json[]> {
     return this.control.call("GET", `/phones/${number}/messages`) as unknown as Promise<Json[]>;
-  }
-
-  until<T>(look: () => Promise<T | null>, what: string): Promise<T> {
-    return until(systemClock, look, { what });
   }
 
   async close(): Promise<void> {

@@ -6,13 +6,14 @@ import assert from "node:assert/strict";
 import pino from "pino";
 import type { PlanChange } from "../../src/account/plan.ts";
 import { dataFolder } from "../../src/app.ts";
-import { type Client, httpClient, type Json, linkByQr, until } from "../../src/cli/client.ts";
+import { type Client, httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
 import { type Clock, systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
 import { findLeaks, type Secret } from "./leaks.ts";
 import { Secrets } from "./secrets.ts";
 import { dataConfigOf } from "./test_store.ts";
+import { until } from "./until.ts";
 
 export interface StageOptions {
   /** Bounds of the account's plan; without them it is on the plan `sandbox`: no quota, no pauses. */
@@ -135,18 +136,18 @@ export async function openStageWith<G extends RunningGateway>(
     },
     inbox: (number) => control.call("GET", `/phones/${number}/messages`),
     arrival: (number, matches) =>
-      until(systemClock, async () => (await stage.inbox(number)).find(matches), { what: `a message at ${number}` }),
+      until(async () => (await stage.inbox(number)).find(matches), `a message at ${number}`),
     status: (messageId, status) =>
-      until(systemClock, async () => {
+      until(async () => {
         const answer = await api.call("GET", `/messages/${messageId}/status`);
         return answer.status === status ? answer : null;
-      }, { what: `status ${status} of ${messageId}` }),
+      }, `status ${status} of ${messageId}`),
     session: async ({ sessionId }) => (await api.call("GET", `/sessions/${sessionId}/status`)).data,
     sessionStatus: (line, status) =>
-      until(systemClock, async () => {
+      until(async () => {
         const session = await stage.session(line);
         return session.status === status ? session : null;
-      }, { what: `session ${line.number} to be ${status}` }),
+      }, `session ${line.number} to be ${status}`),
     queue: async ({ sessionId }) => (await api.call("GET", `/sessions/${sessionId}/queue`)).data,
     events: async ({ sessionId }) => (await api.call("GET", `/events?limit=1000&sessionId=${sessionId}`)).data,
     logOf: ({ sessionId }) =>

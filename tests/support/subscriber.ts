@@ -5,11 +5,12 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { type Json, until } from "../../src/cli/client.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { type Answer, answering, type Received, Receiver } from "./receiver.ts";
 import type { RunningGateway } from "./gateway_process.ts";
 import type { Stage } from "./stage.ts";
+import { until } from "./until.ts";
 
 /** One event as it was posted. */
 export interface Delivered {
@@ -55,12 +56,12 @@ export async function subscribe(stage: Stage<RunningGateway>, options: Subscribe
     receiver,
     secrets,
     delivered,
-    event: (what, fits) => until(systemClock, () => Promise.resolve(delivered().find(fits)), { what }),
+    event: (what, fits) => until(() => delivered().find(fits), what),
     count: (events) =>
-      until(systemClock, () => {
+      until(() => {
         const seen = new Map(delivered().map((one) => [one.id, one]));
         return Promise.resolve(seen.size >= events ? [...seen.values()] : null);
-      }, { what: `${events} events` }),
+      }, `${events} events`),
     async end() {
       await receiver.close();
       for (const request of receiver.requests) verify(request, secrets);

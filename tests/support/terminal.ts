@@ -4,10 +4,9 @@
  * project's files.
  */
 import { join } from "node:path";
-import { until } from "../../src/cli/client.ts";
-import { systemClock } from "../../src/runtime.ts";
 import { palomaArguments } from "./gateway_process.ts";
 import { ROOT, type ShellCommand } from "./guides.ts";
+import { until } from "./until.ts";
 
 /** Folders of a machine that the pages write to. */
 const PLACES = /(?<=[\s='"])\/(?=(?:backups|etc|srv|tmp|usr)\/)/g;
@@ -106,14 +105,11 @@ export class Terminal implements AsyncDisposable {
     }
     let status: Deno.CommandStatus | null = null;
     ended.then((end) => status = end);
-    await until(
-      systemClock,
-      () => Promise.resolve(status !== null || ready.test(printed.stdout + printed.stderr) || null),
-      { what: `${place}: ${text}: to be up` },
-    ).catch((error) => {
-      child.kill("SIGKILL");
-      throw failed(String(error));
-    });
+    await until(() => status !== null || ready.test(printed.stdout + printed.stderr), `${place}: ${text}: to be up`)
+      .catch((error) => {
+        child.kill("SIGKILL");
+        throw failed(String(error));
+      });
     if (status !== null) throw failed(`ended with ${(status as Deno.CommandStatus).code}`);
     this.#up.push(child);
     this.#read.push(ended);

@@ -12,8 +12,9 @@ import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
-import { type Answer, eventually, Receiver } from "./receiver.ts";
+import { type Answer, Receiver } from "./receiver.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
+import { until } from "./until.ts";
 
 export const ACCOUNT = "acc_1";
 export const SESSION = { id: "ses_1", name: "Front desk" };
@@ -104,7 +105,7 @@ export class WebhookWorld {
   async until(webhookId: string, condition: (deliveries: Delivery[]) => boolean): Promise<Delivery[]> {
     let seen: Delivery[] = [];
     const look = async () => condition(seen = await this.deliveries(webhookId));
-    await eventually(look, { what: "the delivery log" }).catch((error) => {
+    await until(look, "the delivery log").catch((error) => {
       throw new Error(`${error.message}: ${JSON.stringify(seen)}`);
     });
     return seen;

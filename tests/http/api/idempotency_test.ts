@@ -4,7 +4,7 @@ import { accountKeys } from "../../../src/account/rows.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { expectAnswer, problem } from "../../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../../support/api_world.ts";
-import { until } from "../../support/line_world.ts";
+import { until } from "../../support/until.ts";
 
 const TO = "34600111222";
 const KEYED = { "idempotency-key": "order-1042" };

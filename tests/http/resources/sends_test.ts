@@ -6,7 +6,7 @@ import type { FileContent } from "../../../src/message/kinds/file.ts";
 import type { StoredFile } from "../../../src/message/kinds/kind.ts";
 import { expectAnswer, problem, wrong } from "../../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../../support/api_world.ts";
-import { until } from "../../support/line_world.ts";
+import { until } from "../../support/until.ts";
 
 const TO = "34600111222";
 

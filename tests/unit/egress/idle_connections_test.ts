@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readAllowList } from "../../../src/egress/address.ts";
 import { EgressError } from "../../../src/egress/egress_error.ts";
 import { makeSafeFetch } from "../../../src/egress/safe_fetch.ts";
-import { eventually } from "../../support/receiver.ts";
 import { ManualClock } from "../../support/runtime.ts";
+import { until } from "../../support/until.ts";
 
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -70,7 +70,7 @@ Deno.test("requests in a row share one connection, side by side they do not wait
   assert.equal(server.counts.requests, 110);
   assert.ok(server.counts.connections <= 10);
   await clock.advance(2_000);
-  await eventually(() => server.counts.open() === 0, { what: "the idle connections to be closed" });
+  await until(() => server.counts.open() === 0, "the idle connections to be closed");
 });
 
 Deno.test("without reuse every request has a connection of its own, closed at the end", async () => {
@@ -78,7 +78,7 @@ Deno.test("without reuse every request has a connection of its own, closed at th
   const { post } = client();
   for (let i = 0; i < 5; i++) await post(server.url, { reuse: false });
   assert.equal(server.counts.connections, 5);
-  await eventually(() => server.counts.open() === 0, { what: "the end of the connections" });
+  await until(() => server.counts.open() === 0, "the end of the connections");
 });
 
 Deno.test("a waiting connection that the server closes is not used again", async () => {
@@ -88,7 +88,7 @@ Deno.test("a waiting connection that the server closes is not used again", async
     assert.equal(await post(server.url), 200);
     server.hangUpAll();
     // The end reaches us a moment after the server's call.
-    await eventually(() => clock.nextTimer() === null, { what: "the end to be noticed" });
+    await until(() => clock.nextTimer() === null, "the end to be noticed");
   }
   assert.deepEqual([server.counts.connections, server.counts.requests], [5, 5]);
 });
@@ -97,7 +97,7 @@ Deno.test("a waiting connection on which something comes unasked is not used aga
   await using server = rawServer((number) => number === 1 ? OK + "HTTP/1.1 408 Request Timeout\r\n\r\n" : OK);
   const { post, clock } = client();
   assert.equal(await post(server.url), 200);
-  await eventually(() => clock.nextTimer() === null, { what: "the surplus to be noticed" });
+  await until(() => clock.nextTimer() === null, "the surplus to be noticed");
   assert.equal(await post(server.url), 200);
   assert.equal(server.counts.connections, 2);
   await clock.advance(2_000);

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { isPublicAddress, readAllowList } from "../../../src/egress/address.ts";
 import { EgressError } from "../../../src/egress/egress_error.ts";
 import { makeSafeFetch } from "../../../src/egress/safe_fetch.ts";
-import { answering, eventually, Receiver } from "../../support/receiver.ts";
+import { answering, Receiver } from "../../support/receiver.ts";
 import { ManualClock } from "../../support/runtime.ts";
+import { until } from "../../support/until.ts";
 
 const BOTH = ["https:", "http:"] as const;
 
@@ -255,10 +256,10 @@ Deno.test("an aborted request says so and closes its connection", async () => {
     fetch({ ...get(`http://127.0.0.1:${receiver.port}/`), signal: abort.signal }),
     fails("aborted"),
   );
-  await eventually(() => receiver.requests.length === 1, { what: "the request" });
+  await until(() => receiver.requests.length === 1, "the request");
   abort.abort();
   await fetching;
-  await eventually(() => closed, { what: "the end of the connection" });
+  await until(() => closed, "the end of the connection");
   await assert.rejects(fetch({ ...get("http://127.0.0.1:1/"), signal: abort.signal }), fails("aborted"));
   await receiver.close();
 });

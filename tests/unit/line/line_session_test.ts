@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import type { EventData } from "../../../src/event/event.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { CloseReason } from "../../../src/whatsapp/connection.ts";
-import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
+import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
 import { isHeld } from "../../support/garbage.ts";
 import { settle } from "../../support/runtime.ts";
+import { until } from "../../support/until.ts";
 
 /** A world with one new line that nobody has linked. */
 async function newWorld(pairingPhone: string | null = null): Promise<World> {

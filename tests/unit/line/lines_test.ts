@@ -3,8 +3,9 @@ import { newLine } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { makeSendingLine } from "../../../src/line/sending_line.ts";
 import { Change } from "../../../src/store/kv.ts";
-import { ACCOUNT, connectedWorld, until, World } from "../../support/line_world.ts";
+import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";
+import { until } from "../../support/until.ts";
 
 Deno.test("a new line is initializing, named, and listed; the supervisor takes it up at once", async () => {
   const world = new World();

@@ -4,8 +4,9 @@ import { Buffer } from "node:buffer";
 import type { NewEvent } from "../../../src/event/event.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { Delivery } from "../../../src/webhook/webhook.ts";
-import { type Answer, answering, eventually, Receiver } from "../../support/receiver.ts";
+import { type Answer, answering, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage, WebhookWorld } from "../../support/webhook_world.ts";
+import { until } from "../../support/until.ts";
 
 const tls = (name: string) => Deno.readTextFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url));
 const identity = (host: string) => ({ cert: tls(`${host}.cert`), key: tls(`${host}.key`) });
@@ -87,7 +88,7 @@ for (const [name, answer] of [["hangs", hang], ["drips its body", head]] as cons
     const { clock } = s.world.runtime;
     await s.world.log(textEvent(1));
     for (let attempt = 1; attempt <= 4; attempt++) {
-      await eventually(() => s.receiver.requests.length === attempt, { what: `attempt ${attempt}` });
+      await until(() => s.receiver.requests.length === attempt, `attempt ${attempt}`);
       await clock.advance(9_999);
       assert.equal((await s.world.deliveries(s.webhook.id))[0]?.attempts.length ?? 0, attempt - 1);
       await clock.advance(1);
@@ -178,7 +179,7 @@ Deno.test("410 switches the webhook off, says so, and its neighbours hear of it"
   const other = await Receiver.start();
   await s.world.webhooks.create(ACCOUNT, { url: other.url, events: ["webhook.failing"], sessionId: null });
   await s.world.log(textEvent(1), textEvent(2));
-  await eventually(() => other.requests.length === 1, { what: "webhook.failing" });
+  await until(() => other.requests.length === 1, "webhook.failing");
   const webhook = await s.world.webhooks.get(ACCOUNT, s.webhook.id);
   assert.equal(webhook.active, false);
   assert.match(webhook.switchedOff ?? "", /410.*PUT \/v1\/webhooks/);
@@ -205,11 +206,11 @@ Deno.test("webhook.failing comes after three failed deliveries in a row, again a
   for (let i = 1; i <= 2; i++) await fail(i);
   assert.equal(other.requests.length, 0);
   for (let i = 3; i <= 5; i++) await fail(i);
-  await eventually(() => other.requests.length === 1, { what: "webhook.failing" });
+  await until(() => other.requests.length === 1, "webhook.failing");
   assert.equal(other.events[0]?.data.failedInARow, 3);
   await s.world.runtime.clock.advance(3_600_000);
   await fail(6);
-  await eventually(() => other.requests.length === 2, { what: "the second webhook.failing" });
+  await until(() => other.requests.length === 2, "the second webhook.failing");
   assert.ok(!s.receiver.events.some(({ event }) => event === "webhook.failing"));
   await other.close();
 });
@@ -231,7 +232,7 @@ Deno.test("an endpoint that fails for three days is switched off, and the event 
   assert.equal((await s.world.webhooks.get(ACCOUNT, s.webhook.id)).active, true);
   await clock.advance(600_000);
   await s.world.log(textEvent(3));
-  await eventually(() => other.requests.length === 1, { what: "webhook.disabled" });
+  await until(() => other.requests.length === 1, "webhook.disabled");
   const { active, switchedOff } = await s.world.webhooks.get(ACCOUNT, s.webhook.id);
   assert.equal(active, false);
   assert.deepEqual(other.events[0]?.data, { webhookId: s.webhook.id, since, reason: switchedOff });
@@ -252,7 +253,7 @@ Deno.test("an endpoint that hangs does not delay its neighbour", async () => {
   const events = Array.from({ length: 200 }, (_, i) => textEvent(i, { chat: `49${i}@s.whatsapp.net` }));
   await s.world.log(...events);
   // The clock stands still: no attempt at the hanging one has ended when the neighbour has everything.
-  await eventually(() => healthy.requests.length === 200, { what: "200 deliveries" });
+  await until(() => healthy.requests.length === 200, "200 deliveries");
   await s.world.until(webhook.id, ended(200));
   assert.equal((await s.world.deliveries(s.webhook.id)).length, 0);
   assert.equal(s.receiver.requests.length, 24, "places of one webhook");
@@ -268,19 +269,19 @@ Deno.test("an account with endpoints that hang delays no other, nor its own endp
       return { ...textEvent(from + i, { chat: `49${i}@s.whatsapp.net` }), accountId } as NewEvent;
     });
   await s.world.log(...events(0, ACCOUNT));
-  await eventually(() => s.receiver.requests.length === 32, { what: "places of one account" });
+  await until(() => s.receiver.requests.length === 32, "places of one account");
   assert.equal(s.world.dispatcher.waiting(), 16);
 
   await s.world.webhooks.create("acc_2", { url: healthy.url, ...ALL_EVENTS });
   await s.world.log(...events(0, "acc_2"));
-  await eventually(() => healthy.requests.length === 50, { what: "the other account's deliveries" });
+  await until(() => healthy.requests.length === 50, "the other account's deliveries");
 
   // Both have failed now: whatever they are given from here on, an endpoint that works has places of its own.
   await s.world.runtime.clock.advance(10_000);
   await s.world.until(second.webhook.id, (deliveries) => deliveries.length > 0);
   await s.world.webhooks.create(ACCOUNT, { url: healthy.url, ...ALL_EVENTS });
   await s.world.log(...events(50, ACCOUNT));
-  await eventually(() => healthy.requests.length === 100, { what: "the account's own deliveries" });
+  await until(() => healthy.requests.length === 100, "the account's own deliveries");
   await healthy.close();
 });
 
@@ -360,7 +361,7 @@ Deno.test("after a crash at any commit every event arrives, repeated only under 
       ...Array.from({ length: 40 }, (_, i) => textEvent(i, { chat: `49${i % 8}@s.whatsapp.net` })),
     );
     s.world.kv.commitsLeft = commits % 10;
-    await eventually(() => s.world.kv.commitsLeft < 0 || s.receiver.requests.length >= 40, { what: "the crash" });
+    await until(() => s.world.kv.commitsLeft < 0 || s.receiver.requests.length >= 40, "the crash");
     await s.world.crash();
     await s.world.boot();
     await s.world.until(s.webhook.id, (deliveries) => deliveries.length === 40);
@@ -395,9 +396,10 @@ Deno.test("a store in trouble delays what is written down, and loses nothing", a
     answering(200)(response, received, number);
   };
   await s.world.log(textEvent(1));
-  await eventually(() => s.world.runtime.lines.some(({ msg }) => /could not be written down/.test(String(msg))), {
-    what: "the log line",
-  });
+  await until(
+    () => s.world.runtime.lines.some(({ msg }) => /could not be written down/.test(String(msg))),
+    "the log line",
+  );
   s.world.kv.trouble = null;
   await s.world.runtime.clock.advance(1_000);
   const [delivery] = await s.world.until(s.webhook.id, ended(1));

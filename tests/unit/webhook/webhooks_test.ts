@@ -7,8 +7,9 @@ import { webhookKeys } from "../../../src/webhook/rows.ts";
 import type { Kv } from "../../../src/store/kv.ts";
 import { type Delivery, deliveryId, orderOfDelivery } from "../../../src/webhook/webhook.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
-import { answering, eventually } from "../../support/receiver.ts";
+import { answering } from "../../support/receiver.ts";
 import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage } from "../../support/webhook_world.ts";
+import { until } from "../../support/until.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -139,14 +140,14 @@ Deno.test("after a rotation both secrets sign for a day, then the new one alone"
   assert.equal(webhook.previousSecretUntil, s.clock.now() + DAY_MS);
   const hex = (body: string, key: string) => createHmac("sha256", key).update(body).digest("hex");
   await s.world.log(textEvent(1));
-  await eventually(() => s.receiver.requests.length === 1, { what: "the first delivery" });
+  await until(() => s.receiver.requests.length === 1, "the first delivery");
   const [during] = s.receiver.requests;
   assert.equal(during!.headers["x-webhook-signature"], hex(during!.body, secret));
   assert.equal(during!.headers["x-webhook-signature-previous"], hex(during!.body, s.secret));
   assert.equal(String(during!.headers["webhook-signature"]).split(" ").length, 2);
   await s.clock.advance(DAY_MS);
   await s.world.log(textEvent(2));
-  await eventually(() => s.receiver.requests.length === 2, { what: "the second delivery" });
+  await until(() => s.receiver.requests.length === 2, "the second delivery");
   assert.equal(s.receiver.requests[1]!.headers["x-webhook-signature-previous"], undefined);
   assert.equal((await s.webhooks.get(ACCOUNT, s.webhook.id)).previousSecretUntil, null);
 });
@@ -292,7 +293,7 @@ Deno.test("an event that goes while an attempt is on its way ends in the failed 
   let answer = () => {};
   s.receiver.answer = (response, received, number) => answer = () => answering(500)(response, received, number);
   await s.world.log(textEvent(1));
-  await eventually(() => s.receiver.requests.length === 1, { what: "the first attempt" });
+  await until(() => s.receiver.requests.length === 1, "the first attempt");
   assert.equal(await swept(s, -1), 1);
   answer();
   const [{ nextAttemptAt }] = await s.world.until(s.webhook.id, ([now]) => now?.status === "pending") as [Delivery];

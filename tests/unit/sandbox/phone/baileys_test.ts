@@ -13,8 +13,9 @@ import type { InboxItem } from "../../../../src/sandbox/world/inbox.ts";
 import type { Phone } from "../../../../src/sandbox/world/phone.ts";
 import { startNetwork } from "../../../../src/sandbox/network.ts";
 import { systemClock } from "../../../../src/runtime.ts";
-import { type BareClient, bareClient, eventually, linkedClient, untilUpdate } from "../../../support/bare_baileys.ts";
+import { type BareClient, bareClient, linkedClient, untilUpdate } from "../../../support/bare_baileys.ts";
 import { testRuntime } from "../../../support/runtime.ts";
+import { until } from "../../../support/until.ts";
 
 const LINE = "15550001";
 
@@ -35,7 +36,7 @@ async function onStage(run: (stage: Stage) => Promise<void>): Promise<void> {
   const owner = network.addPhone(LINE, { name: "Owner" });
   const [ana, ben] = [network.addPhone("15550002", { name: "Ana" }), network.addPhone("15550003", { name: "Ben" })];
   const client = await linkedClient(network, owner);
-  const arrival = (fits: (message: WAMessage) => boolean) => eventually(() => client.received.find(fits));
+  const arrival = (fits: (message: WAMessage) => boolean) => until(() => client.received.find(fits));
   try {
     await run({ network, owner, ana, ben, client, arrival });
   } finally {
@@ -57,7 +58,7 @@ function trust(caPem: string): () => void {
 }
 
 function arrivalAt(phone: Phone, fits: (item: InboxItem) => boolean): Promise<InboxItem> {
-  return eventually(() => phone.inbox().find(fits));
+  return until(() => phone.inbox().find(fits));
 }
 
 Deno.test("texts pass both ways, and the owner's phone sees what the line sends and gets", async () => {
@@ -87,9 +88,9 @@ Deno.test("delivered and read come back to the line", async () => {
     client.socket.ev.on("messages.upsert", ({ messages }) => statuses.push(...messages.map(({ status }) => status)));
     const sent = await client.socket.sendMessage(ana.jid, { text: "read me" });
     await arrivalAt(ana, ({ id }) => id === sent?.key.id);
-    await eventually(() => statuses.includes(proto.WebMessageInfo.Status.DELIVERY_ACK));
+    await until(() => statuses.includes(proto.WebMessageInfo.Status.DELIVERY_ACK));
     ana.read(sent!.key.id!);
-    await eventually(() => statuses.includes(proto.WebMessageInfo.Status.READ));
+    await until(() => statuses.includes(proto.WebMessageInfo.Status.READ));
   });
 });
 
@@ -201,7 +202,7 @@ Deno.test("Baileys is linked by a code that its owner types on the phone", async
     const code = await client.socket.requestPairingCode(LINE);
     const linked = untilUpdate(client.socket, ({ isNewLogin }) => !!isNewLogin);
     // Baileys hands out the code before the network has heard of it.
-    await eventually(async () => (await owner.enterCode(code)).kind !== "no_request");
+    await until(async () => (await owner.enterCode(code)).kind !== "no_request");
     await linked;
     assert.equal(jidNormalizedUser(client.auth.creds.me?.id), owner.jid);
   } finally {
