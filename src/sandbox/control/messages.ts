@@ -2,7 +2,7 @@
 import { Hono } from "@hono/hono";
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { FILE_KINDS, type PhoneMessage } from "../world/phone.ts";
+import { FILE_KINDS, type Phone, type PhoneMessage } from "../world/phone.ts";
 import type { ControlledNetwork } from "./network.ts";
 import { body, parse, phoneOf, readJson } from "./request.ts";
 
@@ -20,10 +20,24 @@ const rawMessage = z.object({ ...addressed, message: z.record(z.string(), z.unkn
 
 /** A message of the phone's inbox, or one that it sent. */
 const named = { id: z.string().min(1) };
-const typing = z.object({ to: z.string().min(1), state: z.enum(["typing", "recording", "paused"]).default("typing") });
+const to = z.string().min(1);
+const typing = z.object({ to, state: z.enum(["typing", "recording", "paused"]).default("typing") });
 
 export function messageRoutes(network: ControlledNetwork): Hono {
   const app = new Hono();
+
+  /** Has a phone do something; the answer is what comes of it, or else what was asked. */
+  const does = <T extends z.ZodType>(
+    action: string,
+    schema: T,
+    act: (phone: Phone, asked: z.infer<T>) => unknown,
+    status: 200 | 201 = 201,
+  ) =>
+    app.post(`/:number/${action}`, async (c) => {
+      const phone = phoneOf(c, network);
+      const asked = await body(c, schema);
+      return c.json(await act(phone, asked) ?? asked, status);
+    });
 
   app.post("/:number/messages", async (c) => {
     const phone = phoneOf(c, network);
@@ -34,43 +48,21 @@ export function messageRoutes(network: ControlledNetwork): Hono {
     await phone.idle();
     return c.json(phone.inbox());
   });
-  app.post("/:number/read", async (c) => {
-    const phone = phoneOf(c, network);
-    const { id } = await body(c, z.object(named));
-    phone.read(id);
-    return c.json({ id });
-  });
-  app.post("/:number/vote", async (c) => {
-    const phone = phoneOf(c, network);
-    const { id, options } = await body(c, z.object({ ...named, options: z.array(z.string()) }));
-    return c.json(await phone.vote(id, options), 201);
-  });
-  app.post("/:number/react", async (c) => {
-    const phone = phoneOf(c, network);
-    const { id, emoji } = await body(c, z.object({ ...named, emoji: z.string() }));
-    return c.json(await phone.react(id, emoji), 201);
-  });
-  app.post("/:number/edit", async (c) => {
-    const phone = phoneOf(c, network);
-    const { id, text } = await body(c, z.object({ ...named, text: z.string().min(1) }));
-    return c.json(await phone.edit(id, text), 201);
-  });
-  app.post("/:number/revoke", async (c) => {
-    const phone = phoneOf(c, network);
-    const { id } = await body(c, z.object(named));
-    return c.json(await phone.revoke(id), 201);
-  });
-  app.post("/:number/typing", async (c) => {
-    const phone = phoneOf(c, network);
-    const { to, state } = await body(c, typing);
-    phone.setTyping(to, state);
-    return c.json({ to, state }, 201);
-  });
-  app.post("/:number/call", async (c) => {
-    const phone = phoneOf(c, network);
-    const { to, video } = await body(c, z.object({ to: z.string().min(1), video: z.boolean().default(false) }));
-    return c.json(phone.call(to, { video }), 201);
-  });
+  does("read", z.object(named), (phone, { id }) => phone.read(id), 200);
+  does(
+    "vote",
+    z.object({ ...named, options: z.array(z.string()) }),
+    (phone, { id, options }) => phone.vote(id, options),
+  );
+  does("react", z.object({ ...named, emoji: z.string() }), (phone, { id, emoji }) => phone.react(id, emoji));
+  does("edit", z.object({ ...named, text: z.string().min(1) }), (phone, { id, text }) => phone.edit(id, text));
+  does("revoke", z.object(named), (phone, { id }) => phone.revoke(id));
+  does("typing", typing, (phone, { to, state }) => phone.setTyping(to, state));
+  does(
+    "call",
+    z.object({ to, video: z.boolean().default(false) }),
+    (phone, { to, video }) => phone.call(to, { video }),
+  );
   app.get("/:number/chat-states", async (c) => {
     const phone = phoneOf(c, network);
     await phone.idle();

@@ -83,7 +83,7 @@ export class Inbox {
 
   /** The received message with this id. Throws Problem not_found, or validation_failed for the owner's own message. */
   incoming(messageId: string): Received {
-    const found = [...this.#received.values()].filter(({ item }) => item.id === messageId);
+    const found = this.withId(messageId);
     if (found.length === 0) throw notFound("message on this phone");
     const incoming = found.find(({ item }) => !item.fromMe);
     if (!incoming) throw invalid("id", "is a message of the phone's own owner");

@@ -115,11 +115,7 @@ class SimulatedPhone implements Phone {
   }
 
   scan(qr: string): Promise<LinkAnswer> {
-    try {
-      return Promise.resolve(this.#linker.scan(qr));
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return Promise.try(() => this.#linker.scan(qr));
   }
 
   enterCode(typed: string): Promise<CodeAnswer> {

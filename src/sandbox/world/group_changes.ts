@@ -1,8 +1,16 @@
 /** Changes to groups: who may make them, what they do, and who hears of them. */
-import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
 import type { Account } from "./directory.ts";
-import { addressIn, type AddressingMode, approvalNode, type Group, type Groups, participantNode } from "./groups.ts";
+import {
+  addressIn,
+  type AddressingMode,
+  approvalNode,
+  type Group,
+  groupNode,
+  type Groups,
+  newInvite,
+  participantNode,
+} from "./groups.ts";
 import type { Notices } from "./notices.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 
@@ -11,8 +19,6 @@ export const FORBIDDEN = "403";
 const NOT_FOUND = "404";
 const ALREADY_IN = "409";
 const GONE = "410";
-
-const INVITE_BYTES = 16;
 
 export type MemberAction = "add" | "remove" | "promote" | "demote";
 
@@ -36,7 +42,7 @@ export class GroupChanges {
   /** The first participant creates it and is its admin. */
   create(details: { subject: string; participants: readonly Account[]; addressing: AddressingMode }): Group {
     const group = this.#groups.create(details, this.#runtime);
-    this.#notices.created(group);
+    this.#tell(group.participants, group, group.creator, element("create", { type: "new" }, [groupNode(group)]));
     return group;
   }
 
@@ -81,7 +87,7 @@ export class GroupChanges {
 
   /** A new invite, which replaces the old one; null when the actor is not an admin. */
   renewInvite(group: Group, actor: Account): string | null {
-    const invite = Buffer.from(this.#runtime.random.bytes(INVITE_BYTES)).toString("base64url");
+    const invite = newInvite(this.#runtime.random);
     const done = group.admins.has(actor) && this.set(group, actor, { invite }, element("invite", { code: invite }));
     return done ? invite : null;
   }

@@ -4,7 +4,7 @@ import type { Account, Endpoint } from "./directory.ts";
 import { jidOf } from "./directory.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 import { makeJid } from "./address.ts";
-import type { Runtime } from "../../runtime.ts";
+import type { Random, Runtime } from "../../runtime.ts";
 
 /** How a group's members see each other: by LID (groups of today) or by phone number (older ones). */
 export type AddressingMode = "lid" | "pn";
@@ -63,7 +63,7 @@ export class Groups {
       locked: false,
       ephemeral: 0,
       approval: false,
-      invite: Buffer.from(random.bytes(INVITE_BYTES)).toString("base64url"),
+      invite: newInvite(random),
       picture: null,
       requests: new Map(),
     };
@@ -83,6 +83,10 @@ export class Groups {
   of(account: Account): Group[] {
     return [...this.#byJid.values()].filter((group) => group.participants.includes(account));
   }
+}
+
+export function newInvite(random: Random): string {
+  return Buffer.from(random.bytes(INVITE_BYTES)).toString("base64url");
 }
 
 /** A group as `w:g2` queries and notifications describe it. */

@@ -2,7 +2,6 @@
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
 import { type Account, type Companion, type Directory, endpointsOf, jidOf, PHONE_SETTINGS } from "./directory.ts";
-import { type Group, groupNode } from "./groups.ts";
 import { participantHash } from "./participant_hash.ts";
 import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
 import type { Standing } from "./trust.ts";
@@ -70,19 +69,6 @@ export class Notices {
   settings(account: Account, version: number): void {
     const collection = element("collection", { name: PHONE_SETTINGS, version: String(version) });
     this.tell([account], { type: "server_sync" }, [collection]);
-  }
-
-  /** A group was made. */
-  created(group: Group): void {
-    const [creator] = group.participants;
-    const lidMode = group.addressing === "lid";
-    this.tell(group.participants, {
-      from: group.jid,
-      type: "w:gp2",
-      participant: lidMode ? creator?.lid : creator?.jid,
-      participant_pn: lidMode ? creator?.jid : undefined,
-      notify: creator?.name,
-    }, [element("create", { type: "new" }, [groupNode(group)])]);
   }
 
   /** The issuer lets the holder write to it. */

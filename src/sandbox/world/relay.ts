@@ -72,7 +72,7 @@ export class Relay {
   ): Acknowledgement {
     const { to, id } = message.attrs;
     if (!to || !id) return { error: "400" };
-    if (to === STATUS_CHAT) return this.#post(sender, message);
+    if (to === STATUS_CHAT) return this.#post(sender, id, message);
     // Channels are accepted; nobody here follows them.
     if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return {};
     const group = isGroup(to) ? this.#groups.get(to) : null;
@@ -97,16 +97,12 @@ export class Relay {
       ? [peer!.account]
       : [peer!.account, sender.account];
     const parcels = this.#parcels(message, { group, peer }).filter(({ endpoint }) =>
-      receivers.includes(endpoint.account) && !isSame(endpoint, sender)
+      receivers.includes(endpoint.account)
     );
-    const seen = this.#receiversOf(sender, id);
-    for (const { endpoint, encs, carriesKey } of parcels) {
-      const receiver = jidOf(endpoint, "pn");
-      if (seen.has(receiver) && !carriesKey) continue;
-      seen.add(receiver);
+    this.#handOut({ sender, id, parcels }, ({ endpoint, encs }) => {
       const route = { sender, receiver: endpoint, group, hideNumber: options.hideNumber ?? false };
-      deliver(endpoint, element("message", this.#attributes(message, route), [...encs, ...extras(message)]));
-    }
+      return element("message", this.#attributes(message, route), [...encs, ...extras(message)]);
+    });
     const phash = differingHash(message, {
       sender,
       receivers: receivers.flatMap(endpointsOf),
@@ -121,31 +117,35 @@ export class Relay {
   }
 
   /** A status post reaches the devices that it names; each gets the sender's key where that was encrypted for it. */
-  #post(sender: Endpoint, message: BinaryNode): Acknowledgement {
+  #post(sender: Endpoint, id: string, message: BinaryNode): Acknowledgement {
     const common = childrenOf(message, "enc");
-    const seen = this.#receiversOf(sender, message.attrs.id!);
-    for (const to of childrenOf(child(message, "participants"), "to")) {
-      const endpoint = this.#directory.resolve(to.attrs.jid);
-      if (!endpoint || isSame(endpoint, sender)) continue;
-      const receiver = jidOf(endpoint, "pn");
-      const key = childrenOf(to, "enc");
-      if (seen.has(receiver) && key.length === 0) continue;
-      seen.add(receiver);
-      deliver(
-        endpoint,
-        element("message", {
-          id: message.attrs.id,
-          t: seconds(this.#clock),
-          type: message.attrs.type,
-          notify: sender.account.name,
-          from: STATUS_CHAT,
-          participant: jidOf(sender, "lid"),
-          participant_pn: sender.account.jid,
-          edit: message.attrs.edit,
-        }, [...key, ...common]),
-      );
-    }
+    const attributes = {
+      id,
+      t: seconds(this.#clock),
+      type: message.attrs.type,
+      notify: sender.account.name,
+      from: STATUS_CHAT,
+      participant: jidOf(sender, "lid"),
+      participant_pn: sender.account.jid,
+      edit: message.attrs.edit,
+    };
+    const parcels = this.#addressed(message).map((parcel) => ({ ...parcel, carriesKey: parcel.encs.length > 0 }));
+    this.#handOut({ sender, id, parcels }, ({ encs }) => element("message", attributes, [...encs, ...common]));
     return {};
+  }
+
+  /** Delivers to each device but the sender's own, unless it has the message. */
+  #handOut(
+    { sender, id, parcels }: { sender: Endpoint; id: string; parcels: readonly Parcel[] },
+    stanzaOf: (parcel: Parcel) => BinaryNode,
+  ): void {
+    const seen = this.#receiversOf(sender, id);
+    for (const parcel of parcels) {
+      const receiver = jidOf(parcel.endpoint, "pn");
+      if (isSame(parcel.endpoint, sender) || seen.has(receiver) && !parcel.carriesKey) continue;
+      seen.add(receiver);
+      deliver(parcel.endpoint, stanzaOf(parcel));
+    }
   }
 
   #receiversOf(sender: Endpoint, id: string): Set<string> {
@@ -161,10 +161,7 @@ export class Relay {
   /** Which `<enc>` goes to which device. */
   #parcels(message: BinaryNode, { group, peer }: { group: Group | null; peer: Endpoint | null }): Parcel[] {
     const common = childrenOf(message, "enc");
-    const addressed = childrenOf(child(message, "participants"), "to").flatMap((to) => {
-      const endpoint = this.#directory.resolve(to.attrs.jid);
-      return endpoint ? [{ endpoint, encs: childrenOf(to, "enc") }] : [];
-    });
+    const addressed = this.#addressed(message);
     if (!group) {
       // A lone <enc> is for the named device: a peer message to the own phone, or the answer to a retry receipt.
       return common.length ? [{ endpoint: peer!, encs: common }] : addressed;
@@ -179,6 +176,14 @@ export class Relay {
       const key = keys.get(jidOf(endpoint, "pn")) ?? [];
       return { endpoint, encs: [...key, ...common], carriesKey: key.length > 0 };
     }).filter(({ encs }) => encs.length > 0);
+  }
+
+  /** What is encrypted for one device alone. */
+  #addressed(message: BinaryNode): Parcel[] {
+    return childrenOf(child(message, "participants"), "to").flatMap((to) => {
+      const endpoint = this.#directory.resolve(to.attrs.jid);
+      return endpoint ? [{ endpoint, encs: childrenOf(to, "enc") }] : [];
+    });
   }
 
   #attributes(message: BinaryNode, route: Route): Attributes {

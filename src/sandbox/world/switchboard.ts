@@ -30,8 +30,6 @@ export interface Switchboard {
   readonly media: MediaAccess;
   /** By device jid: whether the companion that a phone accepted has proved its side. */
   readonly linkings: Map<string, Promise<boolean>>;
-  /** A fresh id for a stanza that the network itself sends. */
-  stanzaId(): string;
   /** Adds a companion to the account and notifies those concerned. */
   addCompanion(companion: Companion): void;
   /** Keys for one new session with a device; notifies a companion that runs low. Null for an unknown device. */
@@ -67,8 +65,6 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
     linkings: new Map(),
-
-    stanzaId: () => notices.stanzaId(),
 
     addCompanion(companion) {
       notices.devices(companion, "add");

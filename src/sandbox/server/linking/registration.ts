@@ -93,7 +93,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     const { network, refs } = this.#options;
     const nodes = refs.issue(this, REFS).map((ref) => element("ref", {}, Buffer.from(ref)));
     this.#socket.send(
-      element("iq", { from: SERVER, id: network.stanzaId(), type: "set", xmlns: "md" }, [
+      element("iq", { from: SERVER, id: network.notices.stanzaId(), type: "set", xmlns: "md" }, [
         element("pair-device", {}, nodes),
       ]),
     );
@@ -163,7 +163,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#pending = {
       account,
       signed: proto.ADVSignedDeviceIdentity.decode(details ?? new Uint8Array(0)),
-      queryId: network.stanzaId(),
+      queryId: network.notices.stanzaId(),
       device,
       cancelTimeout: network.runtime.clock.after(PROOF_TIMEOUT_MS, () => this.#socket.cut()),
       settle: linking.resolve,
