@@ -53,10 +53,7 @@ Deno.test("a line that hears nothing, or nothing it can read, is connected anew 
 
     await fault("drop", 1);
     await isWell();
-    await until(async () => {
-      const events = await stage.events(line);
-      return events.some(({ event, data }) => event === "message.received" && data.text.startsWith("kept"));
-    }, "the message");
+    await stage.event(line, ({ event, data }) => event === "message.received" && data.text.startsWith("kept"));
 
     await fault("garble", 10_000);
     for (let i = 0; i < 6; i++) await write(`nobody can read this (${i})`);

@@ -171,18 +171,12 @@ onStage(
 
     // Whoever was erased can be written to, and write, as a stranger can.
     await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "me again" });
-    await until(
-      async () => (await stage.events(line)).find(({ data }) => data.text === "me again"),
-      "what she writes afterwards",
-    );
+    await stage.event(line, ({ data }) => data.text === "me again");
     await stage.sendText(line, ANA, "welcome back");
     await stage.arrival(ANA, ({ text }) => text === "welcome back");
 
     await stage.control.call("POST", `/phones/${CLEO}/messages`, { ...file, file: btoa("a letter of Cleo's") });
-    const cleos = await until(
-      async () => (await stage.events(line)).find(({ data }) => data.media),
-      "a file that the account has",
-    );
+    const cleos = await stage.event(line, ({ data }) => data.media);
     assert.ok(await isKept(stage, fileIdOf(cleos)));
     await runCommand(["account", "delete", stage.accountId], stage.env);
     await until(async () => !await isKept(stage, fileIdOf(cleos)), "the account's files to go");

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
-import { until } from "../support/until.ts";
 
 const LINE = "4915200000001";
 const ANA = "4917000000001";
@@ -27,10 +26,7 @@ async function refusal(stage: Stage, ask: [string, string, Json?]): Promise<[num
 async function wrote(stage: Stage, line: LinkedLine, { from, ...message }: Json): Promise<string> {
   const { id } = await stage.control.call("POST", `/phones/${from}/messages`, message);
   const next = await stage.control.call("POST", `/phones/${from}/messages`, { ...message, text: "and so on" });
-  await until(
-    async () => (await stage.events(line)).find(({ data }) => data.messageId === next.id),
-    `the event of ${next.id}`,
-  );
+  await stage.event(line, ({ data }) => data.messageId === next.id);
   return id;
 }
 

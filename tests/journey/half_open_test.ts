@@ -3,9 +3,9 @@
  * library's own timers are part of what has to notice.
  */
 import assert from "node:assert/strict";
+import type { Json } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { onStage } from "../support/stage.ts";
-import { until } from "../support/until.ts";
 
 /** A half-open socket is noticed within this time. */
 const NOTICED_WITHIN_MS = 60_000;
@@ -22,11 +22,7 @@ onStage(
     await stage.addPhone(ANA);
     const numbers = ["4915100000001", "4915100000002", "4915100000003"];
     const [idle, sending, other] = await Promise.all(numbers.map((number) => stage.linkLine(number)));
-    const lost = (line: typeof idle) =>
-      until(
-        async () => (await stage.events(line!)).find(({ event }) => event === "session.disconnected"),
-        `line ${line!.number} to notice`,
-      );
+    const lost = (line: typeof idle) => stage.event(line!, ({ event }) => event === "session.disconnected");
 
     await stage.status(await stage.sendText(sending!, ANA, "the first of this chat"), "sent");
 
@@ -59,10 +55,9 @@ onStage(
     await stage.status(messageId, "sent");
     const copies = (await stage.inbox(ANA)).filter(({ text }) => text === "sent into the silence");
     assert.deepEqual(copies.map((message) => message.copies), [1]);
-    const heard = await until(async () => {
-      const received = (await stage.events(idle!)).filter(({ event }) => event === "message.received");
-      return received.length > 0 ? received : null;
-    }, "what was said into the silence");
+    const isMessage = ({ event }: Json) => event === "message.received";
+    await stage.event(idle!, isMessage);
+    const heard = (await stage.events(idle!)).filter(isMessage);
     assert.deepEqual(heard.map(({ data }) => data.text), ["said into the silence"]);
   },
 );

@@ -4,8 +4,7 @@ import { createHash } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
 import { accepted, post, refused } from "../support/api_calls.ts";
 import { sampleFile } from "../support/sample_files.ts";
-import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
-import { until } from "../support/until.ts";
+import { openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915560000001";
 const OTHER_LINE = "4915560000002";
@@ -64,7 +63,7 @@ Deno.test("reactions, replies and forwards know messages of either side, also af
     const asked = await stage.sendText(line, CUSTOMER, text);
     const seen = await stage.arrival(CUSTOMER, (item) => item.text === text);
     const { id: answer } = await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "M 👕" });
-    await received(stage, line, answer);
+    await stage.event(line, ({ data }) => data.messageId === answer);
 
     const check = async (when: string) => {
       await t.step(`${when}, a reaction to what was sent, and it is taken back`, async () => {
@@ -133,11 +132,3 @@ Deno.test("reactions, replies and forwards know messages of either side, also af
     await stage.sessionStatus(line, "connected");
     await check("after kill -9");
   }));
-
-/** Waits until the line has told of the message. */
-async function received(stage: Stage, line: LinkedLine, networkId: string): Promise<void> {
-  await until(
-    async () => (await stage.events(line)).find(({ data }) => data.messageId === networkId),
-    `the event of ${networkId}`,
-  );
-}

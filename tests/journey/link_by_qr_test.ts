@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { invoicePdf } from "../../src/cli/demo.ts";
-import type { Json } from "../../src/cli/client.ts";
 import { onStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
@@ -69,10 +68,7 @@ onStage(
       to: LINE,
       text: "Thanks, it is paid already",
     });
-    const answer: Json = await until(
-      async () => (await stage.events(line)).find(({ event }) => event === "message.received"),
-      "the answer in the feed",
-    );
+    const answer = await stage.event(line, ({ event }) => event === "message.received");
     assert.equal(answer.sessionName, "Office");
     assert.equal(answer.data.number, ANA);
     assert.equal(answer.data.pushName, "Ana");

@@ -31,7 +31,7 @@ async function chat(stage: Stage, line: LinkedLine): Promise<void> {
     to: line.number,
     text: "Nobody else needs to know this",
   });
-  await until(async () => (await stage.events(line)).find(({ event }) => event === "message.received"), "the answer");
+  await stage.event(line, ({ event }) => event === "message.received");
 }
 
 onStage(
@@ -44,10 +44,7 @@ onStage(
     await chat(stage, line);
     await control.call("POST", "/faults", { line: line.number, kind: "drop" });
     // The event, for the state itself may be over between two looks.
-    await until(
-      async () => (await stage.events(line)).find(({ event }) => event === "session.disconnected"),
-      "the drop",
-    );
+    await stage.event(line, ({ event }) => event === "session.disconnected");
     await stage.sessionStatus(line, "connected");
 
     await stage.addPhone("4915100000002");

@@ -51,7 +51,7 @@ Deno.test("slow uploads and downloads end before the pause does, and leave it as
   }));
 
 Deno.test("a file that is cancelled, or whose gateway is killed, while it is uploaded", (t) => {
-  const bounds = { delayMinMs: 5_000, delayMaxMs: 9_000 };
+  const bounds = { delayMinMs: 3_000, delayMaxMs: 4_000 };
   return withStage(() => openStage({ plan: bounds }), async (stage) => {
     await stage.addPhone(CUSTOMER);
     const line = await stage.linkLine(LINE);

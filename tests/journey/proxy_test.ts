@@ -5,8 +5,8 @@ import tls from "node:tls";
 import pino from "pino";
 import { Server } from "proxy-chain";
 import { listenOn } from "../../src/base/listening.ts";
-import { type Json, linkByQr } from "../../src/cli/client.ts";
-import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import type { Json } from "../../src/cli/client.ts";
+import { systemRuntime } from "../../src/runtime.ts";
 import { makeServerCertificate } from "../../src/sandbox/media/certificate.ts";
 import { startSocksServer } from "../support/socks_server.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
@@ -44,14 +44,6 @@ async function withSecureStage(
   }
 }
 
-async function linkVia(stage: Stage, proxy: string): Promise<{ sessionId: string; number: string; session: Json }> {
-  await stage.addPhone(LINE);
-  await stage.addPhone(ANA);
-  const { data } = await stage.api.call("POST", "/sessions", { name: "Behind a proxy", proxy });
-  await linkByQr(systemClock, { api: stage.api, control: stage.control, sessionId: data._id, phone: LINE });
-  return { sessionId: data._id, number: LINE, session: data };
-}
-
 /** A file goes out, a file comes in. */
 async function exchangesFiles(stage: Stage, line: { sessionId: string; number: string }): Promise<void> {
   const file = btoa("a file of its own");
@@ -60,10 +52,7 @@ async function exchangesFiles(stage: Stage, line: { sessionId: string; number: s
   await stage.arrival(ANA, ({ filename }) => filename === "a.txt");
   const back = { to: LINE, file, filename: "b.txt", mimetype: "text/plain", kind: "document" };
   const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, back);
-  const { data } = await until(async () => {
-    const events = await stage.events(line);
-    return events.find(({ event, data }) => event === "message.received" && data.messageId === id);
-  }, "a file that came in");
+  const { data } = await stage.event(line, ({ event, data }) => event === "message.received" && data.messageId === id);
   assert.ok(data.media?.url);
 }
 
@@ -72,8 +61,9 @@ Deno.test("a line behind a SOCKS5 proxy links, sends and receives through it, na
   await withSecureStage(await makeServerCertificate(runtime), async (stage, networkHost) => {
     const proxy = await startSocksServer();
     try {
-      const line = await linkVia(stage, proxy.url);
-      assert.equal(line.session.proxy, proxy.url.replace("user:secret-of-the-proxy@", ""));
+      for (const number of [LINE, ANA]) await stage.addPhone(number);
+      const line = await stage.link(LINE, { proxy: proxy.url });
+      assert.equal((await stage.session(line)).proxy, proxy.url.replace("user:secret-of-the-proxy@", ""));
       await exchangesFiles(stage, line);
       for (const host of [networkHost, new URL(stage.network.mediaUrl).host]) {
         assert.ok(proxy.targets.includes(host), `${host}: ${proxy.targets}`);

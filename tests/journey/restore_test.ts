@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { pathsOf } from "../../src/data/data_folder.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
-import { until } from "../support/until.ts";
 
 /** Runs on the folder of the stage a command that has to fail in a sentence; resolves to that. */
 async function refusal({ env }: Stage, args: readonly string[], more: Record<string, string> = {}): Promise<string> {
@@ -59,13 +58,7 @@ onStage(
     // Under the keys of the backup her phone would take them for what it has seen.
     await say("after the restore");
     await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "I read you" });
-    await until(
-      async () =>
-        (await stage.events(line)).find(({ event, data }) =>
-          event === "message.received" && data.text === "I read you"
-        ),
-      "a reply after the restore",
-    );
+    await stage.event(line, ({ event, data }) => event === "message.received" && data.text === "I read you");
   },
 );
 

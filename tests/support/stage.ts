@@ -41,6 +41,8 @@ export interface Stage<G extends RunningGateway = GatewayProcess> {
   readonly secrets: Secrets;
   addPhone(number: string, name?: string): Promise<void>;
   /** Creates a session and has the phone of that number scan its QR until it is connected. */
+  link(number: string, session?: { name?: string; proxy?: string }): Promise<LinkedLine>;
+  /** The same with a new phone. */
   linkLine(number: string): Promise<LinkedLine>;
   /** Calls the API with the key and hands back the response whatever its status. */
   request(method: string, path: string, init?: RequestInit): Promise<Response>;
@@ -58,6 +60,8 @@ export interface Stage<G extends RunningGateway = GatewayProcess> {
   queue(line: LinkedLine): Promise<Json[]>;
   /** The line's events so far, oldest first. */
   events(line: LinkedLine): Promise<Json[]>;
+  /** Waits for an event of the line that fits; resolves to the first. */
+  event(line: LinkedLine, fits: (event: Json) => boolean): Promise<Json>;
   /** What the gateway's log says of the line, parsed. */
   logOf(line: LinkedLine): Json[];
   /** Stops everything and fails if the log holds a key, a text, a QR or a code, or one of `more`. */
@@ -117,13 +121,16 @@ export async function openStageWith<G extends RunningGateway>(
     control,
     secrets,
     addPhone: async (number, name = `Phone ${number}`) => void await control.call("POST", "/phones", { number, name }),
-    async linkLine(number) {
-      await stage.addPhone(number);
-      const { data } = await api.call("POST", "/sessions", { name: `line ${number}` });
+    async link(number, session) {
+      const { data } = await api.call("POST", "/sessions", { name: `line ${number}`, ...session });
       await linkByQr(systemClock, { api, control, sessionId: data._id, phone: number });
       // Now, for a log-out would drop them.
       await secrets.readData(env);
       return { sessionId: data._id, number };
+    },
+    async linkLine(number) {
+      await stage.addPhone(number);
+      return await stage.link(number);
     },
     request: (method, path, init = {}) =>
       fetch(gateway.baseUrl + path, {
@@ -150,6 +157,7 @@ export async function openStageWith<G extends RunningGateway>(
       }, `session ${line.number} to be ${status}`),
     queue: async ({ sessionId }) => (await api.call("GET", `/sessions/${sessionId}/queue`)).data,
     events: async ({ sessionId }) => (await api.call("GET", `/events?limit=1000&sessionId=${sessionId}`)).data,
+    event: (line, fits) => until(async () => (await stage.events(line)).find(fits), `an event that fits ${fits}`),
     logOf: ({ sessionId }) =>
       gateway.log().split("\n").filter((text) => text.includes(sessionId)).map((text) => JSON.parse(text)),
     async end(more = []) {
