@@ -80,7 +80,7 @@ onStage("300 messages that came while the gateway was down are 300 events, each 
 
 onStage("300 messages around a dropped line are 300 events, each once", async (stage) => {
   const { line, group } = await setTheScene(stage);
-  const client = await subscribe(stage, { events: ["message.received", "session.connected", "session.disconnected"] });
+  const client = await subscribe(stage, { events: ["message.received"] });
   const written: Written[] = [];
   // Before it is gone, while it is gone, and while it comes back.
   for (let i = 0; i < 3; i++) {
@@ -88,9 +88,7 @@ onStage("300 messages around a dropped line are 300 events, each once", async (s
     written.push(...await write(stage, group, { from: 100 * i, to: 100 * (i + 1) }));
     await stage.sessionStatus(line, "connected");
   }
-  await client.event("the last message", ({ data }) => data.messageId === written.at(-1)!.id);
-  const received = await client.count(300);
-  checkEachOnce(written, received.filter(({ event }) => event === "message.received"));
+  checkEachOnce(written, await client.count(300));
   checkEachOnce(written, await feed(stage));
   await client.end();
 });
