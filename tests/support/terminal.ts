@@ -9,7 +9,7 @@ import { ROOT, type ShellCommand } from "./guides.ts";
 import { until } from "./until.ts";
 
 /** Folders of a machine that the pages write to. */
-const PLACES = /(?<=[\s='"])\/(?=(?:backups|etc|srv|tmp|usr)\/)/g;
+const PLACES = /(?<=[\s='"])\/(?=(?:backups|etc|srv|tmp|usr)(?:[\/\s]|$))/g;
 
 /** Commands that stay up, and what they say when they are ready. */
 const STAYS_UP: readonly (readonly [RegExp, RegExp])[] = [
