@@ -42,7 +42,7 @@ export interface Asked<Body = unknown> {
   address: string;
 }
 
-interface AskedByPerson<Body = unknown> extends Asked<Body> {
+export interface AskedByPerson<Body = unknown> extends Asked<Body> {
   visitor: Visitor;
   /** Records in the audit log that the person has done this. */
   did(action: string, accountId?: string | null): Promise<void>;

@@ -1,10 +1,8 @@
 /** What a person sees and changes of their own login: the password, and where they are signed in. */
 import { z } from "zod";
-import { invalid } from "../../errors.ts";
-import type { Passwords } from "../logins/password.ts";
+import type { ConfirmPassword, Passwords } from "../logins/password.ts";
 import type { People } from "../logins/people.ts";
 import type { SignIns } from "../logins/sign_ins.ts";
-import type { Throttle } from "../logins/throttle.ts";
 import { Password } from "./entry.ts";
 import type { Guard } from "./guard.ts";
 
@@ -12,11 +10,11 @@ interface MeDeps {
   guard: Guard;
   people: People;
   passwords: Passwords;
+  confirmPassword: ConfirmPassword;
   signIns: SignIns;
-  throttle: Throttle;
 }
 
-export function addMe({ guard, people, passwords, signIns, throttle }: MeDeps): void {
+export function addMe({ guard, people, passwords, confirmPassword, signIns }: MeDeps): void {
   guard.person({ method: "GET", path: "/me" }, async ({ visitor: { person, signInId } }) => ({
     data: {
       login: person.login,
@@ -31,11 +29,7 @@ export function addMe({ guard, people, passwords, signIns, throttle }: MeDeps): 
   const NewPassword = z.strictObject({ present: Password, password: Password });
   guard.person({ method: "PUT", path: "/me/password", body: NewPassword }, async ({ visitor, body, address, did }) => {
     const { person, signInId } = visitor;
-    throttle.check(address, person.login);
-    if (person.passwordHash !== null && !await passwords.verify(body.present, person.passwordHash)) {
-      throttle.failed(address, person.login);
-      throw invalid("present", "This is not your password.");
-    }
+    await confirmPassword(person, { password: body.present, field: "present", address });
     const passwordHash = await passwords.hash(body.password);
     await people.update(person.id, (person) => ({ ...person, passwordHash }));
     await signIns.endOthers(person.id, signInId);

@@ -4,31 +4,32 @@ import { invalid, notFound } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Passkeys } from "../logins/passkeys.ts";
-import type { Passwords } from "../logins/password.ts";
+import type { ConfirmPassword } from "../logins/password.ts";
 import type { People } from "../logins/people.ts";
 import { base32, makeTotpSecret, totpStep, totpUri } from "../logins/totp.ts";
-import type { Person } from "../rows.ts";
-import type { Guard } from "./guard.ts";
+import { Password } from "./entry.ts";
+import type { AskedByPerson, Guard } from "./guard.ts";
 
 interface SecondFactorDeps {
   guard: Guard;
   people: People;
-  passwords: Passwords;
+  confirmPassword: ConfirmPassword;
   passkeys: Passkeys;
   runtime: Runtime;
 }
 
-export function addSecondFactors({ guard, people, passwords, passkeys, runtime }: SecondFactorDeps): void {
-  /** Somebody at an unattended browser must not change how its owner signs in. */
-  async function checkPassword(person: Person, password: string): Promise<void> {
-    if (person.passwordHash !== null && !await passwords.verify(password, person.passwordHash)) {
-      throw invalid("password", "This is not your password.");
-    }
-  }
-  const Proof = z.strictObject({ password: z.string().max(1000) });
+export function addSecondFactors({ guard, people, confirmPassword, passkeys, runtime }: SecondFactorDeps): void {
+  const Proof = z.strictObject({ password: Password });
 
-  guard.person({ method: "POST", path: "/me/totp", body: Proof }, async ({ visitor: { person }, body }) => {
-    await checkPassword(person, body.password);
+  async function checkProof(
+    { visitor: { person }, body, address }: AskedByPerson<z.infer<typeof Proof>>,
+  ): Promise<void> {
+    await confirmPassword(person, { password: body.password, field: "password", address });
+  }
+
+  guard.person({ method: "POST", path: "/me/totp", body: Proof }, async (asked) => {
+    await checkProof(asked);
+    const { person } = asked.visitor;
     const secret = makeTotpSecret(runtime.random);
     await people.update(person.id, (person) => ({
       ...person,
@@ -52,16 +53,16 @@ export function addSecondFactors({ guard, people, passwords, passkeys, runtime }
     return { data: {} };
   });
 
-  guard.person({ method: "POST", path: "/me/totp/remove", body: Proof }, async ({ visitor: { person }, body, did }) => {
-    await checkPassword(person, body.password);
-    await people.update(person.id, (person) => ({ ...person, totp: null }));
-    await did("totp_removed");
+  guard.person({ method: "POST", path: "/me/totp/remove", body: Proof }, async (asked) => {
+    await checkProof(asked);
+    await people.update(asked.visitor.person.id, (person) => ({ ...person, totp: null }));
+    await asked.did("totp_removed");
     return { data: {} };
   });
 
-  guard.person({ method: "POST", path: "/me/passkeys/options", body: Proof }, async ({ c, visitor, body }) => {
-    await checkPassword(visitor.person, body.password);
-    return { data: await passkeys.registrationOptions(guard.origin(c), visitor.person) };
+  guard.person({ method: "POST", path: "/me/passkeys/options", body: Proof }, async (asked) => {
+    await checkProof(asked);
+    return { data: await passkeys.registrationOptions(guard.origin(asked.c), asked.visitor.person) };
   });
 
   const NewPasskey = z.strictObject({ name: z.string().trim().min(1).max(100), response: z.looseObject({}) });

@@ -80,6 +80,20 @@ Deno.test("a code of the authenticator app is asked for, and counts once", () =>
     assert.equal((await signIn({ code: code() })).body.code, "sign_in_failed", "a code that was used");
   }));
 
+Deno.test("whoever sits at somebody's browser cannot try passwords without end", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    const routes = ["/me/totp", "/me/totp/remove", "/me/passkeys/options"];
+    const codes = async (password: string, paths: string[]) => {
+      const answers = [];
+      for (const path of paths) answers.push((await ana.ask("POST", path, { password })).body.code);
+      return answers;
+    };
+    const wrong = await codes("not hers at all", [...routes, "/me/totp", "/me/totp/remove"]);
+    assert.deepEqual(wrong, Array(5).fill("validation_failed"));
+    assert.deepEqual(await codes(PASSWORD, routes), Array(3).fill("too_many_attempts"));
+  }));
+
 Deno.test("a sign-in is ended from another browser, by a new password, and by time", () =>
   withApi(async (world) => {
     const first = await joined(world, "ana", null);
