@@ -11,11 +11,21 @@ import type { ControlledNetwork } from "./network.ts";
 import { phoneRoutes } from "./phones.ts";
 import { body, render } from "./request.ts";
 
+/** Whether the URL names this machine: no page of the web is at such a place, whatever name of its own points here. */
+function isHere(url: string): boolean {
+  return URL.canParse(url) && /^(127(\.\d+){3}|localhost|\[::1\])$/.test(new URL(url).hostname);
+}
+
 /** The routes, for one network. */
 export function controlApp(network: ControlledNetwork): Hono {
   const app = new Hono();
   const { switchboard, url, rootKey, mediaUrl, caPem } = network;
 
+  app.use(async (c, next) => {
+    const places = [c.req.url, c.req.header("origin") ?? c.req.url];
+    if (!places.every(isHere)) throw new Problem("domain_not_allowed", "This is for programs on the same machine.");
+    await next();
+  });
   app.get("/network", (c) => c.json({ url, rootKey, mediaUrl, ca: caPem }));
   app.route("/phones", phoneRoutes(network));
   app.route("/phones", messageRoutes(network));

@@ -1,0 +1,28 @@
+/** The control API is for programs on this machine, and for no page that a browser on it has open. */
+import assert from "node:assert/strict";
+import { controlApp } from "../../../src/sandbox/control/app.ts";
+import { startNetwork } from "../../../src/sandbox/network.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const PHONE = { method: "POST", body: JSON.stringify({ number: "4917000000001" }) };
+
+Deno.test("a page cannot operate the phones, neither from its own site nor by a name that points here", async () => {
+  const network = await startNetwork({ runtime: testRuntime() });
+  const app = controlApp(network);
+  const asked = async (url: string, init: RequestInit) => (await app.request(url, init)).status;
+  try {
+    for (const origin of ["https://evil.example", "null", "http://127.0.0.1.evil.example:8081"]) {
+      assert.equal(await asked("http://127.0.0.1:8081/phones", { ...PHONE, headers: { origin } }), 403, origin);
+    }
+    for (const host of ["evil.example", "127.0.0.1.evil.example", "0.0.0.0"]) {
+      assert.equal(await asked(`http://${host}:8081/phones`, {}), 403, host);
+    }
+    assert.equal(network.phone("4917000000001"), null);
+    for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
+      assert.equal(await asked(`http://${host}:8081/phones`, {}), 200, host);
+    }
+    assert.equal(await asked("http://127.0.0.1:8081/phones", PHONE), 201);
+  } finally {
+    await network.close();
+  }
+});
