@@ -9,6 +9,7 @@ import { Stretch } from "../../store/stretch.ts";
 import type { Traces } from "../person.ts";
 import { expiryOf } from "./expiry.ts";
 import { SEEN_DAYS } from "./incoming/journal.ts";
+import { RECIPIENT_DAYS } from "./outgoing/recipients.ts";
 import { type LineRows, networkKeys } from "./rows.ts";
 
 /** Rows of one step. */
@@ -27,8 +28,11 @@ export async function eraseTraces(
   for await (const { key, value } of stretch.rows()) {
     if (!isTheirs(key, value)) continue;
     change.delete(key);
-    if (key[2] === "seen") {
-      change.delete(expiryOf({ lineId, kind: "seen", id: String(key[3]), days: SEEN_DAYS, now: Number(value) }));
+    const [kind, id] = key.slice(2).map(String);
+    if (kind === "seen") change.delete(expiryOf({ lineId, kind, id: id!, days: SEEN_DAYS, now: Number(value) }));
+    if (kind === "recipient") {
+      const { at: now } = value as { at: number };
+      change.delete(expiryOf({ lineId, kind, id: id!, days: RECIPIENT_DAYS, now }));
     }
   }
   if (change.mutations.length > 0) await kv.commit(change);

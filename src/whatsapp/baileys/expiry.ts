@@ -21,9 +21,14 @@ interface Expiring extends Ending {
   row: Key;
 }
 
+/** Whether what was written `at` a time and is kept for so many days is still there: days end as a whole. */
+export function isKept({ days, at }: { days: number; at: number }, now: number): boolean {
+  return Math.floor(now / DAY_MS) < endDay(days, at);
+}
+
 /** The row that says when it ends. `now`: when it was written. */
 export function expiryOf({ lineId, kind, id, days, now }: Ending): KeyOf<Key> {
-  return networkKeys.waExpiry(Math.floor(now / DAY_MS) + days + 1, lineId, kind, id);
+  return networkKeys.waExpiry(endDay(days, now), lineId, kind, id);
 }
 
 /** Adds to the change that the sweep drops `row` after so many days. */
@@ -52,4 +57,9 @@ async function* ended(kv: Kv, today: number): AsyncGenerator<Key> {
     yield value;
     yield key;
   }
+}
+
+/** The UTC day, in days since 1970, on which the sweep may drop it. */
+function endDay(days: number, at: number): number {
+  return Math.floor(at / DAY_MS) + days + 1;
 }

@@ -156,8 +156,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       }
       await forgetLine(store, lineId);
       await forgetEnds(store, lineId, clock.now());
-      delete line.receive;
-      delete line.way;
+      lines.delete(lineId);
     },
     recall: (lineId, networkId) => recall({ kv, seal, lineId }, networkId),
     async numberOf(lineId, lid) {

@@ -3,6 +3,7 @@ import type { WASocket } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { expireAfter, isKept } from "../expiry.ts";
 import { digitsOf } from "../jids.ts";
 import { networkKeys } from "../rows.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
@@ -11,7 +12,7 @@ import { NetworkTimeout } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
 
 /** People seldom change or leave; a number that has no account is asked for every time. */
-const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
+export const RECIPIENT_DAYS = 7;
 const ANSWER_MS = 15_000;
 /** Of one line, in memory. */
 const MOST_REMEMBERED = 500;
@@ -48,7 +49,8 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
 
   async function known(number: string): Promise<string | null> {
     const value = remembered.get(number) ?? (await kv.get(networkKeys.waRecipient(lineId, number))).value;
-    if (value === null || clock.now() - value.at >= KEPT_MS) return null;
+    // For as long as its row: written anew before that, it would go with the older one.
+    if (value === null || !isKept({ days: RECIPIENT_DAYS, at: value.at }, clock.now())) return null;
     remembered.set(number, value);
     return value.jid;
   }
@@ -57,8 +59,11 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
     const answer = await ask(number);
     const found = answer.find((entry) => entry.exists);
     if (!found) return { exists: false, jid: `${number}@s.whatsapp.net` };
-    const known = { jid: found.jid, at: clock.now() };
-    await kv.commit(new Change().set(networkKeys.waRecipient(lineId, number), known));
+    const now = clock.now();
+    const known = { jid: found.jid, at: now };
+    const row = networkKeys.waRecipient(lineId, number);
+    const ending = { lineId, kind: "recipient", id: number, days: RECIPIENT_DAYS, now };
+    await kv.commit(expireAfter(new Change(), { ...ending, row }).set(row, known));
     remembered.set(number, known);
     return { exists: true, jid: found.jid };
   }

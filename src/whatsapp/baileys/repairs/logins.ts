@@ -3,11 +3,15 @@
  * counts it up with every login, and starts over past 31 bits.
  */
 import { type AuthenticationCreds, jidDecode, proto } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 
 const MOST_LOGINS = 2 ** 31 - 1;
+/** Devices that are about to log in; among them are some that never do. */
+const MOST_AT_ONCE = 10_000;
 const { fromObject } = proto.ClientPayload;
 /** Of logins that are about to happen, by who logs in: the library makes their payloads. */
-const counts = new Map<string, number>();
+const counts = new LRUCache<string, number>(atMost(MOST_AT_ONCE));
 
 /** Makes every login of this process say what `countLogin` counted. */
 export function repairLogins(): void {
