@@ -80,7 +80,9 @@ function isTimeZone(name: string): boolean {
 export function openHours({ days, from, to, timeZone }: Hours, at: number): OpenHours {
   for (let day = dateAt(timeZone, at);; day = day.add({ days: 1 })) {
     if (!days.includes(WEEKDAYS[day.dayOfWeek - 1]!)) continue;
-    const opensAt = timeOf(day, { timeZone, time: from, disambiguation: "later" });
+    const opensAt = from === "00:00"
+      ? startOf(day, timeZone)
+      : timeOf(day, { timeZone, time: from, disambiguation: "later" });
     const closesAt = to === "24:00"
       ? startOf(day.add({ days: 1 }), timeZone)
       : timeOf(day, { timeZone, time: to, disambiguation: "earlier" });

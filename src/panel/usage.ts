@@ -1,8 +1,9 @@
 /**
  * What was sent, failed and received by day: counted from the event log by a cursor when somebody looks, so that
- * sending pays nothing for it. Days stay after their events have been removed.
+ * sending pays nothing for it. Days stay after their events have been removed, for a year.
  */
 import type { EventLog } from "../event/log.ts";
+import { deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { type DayCounts, panelKeys } from "./rows.ts";
 
@@ -11,6 +12,7 @@ const COUNTED: Readonly<Record<string, keyof DayCounts>> = {
   "message.failed": "failed",
   "message.received": "received",
 };
+const KEPT_MS = 366 * 24 * 60 * 60_000;
 const PAGE = 1_000;
 /** The most that one look reads; the next one continues. */
 const MOST_PAGES = 20;
@@ -30,7 +32,7 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
     for (const { event, createdAt } of page.events) {
       const kind = COUNTED[event];
       if (!kind) continue;
-      const day = new Date(createdAt).toISOString().slice(0, 10);
+      const day = dayOf(createdAt);
       const counts = days.get(day) ?? { sent: 0, failed: 0, received: 0 };
       counts[kind]++;
       days.set(day, counts);
@@ -48,6 +50,11 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
     });
     // A failed precondition means that another look has counted them.
     await kv.commit(change);
+    const newest = page.events.at(-1);
+    if (newest) {
+      const end = panelKeys.usage(accountId, dayOf(newest.createdAt - KEPT_MS));
+      await deleteRange(kv, { prefix: panelKeys.usageOf(accountId), end });
+    }
     return true;
   }
 
@@ -61,4 +68,8 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
       return { days, complete: !more };
     },
   };
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
 }

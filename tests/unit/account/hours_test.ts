@@ -62,6 +62,20 @@ Deno.test("a time that a clock change leaves out or repeats shortens the hours: 
   assert.equal(window("sun 02:15-02:45 Europe/Madrid", "2026-10-24T12:00:00Z")[0], "2026-11-01T01:15:00.000Z");
 });
 
+Deno.test("hours from midnight begin with the day, also where its first hour comes twice", () => {
+  // 01:00 becomes 00:00.
+  assert.deepEqual(window("mon-sun 00:00-24:00 Atlantic/Azores", "2026-10-25T00:30:00Z"), [
+    "2026-10-25T00:00:00.000Z",
+    "2026-10-26T01:00:00.000Z",
+  ]);
+  assert.deepEqual(window("sun 00:00-24:00 America/Havana", "2026-10-31T12:00:00Z"), [
+    "2026-11-01T04:00:00.000Z",
+    "2026-11-02T05:00:00.000Z",
+  ]);
+  // There is no midnight: the day begins at 01:00.
+  assert.deepEqual(window("fri 00:00-24:00 Africa/Cairo", "2026-04-22T12:00:00Z")[0], "2026-04-23T22:00:00.000Z");
+});
+
 Deno.test("a day ends at the midnight of its place, after 23 or 25 hours too", () => {
   const day = (zone: string, at: string) => {
     const { day, endsAt } = dayAt(zone, Date.parse(at));

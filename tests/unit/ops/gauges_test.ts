@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { addGauges, addProcessGauges } from "../../../src/ops/gauges.ts";
 import { makeQueuedCount } from "../../../src/message/history/counts.ts";
+import { positionAt } from "../../../src/message/queue/place.ts";
 import { makeMetrics } from "../../../src/ops/metrics.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
@@ -47,5 +48,22 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   assert.ok(!inTrouble.includes("paloma_messages_queued"), "a number that nobody could read");
   assert.ok(inTrouble.includes('paloma_lines{status="connected"} 1'));
   world.kv.trouble = null;
+  await world.supervisor.stop();
+});
+
+Deno.test("a message that a clock accepted which was ahead has not waited", async () => {
+  const world = await connectedWorld();
+  await world.addLine("ses_2", { linked: false, halted: true });
+  await world.accept("ses_2", { position: positionAt(world.clock.now() + 3_600_000) });
+  const metrics = makeMetrics();
+  addGauges(metrics, {
+    kv: world.kv,
+    network: world.network,
+    clock: world.clock,
+    lines: world.supervisor,
+    queuedCount: makeQueuedCount(world.kv),
+    webhookAttemptsWaiting: () => 0,
+  });
+  assert.match(await metrics.render(), /^paloma_queue_oldest_seconds 0$/m);
   await world.supervisor.stop();
 });
