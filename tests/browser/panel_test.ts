@@ -48,6 +48,19 @@ inPanel(
     await join(bob, invitation!, "bob");
     await bob.getByRole("heading", { name: "stage" }).waitFor();
     assert.equal(await bob.getByText("Operator", { exact: true }).count(), 0);
+    // Somebody else signs in in the same browser: the other tab is theirs then, too.
+    const tab = await bob.context().newPage();
+    await tab.goto(accountPage(stage, "/lines"));
+    await tab.getByRole("link", { name: "bob" }).waitFor();
+    await button(bob, "Sign out").click();
+    await signIn(bob, "root@example.com");
+    await bob.getByRole("heading", { name: "Gateway" }).waitFor();
+    await tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await tab.getByRole("heading", { name: "Gateway" }).waitFor();
+    await tab.close();
+    await button(bob, "Sign out").click();
+    await signIn(bob, "bob");
+    await bob.getByRole("heading", { name: "stage" }).waitFor();
     const { accountId } = JSON.parse(await runCommand(["account", "create", "--name", "other", "--json"], stage.env));
     assertQuiet();
     await bob.goto(`${panelOf(stage)}/accounts/${accountId}`);
@@ -367,7 +380,14 @@ inPanel("an open page says that the gateway is gone, and goes on when it is back
   await asOperator(page, stage);
   await page.goto(accountPage(stage, `/lines/${line.sessionId}`));
   await badge(page, "connected").waitFor();
+  const renaming = await page.context().newPage();
+  await renaming.goto(page.url());
+  await button(renaming, "Rename").click();
+  await renaming.getByLabel("Name", { exact: true }).fill("Renamed while it was gone");
   await stage.gateway.stop();
+  await button(renaming, "Save").click();
+  const refused = renaming.locator("dialog").getByText("The gateway does not answer");
+  await refused.waitFor();
   await page.getByText("Offline: the gateway does not answer").waitFor();
   await button(page, "Sign out").click();
   await page.locator(".toast").getByText("The gateway does not answer").waitFor();
@@ -376,6 +396,10 @@ inPanel("an open page says that the gateway is gone, and goes on when it is back
   await stage.gateway.start();
   await page.getByText("Waiting for events").waitFor();
   await page.getByText("Offline: the gateway does not answer").waitFor({ state: "detached" });
+  await refused.waitFor({ state: "detached" });
+  await button(renaming, "Save").click();
+  await renaming.getByRole("heading", { name: "Renamed while it was gone" }).waitFor();
+  await renaming.close();
 
   // What happens while another tab is in front is there afterwards, once.
   const inFront = (yes: boolean) =>

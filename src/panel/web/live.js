@@ -80,11 +80,13 @@ function lost() {
 }
 
 offline.subscribe((gone) => gone ? lost() : tell("ready"));
-// Where nothing is followed, on the sign-in for one, another tab may have signed in.
-document.addEventListener(
-  "visibilitychange",
-  () => document.hidden ? close() : followed && !offline.get() ? open() : lost(),
-);
+// In another tab somebody else may have signed in meanwhile.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return close();
+  if (!followed || offline.get()) return lost();
+  open();
+  loadSession().catch(() => {});
+});
 
 /** Follows an account, by its id; null for all lines, as an operator sees them, and undefined for nothing. */
 export function follow(account) {

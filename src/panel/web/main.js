@@ -1,13 +1,13 @@
 // The entry point: language, who is signed in, then the page for the address.
 import { loadSession, offline, session } from "./api.js";
 import { Frame, Offline } from "./frame.js";
-import { html, render, useEffect, useState } from "./html.js";
+import { html, render, useEffect, useRef, useState } from "./html.js";
 import { language, startLanguage, t } from "./i18n.js";
 import { follow } from "./live.js";
 import { go, href, match, place } from "./router.js";
 import { useStore } from "./store.js";
 import { startTheme } from "./theme.js";
-import { Title, Toasts } from "./ui.js";
+import { Loading, Title, Toasts } from "./ui.js";
 
 /** `[path, module, export, params]`; a page is fetched when it is first opened, and another one where these params differ. */
 const OPEN = [
@@ -105,6 +105,12 @@ function App() {
       go(next?.startsWith("/") && next !== "/" ? next : home(person), { replace: true });
     }
   }, [who, at]);
+  const login = useRef(null);
+  useEffect(() => {
+    // Somebody else has signed in, perhaps in another tab: what was open here is not theirs.
+    if (person && login.current && login.current !== person.login) go(home(person), { replace: true });
+    login.current = person?.login ?? login.current;
+  }, [person?.login]);
   const account = inside?.params.account ?? null;
   const [version] = useState(who?.version);
   useEffect(() => {
@@ -118,7 +124,7 @@ function App() {
   const content = Page
     ? html`<${Page} ...${(open ?? inside).params} query=${query} key=${(open ?? inside).key} />`
     : open || inside || pathname === "/"
-    ? null
+    ? html`<${Loading} />`
     : html`
       <div class="empty">
         <${Title}>${t("There is no such page")}</${Title}><a href=${href("/")}>${t("To the start")}</a></div>

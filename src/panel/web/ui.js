@@ -1,5 +1,5 @@
 // The components that pages are made of.
-import { CallError, newKey } from "./api.js";
+import { CallError, newKey, offline } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
 import { href, withQuery } from "./router.js";
@@ -32,6 +32,10 @@ export function useWork({ quiet = false } = {}) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const running = useRef(false);
+  // It is no longer so when the gateway is back.
+  useEffect(() => {
+    if (error?.code === "offline") return offline.subscribe((gone) => gone || setError(null));
+  }, [error]);
   const run = async (work) => {
     if (running.current) return;
     running.current = true;
@@ -262,6 +266,10 @@ export function Pages({ page, next, text }) {
   `;
 }
 
+export function Loading() {
+  return html`<p class="soft late" role="status">${t("Loading…")}</p>`;
+}
+
 /** What was loaded, or why it was not. Where it is what the whole page is about, `back` says where to go without it. */
 export function Loaded({ state: { data, error, reload }, back, children }) {
   const isGone = error?.code === "not_found";
@@ -275,7 +283,7 @@ export function Loaded({ state: { data, error, reload }, back, children }) {
       }</p>`
     }${children(data)}`;
   }
-  if (!error) return html`<p class="soft" role="status">${t("Loading…")}</p>`;
+  if (!error) return html`<${Loading} />`;
   const title = t("This could not be loaded");
   const again = isGone ? "" : html`<${Work} run=${reload}>${t("Try again")}</${Work}>`;
   if (back) return html`<${Head} back=${back} title=${title} text=${error.message}>${again}</${Head}>`;

@@ -30,3 +30,17 @@ for (const [language, words] of Object.entries({ es, pt }) as [string, Record<st
     for (const [sentence, translated] of Object.entries(words)) assert.deepEqual(blanks(translated), blanks(sentence));
   });
 }
+
+Deno.test("the document names every module that the first one imports: nobody waits for one round trip after another", async () => {
+  const wanted = new Set<string>();
+  async function follow(name: string): Promise<void> {
+    if (wanted.has(name)) return;
+    wanted.add(name);
+    if (name.startsWith("lib/")) return;
+    const text = await Deno.readTextFile(join(WEB, name));
+    for (const [, imported] of text.matchAll(/\bfrom "\.\/([^"]+)"/g)) await follow(imported!);
+  }
+  await follow("main.js");
+  const named = (await Deno.readTextFile(join(WEB, "index.html"))).matchAll(/assets\/([^"]+\.js)"/g);
+  assert.deepEqual([...named].map(([, name]) => name!).sort(), [...wanted].sort());
+});

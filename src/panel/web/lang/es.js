@@ -356,7 +356,8 @@ export default {
   "Text": "Texto",
   "The device is unlinked from the phone. A new QR is needed to link it again.":
     "El dispositivo se desvincula del teléfono. Hace falta un QR nuevo para vincularlo otra vez.",
-  "The disk is nearly full: when it is, sending stops.": "El disco está casi lleno: cuando lo esté, se deja de enviar.",
+  "The disk is nearly full: make room. Sending stops before it is full, and goes on when there is room.":
+    "El disco está casi lleno: haz sitio. Se deja de enviar antes de que se llene, y se sigue cuando hay sitio.",
   "The gateway does not answer.": "La pasarela no responde.",
   "The gateway switched it off: {reason}": "La pasarela lo apagó: {reason}",
   "The key is hidden": "La clave está oculta",
@@ -366,6 +367,7 @@ export default {
     "La línea se desvincula y se quita. Sus mensajes siguen en el historial.",
   "The network says that messages wait, and gives none.":
     "La red dice que hay mensajes esperando y no entrega ninguno.",
+  "The older ones have not been searched yet.": "Los más antiguos aún no se han buscado.",
   "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.":
     "La página que la pidió está cerrada, o ya pide otra. Abre la línea y firma otra vez.",
   "The passkey was not used.": "No se usó la llave de acceso.",
@@ -479,6 +481,7 @@ export default {
   "high": "alta",
   "invited an operator": "invitó a un operador",
   "invited somebody": "invitó a alguien",
+  "its line sends nothing now": "su línea no envía nada ahora",
   "its time": "su hora",
   "its turn": "su turno",
   "logged out": "desvinculada",
@@ -513,6 +516,7 @@ export default {
   "signed out": "cerró sesión",
   "starting": "arrancando",
   "the latest": "la última",
+  "the line to be connected": "que la línea conecte",
   "the queue is held": "la cola está retenida",
   "this one": "este",
   "waits": "espera",

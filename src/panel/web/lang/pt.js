@@ -356,7 +356,8 @@ export default {
   "Text": "Texto",
   "The device is unlinked from the phone. A new QR is needed to link it again.":
     "O dispositivo é desvinculado do telefone. É preciso um QR novo para vinculá-lo outra vez.",
-  "The disk is nearly full: when it is, sending stops.": "O disco está quase cheio: quando encher, o envio para.",
+  "The disk is nearly full: make room. Sending stops before it is full, and goes on when there is room.":
+    "O disco está quase cheio: abra espaço. O envio para antes de ele encher, e continua quando há espaço.",
   "The gateway does not answer.": "O gateway não responde.",
   "The gateway switched it off: {reason}": "O gateway o desligou: {reason}",
   "The key is hidden": "A chave está oculta",
@@ -365,6 +366,7 @@ export default {
   "The line is unlinked and removed. Its messages stay in the history.":
     "A linha é desvinculada e removida. As mensagens ficam no histórico.",
   "The network says that messages wait, and gives none.": "A rede diz que há mensagens à espera e não entrega nenhuma.",
+  "The older ones have not been searched yet.": "Os mais antigos ainda não foram pesquisados.",
   "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.":
     "A página que a pediu foi fechada, ou já pede outra. Abra a linha e assine mais uma vez.",
   "The passkey was not used.": "A chave de acesso não foi usada.",
@@ -478,6 +480,7 @@ export default {
   "high": "alta",
   "invited an operator": "convidou um operador",
   "invited somebody": "convidou alguém",
+  "its line sends nothing now": "a linha não envia nada agora",
   "its time": "a sua hora",
   "its turn": "a sua vez",
   "logged out": "desvinculada",
@@ -512,6 +515,7 @@ export default {
   "signed out": "saiu",
   "starting": "iniciando",
   "the latest": "a mais recente",
+  "the line to be connected": "que a linha conecte",
   "the queue is held": "a fila está retida",
   "this one": "este",
   "waits": "espera",

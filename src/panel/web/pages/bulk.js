@@ -33,7 +33,7 @@ export function Bulk({ account, bulk: id }) {
             <dl class="facts"><dt>${t("sent")}</dt><dd>${number(sent)}</dd><dt>${t("failed")}</dt><dd>${number(
               failed,
             )}</dd><dt>${t("waits")}</dt><dd>${number(queued)}</dd>
-              <dt>${t("Done about")}</dt><dd><${Time} at=${eta} /></dd><dt>${t(
+              <dt>${t("Done about")}</dt><dd><${Done} queued=${queued} eta=${eta} /></dd><dt>${t(
                 "Accepted",
               )}</dt><dd><${Time} at=${createdAt} /></dd><dt>${t(
                 "Id",
@@ -46,6 +46,12 @@ export function Bulk({ account, bulk: id }) {
               )}</a></div></div></${Card}>
         </div>
     `}</${Loaded}>`;
+}
+
+/** When the last message of a bulk leaves. */
+export function Done({ queued, eta }) {
+  if (queued > 0 && eta) return html`<${Time} at=${eta} />`;
+  return html`<span class="soft">${queued > 0 ? t("its line sends nothing now") : t("done")}</span>`;
 }
 
 /** How much of a bulk has left, and how much of that failed. */

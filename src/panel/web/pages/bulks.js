@@ -5,7 +5,7 @@ import { number, t } from "../i18n.js";
 import { useEvery, useLoad } from "../live.js";
 import { href } from "../router.js";
 import { Badge, Card, Empty, Head, Loaded, Pages, Table, Time } from "../ui.js";
-import { Progress } from "./bulk.js";
+import { Done, Progress } from "./bulk.js";
 
 const LIMIT = 20;
 const LOOK_MS = 5_000;
@@ -40,11 +40,10 @@ export function Bulks({ account, query }) {
                 [t("failed"), (row) =>
                   row.failed > 0 ? html`<${Badge} kind="bad">${number(row.failed)}</${Badge}>` : "0"],
                 [t("Done about"), (row) =>
-                  row.queued > 0 ? html`<${Time} at=${row.eta} />` : html`<span class="soft">${t("done")}</span>`],
+                  html`<${Done} ...${row} />`],
                 [t("Line"), (row) =>
                   html`<span class="clip">${nameOf(row.sessionId)}</span>`],
-                [t("Accepted"), (row) =>
-                  html`<${Time} at=${row.createdAt} />`],
+                [t("Accepted"), (row) => html`<${Time} at=${row.createdAt} />`],
               ]} />`
           }
           <${Pages} page=${page} next=${page * LIMIT < total ? page + 1 : null} text=${

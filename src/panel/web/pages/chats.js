@@ -5,7 +5,7 @@ import { number, t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Empty, Field, Head, Loaded, Time, useOnce, useWork } from "../ui.js";
-import { kindWord, messageWord, phone } from "../words.js";
+import { kindWord, messageWord, phone, recipientOf } from "../words.js";
 
 /** Chats that are shown until somebody asks for more. */
 const CHATS_AT_ONCE = 100;
@@ -85,7 +85,9 @@ function List({ chats, nameOf, open, to }) {
   const [onlyWrote, setOnlyWrote] = useState(false);
   const [most, setMost] = useState(CHATS_AT_ONCE);
   const wanted = words.trim().toLowerCase();
-  const fits = (each) => `${nameOf(each)} ${phone(each.chat)}`.toLowerCase().includes(wanted);
+  const digits = recipientOf(words);
+  const fits = (each) =>
+    nameOf(each).toLowerCase().includes(wanted) || (/^\d+$/.test(digits) && each.chat.includes(digits));
   const found = chats.filter((each) => (!onlyWrote || each.wrote) && fits(each));
   return html`
     <nav aria-label=${t("Chats")}>
@@ -128,6 +130,13 @@ function Turns({ account, line, chat, name }) {
   useLayoutEffect(() => {
     if (isAtEnd.current) toEnd();
   }, [turns.data]);
+  useEffect(() => {
+    if (!list.current) return;
+    // The box grows with what is typed, and a keyboard comes up.
+    const resized = new ResizeObserver(() => isAtEnd.current && toEnd());
+    resized.observe(list.current);
+    return () => resized.disconnect();
+  }, [turns.data === null]);
   const onScroll = ({ target }) =>
     isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < AT_END_PX;
   // It outlives a reload, another chat in between, and a sign-in that ends; signing out removes it.
@@ -164,9 +173,12 @@ function Turns({ account, line, chat, name }) {
   };
   return html`
     <section>
-      <header><strong class="grow clip" ref=${head} tabindex="-1">${name}</strong><a class="back" href=${href(
-        `/accounts/${account}/chats/${line}`,
-      )}>${t("All chats")}</a></header>
+      <header><strong class="clip" ref=${head} tabindex="-1">${name}</strong>
+        <span class="soft grow clip">${name === phone(chat) || isGroup(chat)
+          ? ""
+          : phone(chat)}</span><a class="back" href=${href(
+            `/accounts/${account}/chats/${line}`,
+          )}>${t("All chats")}</a></header>
       <${Loaded} state=${turns}>${(rows) =>
         html`<ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")} onScroll=${onScroll}>${
           rows.length === 0 && html`<li class="empty">${t("Nothing is kept of this chat.")}</li>`

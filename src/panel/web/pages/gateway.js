@@ -31,7 +31,9 @@ export function Gateway() {
         })}>
               <${NewAccount} reload=${overview.reload} /></${Head}>
             ${data.disk.freeBytes < LITTLE_ROOM &&
-              html`<p class="note bad">${t("The disk is nearly full: when it is, sending stops.")}</p>`}
+              html`<p class="note bad">${
+                t("The disk is nearly full: make room. Sending stops before it is full, and goes on when there is room.")
+              }</p>`}
             <div class="grid">${figures.map(([name, value, of]) =>
               html`
                 <div class="card">

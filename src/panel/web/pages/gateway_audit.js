@@ -61,12 +61,15 @@ export function AuditLog() {
             ? html`<${Empty} title=${t("Nothing yet")} />`
             : html`<${Table} caption=${t("Audit log")} rows=${rows} columns=${[
               [t("What"), (row) => html`<span class="break">${actionWord(row.action)}</span>`],
-              [t("Who"), (row) => row.login ?? "–"],
+              [t("Who"), (row) => html`<span class="break">${row.login ?? "–"}</span>`],
               [t("Account"), (row) =>
-                row.accountId ? nameOf(row.accountId) : html`<span class="soft">${t("Gateway")}</span>`],
+                row.accountId
+                  ? html`<span class="break">${nameOf(row.accountId)}</span>`
+                  : html`<span class="soft">${t("Gateway")}</span>`],
               [t("Address"), (row) =>
                 html`<span class="mono">${row.address}</span>`],
-              [t("When"), (row) => html`<${Time} at=${row.at} />`],
+              [t("When"), (row) =>
+                html`<${Time} at=${row.at} />`],
             ]} />`
         }
       ${

@@ -27,7 +27,7 @@ export function Deliveries() {
                 html`<a class="main mono" href=${
                   href(`/accounts/${row.accountId}/webhooks/${row.webhookId}?status=failed`)
                 }>${row.event}</a>`],
-              [t("Account"), (row) => row.accountName],
+              [t("Account"), (row) => html`<span class="break">${row.accountName}</span>`],
               [t("Address"), (row) =>
                 html`<span class="clip">${row.url}</span>`],
               [t("Last answer"), (row) =>

@@ -294,7 +294,7 @@ function Queue({ account, line, queue, health }) {
               ],
               [t("Priority"), (row) =>
                 priorityWord(row.priority)],
-              [t("Waits for"), (row) => html`<span class="soft">${waitWord(row.waitsFor)}</span>`],
+              [t("Waits for"), (row) => html`<span class="soft">${waitWord(row.waitsFor, line)}</span>`],
               [t("Leaves about"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
               ["", (row) =>
                 row.status === "queued"

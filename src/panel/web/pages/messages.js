@@ -4,13 +4,15 @@ import { html, useEffect, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useEvery, useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
-import { Badge, Card, Empty, Field, Head, Loaded, Pages, Table, Time } from "../ui.js";
+import { Badge, Card, Empty, Field, Head, Loaded, Pager, Pages, Table, Time } from "../ui.js";
 import { farthest, KINDS, kindWord, messageKind, messageWord, phone } from "../words.js";
 
 const LIMIT = 25;
 const LOOK_MS = 5_000;
 /** A search begins when nothing was typed for this long. */
 const TYPING_MS = 350;
+/** Each looks at thousands of messages. */
+const MOST_LOOKS = 10;
 const STATUSES = ["queued", "processing", "sent", "failed"];
 
 export function Messages({ account, query }) {
@@ -19,17 +21,13 @@ export function Messages({ account, query }) {
   const filters = new URLSearchParams(Object.entries(rest).filter(([, value]) => value));
   const messages = useLoad(
     async () => {
-      if (q !== "") {
-        const search = new URLSearchParams({ ...Object.fromEntries(filters), q, page });
-        const { data, next } = await call("GET", `/accounts/${account}/search?${search}`);
-        return { rows: data, next, total: null };
-      }
+      if (q !== "") return await search(account, { ...Object.fromEntries(filters), q }, page);
       const found = await api(account, "GET", `/messages/history?${filters}&page=${page}&limit=${LIMIT}`);
       const { total } = found.pagination;
       return { rows: found.data, next: Number(page) * LIMIT < total ? Number(page) + 1 : null, total };
     },
     [account, JSON.stringify(query)],
-    ["messages"],
+    q === "" ? ["messages"] : [],
   );
   // An accepted message causes no event until it departs.
   useEvery(LOOK_MS, messages.reload, page === "1" && q === "");
@@ -71,7 +69,11 @@ export function Messages({ account, query }) {
               ${rows.length === 0
                 ? html`<${Empty} title=${filtered ? t("Nothing fits") : t("No message yet")}>${
                   filtered
-                    ? html`<p>${t("Try fewer words, or other days.")}</p>`
+                    ? html`<p>${
+                      q !== "" && next
+                        ? t("The older ones have not been searched yet.")
+                        : t("Try fewer words, or other days.")
+                    }</p>`
                     : html`<a class="button" href=${href(`/accounts/${account}/send`)}>${t("Try a send")}</a>`
                 }</${Empty}>`
                 : html`<${Table} caption=${t("Messages")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
@@ -88,13 +90,23 @@ export function Messages({ account, query }) {
                   [t("Accepted"), (row) =>
                     html`<${Time} at=${row.createdAt} />`],
                 ]} />`}
-              <${Pages} page=${Number(page)} next=${next} text=${total === null
-                ? ""
-                : t("{n} in all", { n: number(total) })} />
+              ${q === ""
+                ? html`<${Pages} page=${Number(page)} next=${next} text=${t("{n} in all", { n: number(total) })} />`
+                : html`<${Pager} newer=${page === "1" ? null : { page: "" }} older=${next && { page: next }} />`}
             `}</${Loaded}>
         </${Card}>
       </div>
   `;
+}
+
+/** Looks from that page on until something fits, as far as nobody has to wait long for it. */
+async function search(account, wanted, page) {
+  for (let looks = 1, from = page;; looks++) {
+    const query = new URLSearchParams({ ...wanted, page: from });
+    const { data, next } = await call("GET", `/accounts/${account}/search?${query}`);
+    if (data.length > 0 || next === null || looks === MOST_LOOKS) return { rows: data, next };
+    from = next;
+  }
 }
 
 function Search({ value }) {
