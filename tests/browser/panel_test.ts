@@ -129,9 +129,12 @@ inPanel(
       to: CUSTOMER,
       text: "this one waits",
     });
-    await page.locator("main").getByText(`1. +${CUSTOMER}`).waitFor();
+    const messages = Array.from({ length: 250 }, () => ({ to: CUSTOMER, text: "and these wait too" }));
+    await stage.api.call("POST", "/messages/send/bulk", { sessionId: lines[0]._id, messages });
+    await page.locator("main").getByText(`1. +${CUSTOMER}`, { exact: true }).waitFor();
+    await page.getByRole("heading", { name: "Queue (251)" }).waitFor();
     await button(page, "Delete").click();
-    await page.getByText("1 message waits on this line and will fail.").waitFor();
+    await page.getByText("251 messages wait on this line and will fail.").waitFor();
     await page.locator("dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText("“Front desk” was deleted.").waitFor();
     await page.getByText("No line yet").waitFor();

@@ -43,9 +43,9 @@ export function Line({ account, line: id }) {
     account,
     id,
     line.data?.status,
-  ], ["lines"]);
+  ], ["messages", "lines"]);
   // An accepted message causes no event until it departs.
-  useEvery(QUEUE_MS, queue.reload, line.data?.phone != null);
+  useEvery(QUEUE_MS, () => (queue.reload(), health.reload()), line.data?.phone != null);
   const isGone = line.data !== null && [line, queue, health].some(({ error }) => error?.code === "not_found");
   useEffect(() => {
     if (!isGone) return;
@@ -53,7 +53,8 @@ export function Line({ account, line: id }) {
     go(listOf(account), { replace: true });
   }, [isGone]);
   return html`<${Loaded} state=${line} back=${[listOf(account), t("Lines")]}>${(data) => {
-    const waits = queue.data?.length ?? 0;
+    // The queue on the page is only its beginning.
+    const waits = Math.max(queue.data?.length ?? 0, health.data?.queue.waiting ?? 0);
     // A line that was logged out keeps its number until it is linked again.
     const unlinked = !data.phone || ["qr", "pairing", "logged_out"].includes(data.status);
     const isLinking = unlinked && data.status !== "logged_out";
