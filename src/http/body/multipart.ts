@@ -67,7 +67,8 @@ export async function readFormUpload<Fields>(
   }
 
   try {
-    await pipeline(Readable.from(searchable(chunksOf(request)), { objectMode: false }), parser);
+    const form = withoutEpilogue(chunksOf(request), boundaryOf(request));
+    await pipeline(Readable.from(searchable(form), { objectMode: false }), parser);
     const written = await file.writing;
     if (!written) throw invalid(part, "is required, as a part with a file name");
     if (written.size === 0) throw invalid(part, "is empty");
@@ -79,6 +80,29 @@ export async function readFormUpload<Fields>(
     if (written) await media.remove(written.fileId);
     if (refusal) throw refusal;
     throw error instanceof Problem ? error : notForm(error);
+  }
+}
+
+/** As the parser reads it, which has found one. */
+function boundaryOf({ headers }: Request): string {
+  const [, quoted, plain] = /;\s*boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(headers.get("content-type")!) ?? [];
+  return quoted ?? plain ?? "";
+}
+
+/** The form up to its last boundary: there the parser closes, and would wait for ever with a piece that comes later. */
+async function* withoutEpilogue(
+  pieces: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  boundary: string,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const sought = Buffer.from(`\r\n--${boundary}--`);
+  // The first boundary may stand at the very beginning.
+  let before = Buffer.from("\r\n");
+  for await (const piece of pieces) {
+    const seen = Buffer.concat([before, piece]);
+    const at = indexOf(seen, { sought, from: 0 });
+    if (at >= 0) return yield piece.subarray(0, at + sought.length - before.length);
+    yield piece;
+    before = seen.subarray(-(sought.length - 1));
   }
 }
 

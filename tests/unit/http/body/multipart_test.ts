@@ -10,12 +10,7 @@ import { type FakeMedia, fakeMedia } from "../../../support/fake_media.ts";
 
 const schema = z.object({ to: z.string(), caption: z.string().optional(), file: z.string() });
 
-function requestOf(text: string, chunkSize: number): Request {
-  const bytes = new TextEncoder().encode(text);
-  const chunks = Array.from(
-    { length: Math.ceil(bytes.length / chunkSize) },
-    (_, i) => bytes.subarray(i * chunkSize, (i + 1) * chunkSize),
-  );
+function requestOf(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Request {
   return new Request("http://x/", {
     method: "POST",
     headers: { "content-type": "multipart/form-data; boundary=B" },
@@ -30,14 +25,21 @@ const file = (content: string, filename = 'filename="a.png"') =>
   `--B\r\nContent-Disposition: form-data; name="file"; ${filename}\r\nContent-Type: image/png\r\n\r\n${content}\r\n`;
 const END = "--B--\r\n";
 
+const options = (media: FakeMedia) => ({
+  part: "file",
+  schema,
+  media: inTurns(media, systemClock),
+  accountId: "acc_1",
+  maxBytes: 1000,
+});
+
 function read(text: string, { chunkSize = 50, media = fakeMedia() }: { chunkSize?: number; media?: FakeMedia } = {}) {
-  return readFormUpload(requestOf(text, chunkSize), {
-    part: "file",
-    schema,
-    media: inTurns(media, systemClock),
-    accountId: "acc_1",
-    maxBytes: 1000,
-  });
+  const bytes = new TextEncoder().encode(text);
+  const chunks = Array.from(
+    { length: Math.ceil(bytes.length / chunkSize) },
+    (_, i) => bytes.subarray(i * chunkSize, (i + 1) * chunkSize),
+  );
+  return readFormUpload(requestOf(chunks), options(media));
 }
 
 Deno.test("a form is read the same wherever it is cut", async () => {
@@ -49,6 +51,20 @@ Deno.test("a form is read the same wherever it is cut", async () => {
     assert.deepEqual(upload.fields, { to: "34600111222", caption: "after – 🎉", file: "" });
     assert.equal(upload.filename, "a.png");
     assert.equal(Buffer.from(media.files.get(upload.file.fileId)!).toString(), content);
+  }
+});
+
+Deno.test("a form is read wherever it is cut by the network, its very end included", async () => {
+  const form = field("to", "34600111222") + file("content") + END;
+  for (let cut = 1; cut < form.length; cut++) {
+    async function* arriving() {
+      for (const part of [form.slice(0, cut), form.slice(cut)]) {
+        yield new TextEncoder().encode(part);
+        await new Promise((resolve) => setTimeout(resolve, 0));
+      }
+    }
+    const upload = await readFormUpload(requestOf(arriving()), options(fakeMedia()));
+    assert.deepEqual(upload.fields, { to: "34600111222", file: "" });
   }
 });
 
