@@ -1,4 +1,5 @@
 /** Reads request bodies: bounded in size and depth, strict UTF-8, never more than was promised. */
+import { setImmediate } from "node:timers/promises";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -91,7 +92,11 @@ export async function readBytes(
 export async function* chunksOf(request: Request): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   if (request.body === null) return;
   try {
-    yield* request.body.values({ preventCancel: true });
+    for await (const chunk of request.body.values({ preventCancel: true })) {
+      yield chunk;
+      // What is all there already would have the thread to its end.
+      await setImmediate();
+    }
   } catch (cause) {
     brokenOff(cause);
   }
