@@ -9,7 +9,7 @@ import type { GatewayReady } from "./gateway.ts";
 import { copyFolder, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
 import type { LoadResult } from "./load_client.ts";
 import { type Bench, type BenchOptions, medians, type Result } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite, type Site } from "./network.ts";
 import { bareSends, loadWith, pauseLine, sendsOf, TEXT, TO } from "./sends.ts";
 
 /** Of the measurement with several accounts: each writes commits of its own. */
@@ -20,44 +20,29 @@ export const api: Bench = {
   name: "api",
   about: "accepted messages a second and p99, against a raw commit a request",
   async run(options) {
-    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    const client = await startChild<true>("./load_client.ts", null);
-    try {
-      return await compare({ root, network, client }, options);
-    } finally {
-      await Promise.all([client.stop(), network.stop()]);
-      await Deno.remove(root, { recursive: true });
-    }
+    await using site = await openSite();
+    await using client = await startChild<true>("./load_client.ts", null);
+    return await compare({ ...site, client }, options);
   },
 };
 
-interface Stage {
-  root: string;
-  network: Child<NetworkReady>;
+interface Stage extends Pick<Site, "root" | "network"> {
   client: Child<true>;
 }
 
 type Round = Record<"bare" | "raw" | "empty" | "backlog" | "accounts", LoadResult>;
 
 async function compare(stage: Stage, { rounds, backlog, report }: BenchOptions): Promise<Result[]> {
-  const { root, network } = stage;
-  const empty = await makeLinkedFolder(network, {
-    root,
-    options: { accounts: ACCOUNTS, lines: 1, prepare: pauseLine },
-  });
-  const full = await makeLinkedFolder(network, {
-    root,
-    options: {
-      accounts: 1,
-      lines: 1,
-      async prepare(api, account) {
-        await pauseLine(api, account);
-        for (let left = backlog; left > 0; left -= BULK) {
-          const messages = Array.from({ length: Math.min(left, BULK) }, () => ({ to: TO, text: TEXT }));
-          await api.call("POST", "/messages/send/bulk", { sessionId: account.sessionIds[0], messages });
-        }
-      },
+  const empty = await makeLinkedFolder(stage, { accounts: ACCOUNTS, lines: 1, prepare: pauseLine });
+  const full = await makeLinkedFolder(stage, {
+    accounts: 1,
+    lines: 1,
+    async prepare(api, account) {
+      await pauseLine(api, account);
+      for (let left = backlog; left > 0; left -= BULK) {
+        const messages = Array.from({ length: Math.min(left, BULK) }, () => ({ to: TO, text: TEXT }));
+        await api.call("POST", "/messages/send/bulk", { sessionId: account.sessionIds[0], messages });
+      }
     },
   });
   report(`linked; ${backlog} messages wait in the one, none in the other`);
@@ -66,7 +51,7 @@ async function compare(stage: Stage, { rounds, backlog, report }: BenchOptions):
   for (let i = 0; i < rounds; i++) {
     const round: Round = {
       bare: await measureBare(stage, null),
-      raw: await measureBare(stage, join(root, `raw-${i}.db`)),
+      raw: await measureBare(stage, join(stage.root, `raw-${i}.db`)),
       empty: await measureGateway(stage, empty, 1),
       backlog: await measureGateway(stage, full, 1),
       accounts: await measureGateway(stage, empty, ACCOUNTS),

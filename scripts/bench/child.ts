@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 
-export interface Child<Ready> {
+export interface Child<Ready> extends AsyncDisposable {
   readonly ready: Ready;
   /** Asks the child and waits for its answer. Rejects when it ends instead. */
   ask<Answer>(question: unknown): Promise<Answer>;
@@ -34,6 +34,11 @@ export async function startChild<Ready>(module: string, argument: unknown): Prom
     if (done) throw new Error(`${module} ended early`);
     return JSON.parse(value);
   };
+  const stop = async () => {
+    await questions.close();
+    for await (const _ of answers);
+    await child.status;
+  };
   const ready = await next<Ready>();
   return {
     ready,
@@ -41,11 +46,8 @@ export async function startChild<Ready>(module: string, argument: unknown): Prom
       await questions.write(new TextEncoder().encode(JSON.stringify(question) + "\n"));
       return await next();
     },
-    async stop() {
-      await questions.close();
-      for await (const _ of answers);
-      await child.status;
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

@@ -6,7 +6,7 @@
 import { httpClient } from "../../src/cli/client.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { BareSender } from "./bare_sender.ts";
-import { type Child, startChild } from "./child.ts";
+import { startChild } from "./child.ts";
 import type { CrowdClient, Delays, Traffic } from "./crowd_client.ts";
 import type { GatewayReady } from "./gateway.ts";
 import type { GatewayLines, GatewayQuestion } from "./gateway_lines.ts";
@@ -14,7 +14,7 @@ import type { Idle } from "./idle.ts";
 import type { Connected } from "./lines.ts";
 import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder, newPhones } from "./linked_folder.ts";
 import { type Bench, median, type Result } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite, type Site } from "./network.ts";
 import { TEXT } from "./sends.ts";
 import type { GatewayLoad } from "./watch_load.ts";
 import type { Sends, Sent } from "./way.ts";
@@ -53,9 +53,7 @@ interface Measured {
   bare: Sent;
 }
 
-interface Stage {
-  root: string;
-  network: Child<NetworkReady>;
+interface Stage extends Pick<Site, "root" | "network"> {
   folder: LinkedFolder;
   report: (line: string) => void;
 }
@@ -64,29 +62,23 @@ export const crowd: Bench = {
   name: "crowd",
   about: "many lines in one process: connect, rest, send, receive, lateness; against bare Baileys and a tenth of them",
   async run({ rounds, lines, report }) {
-    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    try {
-      const began = performance.now();
-      const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines } });
-      await exportLines(folder, root);
-      report(`${lines} lines linked in ${seconds(performance.now() - began)}`);
-      const stage: Stage = { root, network, folder, report };
-      const sizes = [...new Set(PARTS.map((part) => Math.ceil(part * lines)))];
-      const measured: Measured[][] = [];
-      for (let round = 1; round <= rounds; round++) {
-        const sizesOfRound: Measured[] = [];
-        for (const size of sizes) {
-          report(`round ${round}, ${size} lines:`);
-          sizesOfRound.push({ ...await measureGateway(stage, size), bare: await measureBare(stage, size) });
-        }
-        measured.push(sizesOfRound);
+    await using site = await openSite();
+    const began = performance.now();
+    const folder = await makeLinkedFolder(site, { accounts: 1, lines });
+    await exportLines(folder, site.root);
+    report(`${lines} lines linked in ${seconds(performance.now() - began)}`);
+    const stage: Stage = { ...site, folder, report };
+    const sizes = [...new Set(PARTS.map((part) => Math.ceil(part * lines)))];
+    const measured: Measured[][] = [];
+    for (let round = 1; round <= rounds; round++) {
+      const sizesOfRound: Measured[] = [];
+      for (const size of sizes) {
+        report(`round ${round}, ${size} lines:`);
+        sizesOfRound.push({ ...await measureGateway(stage, size), bare: await measureBare(stage, size) });
       }
-      return conclude(measured);
-    } finally {
-      await network.stop();
-      await Deno.remove(root, { recursive: true });
+      measured.push(sizesOfRound);
     }
+    return conclude(measured);
   },
 };
 

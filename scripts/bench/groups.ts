@@ -4,17 +4,15 @@
  * waits for its ack. So the gateway's processor time, which is its own work, is printed beside the time.
  */
 import process from "node:process";
-import { type Client, httpClient, until } from "../../src/cli/client.ts";
+import { type Client, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
-import { startChild } from "./child.ts";
-import { makeLinkedFolder } from "./linked_folder.ts";
+import { makeLinkedFolder, newPhones } from "./linked_folder.ts";
 import type { Bench, Result } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite } from "./network.ts";
 
 const SMALL = 10;
 const BIG = 1_000;
 const ADDED = 50;
-const PHONES_AT_ONCE = 25;
 
 const STEPS = ["create", "list", "look at", `add ${ADDED}`, "first send, mention of all", "next send, mention of all"];
 
@@ -22,58 +20,38 @@ export const groups: Bench = {
   name: "groups",
   about: `a group of ${BIG} against one of ${SMALL}: create, list, add ${ADDED}, send with a mention of all`,
   async run({ rounds, report }) {
-    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    try {
-      const control = httpClient(network.ready.controlUrl);
-      const measured: { small: Taken[]; big: Taken[] }[] = [];
-      await makeLinkedFolder(network, {
-        root,
-        options: {
-          accounts: 1,
-          lines: rounds,
-          async prepare(api, { sessionIds }) {
-            const people = await newPhones(control, BIG + ADDED);
-            report(`${people.length} phones`);
-            for (const [i, sessionId] of sessionIds.entries()) {
-              const small = await measure(api, { sessionId, people, size: SMALL });
-              const big = await measure(api, { sessionId, people, size: BIG });
-              measured.push({ small, big });
-              report(
-                `round ${i + 1}: ${
-                  STEPS.map((step, k) => `${step} ${shown(small[k]!)} and ${shown(big[k]!)}`).join("; ")
-                }`,
-              );
-            }
-          },
-        },
-      });
-      return STEPS.flatMap((step, k) =>
-        (["time", "processor time"] as const).map((what): Result => ({
-          name: `${step}: ${what} with ${BIG} to ${what} with ${SMALL}`,
-          ratios: measured.map(({ small, big }) => big[k]![what] / small[k]![what]),
-          goal: null,
-          detail: `${ms(measured[0]!.small[k]![what])} and ${ms(measured[0]!.big[k]![what])} in the first round`,
-        }))
-      );
-    } finally {
-      await network.stop();
-      await Deno.remove(root, { recursive: true });
-    }
+    await using site = await openSite();
+    const { network } = site;
+    const measured: { small: Taken[]; big: Taken[] }[] = [];
+    await makeLinkedFolder(site, {
+      accounts: 1,
+      lines: rounds,
+      async prepare(api, { sessionIds }) {
+        const people = await newPhones(network, BIG + ADDED);
+        report(`${people.length} phones`);
+        for (const [i, sessionId] of sessionIds.entries()) {
+          const small = await measure(api, { sessionId, people, size: SMALL });
+          const big = await measure(api, { sessionId, people, size: BIG });
+          measured.push({ small, big });
+          report(
+            `round ${i + 1}: ${STEPS.map((step, k) => `${step} ${shown(small[k]!)} and ${shown(big[k]!)}`).join("; ")}`,
+          );
+        }
+      },
+    });
+    return STEPS.flatMap((step, k) =>
+      (["time", "processor time"] as const).map((what): Result => ({
+        name: `${step}: ${what} with ${BIG} to ${what} with ${SMALL}`,
+        ratios: measured.map(({ small, big }) => big[k]![what] / small[k]![what]),
+        goal: null,
+        detail: `${ms(measured[0]!.small[k]![what])} and ${ms(measured[0]!.big[k]![what])} in the first round`,
+      }))
+    );
   },
 };
 
 /** Milliseconds; processor time is the gateway's and that of the few requests to it. */
 type Taken = Record<"time" | "processor time", number>;
-
-async function newPhones(control: Client, count: number): Promise<string[]> {
-  const numbers = Array.from({ length: count }, (_, i) => String(4916000000000 + i));
-  for (let from = 0; from < count; from += PHONES_AT_ONCE) {
-    const some = numbers.slice(from, from + PHONES_AT_ONCE);
-    await Promise.all(some.map((number) => control.call("POST", "/phones", { number })));
-  }
-  return numbers;
-}
 
 /** What each step takes, on a line that has so far asked for the smaller group only. */
 async function measure(

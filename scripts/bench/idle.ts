@@ -9,7 +9,7 @@ import type { GatewayQuestion } from "./gateway_lines.ts";
 import { copyFolder, exportLines, makeLinkedFolder } from "./linked_folder.ts";
 import type { Connected } from "./lines.ts";
 import { type Bench, median } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite } from "./network.ts";
 import type { StoreCalls } from "./store_calls.ts";
 
 /** Until the after-effects of a start are over: garbage collection, and the first run of every sweep. */
@@ -27,27 +27,22 @@ export const idle: Bench = {
   name: "idle",
   about: "processor time of connected lines while nothing happens, against bare Baileys",
   async run({ rounds, lines, report }) {
-    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    try {
-      const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines } });
-      await exportLines(folder, root);
-      report(`${lines} lines linked`);
-      const measured: { subject: Idle; raw: Idle }[] = [];
-      for (let round = 1; round <= rounds; round++) {
-        const raw = await resting("./bare_lines.ts", { network: network.ready, folder: root, lines });
-        const settings = { ...folder.settings, PALOMA_DATA_DIR: await copyFolder(folder, root) };
-        const subject = await resting("./gateway_lines.ts", { settings, lines });
-        measured.push({ subject, raw });
-        report(`round ${round}: gateway ${shown(subject)}; bare Baileys ${shown(raw)}`);
-      }
-      const ratios = measured.map(({ subject, raw }) => subject.cpuMs / raw.cpuMs);
-      const detail = `${median(measured.map(({ subject }) => subject.cpuMs)).toFixed(0)} ms a minute`;
-      return [{ name: `processor time of ${lines} idle lines / bare Baileys`, ratios, goal: { atMost: 1.2 }, detail }];
-    } finally {
-      await network.stop();
-      await Deno.remove(root, { recursive: true });
+    await using site = await openSite();
+    const { root, network } = site;
+    const folder = await makeLinkedFolder(site, { accounts: 1, lines });
+    await exportLines(folder, root);
+    report(`${lines} lines linked`);
+    const measured: { subject: Idle; raw: Idle }[] = [];
+    for (let round = 1; round <= rounds; round++) {
+      const raw = await resting("./bare_lines.ts", { network: network.ready, folder: root, lines });
+      const settings = { ...folder.settings, PALOMA_DATA_DIR: await copyFolder(folder, root) };
+      const subject = await resting("./gateway_lines.ts", { settings, lines });
+      measured.push({ subject, raw });
+      report(`round ${round}: gateway ${shown(subject)}; bare Baileys ${shown(raw)}`);
     }
+    const ratios = measured.map(({ subject, raw }) => subject.cpuMs / raw.cpuMs);
+    const detail = `${median(measured.map(({ subject }) => subject.cpuMs)).toFixed(0)} ms a minute`;
+    return [{ name: `processor time of ${lines} idle lines / bare Baileys`, ratios, goal: { atMost: 1.2 }, detail }];
   },
 };
 

@@ -6,7 +6,7 @@
 import { startChild } from "./child.ts";
 import { copyFolder, exportLines, makeLinkedFolder } from "./linked_folder.ts";
 import { type Bench, medians, type Result } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite } from "./network.ts";
 
 /** Lines of the small process: enough for every code path to have run. */
 const FEW = 10;
@@ -25,30 +25,25 @@ export const lines: Bench = {
   name: "lines",
   about: "memory and connect time of an idle line, against bare Baileys with keys in memory",
   async run({ rounds, lines: many, report }) {
-    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    try {
-      const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines: FEW + many } });
-      await exportLines(folder, root);
-      report(`${FEW + many} lines linked`);
+    await using site = await openSite();
+    const { root, network } = site;
+    const folder = await makeLinkedFolder(site, { accounts: 1, lines: FEW + many });
+    await exportLines(folder, root);
+    report(`${FEW + many} lines linked`);
 
-      const gateway = (dataDir: string, count: number) =>
-        measure("./gateway_lines.ts", { settings: { ...folder.settings, PALOMA_DATA_DIR: dataDir }, lines: count });
-      const baileys = (count: number) =>
-        measure("./bare_lines.ts", { network: network.ready, folder: root, lines: count });
-      const measured: { subject: Connected; raw: Connected }[] = [];
-      for (let i = 0; i < rounds; i++) {
-        const raw = slope(await baileys(FEW), await baileys(FEW + many), many);
-        const copies = [await copyFolder(folder, root, FEW), await copyFolder(folder, root)] as const;
-        const subject = slope(await gateway(copies[0], FEW), await gateway(copies[1], FEW + many), many);
-        measured.push({ subject, raw });
-        report(`round ${i + 1}: gateway ${shown(subject)}; bare Baileys ${shown(raw)}`);
-      }
-      return conclude(measured);
-    } finally {
-      await network.stop();
-      await Deno.remove(root, { recursive: true });
+    const gateway = (dataDir: string, count: number) =>
+      measure("./gateway_lines.ts", { settings: { ...folder.settings, PALOMA_DATA_DIR: dataDir }, lines: count });
+    const baileys = (count: number) =>
+      measure("./bare_lines.ts", { network: network.ready, folder: root, lines: count });
+    const measured: { subject: Connected; raw: Connected }[] = [];
+    for (let i = 0; i < rounds; i++) {
+      const raw = slope(await baileys(FEW), await baileys(FEW + many), many);
+      const copies = [await copyFolder(folder, root, FEW), await copyFolder(folder, root)] as const;
+      const subject = slope(await gateway(copies[0], FEW), await gateway(copies[1], FEW + many), many);
+      measured.push({ subject, raw });
+      report(`round ${i + 1}: gateway ${shown(subject)}; bare Baileys ${shown(raw)}`);
     }
+    return conclude(measured);
   },
 };
 

@@ -12,7 +12,7 @@ import { deleteKeys } from "../../src/store/delete_range.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { type BareLine, bareLinePath } from "./bare_lines.ts";
 import type { Child } from "./child.ts";
-import type { NetworkReady } from "./network.ts";
+import type { NetworkReady, Site } from "./network.ts";
 
 export interface LinkedFolder {
   readonly dataDir: string;
@@ -38,8 +38,8 @@ interface LinkedFolderOptions {
 
 /** Links lines as a client would: over the API, a phone scanning each QR. */
 export async function makeLinkedFolder(
-  network: Child<NetworkReady>,
-  { root, options }: { root: string; options: LinkedFolderOptions },
+  { root, network }: Pick<Site, "root" | "network">,
+  options: LinkedFolderOptions,
 ): Promise<LinkedFolder> {
   const dataDir = await Deno.makeTempDir({ dir: root, prefix: "data-" });
   const ca = join(root, "ca.pem");
@@ -103,13 +103,19 @@ export async function exportLines(folder: LinkedFolder, root: string): Promise<v
 
 /** How many lines are linked at once. */
 const AT_ONCE = 6;
+const PHONES_AT_ONCE = 25;
 
 let phones = 0;
 
 /** Recipients to whom no line has written before: both sides have to start Signal sessions. */
 export async function newPhones(network: Child<NetworkReady>, count: number): Promise<string[]> {
   const control = httpClient(network.ready.controlUrl);
-  return await Promise.all(Array.from({ length: count }, () => newPhone(control)));
+  const numbers: string[] = [];
+  while (numbers.length < count) {
+    const some = Array.from({ length: Math.min(PHONES_AT_ONCE, count - numbers.length) }, () => newPhone(control));
+    numbers.push(...await Promise.all(some));
+  }
+  return numbers;
 }
 
 /** The number of a new phone. */

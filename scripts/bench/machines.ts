@@ -16,7 +16,7 @@ import type { GatewayReady } from "./gateway.ts";
 import { type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
 import type { Machine } from "./machine.ts";
 import { type Bench, percentile, type Result } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite } from "./network.ts";
 import { loadWith, pauseLine, SECRET_KEY, sendsOf, TEXT, TO } from "./sends.ts";
 
 /** Of the measurement with two APIs: each takes the sends of every other account. */
@@ -33,26 +33,22 @@ export const machines: Bench = {
   about: "two APIs to one, 202 to departure across processes, queries of idle lines",
   async run({ rounds, report }) {
     await using stack = new AsyncDisposableStack();
-    const root = stack.adopt(await Deno.makeTempDir(), (folder) => Deno.remove(folder, { recursive: true }));
+    const site = stack.use(await openSite());
+    const { root, network } = site;
     const server = stack.adopt(await startPostgres({}), (server) => server.remove());
-    const network = await startChild<NetworkReady>("./network.ts", null);
     const clients = [
-      await startChild<true>("./load_client.ts", null),
-      await startChild<true>("./load_client.ts", null),
+      stack.use(await startChild<true>("./load_client.ts", null)),
+      stack.use(await startChild<true>("./load_client.ts", null)),
     ];
-    stack.defer(() => Promise.all([network, ...clients].map((child) => child.stop())).then(() => {}));
     const start = (machine: Machine) => startChild<GatewayReady>("./machine.ts", machine);
     const settings = () => ({ PALOMA_SECRET_KEY: SECRET_KEY });
 
     const linked = async (accounts: number, prepare?: typeof pauseLine): Promise<LinkedFolder> =>
-      await makeLinkedFolder(network, {
-        root,
-        options: {
-          accounts,
-          lines: 1,
-          settings: { ...settings(), PALOMA_STORE: await server.database() },
-          ...(prepare ? { prepare } : {}),
-        },
+      await makeLinkedFolder(site, {
+        accounts,
+        lines: 1,
+        settings: { ...settings(), PALOMA_STORE: await server.database() },
+        ...(prepare ? { prepare } : {}),
       });
 
     const paused = await linked(ACCOUNTS, pauseLine);

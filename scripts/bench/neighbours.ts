@@ -13,7 +13,7 @@ import { type Child, startChild } from "./child.ts";
 import type { GatewayReady } from "./gateway.ts";
 import { type LinkedAccount, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
 import { type Bench, percentile, type Result, rowOf } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite, type Site } from "./network.ts";
 import { type NoiseAnswer, type NoiseName, type NoiseQuestion, NOISES, type NoiseSetting } from "./noise.ts";
 import type { GatewayLoad } from "./watch_load.ts";
 import type { QuietAccount, QuietQuestion, QuietReady, QuietTimes } from "./quiet_account.ts";
@@ -58,13 +58,12 @@ export const neighbours: Bench = {
   name: "neighbours",
   about: "a quiet account beside ten kinds of noise, to the same without",
   async run({ rounds, noise: wanted, report }) {
-    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    const quiet = await startChild<QuietReady>("./quiet_account.ts", null);
-    const control = httpClient(network.ready.controlUrl);
+    await using site = await openSite();
+    await using quiet = await startChild<QuietReady>("./quiet_account.ts", null);
+    const control = httpClient(site.network.ready.controlUrl);
     for (const number of [QUIET, ...PEOPLE]) await control.call("POST", "/phones", { number });
-    const here = await makePlace({ network, root, accounts: 2 });
-    const elsewhere = await makePlace({ network, root, accounts: 1 });
+    const here = await makePlace(site, 2);
+    const elsewhere = await makePlace(site, 1);
     const [{ apiKey, sessionIds }] = here.accounts as [LinkedAccount];
     const baseUrl = baseUrlOf(here);
     const account = { baseUrl, apiKey, sessionId: sessionIds[0]!, to: QUIET };
@@ -86,8 +85,6 @@ export const neighbours: Bench = {
         await noise.stop();
         await gateway.stop();
       }
-      await Promise.all([quiet.stop(), network.stop()]);
-      await Deno.remove(root, { recursive: true });
     }
   },
 };
@@ -95,10 +92,8 @@ export const neighbours: Bench = {
 const baseUrlOf = ({ gateway }: Pick<Place, "gateway">) => `${gateway.ready.url}/v1`;
 
 /** A gateway with linked accounts, the last of which is the loud one: one of its lines is paused, with much in its queue. */
-async function makePlace(
-  { network, root, accounts }: { network: Child<NetworkReady>; root: string; accounts: number },
-): Promise<Place> {
-  const folder = await makeLinkedFolder(network, { root, options: { accounts, lines: 3 } });
+async function makePlace(site: Site, accounts: number): Promise<Place> {
+  const folder = await makeLinkedFolder(site, { accounts, lines: 3 });
   const limitedKey = await addLimited(folder);
   const gateway = await startChild<GatewayReady>("./gateway.ts", {
     ...folder.settings,
@@ -119,7 +114,7 @@ async function makePlace(
     const messages = Array.from({ length: 10_000 }, (_, i) => ({ to: PEOPLE[i % PEOPLE.length], text }));
     await api.call("POST", "/messages/send/bulk", { sessionId: paused.sessionId, messages });
   }
-  const { controlUrl } = network.ready;
+  const { controlUrl } = site.network.ready;
   const keys = { apiKey: loud.apiKey, limitedKey };
   const setting: NoiseSetting = { baseUrl, controlUrl, ...keys, busy, paused, flapping, people: PEOPLE };
   return { gateway, noise: await startChild<true>("./noise.ts", setting), accounts: folder.accounts };

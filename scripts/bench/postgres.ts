@@ -12,7 +12,7 @@ import type { GatewayReady } from "./gateway.ts";
 import { makeLinkedFolder } from "./linked_folder.ts";
 import type { Load, LoadResult } from "./load_client.ts";
 import { type Bench, medians, type Result } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { openSite } from "./network.ts";
 import { bareSends, loadWith, pauseLine, SECRET_KEY, sendsOf } from "./sends.ts";
 
 export const postgres: Bench = {
@@ -20,11 +20,9 @@ export const postgres: Bench = {
   about: "accepted messages a second on PostgreSQL, against a raw INSERT a request; growth",
   async run({ rounds, report }) {
     await using stack = new AsyncDisposableStack();
-    const root = stack.adopt(await Deno.makeTempDir(), (folder) => Deno.remove(folder, { recursive: true }));
+    const site = stack.use(await openSite());
     const server = stack.adopt(await startPostgres({}), (server) => server.remove());
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    const client = await startChild<true>("./load_client.ts", null);
-    stack.defer(() => Promise.all([client.stop(), network.stop()]).then(() => {}));
+    const client = stack.use(await startChild<true>("./load_client.ts", null));
 
     const load = async (url: string, requests: Load["requests"]): Promise<LoadResult> =>
       (await loadWith([client], [{ url, requests }]))[0]!;
@@ -32,21 +30,18 @@ export const postgres: Bench = {
     const nameOf = (url: string) => new URL(url).pathname.slice(1);
 
     const store = await server.database();
-    const folder = await makeLinkedFolder(network, {
-      root,
-      options: {
-        accounts: 1,
-        lines: 1,
-        settings: { PALOMA_STORE: store, PALOMA_SECRET_KEY: SECRET_KEY },
-        prepare: pauseLine,
-      },
+    const folder = await makeLinkedFolder(site, {
+      accounts: 1,
+      lines: 1,
+      settings: { PALOMA_STORE: store, PALOMA_SECRET_KEY: SECRET_KEY },
+      prepare: pauseLine,
     });
     async function accepted(round: number): Promise<LoadResult & { rows: number; bytes: number }> {
       const name = `round_${round}`;
       await server.sql(`create database ${name} template ${nameOf(store)}`);
       const before = await number("select count(*) from paloma.row", name);
       const PALOMA_STORE = store.replace(nameOf(store), name);
-      const settings = { ...folder.settings, PALOMA_STORE, PALOMA_DATA_DIR: join(root, name) };
+      const settings = { ...folder.settings, PALOMA_STORE, PALOMA_DATA_DIR: join(site.root, name) };
       const gateway = await startChild<GatewayReady>("./gateway.ts", settings);
       const result = await load(gateway.ready.url, sendsOf(folder.accounts));
       await gateway.stop();

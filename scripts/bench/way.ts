@@ -13,7 +13,7 @@ import { type Child, startChild } from "./child.ts";
 import type { GatewayQuestion, GatewayReady } from "./gateway.ts";
 import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder, newPhones } from "./linked_folder.ts";
 import { type Bench, median, medians, percentile, type Result } from "./measure.ts";
-import type { NetworkReady } from "./network.ts";
+import { type NetworkReady, openSite, type Site } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import type { StoreCalls } from "./store_calls.ts";
 import { recipientOf, TEXT } from "./sends.ts";
@@ -59,42 +59,34 @@ export const way: Bench = {
   name: "way",
   about: `${COUNT} texts on one line, from request to webhook, against bare Baileys with keys in memory`,
   async run({ rounds, lines, report }) {
-    const root = await Deno.makeTempDir({ prefix: "paloma-bench-" });
-    const network = await startChild<NetworkReady>("./network.ts", null);
-    const receiver = await startChild<ReceiverReady>("./receiver.ts", null);
-    try {
-      const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines: 1 } });
-      await exportLines(folder, root);
-      const stage: Stage = { root, network, receiver, folder };
-      const measured: Round[] = [];
-      for (let i = 0; i < rounds; i++) {
-        const round: Round = {
-          bare: await measureBare(stage, { path: null, inTurn: false }),
-          raw: await measureBare(stage, { path: join(root, `raw-${i}.db`), inTurn: false }),
-          turn: await measureBare(stage, { path: join(root, `turn-${i}.db`), inTurn: true }),
-          gateway: await measureGateway(stage, { over: 1 }),
-        };
-        measured.push(round);
-        const shown = Object.entries(round).map(([name, sent]) => `${name} ${inWords(sent)}`);
-        report(
-          `round ${i + 1}: ${shown.join("; ")}; ${callsInWords(round.gateway, 1)}; ${waitsInWords(round.gateway)}`,
-        );
-      }
-      const many = await makeLinkedFolder(network, { root, options: { accounts: 1, lines } });
-      for (const over of new Set([Math.min(10, lines), lines])) {
-        report(callsInWords(await measureGateway({ ...stage, folder: many }, { over }), over));
-      }
-      return conclude(measured);
-    } finally {
-      await Promise.all([receiver.stop(), network.stop()]);
-      await Deno.remove(root, { recursive: true });
+    await using site = await openSite();
+    await using receiver = await startChild<ReceiverReady>("./receiver.ts", null);
+    const folder = await makeLinkedFolder(site, { accounts: 1, lines: 1 });
+    await exportLines(folder, site.root);
+    const stage: Stage = { ...site, receiver, folder };
+    const measured: Round[] = [];
+    for (let i = 0; i < rounds; i++) {
+      const round: Round = {
+        bare: await measureBare(stage, { path: null, inTurn: false }),
+        raw: await measureBare(stage, { path: join(site.root, `raw-${i}.db`), inTurn: false }),
+        turn: await measureBare(stage, { path: join(site.root, `turn-${i}.db`), inTurn: true }),
+        gateway: await measureGateway(stage, { over: 1 }),
+      };
+      measured.push(round);
+      const shown = Object.entries(round).map(([name, sent]) => `${name} ${inWords(sent)}`);
+      report(
+        `round ${i + 1}: ${shown.join("; ")}; ${callsInWords(round.gateway, 1)}; ${waitsInWords(round.gateway)}`,
+      );
     }
+    const many = await makeLinkedFolder(site, { accounts: 1, lines });
+    for (const over of new Set([Math.min(10, lines), lines])) {
+      report(callsInWords(await measureGateway({ ...stage, folder: many }, { over }), over));
+    }
+    return conclude(measured);
   },
 };
 
-interface Stage {
-  root: string;
-  network: Child<NetworkReady>;
+interface Stage extends Pick<Site, "root" | "network"> {
   receiver: Child<ReceiverReady>;
   folder: LinkedFolder;
 }

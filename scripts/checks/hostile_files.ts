@@ -13,7 +13,7 @@ import { parsed, scriptCommand, whole } from "../command.ts";
 import { startChild } from "../bench/child.ts";
 import type { GatewayReady } from "../bench/gateway.ts";
 import { makeLinkedFolder } from "../bench/linked_folder.ts";
-import type { NetworkReady } from "../bench/network.ts";
+import { openSite } from "../bench/network.ts";
 import type { GatewayLoad } from "../bench/watch_load.ts";
 
 const MOST_HELD_MS = 100;
@@ -29,9 +29,8 @@ const command = scriptCommand("hostile_files", "Sends, receives and previews hos
   .option("--seed <n>", "the same seed makes the same", whole, 1);
 const { options: { files: count, seed } } = parsed<{ files: number; seed: number }>(command);
 
-const root = await Deno.makeTempDir({ prefix: "paloma-hostile-" });
-const network = await startChild<NetworkReady>("./network.ts", null);
-const folder = await makeLinkedFolder(network, { root, options: { accounts: 1, lines: LINES } });
+const site = await openSite();
+const folder = await makeLinkedFolder(site, { accounts: 1, lines: LINES });
 const gateway = await startChild<GatewayReady>("./gateway.ts", {
   ...folder.settings,
   PALOMA_DATA_DIR: folder.dataDir,
@@ -39,7 +38,7 @@ const gateway = await startChild<GatewayReady>("./gateway.ts", {
 });
 const [{ apiKey, sessionIds }] = folder.accounts as [typeof folder.accounts[0]];
 const api = httpClient(`${gateway.ready.url}/v1`, { "x-api-key": apiKey });
-const control = httpClient(network.ready.controlUrl);
+const control = httpClient(site.network.ready.controlUrl);
 await control.call("POST", "/phones", { number: CUSTOMER });
 await until(systemClock, async () => (await everyLine("connected")) || null, { what: "the lines to connect" });
 const numbers = await Promise.all(
@@ -62,8 +61,7 @@ for (const [way, go] of [["sent", send], ["received", receive], ["previewed", pr
   );
 }
 await gateway.stop();
-await network.stop();
-await Deno.remove(root, { recursive: true });
+await site[Symbol.asyncDispose]();
 console.log(passed ? "passed" : `FAILED: at most ${MOST_HELD_MS} ms and ${MOST_GROWN_BYTES / 1024 ** 2} MB`);
 Deno.exit(passed ? 0 : 1);
 
