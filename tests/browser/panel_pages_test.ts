@@ -6,6 +6,7 @@ import { inBrowser } from "../support/browser.ts";
 import { hasNginx, startNginx } from "../support/nginx.ts";
 import { accountPage, asOperator, join, operatorLink, panelOf, scanFrom } from "../support/panel_pages.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const LINE = "4915100000001";
 const CUSTOMER = "4917000000001";
@@ -135,8 +136,8 @@ inBrowser(
   async ({ another, assertQuiet }) => {
     if (!await hasNginx()) return console.warn("there is no nginx: not looked at");
     await withStage(() => openStage({ env: { PALOMA_TRUSTED_PROXIES: "127.0.0.1" } }), async (stage) => {
-      const folder = await Deno.makeTempDir({ prefix: "paloma-nginx-" });
-      const nginx = await startNginx(new URL(stage.gateway.baseUrl).port, folder);
+      await using temp = await tempFolder();
+      const nginx = await startNginx(new URL(stage.gateway.baseUrl).port, temp.path);
       const page = await another({ ignoreHTTPSErrors: true });
       try {
         const root = `https://127.0.0.1:${new URL(nginx.url).port}/paloma`;
@@ -161,7 +162,6 @@ inBrowser(
       } finally {
         await page.goto("about:blank");
         await nginx.stop();
-        await Deno.remove(folder, { recursive: true });
       }
     });
   },

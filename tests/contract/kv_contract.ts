@@ -13,6 +13,7 @@ import {
 } from "../../src/store/kv.ts";
 import { COMMIT_LIMITS } from "../../src/store/limits.ts";
 import { testRuntime } from "../support/runtime.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 export interface Engine {
   name: string;
@@ -41,12 +42,12 @@ interface Bench {
 }
 
 async function withBench(engine: Engine, run: (bench: Bench) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
+  await using temp = await tempFolder();
   const opened: Kv[] = [];
   const openAt = async (seed: number, now?: number) => {
     const runtime = testRuntime(seed);
     if (now !== undefined) await runtime.clock.advance(now - runtime.clock.now());
-    const kv = await engine.open(join(folder, "store.sqlite3"), runtime);
+    const kv = await engine.open(join(temp.path, "store.sqlite3"), runtime);
     opened.push(kv);
     return kv;
   };
@@ -54,7 +55,6 @@ async function withBench(engine: Engine, run: (bench: Bench) => Promise<void>): 
     await run({ a: await openAt(1), b: await openAt(2), open: openAt, openAt });
   } finally {
     for (const kv of opened) kv.close();
-    await Deno.remove(folder, { recursive: true });
   }
 }
 

@@ -7,6 +7,7 @@ import { startPooler, WITHOUT_POOLER } from "../support/pooler.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { until } from "../support/until.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
 
@@ -14,7 +15,8 @@ Deno.test({
   name: "PostgreSQL over TLS: the server's certificate is checked against the one that the URL names",
   ignore: WITHOUT_POSTGRES,
   async fn() {
-    const folder = await Deno.makeTempDir({ prefix: "paloma-tls-" });
+    await using temp = await tempFolder();
+    const folder = temp.path;
     const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
     const made = [
@@ -50,7 +52,6 @@ Deno.test({
       );
     } finally {
       await server.remove();
-      await Deno.remove(folder, { recursive: true });
     }
   },
 });

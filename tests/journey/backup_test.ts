@@ -2,44 +2,42 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 Deno.test("a sealed backup into a folder is rotated, and restores with its passphrase alone", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "paloma-backups-" });
-  try {
-    const into = join(folder, "backups");
-    await Deno.mkdir(into);
-    const others = [
-      "paloma-2020-01-01T00-00-00Z.backup",
-      "paloma-2020-02-01T00-00-00Z.backup.open",
-      "paloma-2021-01-01T00-00-00Z.backup",
-      "notes.txt",
-    ];
-    for (const name of others) await Deno.writeTextFile(join(into, name), "");
-    const env = {
-      PALOMA_DATA_DIR: join(folder, "data"),
-      PALOMA_SECRET_KEY: "the secret of the operator",
-      PALOMA_PASSPHRASE: "correct horse battery",
-    };
-    await runCommand(["account", "create", "--name", "acme", "--json"], env);
-    const made = JSON.parse(await runCommand(["backup", "--into", into, "--keep", "2", "--json"], env));
-    assert.deepEqual([made.sealed, made.removed], [true, others.slice(0, 2)]);
-    const names = (await Array.fromAsync(Deno.readDir(into), ({ name }) => name)).sort();
-    assert.equal(names.length, 3);
-    assert.ok(!(await Deno.readTextFile(made.file)).includes("acme"), "the backup can be read");
+  await using temp = await tempFolder();
+  const folder = temp.path;
+  const into = join(folder, "backups");
+  await Deno.mkdir(into);
+  const others = [
+    "paloma-2020-01-01T00-00-00Z.backup",
+    "paloma-2020-02-01T00-00-00Z.backup.open",
+    "paloma-2021-01-01T00-00-00Z.backup",
+    "notes.txt",
+  ];
+  for (const name of others) await Deno.writeTextFile(join(into, name), "");
+  const env = {
+    PALOMA_DATA_DIR: join(folder, "data"),
+    PALOMA_SECRET_KEY: "the secret of the operator",
+    PALOMA_PASSPHRASE: "correct horse battery",
+  };
+  await runCommand(["account", "create", "--name", "acme", "--json"], env);
+  const made = JSON.parse(await runCommand(["backup", "--into", into, "--keep", "2", "--json"], env));
+  assert.deepEqual([made.sealed, made.removed], [true, others.slice(0, 2)]);
+  const names = (await Array.fromAsync(Deno.readDir(into), ({ name }) => name)).sort();
+  assert.equal(names.length, 3);
+  assert.ok(!(await Deno.readTextFile(made.file)).includes("acme"), "the backup can be read");
 
-    const elsewhere = { ...env, PALOMA_DATA_DIR: join(folder, "elsewhere") };
-    const wrong = await tryCommand(["restore", made.file], { ...elsewhere, PALOMA_PASSPHRASE: "another passphrase" });
-    assert.equal(wrong.code, 1);
-    assert.match(wrong.stderr, /the passphrase is another one/);
-    const none = await tryCommand(["restore", made.file], { ...elsewhere, PALOMA_PASSPHRASE: "" });
-    assert.equal(none.code, 2);
-    await runCommand(["restore", made.file], elsewhere);
-    const [account] = JSON.parse(await runCommand(["account", "list", "--json"], elsewhere));
-    assert.equal(account.name, "acme");
-    assert.equal((await tryCommand(["backup"], env)).code, 2);
-    const mistyped = await tryCommand(["backup", "--into", join(folder, "bakcups")], env);
-    assert.deepEqual([mistyped.code, /no folder .*bakcups: make it first/.test(mistyped.stderr)], [1, true]);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  const elsewhere = { ...env, PALOMA_DATA_DIR: join(folder, "elsewhere") };
+  const wrong = await tryCommand(["restore", made.file], { ...elsewhere, PALOMA_PASSPHRASE: "another passphrase" });
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /the passphrase is another one/);
+  const none = await tryCommand(["restore", made.file], { ...elsewhere, PALOMA_PASSPHRASE: "" });
+  assert.equal(none.code, 2);
+  await runCommand(["restore", made.file], elsewhere);
+  const [account] = JSON.parse(await runCommand(["account", "list", "--json"], elsewhere));
+  assert.equal(account.name, "acme");
+  assert.equal((await tryCommand(["backup"], env)).code, 2);
+  const mistyped = await tryCommand(["backup", "--into", join(folder, "bakcups")], env);
+  assert.deepEqual([mistyped.code, /no folder .*bakcups: make it first/.test(mistyped.stderr)], [1, true]);
 });

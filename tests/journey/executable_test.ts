@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { startProgram, tryProgram } from "../support/gateway_process.ts";
 import { isFile } from "../support/tools.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const EXECUTABLE = Deno.env.get("PALOMA_EXECUTABLE") ?? fileURLToPath(new URL("../../dist/paloma", import.meta.url));
 
@@ -13,12 +14,14 @@ function withExecutable(name: string, run: (env: Record<string, string>) => Prom
     return;
   }
   Deno.test(name, async () => {
-    const home = await Deno.makeTempDir({ prefix: "paloma-executable-" });
-    try {
-      await run({ HOME: home, TMPDIR: home, PATH: "/usr/bin:/bin", PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" });
-    } finally {
-      await Deno.remove(home, { recursive: true });
-    }
+    await using temp = await tempFolder();
+    await run({
+      HOME: temp.path,
+      TMPDIR: temp.path,
+      PATH: "/usr/bin:/bin",
+      PALOMA_PORT: "0",
+      PALOMA_SANDBOX_PORT: "0",
+    });
   });
 }
 

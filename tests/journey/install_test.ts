@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { tryProgram } from "../support/gateway_process.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const SCRIPT = join(import.meta.dirname!, "..", "..", "install.sh");
 const NAME = `paloma-${Deno.build.arch}-${Deno.build.os === "darwin" ? "apple-darwin" : "unknown-linux-gnu"}`;
@@ -10,21 +11,20 @@ const NAME = `paloma-${Deno.build.arch}-${Deno.build.os === "darwin" ? "apple-da
 const PROGRAM = "#!/bin/sh\necho 9.9.9\n";
 
 async function install(release: Record<string, string>): Promise<{ code: number; said: string; installed: string[] }> {
-  const folder = await Deno.makeTempDir({ prefix: "paloma-install-" });
+  await using temp = await tempFolder();
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
     const file = release[new URL(request.url).pathname.slice(1)];
     return file === undefined ? new Response(null, { status: 404 }) : new Response(file);
   });
   try {
-    const { code, stdout, stderr } = await tryProgram("/bin/sh", [SCRIPT, join(folder, "bin")], {
+    const { code, stdout, stderr } = await tryProgram("/bin/sh", [SCRIPT, join(temp.path, "bin")], {
       PATH: "/usr/bin:/bin",
       PALOMA_RELEASES: `http://127.0.0.1:${server.addr.port}`,
     });
-    const installed = await Array.fromAsync(Deno.readDir(join(folder, "bin")), ({ name }) => name).catch(() => []);
+    const installed = await Array.fromAsync(Deno.readDir(join(temp.path, "bin")), ({ name }) => name).catch(() => []);
     return { code, said: stdout + stderr, installed };
   } finally {
     await server.shutdown();
-    await Deno.remove(folder, { recursive: true });
   }
 }
 

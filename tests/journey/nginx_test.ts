@@ -5,6 +5,7 @@ import { runCommand, tryProgram } from "../support/gateway_process.ts";
 import { hasNginx, startNginx, TLS } from "../support/nginx.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const LINE = "4915200000021";
 const ANA = "4917000000021";
@@ -30,13 +31,12 @@ async function curl(url: string, path: string, ...more: string[]): Promise<{ sta
 
 async function onProxy(run: (stage: Stage, url: string) => Promise<void>): Promise<void> {
   await withStage(() => openStage({ env: { PALOMA_TRUSTED_PROXIES: "127.0.0.1" } }), async (stage) => {
-    const folder = await Deno.makeTempDir({ prefix: "paloma-nginx-" });
-    const nginx = await startNginx(new URL(stage.gateway.baseUrl).port, folder);
+    await using temp = await tempFolder();
+    const nginx = await startNginx(new URL(stage.gateway.baseUrl).port, temp.path);
     try {
       await run(stage, nginx.url);
     } finally {
       await nginx.stop();
-      await Deno.remove(folder, { recursive: true });
     }
   });
 }

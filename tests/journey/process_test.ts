@@ -4,17 +4,14 @@ import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "../support/free_port.ts";
 import { startCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, openStage, withStage } from "../support/stage.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 /** The network acknowledges nothing for as long as that: who waits for it ends later. */
 const HELD_SECONDS = 600;
 
 async function inFolder(run: (dataDir: string) => Promise<void>): Promise<void> {
-  const dataDir = await Deno.makeTempDir({ prefix: "paloma-process-" });
-  try {
-    await run(dataDir);
-  } finally {
-    await Deno.remove(dataDir, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  await run(temp.path);
 }
 
 onStage("a second gateway on the same data folder is refused, and the first does not notice", async (stage) => {

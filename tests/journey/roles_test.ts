@@ -7,19 +7,19 @@ import { freePort } from "../support/free_port.ts";
 import { postgresPrograms } from "../support/postgres.ts";
 import { type Process, RolesStage } from "../support/roles_stage.ts";
 import { until } from "../support/until.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const ANA = "4917000000099";
 const NUMBERS = Array.from({ length: 6 }, (_, i) => `49152000001${String(i).padStart(2, "0")}`);
 
 Deno.test("a role apart needs a store that processes share, and says so", async () => {
-  const dir = await Deno.makeTempDir();
+  await using temp = await tempFolder();
   for (const role of ["api", "worker"]) {
-    const env = { PALOMA_DATA_DIR: dir, PALOMA_STORE: "" };
+    const env = { PALOMA_DATA_DIR: temp.path, PALOMA_STORE: "" };
     const { code, stderr } = await tryCommand([role], env);
     assert.equal(code, 2, stderr);
     assert.match(stderr, new RegExp(`paloma ${role} needs a store that processes share: set PALOMA_STORE`));
   }
-  await Deno.remove(dir, { recursive: true });
 });
 
 Deno.test({

@@ -6,6 +6,7 @@ import { runCommand, startCommand, startGatewayProcess, tryCommand } from "../su
 import { findLeaks } from "../support/leaks.ts";
 import { Secrets } from "../support/secrets.ts";
 import { until } from "../support/until.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const ANYWHERE = { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0", PALOMA_LOG_LEVEL: "trace" };
 
@@ -55,7 +56,8 @@ Deno.test("sandbox --json prints one line with the keys that scripts rely on, st
 });
 
 Deno.test("sandbox --network-only --json prints the settings with which a gateway of one's own links and sends", async () => {
-  const dataDir = await Deno.makeTempDir({ prefix: "paloma-own-" });
+  await using temp = await tempFolder();
+  const dataDir = temp.path;
   const alone = await startCommand(["sandbox", "--network-only", "--json"], ANYWHERE);
   try {
     const { controlUrl, settings, ...more } = JSON.parse(alone.line);
@@ -76,26 +78,24 @@ Deno.test("sandbox --network-only --json prints the settings with which a gatewa
     }
   } finally {
     assert.equal(await alone.end("SIGTERM"), 0);
-    await Deno.remove(dataDir, { recursive: true });
   }
 });
 
 Deno.test("sandbox says which of its ports is in use, and leaves nothing behind", async () => {
-  const TMPDIR = await Deno.makeTempDir({ prefix: "paloma-sandbox-test-" });
+  await using temp = await tempFolder();
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
   for (const [name, flag] of [["PALOMA_PORT", "--port"], ["PALOMA_SANDBOX_PORT", "--sandbox-port"]] as const) {
     const { code, stderr } = await tryCommand(["sandbox"], {
       PALOMA_PORT: "0",
       PALOMA_SANDBOX_PORT: "0",
-      TMPDIR,
+      TMPDIR: temp.path,
       [name]: `${port}`,
     });
     assert.equal(code, 1);
     assert.match(stderr, new RegExp(`^127\\.0\\.0\\.1:${port} is in use: .*${name} \\(${flag}\\)$`, "m"));
   }
-  assert.deepEqual(leftIn(TMPDIR), []);
-  await Deno.remove(TMPDIR, { recursive: true });
+  assert.deepEqual(leftIn(temp.path), []);
 });
 
 Deno.test("sandbox --demo shows a text, a PDF, a bulk, an answer and its webhook, and ends with 0", async () => {

@@ -5,6 +5,7 @@ import { httpClient, type Json } from "../../src/cli/client.ts";
 import { runCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
 import { onStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 const LINE = "4915200000041";
 const ANA = "4917000000041";
@@ -15,10 +16,10 @@ onStage(
   async (stage) => {
     await stage.addPhone(ANA);
     const line = await stage.linkLine(LINE);
-    const folder = await Deno.makeTempDir({ prefix: "paloma-elsewhere-" });
-    const file = join(folder, "line.export");
+    await using temp = await tempFolder();
+    const file = join(temp.path, "line.export");
     const env = { ...stage.env, ...PASSPHRASE };
-    const elsewhere = { ...env, PALOMA_DATA_DIR: join(folder, "data") };
+    const elsewhere = { ...env, PALOMA_DATA_DIR: join(temp.path, "data") };
 
     const short = await tryCommand(["line", "export", line.sessionId, file], {
       ...stage.env,
@@ -78,7 +79,6 @@ onStage(
       assert.equal((await api.call("GET", `/messages/${invoice}`)).data.status, "sent");
     } finally {
       await gateway.stop();
-      await Deno.remove(folder, { recursive: true });
     }
   },
 );

@@ -1,7 +1,8 @@
 /** A `denokv` server for tests (`cargo install denokv --version 0.14.0 --locked`), gone with its handle. */
 import { join } from "node:path";
-import { freePort } from "./free_port.ts";
+import { answers, freePort } from "./free_port.ts";
 import { toolOf } from "./tools.ts";
+import { until } from "./until.ts";
 
 /** Every server of the tests takes it; the runtime reads it from the environment. */
 export const TOKEN = "a-token-of-the-tests";
@@ -34,7 +35,7 @@ export async function startDenoKv(): Promise<DenoKvServer> {
       stdout: "null",
       stderr: "null",
     }).spawn();
-    while (!await answers(url)) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => answers(url), "denokv to answer");
   }
 
   async function halt(): Promise<void> {
@@ -56,11 +57,4 @@ export async function startDenoKv(): Promise<DenoKvServer> {
       await Deno.remove(folder, { recursive: true });
     },
   };
-}
-
-async function answers(url: string): Promise<boolean> {
-  return await fetch(url).then(async (answer) => {
-    await answer.body?.cancel();
-    return true;
-  }, () => false);
 }

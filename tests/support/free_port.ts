@@ -17,3 +17,11 @@ export function freePort(): number {
     }
   }
 }
+
+/** Whether anybody answers HTTP there, whatever the answer. */
+export async function answers(url: string): Promise<boolean> {
+  return await fetch(url).then(async (answer) => {
+    await answer.body?.cancel();
+    return true;
+  }, () => false);
+}

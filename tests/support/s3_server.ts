@@ -1,8 +1,9 @@
 /** An S3 server for tests: versitygw on a temporary folder (`go install github.com/versity/versitygw/cmd/versitygw`). */
 import { join } from "node:path";
 import type { BucketConfig } from "../../src/config.ts";
-import { freePort } from "./free_port.ts";
+import { answers, freePort } from "./free_port.ts";
 import { toolOf } from "./tools.ts";
+import { until } from "./until.ts";
 
 export const s3Program = () => toolOf("versitygw");
 
@@ -44,7 +45,7 @@ export async function startS3(): Promise<S3Server> {
       stdout: "null",
       stderr: "null",
     }).spawn();
-    while (!await answers(endpoint)) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => answers(endpoint), "versitygw to answer");
   }
 
   async function halt(): Promise<void> {
@@ -87,11 +88,4 @@ function namesIn(folder: string): string[] {
   } catch {
     return [];
   }
-}
-
-async function answers(url: string): Promise<boolean> {
-  return await fetch(url).then(async (answer) => {
-    await answer.body?.cancel();
-    return true;
-  }, () => false);
 }

@@ -15,6 +15,7 @@ import { webhookKeys } from "../../src/webhook/rows.ts";
 import type { Network } from "../../src/whatsapp/network.ts";
 import { FakeNetwork } from "../support/fake_network.ts";
 import { testRuntime } from "../support/runtime.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 /** The real clock, which knows what it has been asked for and not told to forget. */
 function countedClock(): Clock & { pending: Set<unknown> } {
@@ -103,26 +104,22 @@ const FAULTS: Record<string, Fault> = {
 
 for (const [name, fault] of Object.entries(FAULTS)) {
   Deno.test(`a start that fails leaves nothing open, and the next one works: ${name}`, async () => {
-    const dataDir = await Deno.makeTempDir();
+    await using temp = await tempFolder();
     const clock = countedClock();
     const runtime = { clock, random: systemRandom, ids: makeIds(clock, systemRandom), log: testRuntime().log };
-    const config = readConfig({ PALOMA_DATA_DIR: join(dataDir, "data"), PALOMA_PORT: "0" });
+    const config = readConfig({ PALOMA_DATA_DIR: join(temp.path, "data"), PALOMA_PORT: "0" });
     const world: World = { config, runtime, clock, openNetwork: () => new FakeNetwork(clock) };
-    try {
-      const mend = await fault(world);
-      await assert.rejects(startGateway(world));
-      assert.equal(clock.pending.size, 0, "timers are left");
-      await mend();
-      // Only a gateway that let go of lock, store and port lets another one have them.
-      const gateway = await startGateway(world);
-      const answer = await fetch(`${gateway.baseUrl}/account`);
-      await answer.body?.cancel();
-      assert.equal(answer.status, 401);
-      await gateway.stop();
-      await gateway.stop();
-      assert.equal(clock.pending.size, 0, "timers are left");
-    } finally {
-      await Deno.remove(dataDir, { recursive: true });
-    }
+    const mend = await fault(world);
+    await assert.rejects(startGateway(world));
+    assert.equal(clock.pending.size, 0, "timers are left");
+    await mend();
+    // Only a gateway that let go of lock, store and port lets another one have them.
+    const gateway = await startGateway(world);
+    const answer = await fetch(`${gateway.baseUrl}/account`);
+    await answer.body?.cancel();
+    assert.equal(answer.status, 401);
+    await gateway.stop();
+    await gateway.stop();
+    assert.equal(clock.pending.size, 0, "timers are left");
   });
 }

@@ -10,6 +10,7 @@ import { systemRuntime } from "../../../src/runtime.ts";
 import { openApiDocument } from "../../../src/http/docs/openapi.ts";
 import { assertFits, operations } from "../../support/api_contract.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 Deno.test("everything that the page asks for is there, and from here", () =>
   withApi(async (world) => {
@@ -138,10 +139,10 @@ for (const [language, write] of Object.entries(SAMPLES)) {
   Deno.test(`the samples in ${language} send what they say`, { ignore }, () =>
     withApi(async (world) => {
       await world.linkedSession();
-      const folder = await Deno.makeTempDir({ prefix: "paloma-sample-" });
+      await using temp = await tempFolder();
       const server = await listen(world.app, { host: "127.0.0.1", port: 0, runtime: systemRuntime(makeLog("silent")) });
       try {
-        await Deno.writeTextFile(join(folder, "it's a picture.png"), "a picture");
+        await Deno.writeTextFile(join(temp.path, "it's a picture.png"), "a picture");
         const headers = { "x-api-key": KEY };
         const text = 'it\'s "quoted" \\ and $HOME `x` 👋\nnext line';
         const requests = [
@@ -153,8 +154,8 @@ for (const [language, write] of Object.entries(SAMPLES)) {
         ];
         for (const [i, request] of requests.entries()) {
           const source = write({ method: "POST", headers, ...request }).replaceAll(KEY, world.apiKey);
-          await Deno.writeTextFile(join(folder, file), source);
-          const { output } = await run([...command, file], folder);
+          await Deno.writeTextFile(join(temp.path, file), source);
+          const { output } = await run([...command, file], temp.path);
           assert.match(output, /msg_[0-9a-z]{26}/, source);
           assert.equal(await accepted(world), i + 1);
         }
@@ -163,7 +164,6 @@ for (const [language, write] of Object.entries(SAMPLES)) {
         assert.deepEqual([upload.filename, upload.caption], ["it's a picture.png", "it's here"]);
       } finally {
         await server.stop(0);
-        await Deno.remove(folder, { recursive: true });
       }
     }));
 }

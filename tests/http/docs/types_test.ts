@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import openapiTS, { astToString } from "openapi-typescript";
 import { openApiDocument } from "../../../src/http/docs/openapi.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 /** Every kind with its options, as an integrator would write it. */
 const SAMPLE = `
@@ -41,16 +42,12 @@ export function last({ life, type }: Schemas["MessageRecord"]): string {
 
 /** What the compiler says of the sample; null when nothing. */
 async function complaints(types: string, sample: string): Promise<string | null> {
-  const folder = await Deno.makeTempDir({ prefix: "paloma-types-" });
-  try {
-    await Deno.writeTextFile(join(folder, "api.d.ts"), types);
-    await Deno.writeTextFile(join(folder, "sample.ts"), sample);
-    const check = new Deno.Command(Deno.execPath(), { args: ["check", "--no-config", "sample.ts"], cwd: folder });
-    const { success, stderr } = await check.output();
-    return success ? null : new TextDecoder().decode(stderr);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  await Deno.writeTextFile(join(temp.path, "api.d.ts"), types);
+  await Deno.writeTextFile(join(temp.path, "sample.ts"), sample);
+  const check = new Deno.Command(Deno.execPath(), { args: ["check", "--no-config", "sample.ts"], cwd: temp.path });
+  const { success, stderr } = await check.output();
+  return success ? null : new TextDecoder().decode(stderr);
 }
 
 Deno.test("types of the document compile against every kind of message, and refuse what is none", async () => {

@@ -8,6 +8,7 @@ import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { seededRandom, testRuntime } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 const WRITER = new URL("../../support/store_writer.ts", import.meta.url).pathname;
 const runtime = systemRuntime(testRuntime().log);
@@ -26,13 +27,10 @@ interface Bench {
 const SOMEBODY = 4711;
 
 async function withBench(run: (bench: Bench) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
+  await using temp = await tempFolder();
+  const folder = temp.path;
   const paths = (name: string) => ({ store: join(folder, name, "store.db"), media: join(folder, name, "media") });
-  try {
-    await run({ folder, data: paths("data"), fresh: paths("fresh") });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await run({ folder, data: paths("data"), fresh: paths("fresh") });
 }
 
 async function withStore<T>({ store }: DataPaths, use: (kv: Kv) => Promise<T>): Promise<T> {

@@ -9,18 +9,15 @@ import { systemRuntime } from "../../../src/runtime.ts";
 import { SecretKeyError } from "../../../src/data/secret_key.ts";
 import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 const runtime = systemRuntime(testRuntime().log);
 const RIGHT = "the secret of the operator";
 const WRONG = "the secret of another gateway";
 
 async function withFolder(run: (dataDir: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await run(join(folder, "data"));
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  await run(join(temp.path, "data"));
 }
 
 /** Opens the folder, makes an account of that name where one is given, and closes it. */

@@ -2,18 +2,15 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { isSealedFile, openSealedFile, sealFile } from "../../../src/data/sealed_file.ts";
 import { seededRandom } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 const random = seededRandom(3);
 const passphrase = "correct horse battery";
 const FRAME = 1024 * 1024;
 
 async function inFolder(run: (path: (name: string) => string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await run((name) => join(folder, name));
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  await run((name) => join(temp.path, name));
 }
 
 Deno.test("a file of any size comes back as it was", () =>

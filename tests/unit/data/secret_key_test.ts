@@ -2,14 +2,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { secretKey, SecretKeyError } from "../../../src/data/secret_key.ts";
 import { seededRandom } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 async function withFolder(run: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await run(join(folder, "data"));
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  await run(join(temp.path, "data"));
 }
 
 const options = (folder: string, seed = 1) => ({ random: seededRandom(seed), sealed: join(folder, "store.db") });

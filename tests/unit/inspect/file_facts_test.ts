@@ -7,6 +7,7 @@ import { fileFacts, pageFacts } from "../../../src/inspect/file_facts.ts";
 import { systemClock } from "../../../src/runtime.ts";
 import { imageSize } from "../../../src/inspect/image_size.ts";
 import { embedded, thumbnail } from "../../../src/inspect/thumbnail.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 function pixels(width: number, height: number): Uint8Array {
   return new Uint8Array(width * height * 4).map((_, i) => i % 4 === 3 ? 255 : i % 251);
@@ -123,18 +124,14 @@ for (const [title, pdf, pages] of PDFS) {
 }
 
 Deno.test("each kind of file tells what it can, and nothing else", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = `${folder}/file`;
-    await Deno.writeFile(path, new Uint8Array(pngOf(20, 10)));
-    const body = { path, size: pngOf(20, 10).length, mimetype: "application/octet-stream" };
-    const image = await fileFacts({ ...body, kind: "image" });
-    assert.equal(image.width, 20);
-    assert.ok(image.jpegThumbnail);
-    assert.deepEqual(await fileFacts({ ...body, kind: "video" }), {});
-    assert.deepEqual(await fileFacts({ ...body, kind: "audio" }), {});
-    assert.deepEqual(await fileFacts({ ...body, kind: "document" }), {});
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  const path = `${temp.path}/file`;
+  await Deno.writeFile(path, new Uint8Array(pngOf(20, 10)));
+  const body = { path, size: pngOf(20, 10).length, mimetype: "application/octet-stream" };
+  const image = await fileFacts({ ...body, kind: "image" });
+  assert.equal(image.width, 20);
+  assert.ok(image.jpegThumbnail);
+  assert.deepEqual(await fileFacts({ ...body, kind: "video" }), {});
+  assert.deepEqual(await fileFacts({ ...body, kind: "audio" }), {});
+  assert.deepEqual(await fileFacts({ ...body, kind: "document" }), {});
 });

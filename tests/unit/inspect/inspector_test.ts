@@ -6,6 +6,7 @@ import { PNG } from "pngjs";
 import type { UntrustedFile } from "../../../src/inspect/inspection.ts";
 import { makeInspector } from "../../../src/inspect/inspector.ts";
 import { systemClock } from "../../../src/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 const never = new AbortController().signal;
 
@@ -14,14 +15,10 @@ async function withFile(
   { bytes, ...file }: { bytes: Uint8Array; kind: UntrustedFile["kind"]; mimetype: string },
   run: (file: UntrustedFile) => Promise<void>,
 ): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = `${folder}/a file, named so`;
-    await Deno.writeFile(path, bytes);
-    await run({ ...file, path, size: bytes.length });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  const path = `${temp.path}/a file, named so`;
+  await Deno.writeFile(path, bytes);
+  await run({ ...file, path, size: bytes.length });
 }
 
 function chunk(type: string, data: Uint8Array): Buffer {

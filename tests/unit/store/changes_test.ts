@@ -4,6 +4,7 @@ import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { watchChanges } from "../../../src/store/changes.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 Deno.test("whoever hears of changes is called after one, within 2 s, and not without", async () => {
   const { clock } = testRuntime();
@@ -28,8 +29,8 @@ Deno.test("whoever hears of changes is called after one, within 2 s, and not wit
 });
 
 Deno.test("the watch of a file sees commits of every connection, and nothing in what writes nothing", async () => {
-  const folder = await Deno.makeTempDir();
-  const path = join(folder, "store.db");
+  await using temp = await tempFolder();
+  const path = join(temp.path, "store.db");
   const { clock } = testRuntime();
   const one = await openNative(path, { runtime: { clock } });
   const other = await openNative(path, { runtime: { clock } });
@@ -50,6 +51,5 @@ Deno.test("the watch of a file sees commits of every connection, and nothing in 
     watch.close();
     one.close();
     other.close();
-    await Deno.remove(folder, { recursive: true });
   }
 });

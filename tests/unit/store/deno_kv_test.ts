@@ -5,17 +5,14 @@ import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 const WRITER = new URL("../../support/store_writer.ts", import.meta.url).pathname;
 const runtime: Runtime = systemRuntime(testRuntime().log);
 
 async function withFolder(run: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    await run(folder);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  await run(temp.path);
 }
 
 /** Lines that a process writes to its stdout. */

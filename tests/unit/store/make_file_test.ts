@@ -3,22 +3,21 @@ import { join } from "node:path";
 import { makeFile } from "../../../src/store/deno_kv/make_file.ts";
 import { assertSound } from "../../../src/store/deno_kv/sound_file.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 Deno.test("a new store's file is there with its first page or not at all, its owner's alone, and stays what it is", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = join(folder, "data", "store.db");
-    // Two first starts at once.
-    await Promise.all([makeFile(path), makeFile(path)]);
-    const { size, ino, mode } = await Deno.stat(path);
-    assert.ok(size > 0);
-    if (Deno.build.os !== "windows") assert.equal(mode! & 0o777, 0o600);
-    assert.deepEqual((await Array.fromAsync(Deno.readDir(join(folder, "data")))).map(({ name }) => name), ["store.db"]);
-    await assertSound(path, testRuntime().clock);
+  await using temp = await tempFolder();
+  const path = join(temp.path, "data", "store.db");
+  // Two first starts at once.
+  await Promise.all([makeFile(path), makeFile(path)]);
+  const { size, ino, mode } = await Deno.stat(path);
+  assert.ok(size > 0);
+  if (Deno.build.os !== "windows") assert.equal(mode! & 0o777, 0o600);
+  assert.deepEqual((await Array.fromAsync(Deno.readDir(join(temp.path, "data")))).map(({ name }) => name), [
+    "store.db",
+  ]);
+  await assertSound(path, testRuntime().clock);
 
-    await makeFile(path);
-    assert.equal((await Deno.stat(path)).ino, ino);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await makeFile(path);
+  assert.equal((await Deno.stat(path)).ino, ino);
 });

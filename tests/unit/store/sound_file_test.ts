@@ -5,25 +5,22 @@ import { type Runtime, systemRuntime } from "../../../src/runtime.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 const runtime: Runtime = systemRuntime(testRuntime().log);
 
 /** Runs with the path of a closed store of some hundred rows. */
 async function withStore(run: (path: string) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  const path = join(folder, "store.db");
-  try {
-    const kv = await denoKvFiles.open(path, { runtime });
-    for (let i = 0; i < 10; i++) {
-      const change = new Change();
-      for (let k = 0; k < 50; k++) change.set(["row", i, k], "x".repeat(500));
-      await kv.commit(change);
-    }
-    kv.close();
-    await run(path);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
+  await using temp = await tempFolder();
+  const path = join(temp.path, "store.db");
+  const kv = await denoKvFiles.open(path, { runtime });
+  for (let i = 0; i < 10; i++) {
+    const change = new Change();
+    for (let k = 0; k < 50; k++) change.set(["row", i, k], "x".repeat(500));
+    await kv.commit(change);
   }
+  kv.close();
+  await run(path);
 }
 
 const DAMAGES: [name: string, alter: (bytes: Uint8Array) => Uint8Array, said: RegExp][] = [

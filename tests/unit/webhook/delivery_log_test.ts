@@ -10,6 +10,7 @@ import { releaseEvents } from "../../../src/webhook/sweep.ts";
 import { deliveryId, type WebhookRow } from "../../../src/webhook/webhook.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { ACCOUNT, textEvent } from "../../support/webhook_world.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
 
 const EVENTS = 250;
 const WEBHOOK: WebhookRow = {
@@ -29,9 +30,9 @@ const WEBHOOK: WebhookRow = {
 
 /** A webhook whose every delivery was tried as often as is kept, and failed with a long error each time. */
 async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<void>): Promise<void> {
-  const folder = await Deno.makeTempDir();
+  await using temp = await tempFolder();
   const runtime = testRuntime();
-  const kv = await openDenoKv(`${folder}/kv.sqlite3`, { runtime });
+  const kv = await openDenoKv(`${temp.path}/kv.sqlite3`, { runtime });
   const log = makeEventLog(kv, runtime);
   for (let i = 0; i < EVENTS; i++) {
     const change = new Change();
@@ -67,7 +68,6 @@ async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<voi
     await play(kv, events);
   } finally {
     kv.close();
-    await Deno.remove(folder, { recursive: true });
   }
 }
 

@@ -77,6 +77,7 @@ func main() {
     entry: ["./example"],
   },
 ];
+import { tempFolder } from "../../support/temp_folder.ts";
 
 async function run(command: string[], { cwd, stdin }: { cwd: string; stdin: string }): Promise<string> {
   const child = new Deno.Command(command[0]!, {
@@ -134,7 +135,8 @@ for (const { language, runtimes, files, build, entry } of RUNNERS) {
     name: `the guide's ${language} example takes a true signature and refuses a false one${skipped}`,
     ignore: present.length === 0,
     async fn() {
-      const cwd = await Deno.makeTempDir();
+      await using temp = await tempFolder();
+      const cwd = temp.path;
       for (const [name, text] of Object.entries(files(example(language)))) {
         await Deno.writeTextFile(join(cwd, name), text);
       }
@@ -146,7 +148,6 @@ for (const { language, runtimes, files, build, entry } of RUNNERS) {
       assert.equal(await verify(body, signature.replace(/.$/, (c) => c === "0" ? "1" : "0"), secret), "false");
       assert.equal(await verify(body, signature, secret + "x"), "false");
       assert.equal(await verify(body, "nonsense", secret), "false");
-      await Deno.remove(cwd, { recursive: true });
     },
   });
 }

@@ -22,6 +22,7 @@ import {
 } from "../../../support/media_server.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 import { plainIncoming } from "../../../support/incoming.ts";
+import { tempFolder } from "../../../support/temp_folder.ts";
 
 const PLAIN = Buffer.from("a picture of a dog ".repeat(5_000));
 const { file: FILE, bytes: BYTES } = await uploaded(PLAIN);
@@ -49,11 +50,11 @@ async function take(
     isOpen?: () => boolean;
   } = {},
 ) {
-  const folder = await Deno.makeTempDir();
+  await using temp = await tempFolder();
   const server = mediaServer(() => answers[Math.min(server.asked.length, answers.length) - 1]!);
   const pauses: number[] = [];
   const runtime = { ...testRuntime(), clock: pausesPassAtOnce(pauses, passing) };
-  const store = await openDiskMediaStore(join(folder, "media"), runtime);
+  const store = await openDiskMediaStore(join(temp.path, "media"), runtime);
   const links = { sign: (id: string) => `https://gateway.test/media/${id}`, verify: () => true };
   const host = makeMediaHost({ mediaUrl: server.url, ca: null }, runtime.clock);
   const file = { ...FILE };
@@ -82,7 +83,6 @@ async function take(
     return { taken, pauses, asked: server.asked, onDisk };
   } finally {
     await server.close();
-    await Deno.remove(folder, { recursive: true });
   }
 }
 

@@ -8,6 +8,7 @@ import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
 import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
 import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
 import { testRuntime } from "../../../support/runtime.ts";
+import { tempFolder } from "../../../support/temp_folder.ts";
 
 /** Encodes, with an upload that keeps what it was given. */
 async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; uploads: EncryptedFile[] }> {
@@ -34,14 +35,10 @@ async function withFile(
   body: Pick<FileBody, "kind" | "filename" | "mimetype"> & { caption?: string },
   check: (body: FileBody) => Promise<void>,
 ): Promise<void> {
-  const folder = await Deno.makeTempDir();
-  try {
-    const path = `${folder}/stored`;
-    await Deno.writeFile(path, bytes);
-    await check({ caption: null, ...body, path, size: bytes.length });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  await using temp = await tempFolder();
+  const path = `${temp.path}/stored`;
+  await Deno.writeFile(path, bytes);
+  await check({ caption: null, ...body, path, size: bytes.length });
 }
 
 async function bytesOf(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
