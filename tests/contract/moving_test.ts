@@ -1,20 +1,19 @@
 /** A backup of any engine restores into any other: a folder, PostgreSQL with a bucket, Deno KV by URL, and back. */
 import assert from "node:assert/strict";
-import pino from "pino";
 import { dataFolder } from "../../src/app.ts";
 import { type Config, readConfig } from "../../src/config.ts";
 import { openBucket } from "../../src/media/bucket.ts";
 import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
 import { openDiskMediaStore } from "../../src/media/disk.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
-import { systemRuntime } from "../../src/runtime.ts";
 import { Change } from "../../src/store/kv.ts";
 import { denoKvProgram, startDenoKv } from "../support/denokv.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const SECRET_KEY = "the key of every place";
-const runtime = systemRuntime(pino({ level: "silent" }));
+const runtime = silentRuntime();
 
 async function rowsIn(config: Config): Promise<unknown[]> {
   const data = await dataFolder.open(config, runtime);

@@ -3,11 +3,10 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import { buildPairingQRData, proto } from "@whiskeysockets/baileys";
-import pino from "pino";
-import { systemRuntime } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type BareClient, bareClient, linkedClient, untilClosed, untilUpdate } from "../support/bare_baileys.ts";
 import { until } from "../support/until.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const LINE = "4915100000001";
 const ANA = "4915100000002";
@@ -25,7 +24,7 @@ function onNetwork(
     sanitizeOps: false,
     sanitizeResources: false,
     async fn() {
-      const runtime = systemRuntime(pino({ level: "silent" }));
+      const runtime = silentRuntime();
       const network = await startNetwork({ runtime, refresh: false, ...options });
       const clients: BareClient[] = [];
       try {

@@ -1,11 +1,10 @@
 /** The faults of the control API, as Baileys as it comes meets them: each on one line while another never notices. */
 import assert from "node:assert/strict";
-import pino from "pino";
-import { systemRuntime } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
 import { type BareClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines } from "../support/two_lines.ts";
 import { until } from "../support/until.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const send = (client: BareClient, text: string) => client.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text });
 
@@ -119,7 +118,7 @@ Deno.test({
   sanitizeResources: false,
   sanitizeOps: false,
   async fn() {
-    const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })) });
+    const network = await startNetwork({ runtime: silentRuntime() });
     const post = async (path: string, body: string) => {
       const response = await fetch(network.controlUrl + path, { method: "POST", body });
       return [response.status, (await response.json()).code];

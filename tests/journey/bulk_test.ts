@@ -1,13 +1,13 @@
 /** Bulks of ten thousand: one 202, and all or none of them when the gateway is killed while it accepts. */
 import assert from "node:assert/strict";
-import pino from "pino";
 import { dataFolder } from "../../src/app.ts";
-import { sleep, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
+import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import type { PrefixOf, Row } from "../../src/store/kv.ts";
 import { answerOf, type ApiAnswer, refused } from "../support/api_calls.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 import { dataConfigOf } from "../support/test_store.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const LINE = "4915556000001";
 const CUSTOMER = "4917556000001";
@@ -79,7 +79,7 @@ async function assertCounts(stage: Stage, sessionId: string, accepted: number): 
   const oldest = await stage.api.call("GET", `/messages/history?limit=1&page=${accepted}`);
   assert.equal(oldest.data.length, 1);
   const config = dataConfigOf(stage.dataDir);
-  const data = await dataFolder.open(config, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(config, silentRuntime());
   try {
     // Many machines share the store: what a crash left staged is there until a sweep, and counts for nothing.
     const staged = new Set((await Array.fromAsync(data.kv.list({ prefix: messageKeys.stagedBulks() }))).map(bulkOf));

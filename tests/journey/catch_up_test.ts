@@ -1,9 +1,8 @@
 /** What came while the line was away: everything, once, in order, whatever else lies in between. */
 import assert from "node:assert/strict";
-import pino from "pino";
 import type { Json } from "../../src/cli/client.ts";
 import { dataFolder } from "../../src/app.ts";
-import { systemRandom, systemRuntime } from "../../src/runtime.ts";
+import { systemRandom } from "../../src/runtime.ts";
 import { type BinaryNode, element } from "../../src/sandbox/world/stanza.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -14,6 +13,7 @@ import { type LinkedLine, onStage, openStageWith, type Stage, withStage } from "
 import { subscribe } from "../support/subscriber.ts";
 import { dataConfigOf } from "../support/test_store.ts";
 import { until } from "../support/until.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const LINE = "4915200000004";
 const ANA = "4917000000001";
@@ -218,7 +218,7 @@ async function lidOf({ control }: Stage, number: string): Promise<string> {
 
 /** As after a damaged store: the line knows nothing of its session with the peer. */
 async function loseSession({ dataDir }: Stage, { sessionId }: LinkedLine, lid: string): Promise<void> {
-  const data = await dataFolder.open(dataConfigOf(dataDir), systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(dataConfigOf(dataDir), silentRuntime());
   const change = new Change();
   for await (const { key } of data.kv.list({ prefix: networkKeys.waKeysOf(sessionId, "session") })) {
     if (String(key.at(-1)).startsWith(lid.split("@")[0]!)) change.delete(key);

@@ -1,8 +1,7 @@
 /** The documentation as its reader meets it: every command of every page, typed into a shell in the order of the pages. */
 import assert from "node:assert/strict";
-import pino from "pino";
 import { httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
-import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { systemClock } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
 import { freePort } from "../support/free_port.ts";
 import { guides, shellBlocks } from "../support/guides.ts";
@@ -10,6 +9,7 @@ import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
 import { staysUp, Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const LINE = "4915200000051";
 const READER = "4915112345678";
@@ -27,7 +27,7 @@ Deno.test({
   name: "every command of the pages works as it stands",
   ignore: WITHOUT_POSTGRES || s3Program() === null,
   async fn() {
-    const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })) });
+    const network = await startNetwork({ runtime: silentRuntime() });
     await using cleanup = new AsyncDisposableStack();
     cleanup.defer(() => network.close());
     const postgres = await startPostgres();

@@ -2,21 +2,20 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { inspect } from "node:util";
-import pino from "pino";
 import { dataFolder } from "../../src/app.ts";
-import { systemRuntime } from "../../src/runtime.ts";
 import { readCreds } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";
 import { type LinkedLine, onStage, openStage, type Stage } from "../support/stage.ts";
 import { dataConfigOf } from "../support/test_store.ts";
 import { until } from "../support/until.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const ANA = "4917000000001";
 const TEXT = 'Ana\'s "secret" order:\n3 × Käse, 2 € 🧀';
 
 /** The private key of the line's identity, as its data folder holds it. */
 async function identityKey({ dataDir }: Stage, { sessionId: lineId }: LinkedLine): Promise<Buffer> {
-  const data = await dataFolder.open(dataConfigOf(dataDir), systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(dataConfigOf(dataDir), silentRuntime());
   try {
     return Buffer.from((await readCreds({ ...data, lineId }))!.signedIdentityKey.private);
   } finally {

@@ -2,15 +2,14 @@
 import assert from "node:assert/strict";
 import net from "node:net";
 import tls from "node:tls";
-import pino from "pino";
 import { Server } from "proxy-chain";
 import { listenOn } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
-import { systemRuntime } from "../../src/runtime.ts";
 import { makeServerCertificate } from "../../src/sandbox/media/certificate.ts";
 import { startSocksServer } from "../support/socks_server.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const LINE = "4915100000001";
 const ANA = "4917000000001";
@@ -57,7 +56,7 @@ async function exchangesFiles(stage: Stage, line: { sessionId: string; number: s
 }
 
 Deno.test("a line behind a SOCKS5 proxy links, sends and receives through it, names looked up there", async () => {
-  const runtime = systemRuntime(pino({ level: "silent" }));
+  const runtime = silentRuntime();
   await withSecureStage(await makeServerCertificate(runtime), async (stage, networkHost) => {
     const proxy = await startSocksServer();
     try {
@@ -109,7 +108,7 @@ async function startHttpProxy(certificate: { certPem: string; keyPem: string } |
 }
 
 Deno.test("a line goes over to an HTTP and an HTTPS proxy with a login, and each failure of theirs is named", async () => {
-  const runtime = systemRuntime(pino({ level: "silent" }));
+  const runtime = silentRuntime();
   const [known, stranger] = [await makeServerCertificate(runtime), await makeServerCertificate(runtime)];
   const [plain, secure, untrusted] = await Promise.all([null, known, stranger].map(startHttpProxy));
   try {

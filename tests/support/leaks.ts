@@ -4,12 +4,11 @@
  */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import pino from "pino";
 import type { DataConfig } from "../../src/data/data_folder.ts";
 import { dataFolder } from "../../src/app.ts";
-import { systemRuntime } from "../../src/runtime.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
+import { silentRuntime } from "./runtime.ts";
 
 /** Text, or bytes. */
 export type Secret = string | Uint8Array;
@@ -92,7 +91,7 @@ class Search {
 
 /** The secret key of the data, its accounts' keys, and every private key, session and credential, opened. */
 export async function keyMaterial(config: DataConfig): Promise<Secret[]> {
-  const data = await dataFolder.open(config, systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(config, silentRuntime());
   const found = new Map<string, Secret>();
   const add = (secret: Secret) => found.set(Buffer.from(secret).toString("base64"), secret);
   try {

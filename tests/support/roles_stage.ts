@@ -1,13 +1,13 @@
 /** APIs and workers, each a process, on one shared store and the simulated network. */
 import { fileURLToPath } from "node:url";
-import pino from "pino";
 import { type Client, httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
-import { systemClock, systemRuntime } from "../../src/runtime.ts";
+import { systemClock } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { runCommand, startCommand, type Started } from "./gateway_process.ts";
 import { startDenoKv, TOKEN } from "./denokv.ts";
 import { startPostgres } from "./postgres.ts";
 import { until } from "./until.ts";
+import { silentRuntime } from "./runtime.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy.ts", import.meta.url));
 
@@ -61,7 +61,7 @@ export class RolesStage {
     storeName: StoreName = "postgres",
     env: Readonly<Record<string, string>> = {},
   ): Promise<RolesStage> {
-    const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), refresh: false });
+    const network = await startNetwork({ runtime: silentRuntime(), refresh: false });
     const store = await STORES[storeName]();
     const folder = await Deno.makeTempDir({ prefix: "paloma-roles-" });
     const ca = `${folder}/ca.pem`;

@@ -1,6 +1,6 @@
 /** Time, chance, ids and log for tests: time moves only when told, chance is seeded, the log is kept in memory. */
 import pino from "pino";
-import { type Clock, makeIds, type Random, type Runtime } from "../../src/runtime.ts";
+import { type Clock, makeIds, type Random, type Runtime, systemRuntime } from "../../src/runtime.ts";
 
 export class ManualClock implements Clock {
   #now: number;
@@ -86,4 +86,9 @@ export function testRuntime(seed = 1, clock = new ManualClock()): TestRuntime {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: "trace", base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
   return { clock, random, ids: makeIds(clock, random), log, lines };
+}
+
+/** The real one, without a log. */
+export function silentRuntime(): Runtime {
+  return systemRuntime(pino({ level: "silent" }));
 }

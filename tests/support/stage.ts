@@ -3,17 +3,17 @@
  * lines. What was sent, shown and made secret is remembered; the end searches the gateway's log for all of it.
  */
 import assert from "node:assert/strict";
-import pino from "pino";
 import type { PlanChange } from "../../src/account/plan.ts";
 import { dataFolder } from "../../src/app.ts";
 import { type Client, httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
-import { type Clock, systemClock, systemRuntime } from "../../src/runtime.ts";
+import { type Clock, systemClock } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type GatewayProcess, runCommand, type RunningGateway, startGatewayProcess } from "./gateway_process.ts";
 import { findLeaks, type Secret } from "./leaks.ts";
 import { Secrets } from "./secrets.ts";
 import { dataConfigOf } from "./test_store.ts";
 import { until } from "./until.ts";
+import { silentRuntime } from "./runtime.ts";
 
 export interface StageOptions {
   /** Bounds of the account's plan; without them it is on the plan `sandbox`: no quota, no pauses. */
@@ -81,7 +81,7 @@ export async function openStageWith<G extends RunningGateway>(
   options: StageOptions = {},
 ): Promise<Stage<G>> {
   const { clock = systemClock, ...networkOptions } = options.network ?? {};
-  const runtime = { ...systemRuntime(pino({ level: "silent" })), clock };
+  const runtime = { ...silentRuntime(), clock };
   const network = await startNetwork({ runtime, ...networkOptions });
   const dataDir = await Deno.makeTempDir({ prefix: "paloma-stage-" });
   const caFile = await Deno.makeTempFile({ prefix: "paloma-stage-", suffix: ".pem" });
@@ -181,7 +181,7 @@ type NewAccount = Pick<Stage, "accountId" | "apiKey">;
 async function addAccount(env: Record<string, string>, bounds: StageOptions["plan"]): Promise<NewAccount> {
   // What one runtime writes another may not read: an executable makes its own.
   if (Deno.env.has("PALOMA_EXECUTABLE")) return await addAccountByCommand(env, bounds);
-  const data = await dataFolder.open(dataConfigOf(env), systemRuntime(pino({ level: "silent" })));
+  const data = await dataFolder.open(dataConfigOf(env), silentRuntime());
   try {
     if (bounds) await data.plans.set({ name: "staged", ...UNBOUNDED, ...bounds });
     const { account, apiKey } = await data.accounts.create({ name: "stage", plan: bounds ? "staged" : "sandbox" });

@@ -1,9 +1,8 @@
 /** Two lines of the simulated network, each a Baileys as it comes, and a phone to write to. */
 import assert from "node:assert/strict";
-import pino from "pino";
-import { systemRuntime } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { type BareClient, linkedClient } from "./bare_baileys.ts";
+import { silentRuntime } from "./runtime.ts";
 
 export const LINE = "4915100000001";
 export const OTHER = "4915100000002";
@@ -25,7 +24,7 @@ export function onLines(name: string, test: (scene: Scene) => Promise<void>): vo
     sanitizeOps: false,
     sanitizeResources: false,
     async fn() {
-      const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })), refresh: false });
+      const network = await startNetwork({ runtime: silentRuntime(), refresh: false });
       network.addPhone(ANA);
       const line = await linkedClient(network, network.addPhone(LINE));
       const other = await linkedClient(network, network.addPhone(OTHER));

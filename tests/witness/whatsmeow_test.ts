@@ -3,9 +3,8 @@
  * get wrong on both sides of every other test, this client does not read. Needs Go; its modules come from the proxy once.
  */
 import assert from "node:assert/strict";
-import pino from "pino";
-import { systemRuntime } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
+import { silentRuntime } from "../support/runtime.ts";
 
 const TIMEOUT_MS = 300_000;
 
@@ -25,7 +24,7 @@ Deno.test({
   sanitizeOps: false,
   sanitizeResources: false,
   async fn() {
-    const network = await startNetwork({ runtime: systemRuntime(pino({ level: "silent" })) });
+    const network = await startNetwork({ runtime: silentRuntime() });
     try {
       const { success, stdout, stderr } = await new Deno.Command("go", {
         args: ["run", ".", network.controlUrl],

@@ -5,12 +5,11 @@ import { brotliDecompressSync } from "node:zlib";
 import { exampleOf, rowsOf, typeOf } from "../../../src/http/docs/web/schema.js";
 import { KEY, SAMPLES } from "../../../src/http/docs/web/samples.js";
 import { listen } from "../../../src/http/listen/listen.ts";
-import { makeLog } from "../../../src/ops/log.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
 import { openApiDocument } from "../../../src/http/docs/openapi.ts";
 import { assertFits, operations } from "../../support/api_contract.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
+import { silentRuntime } from "../../support/runtime.ts";
 
 Deno.test("everything that the page asks for is there, and from here", () =>
   withApi(async (world) => {
@@ -140,7 +139,7 @@ for (const [language, write] of Object.entries(SAMPLES)) {
     withApi(async (world) => {
       await world.linkedSession();
       await using temp = await tempFolder();
-      const server = await listen(world.app, { host: "127.0.0.1", port: 0, runtime: systemRuntime(makeLog("silent")) });
+      const server = await listen(world.app, { host: "127.0.0.1", port: 0, runtime: silentRuntime() });
       try {
         await Deno.writeTextFile(join(temp.path, "it's a picture.png"), "a picture");
         const headers = { "x-api-key": KEY };

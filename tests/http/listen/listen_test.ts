@@ -6,12 +6,11 @@ import type { ApiEnv } from "../../../src/http/api/context.ts";
 import type { Serve } from "../../../src/http/listen/serve.ts";
 import { serveConnections, serveHttp } from "../../../src/http/listen/serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "../../../src/http/listen/serve_node.ts";
-import { makeLog } from "../../../src/ops/log.ts";
 import { settledWithin } from "../../../src/base/within.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
 import { withApi } from "../../support/api_world.ts";
+import { silentRuntime } from "../../support/runtime.ts";
 
-const runtime = systemRuntime(makeLog("silent"));
+const runtime = silentRuntime();
 const TIMEOUTS = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
 
 /** Those that can do here what is asked of them; the newest runtimes have both. */

@@ -6,8 +6,7 @@ import { listen, type Listening } from "../../../src/http/listen/listen.ts";
 import type { Serve } from "../../../src/http/listen/serve.ts";
 import { serveConnections, serveHttp } from "../../../src/http/listen/serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "../../../src/http/listen/serve_node.ts";
-import { makeLog } from "../../../src/ops/log.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
+import { silentRuntime } from "../../support/runtime.ts";
 
 const SERVERS: Record<string, Serve> = {
   ...(NODE_HAS_TIMEOUTS && { "node:http": serveNode }),
@@ -36,7 +35,7 @@ function onEachServer(name: string, run: (world: World) => Promise<void>): void 
         await released.promise;
         return c.text("done");
       });
-      const runtime = systemRuntime(makeLog("silent"));
+      const runtime = silentRuntime();
       const limits = { maxConnections: 20, maxConnectionsPerAddress: 10 };
       const server = await listen(app, { host: "0.0.0.0", port: 0, runtime, serve, ...limits });
       try {
