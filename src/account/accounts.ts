@@ -8,7 +8,7 @@ import type { Seal } from "../store/seal.ts";
 import type { Account, AccountChange, Caller } from "./account.ts";
 import { hashApiKey, keyUnknown, makeApiKey } from "./api_key.ts";
 import { Callers, publicPart } from "./callers.ts";
-import type { Plans } from "./plan.ts";
+import type { Plans } from "./plans.ts";
 import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
 
 /** The latest time a JavaScript date can hold. */

@@ -6,7 +6,7 @@ import { isRow, type Kv, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Account, Caller } from "./account.ts";
 import { hashApiKey, isApiKeyShaped, sameHash } from "./api_key.ts";
-import type { Plans } from "./plan.ts";
+import type { Plans } from "./plans.ts";
 import { accountKeys, type AccountRecord } from "./rows.ts";
 
 /** How long an account and its plan are believed: within it changes by another process reach this one. */

@@ -27,80 +27,77 @@ export interface RepeatableRequest {
 /** Adds to a change that it keeps the answer, and that it fails its checks when another was kept meanwhile. */
 export type Keep<T> = (change: Change, answer: T) => void;
 
-export interface Idempotency {
+export class Idempotency {
+  readonly #deps: { kv: Kv; clock: Clock; seal: Seal };
+  readonly #sharedGet: ReturnType<typeof shareReads>;
+  readonly #requests = new KeyedQueue();
+
+  constructor(deps: { kv: Kv; clock: Clock; seal: Seal }) {
+    this.#deps = deps;
+    this.#sharedGet = shareReads(deps.kv);
+  }
+
   /** The first answer, or null. Throws Problem idempotency_key_reused when it was given to another body. */
-  find<T>(request: RepeatableRequest): Promise<T | null>;
+  async find<T>(request: RepeatableRequest): Promise<T | null> {
+    return this.#answerIn<T>(await this.#sharedGet(rowOf(request)), request);
+  }
+
   /**
    * Keeps the answer, which must survive JSON, in the change that does the work. The change must have a check that
    * every rival of the same key shares.
    */
-  keep(change: Change, request: RepeatableRequest, answer: unknown): void;
+  keep(change: Change, request: RepeatableRequest, answer: unknown): void {
+    const { seal, clock } = this.#deps;
+    const sealed = seal.seal(new TextEncoder().encode(JSON.stringify(answer)));
+    change.set(rowOf(request), { fingerprint: request.fingerprint, answer: sealed, keptAt: clock.now() });
+  }
+
   /**
    * The kept answer, or that of `work`, which is kept then. Rivals in this process wait for the first; a failed `work`
    * keeps nothing. Throws as `find` and as `work`. What `work` did before a crash may be done again: where it makes
    * something, see `onceInCommit`.
    */
-  once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T>;
+  async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
+    return await this.#requests.add(nameOf(request), async () => {
+      const kept = this.#answerIn<T>(await this.#sharedGet(rowOf(request)), request);
+      if (kept !== null) return kept;
+      const answer = await work();
+      const change = new Change();
+      this.keep(change, request, answer);
+      await this.#deps.kv.commit(change);
+      return answer;
+    });
+  }
+
   /**
    * As `once`, for `work` that keeps its answer itself, in the change that does it: neither is on disk without the
    * other, whatever fails in between.
    */
-  onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T>;
-}
+  async onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T> {
+    return await this.#requests.add(nameOf(request), async () => {
+      const attempt = async () => {
+        const slot = await this.#sharedGet(rowOf(request));
+        return this.#answerIn<T>(slot, request) ??
+          await work((change, answer) => this.keep(change.check(slot), request, answer));
+      };
+      try {
+        return await attempt();
+      } catch (error) {
+        // A rival in another process may have been faster: then no commit of ours can pass, and its answer is there.
+        if (!(error instanceof StoreError)) throw error;
+        const kept = this.#answerIn<T>(await this.#deps.kv.get(rowOf(request)), request);
+        if (kept === null) throw error;
+        return kept;
+      }
+    });
+  }
 
-export function makeIdempotency({ kv, clock, seal }: { kv: Kv; clock: Clock; seal: Seal }): Idempotency {
-  const sharedGet = shareReads(kv);
-  const requests = new KeyedQueue();
-
-  function answerIn<T>({ value }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest): T | null {
+  #answerIn<T>({ value }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest): T | null {
+    const { clock, seal } = this.#deps;
     if (value === null || isOver(value, clock.now())) return null;
     if (value.fingerprint !== fingerprint) throw keyReused();
     return JSON.parse(new TextDecoder().decode(seal.open(value.answer)));
   }
-
-  function keep(change: Change, request: RepeatableRequest, answer: unknown): void {
-    const sealed = seal.seal(new TextEncoder().encode(JSON.stringify(answer)));
-    change.set(rowOf(request), { fingerprint: request.fingerprint, answer: sealed, keptAt: clock.now() });
-  }
-
-  return {
-    async find<T>(request: RepeatableRequest): Promise<T | null> {
-      return answerIn<T>(await sharedGet(rowOf(request)), request);
-    },
-
-    keep,
-
-    async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
-      return await requests.add(nameOf(request), async () => {
-        const kept = answerIn<T>(await sharedGet(rowOf(request)), request);
-        if (kept !== null) return kept;
-        const answer = await work();
-        const change = new Change();
-        keep(change, request, answer);
-        await kv.commit(change);
-        return answer;
-      });
-    },
-
-    async onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T> {
-      return await requests.add(nameOf(request), async () => {
-        const attempt = async () => {
-          const slot = await sharedGet(rowOf(request));
-          return answerIn<T>(slot, request) ??
-            await work((change, answer) => keep(change.check(slot), request, answer));
-        };
-        try {
-          return await attempt();
-        } catch (error) {
-          // A rival in another process may have been faster: then no commit of ours can pass, and its answer is there.
-          if (!(error instanceof StoreError)) throw error;
-          const kept = answerIn<T>(await kv.get(rowOf(request)), request);
-          if (kept === null) throw error;
-          return kept;
-        }
-      });
-    },
-  };
 }
 
 /** The refusal of a key that came with another body before. */

@@ -35,95 +35,97 @@ interface NewKey extends Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "all
   commitWith?: (change: Change, made: MadeKey) => void;
 }
 
-export interface AccountKeys {
+export class AccountKeys {
+  readonly #deps: { kv: Kv; accounts: Pick<Accounts, "caller">; runtime: Runtime };
+  readonly #used = new LRUCache<string, number>(atMost(MOST_USED));
+
+  constructor(deps: { kv: Kv; accounts: Pick<Accounts, "caller">; runtime: Runtime }) {
+    this.#deps = deps;
+  }
+
   /** Oldest first. */
-  list(accountId: string): Promise<AccountKey[]>;
+  async list(accountId: string): Promise<AccountKey[]> {
+    return await Promise.all((await this.#rows(accountId)).map((row) => this.#shown(row)));
+  }
+
   /** Throws Problem validation_failed: a bad entry, or enough keys. `apiKey` is shown here and never again. */
-  create(accountId: string, wanted: NewKey): Promise<MadeKey>;
+  async create(
+    accountId: string,
+    { name, scopes, allowedIps, allowedDomains, commitWith }: NewKey,
+  ): Promise<MadeKey> {
+    const { kv, runtime } = this.#deps;
+    const apiKey = makeApiKey(runtime.random);
+    const record: KeyRecord = {
+      id: runtime.ids.next("key"),
+      accountId,
+      name,
+      scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+      allowedIps: parseAllowedIps(allowedIps),
+      allowedDomains: parseAllowedDomains(allowedDomains),
+      createdAt: runtime.clock.now(),
+      keyHash: hashApiKey(apiKey).toString("hex"),
+    };
+    const result = { key: publicKey(record, null), apiKey };
+    return await retryOnConflict(kv, async () => {
+      const made = await kv.get(accountKeys.keysMade(accountId));
+      if ((await this.#rows(accountId)).length >= KEYS_PER_ACCOUNT) {
+        throw invalid("name", `an account has at most ${KEYS_PER_ACCOUNT} keys`);
+      }
+      const change = new Change().check(made).set(accountKeys.keysMade(accountId), (made.value ?? 0) + 1)
+        .set(accountKeys.accountKey(accountId, record.id), record)
+        .set(accountKeys.keyByHash(record.keyHash), { accountId, keyId: record.id });
+      commitWith?.(change, result);
+      return { change, result };
+    });
+  }
+
   /** The key stops working at once. Throws Problem not_found. */
-  remove(accountId: string, keyId: string): Promise<AccountKey>;
+  async remove(accountId: string, keyId: string): Promise<AccountKey> {
+    const { kv } = this.#deps;
+    const slot = await kv.get(accountKeys.accountKey(accountId, keyId));
+    if (slot.value === null) throw notFound("key");
+    const removed = await this.#shown(slot.value);
+    const change = new Change().delete(slot.key).delete(accountKeys.keyByHash(slot.value.keyHash))
+      .delete(accountKeys.keyUsed(keyId));
+    await kv.commit(change);
+    this.#used.delete(keyId);
+    return removed;
+  }
+
   /** Who calls with the key; null when it is none of these. */
-  authenticate(apiKey: string): Promise<Caller | null>;
-}
+  async authenticate(apiKey: string): Promise<Caller | null> {
+    const { kv, accounts } = this.#deps;
+    if (!isApiKeyShaped(apiKey)) return null;
+    const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey).toString("hex")));
+    if (place === null) return null;
+    const { value: key } = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
+    const caller = key && await accounts.caller(place.accountId);
+    if (!key || !caller) return null;
+    this.#noteUse(key.id);
+    const { id, scopes, allowedIps, allowedDomains } = key;
+    return { ...caller, key: { id, scopes, allowedIps, allowedDomains } };
+  }
 
-export function makeAccountKeys(
-  { kv, accounts, runtime }: { kv: Kv; accounts: Pick<Accounts, "caller">; runtime: Runtime },
-): AccountKeys {
-  const { clock } = runtime;
-  const used = new LRUCache<string, number>(atMost(MOST_USED));
-
-  async function rows(accountId: string): Promise<KeyRecord[]> {
+  async #rows(accountId: string): Promise<KeyRecord[]> {
     const found = [];
-    for await (const { value } of kv.list({ prefix: accountKeys.keysOfAccount(accountId) })) found.push(value);
+    for await (const { value } of this.#deps.kv.list({ prefix: accountKeys.keysOfAccount(accountId) })) {
+      found.push(value);
+    }
     return found;
   }
 
-  async function shown(record: KeyRecord): Promise<AccountKey> {
-    return publicKey(record, (await kv.get(accountKeys.keyUsed(record.id))).value);
+  async #shown(record: KeyRecord): Promise<AccountKey> {
+    return publicKey(record, (await this.#deps.kv.get(accountKeys.keyUsed(record.id))).value);
   }
 
   /** Writes the time down now and then, and holds up nobody. */
-  function noteUse(keyId: string): void {
+  #noteUse(keyId: string): void {
+    const { kv, runtime: { clock } } = this.#deps;
     const now = clock.now();
-    if (now - (used.get(keyId) ?? -Infinity) < USE_EVERY_MS) return;
-    used.set(keyId, now);
-    kv.commit(new Change().set(accountKeys.keyUsed(keyId), now)).catch(() => used.delete(keyId));
+    if (now - (this.#used.get(keyId) ?? -Infinity) < USE_EVERY_MS) return;
+    this.#used.set(keyId, now);
+    kv.commit(new Change().set(accountKeys.keyUsed(keyId), now)).catch(() => this.#used.delete(keyId));
   }
-
-  return {
-    async list(accountId) {
-      return await Promise.all((await rows(accountId)).map(shown));
-    },
-
-    async create(accountId, { name, scopes, allowedIps, allowedDomains, commitWith }) {
-      const apiKey = makeApiKey(runtime.random);
-      const record: KeyRecord = {
-        id: runtime.ids.next("key"),
-        accountId,
-        name,
-        scopes: SCOPES.filter((scope) => scopes.includes(scope)),
-        allowedIps: parseAllowedIps(allowedIps),
-        allowedDomains: parseAllowedDomains(allowedDomains),
-        createdAt: clock.now(),
-        keyHash: hashApiKey(apiKey).toString("hex"),
-      };
-      const result = { key: publicKey(record, null), apiKey };
-      return await retryOnConflict(kv, async () => {
-        const made = await kv.get(accountKeys.keysMade(accountId));
-        if ((await rows(accountId)).length >= KEYS_PER_ACCOUNT) {
-          throw invalid("name", `an account has at most ${KEYS_PER_ACCOUNT} keys`);
-        }
-        const change = new Change().check(made).set(accountKeys.keysMade(accountId), (made.value ?? 0) + 1)
-          .set(accountKeys.accountKey(accountId, record.id), record)
-          .set(accountKeys.keyByHash(record.keyHash), { accountId, keyId: record.id });
-        commitWith?.(change, result);
-        return { change, result };
-      });
-    },
-
-    async remove(accountId, keyId) {
-      const slot = await kv.get(accountKeys.accountKey(accountId, keyId));
-      if (slot.value === null) throw notFound("key");
-      const removed = await shown(slot.value);
-      const change = new Change().delete(slot.key).delete(accountKeys.keyByHash(slot.value.keyHash))
-        .delete(accountKeys.keyUsed(keyId));
-      await kv.commit(change);
-      used.delete(keyId);
-      return removed;
-    },
-
-    async authenticate(apiKey) {
-      if (!isApiKeyShaped(apiKey)) return null;
-      const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey).toString("hex")));
-      if (place === null) return null;
-      const { value: key } = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
-      const caller = key && await accounts.caller(place.accountId);
-      if (!key || !caller) return null;
-      noteUse(key.id);
-      const { id, scopes, allowedIps, allowedDomains } = key;
-      return { ...caller, key: { id, scopes, allowedIps, allowedDomains } };
-    },
-  };
 }
 
 function publicKey({ accountId: _, keyHash: __, ...key }: KeyRecord, lastUsedAt: number | null): AccountKey {

@@ -1,6 +1,5 @@
 /** Plans: what an account may do. */
 import { OperatorError } from "../errors.ts";
-import type { Change } from "../store/kv.ts";
 import type { Hours } from "./hours.ts";
 
 export interface Plan {
@@ -71,24 +70,6 @@ export class PlanInUse extends OperatorError {
     super(`An account is on plan "${plan}"; "paloma account set-plan" puts it on another.`);
     this.name = "PlanInUse";
   }
-}
-
-/** The catalogue. Implemented in `plans.ts`. */
-export interface Plans {
-  /** By name. */
-  list(): Promise<Plan[]>;
-  get(name: string): Promise<Plan | null>;
-  /**
-   * Makes the plan or changes it; what is left out stays. A new one needs `sessions` and the pauses, and has no limits
-   * beside 600 requests a minute unless they are given. Throws Problem validation_failed.
-   */
-  set(plan: PlanChange): Promise<Plan>;
-  /** Throws Problem not_found, and PlanInUse while an account is on it. A default plan does not come back. */
-  remove(name: string): Promise<void>;
-  /** With the change a new data folder has the default plans. */
-  putDefaults(change: Change): void;
-  /** Writes the default plans that a data folder lacks; an edited one stays as it is. */
-  addDefaults(): Promise<void>;
 }
 
 /** The operator's edit. */

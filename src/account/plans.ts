@@ -2,67 +2,86 @@
 import { type FieldError, notFound, Problem } from "../errors.ts";
 import { Change, isRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { hoursRefusal } from "./hours.ts";
-import { DEFAULT_PLANS, MAX_TYPING_MS, type Plan, type PlanChange, PlanInUse, type Plans, UNLIMITED } from "./plan.ts";
+import { DEFAULT_PLANS, MAX_TYPING_MS, type Plan, type PlanChange, PlanInUse, UNLIMITED } from "./plan.ts";
 import { accountKeys, type PlanRecord } from "./rows.ts";
 
 const NEEDED = ["sessions", "delayMinMs", "delayMaxMs"] as const;
 
-export function makePlans(kv: Kv): Plans {
-  async function isUsed(name: string): Promise<boolean> {
-    for await (const { value } of kv.list({ prefix: accountKeys.accounts() })) if (value.plan === name) return true;
-    return false;
+export class Plans {
+  readonly #kv: Kv;
+
+  constructor(kv: Kv) {
+    this.#kv = kv;
   }
 
-  return {
-    async list() {
-      const plans: Plan[] = [];
-      for await (const row of kv.list({ prefix: accountKeys.plans() })) plans.push(planOf(row.value));
-      return plans;
-    },
-    async get(name) {
-      const { value } = await kv.get(accountKeys.plan(name));
-      return value && planOf(value);
-    },
-    set(edit) {
-      return retryOnConflict(kv, async () => {
-        const slot = await kv.get(accountKeys.plan(edit.name));
-        const plan = edited(slot.value, edit);
-        const change = new Change().check(slot).set(slot.key, plan).add(accountKeys.planChanges(), 1);
-        return { change, result: plan };
-      });
-    },
-    async remove(name) {
-      const row = accountKeys.plan(name);
-      const removed = await retryOnConflict(kv, async () => {
-        const slot = await kv.get(row);
-        if (slot.value === null) throw notFound("plan");
-        if (await isUsed(name)) throw new PlanInUse(name);
-        const change = new Change().check(slot).delete(row).set(accountKeys.removedPlan(name), true);
-        return { change, result: slot.value };
-      });
-      // An account that was put on it meanwhile had found it: whoever puts one on it now finds none.
-      if (!await isUsed(name)) return;
-      await kv.commit(new Change().checkAbsent(row).set(row, removed));
-      throw new PlanInUse(name);
-    },
-    putDefaults(change) {
-      for (const plan of DEFAULT_PLANS) change.set(accountKeys.plan(plan.name), plan);
-    },
-    addDefaults() {
-      return retryOnConflict(kv, async () => {
-        const change = new Change();
-        await Promise.all(DEFAULT_PLANS.map(async (plan) => {
-          const row = accountKeys.plan(plan.name);
-          const slots = await kv.getMany<unknown>([row, accountKeys.removedPlan(plan.name)]);
-          // The plan is there, or is not wanted.
-          if (slots.some(isRow)) return;
-          for (const slot of slots) change.check(slot);
-          change.set(row, plan);
-        }));
-        return { change, result: undefined };
-      });
-    },
-  };
+  /** By name. */
+  async list(): Promise<Plan[]> {
+    const plans: Plan[] = [];
+    for await (const row of this.#kv.list({ prefix: accountKeys.plans() })) plans.push(planOf(row.value));
+    return plans;
+  }
+
+  async get(name: string): Promise<Plan | null> {
+    const { value } = await this.#kv.get(accountKeys.plan(name));
+    return value && planOf(value);
+  }
+
+  /**
+   * Makes the plan or changes it; what is left out stays. A new one needs `sessions` and the pauses, and has no limits
+   * beside 600 requests a minute unless they are given. Throws Problem validation_failed.
+   */
+  set(edit: PlanChange): Promise<Plan> {
+    return retryOnConflict(this.#kv, async () => {
+      const slot = await this.#kv.get(accountKeys.plan(edit.name));
+      const plan = edited(slot.value, edit);
+      const change = new Change().check(slot).set(slot.key, plan).add(accountKeys.planChanges(), 1);
+      return { change, result: plan };
+    });
+  }
+
+  /** Throws Problem not_found, and PlanInUse while an account is on it. A default plan does not come back. */
+  async remove(name: string): Promise<void> {
+    const row = accountKeys.plan(name);
+    const removed = await retryOnConflict(this.#kv, async () => {
+      const slot = await this.#kv.get(row);
+      if (slot.value === null) throw notFound("plan");
+      if (await this.#isUsed(name)) throw new PlanInUse(name);
+      const change = new Change().check(slot).delete(row).set(accountKeys.removedPlan(name), true);
+      return { change, result: slot.value };
+    });
+    // An account that was put on it meanwhile had found it: whoever puts one on it now finds none.
+    if (!await this.#isUsed(name)) return;
+    await this.#kv.commit(new Change().checkAbsent(row).set(row, removed));
+    throw new PlanInUse(name);
+  }
+
+  /** With the change a new data folder has the default plans. */
+  putDefaults(change: Change): void {
+    for (const plan of DEFAULT_PLANS) change.set(accountKeys.plan(plan.name), plan);
+  }
+
+  /** Writes the default plans that a data folder lacks; an edited one stays as it is. */
+  addDefaults(): Promise<void> {
+    return retryOnConflict(this.#kv, async () => {
+      const change = new Change();
+      await Promise.all(DEFAULT_PLANS.map(async (plan) => {
+        const row = accountKeys.plan(plan.name);
+        const slots = await this.#kv.getMany<unknown>([row, accountKeys.removedPlan(plan.name)]);
+        // The plan is there, or is not wanted.
+        if (slots.some(isRow)) return;
+        for (const slot of slots) change.check(slot);
+        change.set(row, plan);
+      }));
+      return { change, result: undefined };
+    });
+  }
+
+  async #isUsed(name: string): Promise<boolean> {
+    for await (const { value } of this.#kv.list({ prefix: accountKeys.accounts() })) {
+      if (value.plan === name) return true;
+    }
+    return false;
+  }
 }
 
 function planOf(record: PlanRecord): Plan {

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
 import { makeIsSealedAccount } from "../account/choices.ts";
-import type { Plans } from "../account/plan.ts";
-import { makePlans } from "../account/plans.ts";
+
+import { Plans } from "../account/plans.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
@@ -115,7 +115,7 @@ export async function openDataFolder(
     const seal = makeSeal(key, runtime.random);
     const isChosen = makeIsSealedAccount(store, runtime.clock);
     const kv = withSealedContents(store, { seal, families, isChosen });
-    const plans = makePlans(kv);
+    const plans = new Plans(kv);
     const found = await begin(store, { seal, plans, migrations });
     if (found !== null) {
       if (found.isRestoring) throw new HalfRestored(placeOf(config));

@@ -3,7 +3,7 @@
  * was sealed with it, so no room has to say which of its values are. Cut short at any point, it goes on when it is run
  * again; until it has ended, nothing else opens the data.
  */
-import { makePlans } from "../account/plans.ts";
+import { Plans } from "../account/plans.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Key } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
@@ -32,7 +32,7 @@ export async function rekeyDataFolder(
   const next = to ?? await nextSecretKey(config.dataDir, runtime);
   const kv = await options.openStore();
   try {
-    await begin(kv, { seal: makeSeal(sealKey(from), runtime.random), plans: makePlans(kv), migrations });
+    await begin(kv, { seal: makeSeal(sealKey(from), runtime.random), plans: new Plans(kv), migrations });
     const count = await rekey(kv, { runtime, migrations, from, to: next });
     if (count === null) throw wrongSecretKey(config, placeOf(config));
     if (to === null) await adoptNextKey(config.dataDir);

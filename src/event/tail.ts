@@ -22,23 +22,25 @@ interface Waiter {
  */
 type Wake = (since: string | null) => void;
 
-export interface Tails {
-  /** Calls `wake` whenever something that fits may have been logged; returns the function that unsubscribes. */
-  subscribe(accountId: string, filter: Filter, wake: Wake): () => void;
-}
+export class Tails {
+  readonly #events: Pick<EventLog, "following" | "newest" | "subscribe">;
+  readonly #clock: Clock;
+  readonly #tails = new Map<string, Tail>();
 
-export function makeTails(events: Pick<EventLog, "following" | "newest" | "subscribe">, clock: Clock): Tails {
-  const tails = new Map<string, Tail>();
-  return {
-    subscribe(accountId, filter, wake) {
-      const tail = tails.get(accountId) ?? new Tail(events, { accountId, clock });
-      tails.set(accountId, tail);
-      const leave = tail.add({ filter, wake });
-      return () => {
-        if (leave() === 0 && tails.get(accountId) === tail) tails.delete(accountId);
-      };
-    },
-  };
+  constructor(events: Pick<EventLog, "following" | "newest" | "subscribe">, clock: Clock) {
+    this.#events = events;
+    this.#clock = clock;
+  }
+
+  /** Calls `wake` whenever something that fits may have been logged; returns the function that unsubscribes. */
+  subscribe(accountId: string, filter: Filter, wake: Wake): () => void {
+    const tail = this.#tails.get(accountId) ?? new Tail(this.#events, { accountId, clock: this.#clock });
+    this.#tails.set(accountId, tail);
+    const leave = tail.add({ filter, wake });
+    return () => {
+      if (leave() === 0 && this.#tails.get(accountId) === tail) this.#tails.delete(accountId);
+    };
+  }
 }
 
 class Tail {

@@ -18,22 +18,6 @@ import type { Referred } from "./references.ts";
 const EDIT_WITHIN_MS = 15 * 60 * 1000;
 const REVOKE_WITHIN_MS = 60 * 60 * 60 * 1000;
 
-/**
- * Each resolves to the message as it is then. Throws Problem not_found, also for another account's id; not_editable,
- * not_revocable; NetworkRefusal, NetworkTimeout: then nothing is recorded.
- */
-export interface Amendments {
-  /** Changes the text of a text. */
-  edit(accountId: string, messageId: string, text: string): Promise<Message>;
-  /** Deletes for everyone; one that waits is cancelled. */
-  revoke(accountId: string, messageId: string): Promise<Message>;
-  /**
-   * Deletes a message from a group of the line, as its admin where it is somebody else's. Throws as above, and
-   * not_found for a message of another chat.
-   */
-  revokeInGroup(group: { lineId: string; gid: string }, referred: Referred): Promise<void>;
-}
-
 interface AmendmentsDeps {
   kv: Kv;
   runtime: Runtime;
@@ -43,17 +27,85 @@ interface AmendmentsDeps {
   queueChanged(lineId: string): void;
 }
 
-export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: AmendmentsDeps): Amendments {
-  const { clock, ids } = runtime;
+/**
+ * Each resolves to the message as it is then. Throws Problem not_found, also for another account's id; not_editable,
+ * not_revocable; NetworkRefusal, NetworkTimeout: then nothing is recorded.
+ */
+export class Amendments {
+  readonly #deps: AmendmentsDeps;
 
-  async function own(accountId: string, messageId: string): Promise<Message> {
-    const { value } = await kv.get(messageKeys.message(messageId));
+  constructor(deps: AmendmentsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Changes the text of a text. */
+  async edit(accountId: string, messageId: string, text: string): Promise<Message> {
+    const { queueChanged, runtime: { clock } } = this.#deps;
+    const message = await this.#own(accountId, messageId);
+    if (message.content.kind !== "text") throw notEditable("Only the text of a text can be changed.");
+    const content = { ...message.content, text };
+    const changed = await this.#rewrite(
+      messageId,
+      (m) => isWaiting(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
+    );
+    if (changed) {
+      queueChanged(changed.sessionId);
+      return changed;
+    }
+    const { status, sentAt, networkId: target, revokedAt } = await this.#own(accountId, messageId);
+    if (status !== "sent" || sentAt === null) throw notEditable(`The message is ${status}.`);
+    if (revokedAt !== undefined) throw notEditable("The message was deleted.");
+    if (clock.now() - sentAt > EDIT_WITHIN_MS) throw notEditable("It was sent more than 15 minutes ago.");
+    await this.#relay(message, { kind: "edit", target, text });
+    return (await this.#rewrite(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() }))!;
+  }
+
+  /** Deletes for everyone; one that waits is cancelled. */
+  async revoke(accountId: string, messageId: string): Promise<Message> {
+    const { clock } = this.#deps.runtime;
+    const message = await this.#own(accountId, messageId);
+    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
+    if (cancelled) return cancelled;
+    const { status, sentAt, networkId, content: { kind }, revokedAt } = await this.#own(accountId, messageId);
+    if (kind === "reaction") throw notRevocable("A reaction is taken back by one with an empty emoji.");
+    if (kind === "status") throw notRevocable("A status post ends by itself after a day.");
+    if (status !== "sent" || sentAt === null) throw notRevocable(`The message is ${status}.`);
+    if (revokedAt !== undefined) throw notRevocable("It is deleted already.");
+    if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
+    const target = { networkId, participant: null, fromMe: true };
+    await this.#relay(message, { kind: "revoke", target });
+    return (await this.#rewrite(messageId, (m) => ({ ...m, revokedAt: clock.now() })))!;
+  }
+
+  /**
+   * Deletes a message from a group of the line, as its admin where it is somebody else's. Throws as above, and
+   * not_found for a message of another chat.
+   */
+  async revokeInGroup(
+    { lineId, gid }: { lineId: string; gid: string },
+    { chat, key, message }: Referred,
+  ): Promise<void> {
+    if (chat !== gid) throw notFound("message");
+    if (message) {
+      await this.revoke(message.accountId, message.id);
+      return;
+    }
+    const connection = this.#deps.live.connection(lineId);
+    if (!key.fromMe && connection && !(await connection.groups.get(gid)).isAdmin) {
+      throw notRevocable("It is somebody else's, and the line is no admin of the group.");
+    }
+    await this.#relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
+  }
+
+  async #own(accountId: string, messageId: string): Promise<Message> {
+    const { value } = await this.#deps.kv.get(messageKeys.message(messageId));
     if (value?.accountId !== accountId || isErased(value)) throw notFound("message");
     return value;
   }
 
   /** Rewrites the row, unless `next` says that it is not as it should be. */
-  function rewrite(messageId: string, next: (message: Message) => Message | null): Promise<Message | null> {
+  #rewrite(messageId: string, next: (message: Message) => Message | null): Promise<Message | null> {
+    const { kv } = this.#deps;
     return retryOnConflict<Message | null>(kv, async () => {
       const slot = await kv.get(messageKeys.message(messageId));
       const result = slot.value && next(slot.value);
@@ -63,61 +115,12 @@ export function makeAmendments({ kv, runtime, recorder, live, queueChanged }: Am
   }
 
   /** Lets it leave and waits for the server's word. */
-  async function relay({ sessionId, to }: Pick<Message, "sessionId" | "to">, body: OutgoingBody): Promise<void> {
+  async #relay({ sessionId, to }: Pick<Message, "sessionId" | "to">, body: OutgoingBody): Promise<void> {
+    const { live, runtime: { ids } } = this.#deps;
     const outcome = await live.deliver(sessionId, { networkId: ids.network(), to, body });
     if (outcome.kind === "sent") return;
     throw outcome.kind === "unknown" ? new NetworkTimeout(outcome.detail) : new NetworkRefusal(outcome.detail);
   }
-
-  return {
-    async edit(accountId, messageId, text) {
-      const message = await own(accountId, messageId);
-      if (message.content.kind !== "text") throw notEditable("Only the text of a text can be changed.");
-      const content = { ...message.content, text };
-      const changed = await rewrite(
-        messageId,
-        (m) => isWaiting(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
-      );
-      if (changed) {
-        queueChanged(changed.sessionId);
-        return changed;
-      }
-      const { status, sentAt, networkId: target, revokedAt } = await own(accountId, messageId);
-      if (status !== "sent" || sentAt === null) throw notEditable(`The message is ${status}.`);
-      if (revokedAt !== undefined) throw notEditable("The message was deleted.");
-      if (clock.now() - sentAt > EDIT_WITHIN_MS) throw notEditable("It was sent more than 15 minutes ago.");
-      await relay(message, { kind: "edit", target, text });
-      return (await rewrite(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() }))!;
-    },
-
-    async revoke(accountId, messageId) {
-      const message = await own(accountId, messageId);
-      const [cancelled] = await cancelQueued({ kv, recorder, queueChanged }, accountId, [messageId]);
-      if (cancelled) return cancelled;
-      const { status, sentAt, networkId, content: { kind }, revokedAt } = await own(accountId, messageId);
-      if (kind === "reaction") throw notRevocable("A reaction is taken back by one with an empty emoji.");
-      if (kind === "status") throw notRevocable("A status post ends by itself after a day.");
-      if (status !== "sent" || sentAt === null) throw notRevocable(`The message is ${status}.`);
-      if (revokedAt !== undefined) throw notRevocable("It is deleted already.");
-      if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
-      const target = { networkId, participant: null, fromMe: true };
-      await relay(message, { kind: "revoke", target });
-      return (await rewrite(messageId, (m) => ({ ...m, revokedAt: clock.now() })))!;
-    },
-
-    async revokeInGroup({ lineId, gid }, { chat, key, message }) {
-      if (chat !== gid) throw notFound("message");
-      if (message) {
-        await this.revoke(message.accountId, message.id);
-        return;
-      }
-      const connection = live.connection(lineId);
-      if (!key.fromMe && connection && !(await connection.groups.get(gid)).isAdmin) {
-        throw notRevocable("It is somebody else's, and the line is no admin of the group.");
-      }
-      await relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
-    },
-  };
 }
 
 function isErased({ erasedAt }: Message): boolean {

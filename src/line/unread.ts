@@ -11,21 +11,43 @@ const MOST_AT_ONCE = 500;
 /** Rows of a chat that are looked at; a group of this many messages in a month has readers of its own. */
 const ROWS_READ = 20_000;
 
-export interface Unread {
+export class Unread {
+  readonly #deps: { kv: Kv; clock: Clock };
+
+  constructor(deps: { kv: Kv; clock: Clock }) {
+    this.#deps = deps;
+  }
+
   /**
    * The message, or all that came since the chat was last read; `chats` are the names that the chat may have. `done` notes
    * that they were read. Throws Problem not_found for a message that the chat does not have.
    */
-  of(
+  async of(
     lineId: string,
-    what: { chats: readonly string[]; networkId: string | null },
-  ): Promise<{ messages: ReadMessage[]; done(): Promise<void> }>;
-}
-
-export function makeUnread({ kv, clock }: { kv: Kv; clock: Clock }): Unread {
-  async function one(lineId: string, chats: readonly string[], networkId: string): Promise<ReadMessage[]> {
+    { chats, networkId }: { chats: readonly string[]; networkId: string | null },
+  ): Promise<{ messages: ReadMessage[]; done(): Promise<void> }> {
+    const { clock, kv } = this.#deps;
+    if (networkId !== null) {
+      return { messages: await this.#one(lineId, chats, networkId), done: () => Promise.resolve() };
+    }
+    const now = clock.now();
+    const found: (ReadMessage & { at: number })[] = [];
     for (const chat of chats) {
-      const { value } = await kv.get(lineKeys.seen(lineId, chat, networkId));
+      const readAt = (await kv.get(lineKeys.chatRead(lineId, chat))).value ?? 0;
+      found.push(...await Array.fromAsync(this.#since(lineId, chat, readAt)));
+    }
+    const newest = found.sort((a, b) => a.at - b.at).slice(-MOST_AT_ONCE);
+    const change = new Change();
+    for (const chat of chats) change.set(lineKeys.chatRead(lineId, chat), now);
+    return {
+      messages: newest.map(({ at: _, ...message }) => message),
+      done: async () => void await kv.commit(change),
+    };
+  }
+
+  async #one(lineId: string, chats: readonly string[], networkId: string): Promise<ReadMessage[]> {
+    for (const chat of chats) {
+      const { value } = await this.#deps.kv.get(lineKeys.seen(lineId, chat, networkId));
       if (value === null) continue;
       const from = seenFrom(value);
       return from === ME ? [] : [{ chat, networkId, participant: from }];
@@ -33,31 +55,10 @@ export function makeUnread({ kv, clock }: { kv: Kv; clock: Clock }): Unread {
     throw notFound("message in this chat");
   }
 
-  async function* since(lineId: string, chat: string, readAt: number): AsyncGenerator<ReadMessage & { at: number }> {
-    for await (const row of kv.list({ prefix: lineKeys.seenOfChat(lineId, chat) }, { limit: ROWS_READ })) {
+  async *#since(lineId: string, chat: string, readAt: number): AsyncGenerator<ReadMessage & { at: number }> {
+    for await (const row of this.#deps.kv.list({ prefix: lineKeys.seenOfChat(lineId, chat) }, { limit: ROWS_READ })) {
       const [at, from] = [seenAt(row.value), seenFrom(row.value)];
       if (at >= readAt && from !== ME) yield { chat, networkId: String(row.key.at(-1)), participant: from, at };
     }
   }
-
-  return {
-    async of(lineId, { chats, networkId }) {
-      if (networkId !== null) {
-        return { messages: await one(lineId, chats, networkId), done: () => Promise.resolve() };
-      }
-      const now = clock.now();
-      const found: (ReadMessage & { at: number })[] = [];
-      for (const chat of chats) {
-        const readAt = (await kv.get(lineKeys.chatRead(lineId, chat))).value ?? 0;
-        found.push(...await Array.fromAsync(since(lineId, chat, readAt)));
-      }
-      const newest = found.sort((a, b) => a.at - b.at).slice(-MOST_AT_ONCE);
-      const change = new Change();
-      for (const chat of chats) change.set(lineKeys.chatRead(lineId, chat), now);
-      return {
-        messages: newest.map(({ at: _, ...message }) => message),
-        done: async () => void await kv.commit(change),
-      };
-    },
-  };
 }

@@ -35,22 +35,6 @@ interface WrittenTo {
   sessionName: string;
 }
 
-export interface OptOuts {
-  /** In the order of their numbers. */
-  page(accountId: string, query: { page: number; limit: number }): Promise<{ optOuts: OptOut[]; total: number }>;
-  /** Throws Problem not_found when the number is not on the list. */
-  get(accountId: string, number: string): Promise<OptOut>;
-  /**
-   * Puts the number on the list, with the `@lid` that the account's lines know it by, and ends what waits for it; one
-   * that is on it stays, and learns the `@lid`.
-   */
-  add(accountId: string, number: string): Promise<OptOut>;
-  /** Resolves to what was on the list. Throws Problem not_found. */
-  remove(accountId: string, number: string): Promise<OptOut>;
-  /** Puts on the list who wrote one of the account's words, with the event. A group has no words. */
-  heard(written: Written, to: WrittenTo): Promise<void>;
-}
-
 interface OptOutDeps {
   kv: Kv;
   clock: Clock;
@@ -66,15 +50,78 @@ interface OptOutDeps {
   queueChanged(lineId: string): void;
 }
 
-export function makeOptOuts(deps: OptOutDeps): OptOuts {
-  const { kv, clock, events, recorder, linesOf, lidOf, wordsOf, queueChanged } = deps;
+export class OptOuts {
+  readonly #deps: OptOutDeps;
+
+  constructor(deps: OptOutDeps) {
+    this.#deps = deps;
+  }
+
+  /** In the order of their numbers. */
+  async page(
+    accountId: string,
+    { page, limit }: { page: number; limit: number },
+  ): Promise<{ optOuts: OptOut[]; total: number }> {
+    const { kv } = this.#deps;
+    const total = (await kv.get(messageKeys.ledger(accountId))).value?.optOuts ?? 0;
+    const rows = kv.list({ prefix: messageKeys.optOuts(accountId) }, { limit: page * limit });
+    const optOuts: OptOut[] = [];
+    let at = 0;
+    for await (const { value } of rows) if (at++ >= (page - 1) * limit) optOuts.push(value);
+    return { optOuts, total };
+  }
+
+  /** Throws Problem not_found when the number is not on the list. */
+  async get(accountId: string, number: string): Promise<OptOut> {
+    const { value } = await this.#deps.kv.get(messageKeys.optOut(accountId, number));
+    if (value === null) throw notFound("opt-out");
+    return value;
+  }
+
+  /**
+   * Puts the number on the list, with the `@lid` that the account's lines know it by, and ends what waits for it; one
+   * that is on it stays, and learns the `@lid`.
+   */
+  async add(accountId: string, number: string): Promise<OptOut> {
+    return await this.#add(accountId, { number, word: null, chats: await this.#chatsOf(accountId, number) });
+  }
+
+  /** Resolves to what was on the list. Throws Problem not_found. */
+  remove(accountId: string, number: string): Promise<OptOut> {
+    const { kv } = this.#deps;
+    return retryOnConflict(kv, async () => {
+      const [ledger, slot] = await Promise.all([
+        kv.get(messageKeys.ledger(accountId)),
+        kv.get(messageKeys.optOut(accountId, number)),
+      ]);
+      if (slot.value === null || ledger.value === null) throw notFound("opt-out");
+      const change = new Change().check(ledger).check(slot).delete(slot.key);
+      for (const chat of slot.value.chats) change.delete(messageKeys.optedOutChat(accountId, chat));
+      change.set(ledger.key, { ...ledger.value, optOuts: Math.max(0, (ledger.value.optOuts ?? 0) - 1) });
+      return { change, result: slot.value };
+    });
+  }
+
+  /** Puts on the list who wrote one of the account's words, with the event. A group has no words. */
+  async heard({ text, chat: jid, number: digits, participant, fromMe }: Written, to: WrittenTo): Promise<void> {
+    const { wordsOf, events } = this.#deps;
+    if (fromMe || participant !== null || text === null || text.length > LONGEST_WORD) return;
+    const said = wordOf(text);
+    const word = (await wordsOf(to.accountId)).find((word) => wordOf(word) === said);
+    if (word === undefined) return;
+    const number = digits ?? chatOf(jid);
+    await this.#add(to.accountId, { number, word, chats: [...new Set([number, chatOf(jid)])] }, (change) => {
+      events.append(change, { ...to, event: "recipient.opted_out", data: { number, word } });
+    });
+  }
 
   /** `chats`: under what else the person is written to. */
-  async function add(
+  async #add(
     accountId: string,
     wanted: Pick<OptOut, "number" | "word" | "chats">,
     alongside: (change: Change) => void = () => {},
   ): Promise<OptOut> {
+    const { kv, clock, events } = this.#deps;
     const { optOut, isNew } = await retryOnConflict(kv, async () => {
       const [ledger, slot] = await Promise.all([
         kv.get(messageKeys.ledger(accountId)),
@@ -95,12 +142,13 @@ export function makeOptOuts(deps: OptOutDeps): OptOuts {
       return { change, result: { optOut, isNew: !before } };
     });
     if (isNew) events.committed(accountId);
-    await endWaiting(accountId, new Set(optOut.chats));
+    await this.#endWaiting(accountId, new Set(optOut.chats));
     return optOut;
   }
 
   /** Where this ends early, the rest ends when its turn to leave comes. */
-  async function endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
+  async #endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
+    const { linesOf, kv, recorder, queueChanged } = this.#deps;
     for (const lineId of await linesOf(accountId)) {
       const ids = await waitingFor(kv, lineId, chats);
       for (const id of ids) await recorder.dropped(id, OPTED_OUT);
@@ -109,55 +157,11 @@ export function makeOptOuts(deps: OptOutDeps): OptOuts {
   }
 
   /** Under what the account's lines may write to the number. */
-  async function chatsOf(accountId: string, number: string): Promise<string[]> {
+  async #chatsOf(accountId: string, number: string): Promise<string[]> {
+    const { linesOf, lidOf } = this.#deps;
     const lids = await Promise.all((await linesOf(accountId)).map((lineId) => lidOf(lineId, number)));
     return [...new Set([number, ...lids.flatMap((lid) => lid === null ? [] : chatOf(lid))])];
   }
-
-  return {
-    async page(accountId, { page, limit }) {
-      const total = (await kv.get(messageKeys.ledger(accountId))).value?.optOuts ?? 0;
-      const rows = kv.list({ prefix: messageKeys.optOuts(accountId) }, { limit: page * limit });
-      const optOuts: OptOut[] = [];
-      let at = 0;
-      for await (const { value } of rows) if (at++ >= (page - 1) * limit) optOuts.push(value);
-      return { optOuts, total };
-    },
-
-    async get(accountId, number) {
-      const { value } = await kv.get(messageKeys.optOut(accountId, number));
-      if (value === null) throw notFound("opt-out");
-      return value;
-    },
-
-    add: async (accountId, number) =>
-      await add(accountId, { number, word: null, chats: await chatsOf(accountId, number) }),
-
-    remove(accountId, number) {
-      return retryOnConflict(kv, async () => {
-        const [ledger, slot] = await Promise.all([
-          kv.get(messageKeys.ledger(accountId)),
-          kv.get(messageKeys.optOut(accountId, number)),
-        ]);
-        if (slot.value === null || ledger.value === null) throw notFound("opt-out");
-        const change = new Change().check(ledger).check(slot).delete(slot.key);
-        for (const chat of slot.value.chats) change.delete(messageKeys.optedOutChat(accountId, chat));
-        change.set(ledger.key, { ...ledger.value, optOuts: Math.max(0, (ledger.value.optOuts ?? 0) - 1) });
-        return { change, result: slot.value };
-      });
-    },
-
-    async heard({ text, chat: jid, number: digits, participant, fromMe }, to) {
-      if (fromMe || participant !== null || text === null || text.length > LONGEST_WORD) return;
-      const said = wordOf(text);
-      const word = (await wordsOf(to.accountId)).find((word) => wordOf(word) === said);
-      if (word === undefined) return;
-      const number = digits ?? chatOf(jid);
-      await add(to.accountId, { number, word, chats: [...new Set([number, chatOf(jid)])] }, (change) => {
-        events.append(change, { ...to, event: "recipient.opted_out", data: { number, word } });
-      });
-    },
-  };
 }
 
 /** Ids of what waits on the line for these chats. */

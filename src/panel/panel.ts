@@ -3,7 +3,7 @@
  * the name of the person who is signed in (`api/act.ts`).
  */
 import type { Hono } from "@hono/hono";
-import type { Plans } from "../account/plan.ts";
+import type { Plans } from "../account/plans.ts";
 import type { ApiEnv } from "../http/api/context.ts";
 import type { Services } from "../http/api/services.ts";
 import type { QueuedCount } from "../message/history/counts.ts";

@@ -1,18 +1,18 @@
 /** The API and the panel, with all that they need, whoever holds the lines: what `api.ts` loads. */
 import type { Hono } from "@hono/hono";
-import { makeAccountKeys } from "../account/keys.ts";
-import { makeIdempotency } from "../account/idempotency.ts";
-import { makeErasures } from "../erasure/erasures.ts";
+import { AccountKeys } from "../account/keys.ts";
+import { Idempotency } from "../account/idempotency.ts";
+import { Erasures } from "../erasure/erasures.ts";
 import type { ApiEnv } from "../http/api/context.ts";
 import type { Services } from "../http/api/services.ts";
 import { createApi } from "../http/server.ts";
-import { makeAmendments } from "../line/amendments.ts";
+import { Amendments } from "../line/amendments.ts";
 import { Forecast } from "../line/forecast.ts";
 import { laneOf } from "../line/chats.ts";
 import { makeLines } from "../line/lines.ts";
 import type { LiveLines } from "../line/live.ts";
 import { References } from "../line/references.ts";
-import { makeUnread } from "../line/unread.ts";
+import { Unread } from "../line/unread.ts";
 import { makeServeMedia } from "../media/serve.ts";
 import { type Accept, makeAccept } from "../message/accept.ts";
 import { Queued } from "../message/queued.ts";
@@ -45,7 +45,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
   const { clock } = runtime;
   const { accounts, seal } = data;
   const recorder = ground.recorderOn(kv);
-  const idempotency = makeIdempotency({ kv, clock, seal });
+  const idempotency = new Idempotency({ kv, clock, seal });
   const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: ground.names });
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
 
@@ -53,16 +53,16 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     runtime,
     metrics,
     accounts,
-    keys: makeAccountKeys({ kv, accounts, runtime }),
+    keys: new AccountKeys({ kv, accounts, runtime }),
     idempotency,
     lines,
     accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
     optOuts: ground.optOuts(network, queueChanged),
-    erasures: makeErasures({ kv, runtime, bell }),
+    erasures: new Erasures({ kv, runtime, bell }),
     replay: (request) => findReplay({ kv, idempotency }, request),
     references: new References({ kv, network }),
     history: new History(kv),
-    amendments: makeAmendments({ kv, runtime, recorder, live, queueChanged }),
+    amendments: new Amendments({ kv, runtime, recorder, live, queueChanged }),
     tallyOf: makeTallyOf(kv),
     quotaView: makeQuotaView({ kv, clock }),
     queued: new Queued({
@@ -73,7 +73,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     }),
     forecast: new Forecast({ kv, clock, accounts }),
     lookups,
-    unread: makeUnread({ kv, clock }),
+    unread: new Unread({ kv, clock }),
     media,
     diskShares: ground.diskShares,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),

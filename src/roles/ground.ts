@@ -7,7 +7,7 @@ import { makeSafeFetch, type SafeFetch } from "../egress/safe_fetch.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
-import { makeOptOuts, type OptOuts } from "../message/opt_outs.ts";
+import { OptOuts } from "../message/opt_outs.ts";
 import { lineIdsOf, makeSessionNames, type SessionNames } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
 import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
@@ -115,7 +115,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
     names,
     recorderOn,
     optOuts: ({ lidOf }, queueChanged) =>
-      makeOptOuts({
+      new OptOuts({
         kv,
         clock: runtime.clock,
         events,

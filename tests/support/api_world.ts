@@ -4,15 +4,15 @@
  */
 import type { Hono } from "@hono/hono";
 import type { Account } from "../../src/account/account.ts";
-import { makeAccountKeys } from "../../src/account/keys.ts";
+import { AccountKeys } from "../../src/account/keys.ts";
 import { Accounts } from "../../src/account/accounts.ts";
-import { makeIdempotency } from "../../src/account/idempotency.ts";
+import { Idempotency } from "../../src/account/idempotency.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
-import { makePlans } from "../../src/account/plans.ts";
+import { Plans } from "../../src/account/plans.ts";
 import { readAllowList } from "../../src/egress/address.ts";
 import { EgressError } from "../../src/egress/egress_error.ts";
 import { makeSafeFetch, type SafeFetch } from "../../src/egress/safe_fetch.ts";
-import { makeErasures } from "../../src/erasure/erasures.ts";
+import { Erasures } from "../../src/erasure/erasures.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import type { ApiEnv } from "../../src/http/api/context.ts";
@@ -21,12 +21,12 @@ import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";
 import { lineIdsOf, makeSessionNames } from "../../src/line/line_row.ts";
 import { makeLines } from "../../src/line/lines.ts";
-import { makeAmendments } from "../../src/line/amendments.ts";
+import { Amendments } from "../../src/line/amendments.ts";
 import { References } from "../../src/line/references.ts";
 import { Forecast } from "../../src/line/forecast.ts";
 import { aPlan } from "./send_world.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
-import { makeUnread } from "../../src/line/unread.ts";
+import { Unread } from "../../src/line/unread.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
@@ -38,7 +38,7 @@ import { makeAccept } from "../../src/message/accept.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { makeTallyOf } from "../../src/message/votes.ts";
 import { Queued } from "../../src/message/queued.ts";
-import { makeOptOuts } from "../../src/message/opt_outs.ts";
+import { OptOuts } from "../../src/message/opt_outs.ts";
 import { findReplay } from "../../src/message/replay.ts";
 import { History } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
@@ -130,7 +130,7 @@ export class ApiWorld implements ApiStage {
     const { runtime, kv } = this;
     this.#folder = await Deno.makeTempDir({ prefix: "paloma-api-" });
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
-    const plans = makePlans(kv);
+    const plans = new Plans(kv);
     await plans.set({ ...SANDBOX, name: "tested", ...plan });
     this.otherProcess = () => new Accounts({ kv, seal, plans, runtime });
     this.accounts = this.otherProcess();
@@ -148,7 +148,7 @@ export class ApiWorld implements ApiStage {
     const lookups = makeLookups(runtime);
     const pausesOnly = aPlan();
     const bell = testBell(runtime);
-    const optOuts = makeOptOuts({
+    const optOuts = new OptOuts({
       kv,
       clock: runtime.clock,
       events,
@@ -193,22 +193,22 @@ export class ApiWorld implements ApiStage {
     };
     const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, live: supervisor, seal, safeFetch, names });
-    const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
+    const idempotency = new Idempotency({ kv, clock: runtime.clock, seal });
     const metrics = makeMetrics();
     this.services = {
       runtime,
       metrics,
       accounts: this.accounts,
-      keys: makeAccountKeys({ kv, accounts: this.accounts, runtime }),
+      keys: new AccountKeys({ kv, accounts: this.accounts, runtime }),
       idempotency,
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
       optOuts,
-      erasures: makeErasures({ kv, runtime, bell }),
+      erasures: new Erasures({ kv, runtime, bell }),
       replay: (request) => findReplay({ kv, idempotency }, request),
       references: new References({ kv, network: this.network }),
       history: new History(kv),
-      amendments: makeAmendments({
+      amendments: new Amendments({
         kv,
         runtime,
         recorder,
@@ -225,7 +225,7 @@ export class ApiWorld implements ApiStage {
       }),
       forecast: new Forecast({ kv, clock: runtime.clock, accounts: this.accounts }),
       lookups,
-      unread: makeUnread({ kv, clock: runtime.clock }),
+      unread: new Unread({ kv, clock: runtime.clock }),
       media: inTurns(media, runtime.clock),
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,

@@ -15,7 +15,7 @@ import type { Message } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { enqueue } from "../../src/message/queue/enqueue.ts";
 import { positionAt } from "../../src/message/queue/place.ts";
-import { makeOptOuts, type OptOuts } from "../../src/message/opt_outs.ts";
+import { OptOuts } from "../../src/message/opt_outs.ts";
 import { makeRecorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
@@ -99,7 +99,7 @@ export class World {
       files,
     });
     this.bell = testBell(this.runtime);
-    this.optOuts = makeOptOuts({
+    this.optOuts = new OptOuts({
       kv,
       clock: this.clock,
       events,

@@ -1,8 +1,8 @@
 /** What a send passes through, on a real store in memory: account, accept, history. Lines are names only. */
 import { Accounts } from "../../src/account/accounts.ts";
-import { type Idempotency, makeIdempotency } from "../../src/account/idempotency.ts";
+import { Idempotency } from "../../src/account/idempotency.ts";
 import { type Plan, UNLIMITED } from "../../src/account/plan.ts";
-import { makePlans } from "../../src/account/plans.ts";
+import { Plans } from "../../src/account/plans.ts";
 import type { Account, Caller } from "../../src/account/account.ts";
 import { type Accept, makeAccept } from "../../src/message/accept.ts";
 import type { SendCommand } from "../../src/message/send.ts";
@@ -27,10 +27,10 @@ export interface SendWorld<R extends Runtime = TestRuntime> {
 
 /** The services of one process on the store. */
 export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
-  const plans = makePlans(kv);
+  const plans = new Plans(kv);
   const woken: string[] = [];
   const seal = makeSeal(sealKey("a secret for tests"), runtime.random);
-  const idempotency = makeIdempotency({ kv, clock: runtime.clock, seal });
+  const idempotency = new Idempotency({ kv, clock: runtime.clock, seal });
   return {
     runtime,
     kv,
@@ -47,7 +47,7 @@ export async function withSendWorld(run: (world: SendWorld) => Promise<void>, se
   const runtime = testRuntime(seed);
   const kv = await openDenoKv(":memory:", { runtime });
   try {
-    await makePlans(kv).addDefaults();
+    await new Plans(kv).addDefaults();
     await run(sendWorld(kv, runtime));
   } finally {
     kv.close();

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
 import { orderOf } from "../../event/log.ts";
-import { makeTails } from "../../event/tail.ts";
+import { Tails } from "../../event/tail.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
 import { FeedStream } from "./feed_stream.ts";
 import { streamAnswer } from "../api/event_stream.ts";
@@ -70,7 +70,7 @@ type Needed = Pick<Services, "events" | "runtime" | "stopping" | "budgets">;
 
 export function addEvents(api: Api, services: Needed): void {
   const { events, budgets, runtime } = services;
-  const tails = makeTails(events, runtime.clock);
+  const tails = new Tails(events, runtime.clock);
   const cursorOf = (accountId: string, after: string | null) => after === "now" ? events.newest(accountId) : after;
 
   api.on(listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {

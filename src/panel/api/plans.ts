@@ -2,7 +2,8 @@
 import { z } from "zod";
 import type { Accounts } from "../../account/accounts.ts";
 import { parseHours, printHours } from "../../account/hours.ts";
-import type { Plan, Plans } from "../../account/plan.ts";
+import type { Plan } from "../../account/plan.ts";
+import type { Plans } from "../../account/plans.ts";
 import { invalid } from "../../errors.ts";
 import type { Guard } from "./guard.ts";
 

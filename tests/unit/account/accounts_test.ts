@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { makePlans } from "../../../src/account/plans.ts";
+import { Plans } from "../../../src/account/plans.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
@@ -111,7 +111,7 @@ Deno.test("an edited plan reaches the callers that are on it within 2 s", () =>
   withSendWorld(async ({ accounts, kv, runtime }) => {
     const { apiKey } = await accounts.create({ name: "acme", plan: "free" });
     assert.equal((await accounts.authenticate(apiKey))?.plan.sessions, 1);
-    await makePlans(kv).set({ name: "free", sessions: 4, delayMinMs: 0, delayMaxMs: 0 });
+    await new Plans(kv).set({ name: "free", sessions: 4, delayMinMs: 0, delayMaxMs: 0 });
     await runtime.clock.advance(2_000);
     assert.equal((await accounts.authenticate(apiKey))?.plan.sessions, 4);
   }));
@@ -183,7 +183,7 @@ Deno.test("a plan that another process edits, or puts an account on, is noticed 
     const { account } = await accounts.create({ name: "acme", plan: "free" });
     const daily = async () => (await accounts.caller(account.id))!.plan.daily;
     assert.deepEqual([await accounts.plansChanged(), await daily()], [false, 100]);
-    await makePlans(kv).set({ name: "free", daily: 7 });
+    await new Plans(kv).set({ name: "free", daily: 7 });
     assert.deepEqual([await daily(), await accounts.plansChanged(), await daily()], [100, true, 7]);
     assert.equal(await accounts.plansChanged(), false);
     await another(world).update(account.id, { name: "new" });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { testBell } from "../../support/bell.ts";
 import { erasePeople } from "../../../src/erasure/erase.ts";
-import { makeErasures } from "../../../src/erasure/erasures.ts";
+import { Erasures } from "../../../src/erasure/erasures.ts";
 import { erasureKeys } from "../../../src/erasure/rows.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
@@ -99,7 +99,7 @@ Deno.test("a person is erased the same however often it is cut short, and what w
   withSendWorld(async (world) => {
     const { kv, runtime, history } = world;
     const { ids, recorder, network, removed, deps } = await aPast(world);
-    const erasures = makeErasures({ kv, runtime, bell: deps.bell });
+    const erasures = new Erasures({ kv, runtime, bell: deps.bell });
     const asked = await passing(world, erasures.begin(ACCOUNT, { name: ANA, keyId: null }));
     assert.equal(asked.doneAt, null, "nobody has begun");
 
@@ -175,7 +175,7 @@ Deno.test("an account waits for its own erasures, not for another's", () =>
   withSendWorld(async (world) => {
     const { kv, runtime } = world;
     const { deps } = await aPast(world);
-    const erasures = makeErasures({ kv, runtime, bell: deps.bell });
+    const erasures = new Erasures({ kv, runtime, bell: deps.bell });
     const asked = [[ACCOUNT, "34600000002"], [ACCOUNT, "34600000001"], ["acc_2", "34600000002"]] as const;
     const ids: string[] = [];
     for (const [account, name] of asked) {

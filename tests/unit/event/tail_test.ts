@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { NewEvent } from "../../../src/event/event.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
-import { makeTails } from "../../../src/event/tail.ts";
+import { Tails } from "../../../src/event/tail.ts";
 import { Change, type Kv, type Range } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
@@ -20,7 +20,7 @@ async function flow(waiters: number) {
     list: <T>(range: Range<T>, options?: Parameters<Kv["list"]>[1]) => (reads++, store.list(range, options)),
   };
   const events = makeEventLog(kv, runtime);
-  const tails = makeTails(events, runtime.clock);
+  const tails = new Tails(events, runtime.clock);
   const told: (string | null)[][] = Array.from({ length: waiters }, () => []);
   const query = { types: ["session.connected" as const], sessionId: null };
   const leave = told.map((heard) => tails.subscribe("acc_1", query, (since) => void heard.push(since)));
@@ -65,7 +65,7 @@ Deno.test("a wake-up that was lost costs some seconds", async () => {
   const kv = new MemoryKv();
   const events = makeEventLog(kv, runtime);
   const heard: (string | null)[] = [];
-  const leave = makeTails(events, runtime.clock).subscribe(
+  const leave = new Tails(events, runtime.clock).subscribe(
     "acc_1",
     { types: null, sessionId: null },
     (since) => void heard.push(since),

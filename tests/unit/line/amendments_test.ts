@@ -1,6 +1,6 @@
 /** Until when, and what, may be changed and deleted after it was sent; what the network says counts. */
 import assert from "node:assert/strict";
-import { makeAmendments } from "../../../src/line/amendments.ts";
+import { Amendments } from "../../../src/line/amendments.ts";
 import type { Referred } from "../../../src/line/references.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
@@ -21,7 +21,7 @@ async function scene(fields: Partial<Message> = {}) {
   const { outcome } = world.network;
   world.network.outcome = (message, connection) => (bodies.push(message.body), outcome(message, connection));
   const { kv, runtime, supervisor: live } = world;
-  const amendments = makeAmendments({ kv, runtime, recorder: NOTHING_WAITS, live, queueChanged: () => {} });
+  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, queueChanged: () => {} });
   return { world, id, networkId, bodies, amendments };
 }
 

@@ -1,7 +1,7 @@
 /** Who is never written to again: how they come on the list, what it refuses, and that nothing slips by. */
 import assert from "node:assert/strict";
 import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
-import { makeOptOuts, optedOutAmong } from "../../../src/message/opt_outs.ts";
+import { optedOutAmong, OptOuts } from "../../../src/message/opt_outs.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { plainIncoming } from "../../support/incoming.ts";
@@ -12,7 +12,7 @@ const NUMBER = "34600000001";
 const OTHER = "34600000002";
 
 function listOf({ kv, runtime }: SendWorld) {
-  return makeOptOuts({
+  return new OptOuts({
     kv,
     clock: runtime.clock,
     events: makeEventLog(kv, runtime),
