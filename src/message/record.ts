@@ -30,38 +30,17 @@ interface RecorderDeps {
   events: EventLog;
   sessionName: SessionName;
   files: Pick<MediaStore, "remove">;
+  /** Called with each message once its move is written; `acknowledgedAt`: as in `Acknowledged`, if it was. */
+  recorded?: (message: Message, acknowledgedAt?: number) => void;
 }
 
-/** Adds to the commit what belongs to it besides the message (of two, the one that leaves): the line's pacing, its copy. */
-export type Alongside = (change: Change, message: Message) => void;
+/** Adds to the commit what belongs to it besides the message: the line's pacing, the copy of what leaves. */
+export type Alongside = (change: Change) => void;
 
 /** A message's row as it was last read or written: as long as it stands so, a move reads nothing. */
 export interface MessageRow extends Row<Message> {
   /** Where its place in the queue was found; a row that was moved since is left behind, and goes when it is met. */
   readonly lane?: Lane;
-}
-
-/** Each resolves to the message as it is now, or to null when it is not in a state from which it could move. */
-export interface Recorder {
-  /** `queued` to `processing`: one more attempt, unless the message was changed since it was read. */
-  dispatched(row: MessageRow, alongside?: Alongside): Promise<MessageRow | null>;
-  /** As `sent` of the one and `dispatched` of the next, in one commit; where either cannot move, neither does. */
-  followed(sent: Acknowledged, next: MessageRow, alongside?: Alongside): Promise<MessageRow | null>;
-  /** `processing` to `queued`, in its place, under its network id; `hold` takes the attempt back, for it was none. */
-  requeued(row: MessageRow, why: "hold" | "again", alongside?: Alongside): Promise<Message | null>;
-  /** `processing` to `sent`, with its event. */
-  sent(sent: Acknowledged, alongside?: Alongside): Promise<Message | null>;
-  /** `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
-  proved(messageId: string): Promise<Message | null>;
-  /** `processing` to `failed`, with its event; to `sent` when a receipt proves that an attempt arrived. */
-  failed(row: MessageRow, error: MessageError, alongside?: Alongside): Promise<Message | null>;
-  /** `queued` to `failed` or proved `sent`, with its event: expired, or its line is gone. */
-  dropped(messageId: string, error: MessageError): Promise<Message | null>;
-  /**
-   * `queued` to `failed`, and their quota to be given back, but only before the first attempt: what may have left can't be
-   * called back. Some are written together; resolves to those that were cancelled, in the order of the ids.
-   */
-  cancelled(messageIds: readonly string[], error: MessageError): Promise<Message[]>;
 }
 
 /** A message that the server has acknowledged; `at` is when its word was there, Unix ms. */
@@ -78,45 +57,115 @@ interface Move {
   from: Message["status"];
   /** Null: it can't move. */
   next: (message: Message) => Message | null;
+  acknowledgedAt?: number;
 }
 
-export function makeRecorder({ kv, events, sessionName, files, runtime }: RecorderDeps): Recorder {
+/** Each method resolves to the message as it is now, or to null when it is not in a state from which it could move. */
+export class Recorder {
+  readonly #deps: RecorderDeps;
+
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps;
+  }
+
+  /** `queued` to `processing`: one more attempt, unless the message was changed since it was read. */
+  async dispatched(row: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
+    return (await this.#move([this.#departure(row)], alongside))?.[0] ?? null;
+  }
+
+  /** As `sent` of the one and `dispatched` of the next, in one commit; where either cannot move, neither does. */
+  async followed(sent: Acknowledged, next: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
+    return (await this.#move([acknowledgement(sent), this.#departure(next)], alongside))?.[1] ?? null;
+  }
+
+  /** `processing` to `queued`, in its place, under its network id; `hold` takes the attempt back, for it was none. */
+  requeued(row: MessageRow, why: "hold" | "again", alongside?: Alongside): Promise<Message | null> {
+    const taken = why === "hold" ? 1 : 0;
+    const next = (m: Message): Message => ({ ...m, status: "queued", attempts: m.attempts - taken });
+    return this.#moveOne({ ...underway(row), next }, alongside);
+  }
+
+  /** `processing` to `sent`, with its event. */
+  sent(sent: Acknowledged, alongside?: Alongside): Promise<Message | null> {
+    return this.#moveOne(acknowledgement(sent), alongside);
+  }
+
+  /** `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
+  proved(messageId: string): Promise<Message | null> {
+    return this.#moveOne({ ...queued(messageId), next: (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt }) });
+  }
+
+  /** `processing` to `failed`, with its event; to `sent` when a receipt proves that an attempt arrived. */
+  failed(row: MessageRow, error: MessageError, alongside?: Alongside): Promise<Message | null> {
+    return this.#moveOne({ ...underway(row), next: (m) => failedUnlessProved(m, error) }, alongside);
+  }
+
+  /** `queued` to `failed` or proved `sent`, with its event: expired, or its line is gone. */
+  dropped(messageId: string, error: MessageError): Promise<Message | null> {
+    return this.#moveOne({ ...queued(messageId), next: (m) => failedUnlessProved(m, error) });
+  }
+
+  /**
+   * `queued` to `failed`, and their quota to be given back, but only before the first attempt: what may have left can't be
+   * called back. Some are written together; resolves to those that were cancelled, in the order of the ids.
+   */
+  async cancelled(messageIds: readonly string[], error: MessageError): Promise<Message[]> {
+    const { kv } = this.#deps;
+    const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
+    const cancelled: Message[] = [];
+    const keys = [...new Set(messageIds)].map((id) => messageKeys.message(id));
+    for (let at = 0; at < keys.length; at += atOnce) {
+      const slots = await kv.getMany(keys.slice(at, at + atOnce));
+      for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
+        cancelled.push(...await this.#cancelTogether(rows, error));
+      }
+    }
+    return cancelled;
+  }
+
+  async #moveOne(move: Move, alongside?: Alongside): Promise<Message | null> {
+    return (await this.#move([move], alongside))?.[0]?.value ?? null;
+  }
+
   /**
    * Makes all of the moves in one commit, or none of them; reads the messages again when one was changed in between (a
    * receipt came, the owner cancelled).
    */
-  async function move(moves: readonly Move[], alongside?: Alongside): Promise<MessageRow[] | null> {
+  async #move(moves: readonly Move[], alongside?: Alongside): Promise<MessageRow[] | null> {
+    const { kv, recorded } = this.#deps;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const change = new Change();
       const moved: Message[] = [];
       for (const one of moves) {
         const slot = tries === 0 && one.row ? one.row : await kv.get(messageKeys.message(one.messageId));
-        const message = await add(change, slot, one);
+        const message = await this.#add(change, slot, one);
         if (!message) return null;
         moved.push(message);
       }
-      alongside?.(change, moved.at(-1)!);
+      alongside?.(change);
       const version = await kv.commit(change);
       if (version === null) continue;
       const open = new Set(moved.map((message) => hasEnded(message) ? null : message.bulkId));
-      for (const message of moved) if (hasEnded(message)) await afterEnd(message, open.has(message.bulkId));
+      for (const [i, message] of moved.entries()) {
+        recorded?.(message, moves[i]!.acknowledgedAt);
+        if (hasEnded(message)) await this.#afterEnd(message, open.has(message.bulkId));
+      }
       return moved.map((value, i) => ({ ...moves[i]!.row, key: messageKeys.message(value.id), value, version }));
     }
     throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
   }
 
   /** Cancels, in one commit, those of the messages that can be; reads them again when one was changed in between. */
-  async function cancelTogether(rows: readonly Row<Message>[], error: MessageError): Promise<Message[]> {
+  async #cancelTogether(rows: readonly Row<Message>[], error: MessageError): Promise<Message[]> {
+    const { kv, recorded } = this.#deps;
+    const next = (m: Message): Message | null => m.attempts === 0 ? { ...m, status: "failed", error } : null;
     let slots: readonly Slot<Message>[] | null = rows;
     const ended = await retryOnConflict(kv, async () => {
       slots ??= await kv.getMany<Message>(rows.map(({ key }) => key));
       const change = new Change();
       const result: Message[] = [];
       for (const slot of slots) {
-        const message = await add(change, slot, {
-          from: "queued",
-          next: (m) => m.attempts === 0 ? { ...m, status: "failed", error } : null,
-        });
+        const message = await this.#add(change, slot, { from: "queued", next });
         if (!message) continue;
         giveBack(change, message);
         result.push(message);
@@ -127,21 +176,22 @@ export function makeRecorder({ kv, events, sessionName, files, runtime }: Record
     }, MOST_TRIES);
     const finished = new Set<string | null>();
     for (const message of ended) {
-      await afterEnd(message, finished.has(message.bulkId));
+      recorded?.(message);
+      await this.#afterEnd(message, finished.has(message.bulkId));
       finished.add(message.bulkId);
     }
     return ended;
   }
 
   /** Adds to the change that the message at the slot moves; null, and nothing added, where it is not in a state to. */
-  async function add(
+  async #add(
     change: Change,
     slot: Slot<Message> & Pick<MessageRow, "lane">,
     { from, next }: Pick<Move, "from" | "next">,
   ): Promise<Message | null> {
     const decided = slot.value?.status === from ? next(slot.value) : null;
     if (!decided) return null;
-    const message = decided.status === "failed" ? { ...decided, failedAt: runtime.clock.now() } : decided;
+    const message = decided.status === "failed" ? { ...decided, failedAt: this.#deps.runtime.clock.now() } : decided;
     if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
     change.check(slot).set(messageKeys.message(message.id), message);
     moveStatus(change, message, { from, to: message.status });
@@ -150,21 +200,14 @@ export function makeRecorder({ kv, events, sessionName, files, runtime }: Record
     }
     if (hasEnded(message)) {
       countEnd(change, message);
-      await end(change, message, slot.lane);
+      await this.#end(change, message, slot.lane);
     }
     return message;
   }
 
-  /** `goesOn`: another message of its bulk leaves now, so that nobody has to look whether this was the last. */
-  async function afterEnd({ accountId, bulkId, content }: Message, goesOn: boolean): Promise<void> {
-    events.committed(accountId);
-    if (bulkId !== null && !goesOn) await finishBulk({ kv, events, sessionName }, bulkId);
-    const file = storedFile(content);
-    if (file) await removeFile(file.fileId);
-  }
-
   /** What ends with the message: its place in the queue and its file's row; and the events that say so. */
-  async function end(change: Change, message: Message, lane?: Lane): Promise<void> {
+  async #end(change: Change, message: Message, lane?: Lane): Promise<void> {
+    const { kv, events, sessionName, runtime: { clock } } = this.#deps;
     dequeue(change, message, lane);
     const { id: messageId, networkId, jobId, accountId, sessionId, to, error, sentAt } = message;
     const name = await sessionName(sessionId);
@@ -173,62 +216,43 @@ export function makeRecorder({ kv, events, sessionName, files, runtime }: Record
       append({ event: "message.failed", data: { messageId, networkId, jobId, to, error } });
       return;
     }
-    const at = new Date(sentAt ?? runtime.clock.now()).toISOString();
+    const at = new Date(sentAt ?? clock.now()).toISOString();
     append({ event: "message.sent", data: { messageId, networkId, jobId, to, sentAt: at } });
     for (const receipt of await earlyReceipts(kv, message)) append(statusBody(message, receipt));
   }
 
-  /** The row is gone with the commit; bytes that stay behind are swept as orphans. */
-  async function removeFile(fileId: string): Promise<void> {
-    try {
-      await files.remove(fileId);
-    } catch (error) {
-      runtime.log.warn({ fileId, error: String(error) }, "the file of a message that ended could not be removed");
-    }
+  /** `goesOn`: another message of its bulk leaves now, so that nobody has to look whether this was the last. */
+  async #afterEnd({ accountId, bulkId, content }: Message, goesOn: boolean): Promise<void> {
+    const { events, files, runtime: { log } } = this.#deps;
+    events.committed(accountId);
+    if (bulkId !== null && !goesOn) await finishBulk(this.#deps, bulkId);
+    const file = storedFile(content);
+    if (!file) return;
+    const { fileId } = file;
+    // The row is gone with the commit; bytes that stay behind are swept as orphans.
+    await files.remove(fileId).catch((error) => {
+      log.warn({ fileId, error: String(error) }, "the file of a message that ended could not be removed");
+    });
   }
 
-  const first = async (moved: Promise<MessageRow[] | null>) => (await moved)?.[0]?.value ?? null;
-  const queued = (messageId: string, next: Move["next"]): Move => ({ messageId, row: null, from: "queued", next });
-  const underway = (row: MessageRow, next: Move["next"]): Move => ({
-    messageId: row.value.id,
-    row,
-    from: "processing",
-    next,
-  });
-  const departing = (row: MessageRow): Move => ({
-    messageId: row.value.id,
-    row,
-    from: "queued",
-    next: (m) => m.revision === row.value.revision ? dispatchedAt(m, runtime.clock.now()) : null,
-  });
-  const acknowledged = ({ row, at }: Acknowledged): Move =>
-    underway(row, (m) => ({ ...m, status: "sent", sentAt: at, error: null }));
+  #departure(row: MessageRow): Move {
+    const { clock } = this.#deps.runtime;
+    const next = (m: Message) => m.revision === row.value.revision ? dispatchedAt(m, clock.now()) : null;
+    return { ...queued(row.value.id), row, next };
+  }
+}
 
-  return {
-    dispatched: async (row, alongside) => (await move([departing(row)], alongside))?.[0] ?? null,
-    followed: async (sent, next, alongside) =>
-      (await move([acknowledged(sent), departing(next)], alongside))?.[1] ?? null,
-    requeued: (row, why, alongside) =>
-      first(move([
-        underway(row, (m) => ({ ...m, status: "queued", attempts: why === "hold" ? m.attempts - 1 : m.attempts })),
-      ], alongside)),
-    sent: (sent, alongside) => first(move([acknowledged(sent)], alongside)),
-    proved: (messageId) => first(move([queued(messageId, (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt }))])),
-    failed: (row, error, alongside) => first(move([underway(row, (m) => failedUnlessProved(m, error))], alongside)),
-    dropped: (messageId, error) => first(move([queued(messageId, (m) => failedUnlessProved(m, error))])),
-    async cancelled(messageIds, error) {
-      const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
-      const cancelled: Message[] = [];
-      const keys = [...new Set(messageIds)].map((id) => messageKeys.message(id));
-      for (let at = 0; at < keys.length; at += atOnce) {
-        const slots = await kv.getMany(keys.slice(at, at + atOnce));
-        for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
-          cancelled.push(...await cancelTogether(rows, error));
-        }
-      }
-      return cancelled;
-    },
-  };
+function queued(messageId: string): Omit<Move, "next"> {
+  return { messageId, row: null, from: "queued" };
+}
+
+function underway(row: MessageRow): Omit<Move, "next"> {
+  return { messageId: row.value.id, row, from: "processing" };
+}
+
+function acknowledgement({ row, at }: Acknowledged): Move {
+  const next = (m: Message): Message => ({ ...m, status: "sent", sentAt: at, error: null });
+  return { ...underway(row), next, acknowledgedAt: at };
 }
 
 function dispatchedAt(message: Message, now: number): Message {

@@ -2,8 +2,7 @@
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { EventLog } from "../event/log.ts";
-import type { Message } from "../message/message.ts";
-import type { Acknowledged, MessageRow, Recorder } from "../message/record.ts";
+import { hasEnded, type Message } from "../message/message.ts";
 import type { Clock } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
@@ -29,59 +28,18 @@ export function measuredStore(kv: ChunkedKv, metrics: Metrics, clock: Clock): Ch
   };
 }
 
-/** How messages end, and how long the network takes to acknowledge them. */
-export function measuredRecorder(recorder: Recorder, metrics: Metrics, clock: Clock): Recorder {
+/** How messages end, and how long the network takes to acknowledge them: called with each as it has moved. */
+export function measuredMoves(metrics: Metrics, clock: Clock): (message: Message, acknowledgedAt?: number) => void {
   /** When each message on its way departed; at most one a line. */
   const departures = new Map<string, number>();
-
-  function count({ id, error }: Message): void {
+  return ({ id, status, error }, acknowledgedAt) => {
+    const leftAt = departures.get(id);
+    if (status === "processing") departures.set(id, clock.now());
+    else departures.delete(id);
+    if (!hasEnded({ status })) return;
     metrics.ended.inc({ outcome: error?.code ?? "sent" });
-    departures.delete(id);
-  }
-
-  async function ended(moved: Promise<Message | null>): Promise<Message | null> {
-    const message = await moved;
-    if (message) count(message);
-    return message;
-  }
-
-  function left(row: MessageRow | null): MessageRow | null {
-    if (row) departures.set(row.value.id, clock.now());
-    return row;
-  }
-
-  /** Observes how long the network took to acknowledge a message. */
-  function acknowledged({ row, at }: Acknowledged): void {
-    const leftAt = departures.get(row.value.id);
-    if (leftAt !== undefined) metrics.ackSeconds.observe(Math.max(0, at - leftAt) / 1000);
-  }
-
-  return {
-    ...recorder,
-    dispatched: async (row, alongside) => left(await recorder.dispatched(row, alongside)),
-    async followed(sent, next, alongside) {
-      const row = await recorder.followed(sent, next, alongside);
-      if (row === null) return null; // its end is still to come
-      acknowledged(sent);
-      await ended(Promise.resolve(sent.row.value));
-      return left(row);
-    },
-    requeued(row, why, alongside) {
-      departures.delete(row.value.id);
-      return recorder.requeued(row, why, alongside);
-    },
-    sent(sent, alongside) {
-      acknowledged(sent);
-      return ended(recorder.sent(sent, alongside));
-    },
-    proved: (messageId) => ended(recorder.proved(messageId)),
-    failed: (row, error, alongside) => ended(recorder.failed(row, error, alongside)),
-    dropped: (messageId, error) => ended(recorder.dropped(messageId, error)),
-    async cancelled(messageIds, error) {
-      const messages = await recorder.cancelled(messageIds, error);
-      for (const message of messages) count(message);
-      return messages;
-    },
+    if (acknowledgedAt === undefined || leftAt === undefined) return;
+    metrics.ackSeconds.observe(Math.max(0, acknowledgedAt - leftAt) / 1000);
   };
 }
 

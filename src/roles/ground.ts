@@ -11,13 +11,13 @@ import { OptOuts } from "../message/opt_outs.ts";
 import { lineIdsOf, makeSessionNames, type SessionNames } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
 import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
-import { makeRecorder, type Recorder } from "../message/record.ts";
+import { Recorder } from "../message/record.ts";
 import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { DiskShares } from "../media/shares.ts";
 import type { SharedMediaStore } from "../media/turns.ts";
 import type { SweptMedia } from "../ops/sweeps.ts";
-import { measuredEvents, measuredRecorder, measuredStore } from "../ops/measure.ts";
+import { measuredEvents, measuredMoves, measuredStore } from "../ops/measure.ts";
 import { makeMetrics, type Metrics } from "../ops/metrics.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
@@ -92,11 +92,14 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
   const events = isShared ? relayedEvents(log, bell) : log;
   const names = makeSessionNames(kv, runtime.clock);
   const recorderOn = (kv: Kv) =>
-    measuredRecorder(
-      makeRecorder({ kv, events, sessionName: names.of, files: media, runtime }),
-      metrics,
-      runtime.clock,
-    );
+    new Recorder({
+      kv,
+      events,
+      sessionName: names.of,
+      files: media,
+      runtime,
+      recorded: measuredMoves(metrics, runtime.clock),
+    });
   return {
     config,
     runtime,

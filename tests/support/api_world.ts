@@ -43,7 +43,7 @@ import { findReplay } from "../../src/message/replay.ts";
 import { History } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount, makeQuotaView } from "../../src/message/history/counts.ts";
-import { makeRecorder } from "../../src/message/record.ts";
+import { Recorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
 import { addPanel } from "../../src/panel/panel.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -138,7 +138,7 @@ export class ApiWorld implements ApiStage {
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
     const events = makeEventLog(kv, runtime);
     const names = makeSessionNames(kv, runtime.clock);
-    const recorder = makeRecorder({
+    const recorder = new Recorder({
       kv,
       runtime,
       events,

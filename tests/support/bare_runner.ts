@@ -2,7 +2,7 @@
 import type { Plan } from "../../src/account/plan.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import { Runner } from "../../src/line/runner.ts";
-import { makeRecorder } from "../../src/message/record.ts";
+import { Recorder } from "../../src/message/record.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import type { Bell } from "../../src/store/bell.ts";
 import type { Kv } from "../../src/store/kv.ts";
@@ -21,7 +21,7 @@ const DEAF = { open() {}, closed() {} } as unknown as Parameters<FakeNetwork["op
 export function makeRunners({ kv, runtime, bell, network }: Ground) {
   const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
   const events = makeEventLog(kv, runtime);
-  const recorder = makeRecorder({ kv, runtime, events, files, sessionName: () => Promise.resolve("") });
+  const recorder = new Recorder({ kv, runtime, events, files, sessionName: () => Promise.resolve("") });
   return async (line: { lineId: string; accountId: string; plan: Plan }): Promise<Runner> => {
     const { lineId, accountId } = line;
     const deps = {

@@ -16,7 +16,7 @@ import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { enqueue } from "../../src/message/queue/enqueue.ts";
 import { positionAt } from "../../src/message/queue/place.ts";
 import { OptOuts } from "../../src/message/opt_outs.ts";
-import { makeRecorder } from "../../src/message/record.ts";
+import { Recorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { watchChanges } from "../../src/store/changes.ts";
@@ -91,7 +91,7 @@ export class World {
       remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
     };
     const names = makeSessionNames(kv, this.clock);
-    const recorder = makeRecorder({
+    const recorder = new Recorder({
       sessionName: names.of,
       kv,
       runtime: this.runtime,

@@ -7,7 +7,7 @@ import { makeEventLog } from "../../../src/event/log.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import type { Message } from "../../../src/message/message.ts";
-import { makeRecorder, type MessageRow } from "../../../src/message/record.ts";
+import { type MessageRow, Recorder } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { FakeNetwork } from "../../support/fake_network.ts";
@@ -23,7 +23,7 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
   const events = makeEventLog(kv, runtime);
   const removed: string[] = [];
   const files = { remove: (id: string) => Promise.resolve(void removed.push(id)) };
-  const recorder = makeRecorder({
+  const recorder = new Recorder({
     kv,
     runtime,
     events,
