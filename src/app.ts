@@ -135,7 +135,7 @@ export const dataFolder = {
   },
 };
 
-export interface GatewayOptions {
+interface GatewayOptions {
   config: Config;
   runtime: Runtime;
   /** The whole gateway unless given; the others need a shared store. */

@@ -3,14 +3,14 @@ import ipaddr from "ipaddr.js";
 import { type FieldError, Problem } from "../errors.ts";
 import { isInNetworks, parseNetwork } from "../base/addresses.ts";
 
-/** The entries in canonical form. Throws Problem validation_failed that names every bad entry as `path.index`. */
-export function parseAllowedIps(entries: readonly string[], path = "allowedIps"): string[] {
-  return parseEach(entries, path, parseAddressOrCidr, "is neither an IP address nor a CIDR");
+/** The entries in canonical form. Throws Problem validation_failed that names every bad entry as `allowedIps.index`. */
+export function parseAllowedIps(entries: readonly string[]): string[] {
+  return parseEach(entries, "allowedIps", parseAddressOrCidr, "is neither an IP address nor a CIDR");
 }
 
 /** The host names in lower case, international ones in ASCII. Throws Problem validation_failed as parseAllowedIps. */
-export function parseAllowedDomains(entries: readonly string[], path = "allowedDomains"): string[] {
-  return parseEach(entries, path, parseHost, "is not a host name (without scheme, port, path or *)");
+export function parseAllowedDomains(entries: readonly string[]): string[] {
+  return parseEach(entries, "allowedDomains", parseHost, "is not a host name (without scheme, port, path or *)");
 }
 
 /** Whether the address may use the key; IPv4 written as mapped IPv6 counts as IPv4. */

@@ -60,7 +60,6 @@ export const clusterKeys = {
   held: (kind: string, holder: string, thing: string) => key<true>("lease_held", kind, holder, thing),
   heldBy: (kind: string, holder: string) => prefix<true>("lease_held", kind, holder),
   call: (thing: string, callId: string) => key<CallRow>("call", thing, callId),
-  callsOf: (thing: string) => prefix<CallRow>("call", thing),
   calls: () => prefix<CallRow>("call"),
   answer: (caller: string, callId: string) => key<AnswerRow>("call_answer", caller, callId),
   answers: () => prefix<AnswerRow>("call_answer"),

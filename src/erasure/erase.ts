@@ -7,7 +7,7 @@
  * somebody was erased, without the name.
  */
 import type { LoggedEvent } from "../event/event.ts";
-import { eraseEvents } from "../event/erase.ts";
+import { eraseEvents } from "../event/sweep.ts";
 import { eraseChats } from "../line/chats.ts";
 import { lineIdsOf } from "../line/line_row.ts";
 import { mediaKeys } from "../media/rows.ts";

@@ -1,9 +1,9 @@
-/** How long events are kept, and their removal. */
+/** How long events are kept, and their removal: the oldest in their time, and single ones when a person is erased. */
 import { eventKeys } from "./rows.ts";
 import { Change, type Kv, PATIENCE_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
-import { orderOf, removeEvent } from "./log.ts";
+import { EVENTS_A_READ, orderOf, readAfter, removeEvent } from "./log.ts";
 
 /** At most so many an account, about 500 MB: the oldest go first. */
 const EVENT_KEEP_COUNT = 500_000;
@@ -59,4 +59,29 @@ function removal(accountId: string, events: readonly LoggedEvent[]): Change {
   const last = events.at(-1);
   if (last) change.set(eventKeys.eventFloor(accountId), orderOf(last.id));
   return change.add(eventKeys.eventCount(accountId), -events.length);
+}
+
+interface ErasedEvents {
+  change: Change;
+  erased: LoggedEvent[];
+  /** The place of the last one that was looked at; null at the end. */
+  next: string | null;
+}
+
+/**
+ * Takes single events out of the log: those around them keep their places, and cursors what they have seen. Looks at the
+ * next ones after a place (null: from the oldest); `among`: those that are to go.
+ */
+export async function eraseEvents(
+  kv: Kv,
+  accountId: string,
+  { after, among }: { after: string | null; among(events: readonly LoggedEvent[]): Promise<LoggedEvent[]> },
+): Promise<ErasedEvents> {
+  const events = await readAfter(kv, accountId, after);
+  const erased = await among(events);
+  const change = new Change();
+  for (const event of erased) removeEvent(change, event);
+  if (erased.length > 0) change.add(eventKeys.eventCount(accountId), -erased.length);
+  const last = events.at(-1);
+  return { change, erased, next: events.length === EVENTS_A_READ ? orderOf(last!.id) : null };
 }

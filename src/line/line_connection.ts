@@ -113,7 +113,7 @@ export class LineConnection {
       ...incoming,
     };
     opened = await this.#deps.network.open({ lineId, ...this.#openOptions(line) }, events);
-    if (signal.aborted) return await this.#within(CLOSE_WITHIN_MS, opened.close());
+    if (signal.aborted) return await this.#inTime(opened.close());
     this.#present = opened;
     this.#hasEnded = false;
   }
@@ -123,7 +123,7 @@ export class LineConnection {
     const connection = this.#present;
     this.#drop();
     this.#options.down();
-    if (connection) await this.#within(CLOSE_WITHIN_MS, connection.close());
+    if (connection) await this.#inTime(connection.close());
   }
 
   /**
@@ -139,7 +139,7 @@ export class LineConnection {
     }
     this.#drop();
     this.#options.down();
-    await this.#within(CLOSE_WITHIN_MS, connection.logout());
+    await this.#inTime(connection.logout());
   }
 
   /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
@@ -161,16 +161,14 @@ export class LineConnection {
         ...incoming,
       },
     );
-    if (await within(clock, UNLINK_WITHIN_MS, up, signal) === true) {
-      return await this.#within(CLOSE_WITHIN_MS, connection.logout());
-    }
+    if (await within(clock, UNLINK_WITHIN_MS, up, signal) === true) return await this.#inTime(connection.logout());
     if (signal.aborted) {
-      await this.#within(CLOSE_WITHIN_MS, connection.close());
+      await this.#inTime(connection.close());
       // The network does not know, so nothing may be forgotten.
       signal.throwIfAborted();
     }
     log.warn({ lineId }, "the network could not be told that a line was unlinked");
-    await this.#within(CLOSE_WITHIN_MS, connection.close());
+    await this.#inTime(connection.close());
   }
 
   /** Throws SealError. */
@@ -187,9 +185,9 @@ export class LineConnection {
     this.#openedAt = null;
   }
 
-  async #within(limitMs: number, done: Promise<void>): Promise<void> {
+  async #inTime(done: Promise<void>): Promise<void> {
     const { clock, log } = this.#deps.runtime;
-    if (await settledWithin(clock, limitMs, done)) return;
+    if (await settledWithin(clock, CLOSE_WITHIN_MS, done)) return;
     log.warn({ lineId: this.#options.lineId }, "a connection did not close in time");
   }
 }

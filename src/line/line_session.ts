@@ -39,6 +39,7 @@ const DELETED = { code: "session_deleted", message: "The session was deleted bef
 export class LineSession implements Service {
   readonly lineId: string;
   readonly runner: Runner;
+  readonly connection: LineConnection;
   readonly #deps: LineSessionDeps;
   readonly #receiver: Receiver;
   readonly #row: LineRow;
@@ -46,7 +47,6 @@ export class LineSession implements Service {
   readonly #stopping = new AbortController();
   #started = false;
   readonly #tasks = new PQueue({ concurrency: 1 });
-  readonly #connection: LineConnection;
   readonly #backOff: BackOff;
   readonly #attempts = new LinkAttempts();
   #cancelRetry: () => void = () => {};
@@ -65,7 +65,7 @@ export class LineSession implements Service {
       accountId: line.accountId,
       suspect: (connection) => this.#suspect(connection),
     });
-    this.#connection = new LineConnection(deps, {
+    this.connection = new LineConnection(deps, {
       lineId: line.id,
       signal: this.#stopping.signal,
       soon: (task) => this.#soon(task),
@@ -87,21 +87,6 @@ export class LineSession implements Service {
   /** Writes what becomes of the line's messages, as its owner. */
   get recorder(): Recorder {
     return this.#deps.recorder;
-  }
-
-  /** When the present connection logged in, Unix ms; null while there is none that did. */
-  get connectedSince(): number | null {
-    return this.#connection.openedAt;
-  }
-
-  /** The connection, logged in or not: the one that a link is completed on. */
-  get present(): Connection | null {
-    return this.#connection.present;
-  }
-
-  /** The connection, while it is logged in. */
-  get connection(): Connection | null {
-    return this.#connection.loggedIn;
   }
 
   /** Resolves at once; the line comes up from then on. */
@@ -136,7 +121,7 @@ export class LineSession implements Service {
     const finished = this.runner.stop();
     await settledWithin(clock, FINISH_WITHIN_MS, finished);
     this.#receiver.stop();
-    await this.#connection.close();
+    await this.connection.close();
     await settledWithin(clock, FINISH_WITHIN_MS, Promise.all([finished, this.#tasks.onIdle()]));
   }
 
@@ -185,12 +170,12 @@ export class LineSession implements Service {
     this.#attempts.reset();
     switch (line.wanted) {
       case "connected":
-        await this.#connection.close();
+        await this.connection.close();
         if (line.linked) await this.#row.change("reopening", { ...observed, reason: "It is being reconnected." });
         else await this.#row.change("linking", { ...observed, reason: null });
         return await this.#open(line);
       case "exported":
-        await this.#connection.close();
+        await this.connection.close();
         // Before it is observed: the export waits for that, and a new link may follow.
         await this.#endQueue(MOVED);
         return await this.#row.change("logged_out", {
@@ -201,7 +186,7 @@ export class LineSession implements Service {
         });
       case "paused":
       case "exporting":
-        await this.#connection.close();
+        await this.connection.close();
         return await this.#row.change("paused", { ...observed, reason: "The owner disconnected it." });
       case "logged_out":
         await this.#unlink(line);
@@ -263,7 +248,7 @@ export class LineSession implements Service {
     this.#attempts.reset();
     await this.#row.change("opened", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
     // It may have ended while that was written.
-    if (this.#connection.holds(connection)) this.runner.use({ kind: "open", connection });
+    if (this.connection.holds(connection)) this.runner.use({ kind: "open", connection });
   }
 
   async #closed({ kind, detail: reason, code, retryAfterMs }: CloseReason, lastedMs: number): Promise<void> {
@@ -303,11 +288,11 @@ export class LineSession implements Service {
 
   /** The runner got no answer: the connection may be dead without knowing it. */
   #suspect(connection: Connection): void {
-    if (!this.#connection.holds(connection)) return;
+    if (!this.connection.holds(connection)) return;
     this.runner.use({ kind: "waiting" });
     this.#soon(async () => {
-      if (!this.#connection.holds(connection)) return;
-      await this.#connection.close();
+      if (!this.connection.holds(connection)) return;
+      await this.connection.close();
       await this.#row.change("dropped", { reason: "The network did not answer." });
       this.#retryLater();
     });
@@ -317,7 +302,7 @@ export class LineSession implements Service {
 
   async #open(line: Line): Promise<void> {
     try {
-      await this.#connection.open(line);
+      await this.connection.open(line);
     } catch (error) {
       this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a connection could not be opened");
       this.#retryLater();
@@ -333,13 +318,13 @@ export class LineSession implements Service {
     this.#cancelRetry = this.#deps.runtime.clock.after(pauseMs, () =>
       this.#soon(async () => {
         const line = await this.#row.read();
-        if (line?.wanted === "connected" && !line.halted && this.#connection.present === null) await this.#open(line);
+        if (line?.wanted === "connected" && !line.halted && this.connection.present === null) await this.#open(line);
       }));
   }
 
   /** Unlinks the device on the network, as far as it can be reached, and drops credentials and keys. */
   async #unlink(line: Line): Promise<void> {
-    await this.#connection.logout(line);
+    await this.connection.logout(line);
     await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
   }
 

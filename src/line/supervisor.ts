@@ -124,8 +124,8 @@ export class Supervisor implements Service, LiveLines {
   async vitals(lineId: string): Promise<Vitals> {
     const session = this.#sessions.get(lineId);
     return {
-      connection: await session?.present?.health() ?? null,
-      connectedSince: session?.connectedSince ?? null,
+      connection: await session?.connection.present?.health() ?? null,
+      connectedSince: session?.connection.openedAt ?? null,
     };
   }
 
@@ -142,12 +142,12 @@ export class Supervisor implements Service, LiveLines {
 
   /** The line's connection, logged in or not. */
   present(lineId: string): Connection | null {
-    return this.#sessions.get(lineId)?.present ?? null;
+    return this.#sessions.get(lineId)?.connection.present ?? null;
   }
 
   /** The line's connection, while it is logged in. */
   connection(lineId: string): Connection | null {
-    return this.#sessions.get(lineId)?.connection ?? null;
+    return this.#sessions.get(lineId)?.connection.loggedIn ?? null;
   }
 
   /** How many lines have each status, as the last sweep found them. */

@@ -85,7 +85,6 @@ export const messageKeys = {
   chatQueue: (lineId: string, chat: string, { position, historyNumber }: Place) =>
     key<QueueRow>("chat_queue", lineId, chat, position, historyNumber),
   queueOfChat: (lineId: string, chat: string) => prefix<QueueRow>("chat_queue", lineId, chat),
-  chatQueuesOfLine: (lineId: string) => prefix<QueueRow>("chat_queue", lineId),
   /** Messages of a line that may not leave before a time (Unix ms). */
   schedule: (lineId: string, sendAt: number, historyNumber: number) =>
     key<QueueRow>("schedule", lineId, sendAt, historyNumber),

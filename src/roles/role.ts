@@ -42,7 +42,7 @@ export interface NetworkOptions {
 }
 
 /** The engine behind the port to the messaging network. */
-export interface NetworkEngine {
+interface NetworkEngine {
   /** Reads it in, which otherwise the first line does. */
   load(): Promise<unknown>;
   open(options: NetworkOptions): Network;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../src/runtime.ts";
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import type { Wire } from "../../src/store/layers/shared_bell.ts";
+import type { OpenWire } from "../../src/store/layers/shared_bell.ts";
 import { postgresWire } from "../../src/store/postgres/wire.ts";
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { startRelay } from "../support/relay.ts";
@@ -55,7 +55,7 @@ if (WITHOUT_POSTGRES) {
     const standbyFirst = url.replace("127.0.0.1", `127.0.0.1:${standby.port},$&`);
     const rung = new Set<string>();
     const missed = Promise.withResolvers<void>();
-    const wires: Wire[] = [];
+    const wires: Awaited<ReturnType<OpenWire>>[] = [];
     try {
       await until(
         () => standby.sql("select 1 from paloma.row", new URL(url).pathname.slice(1)).catch(() => null),

@@ -1,13 +1,13 @@
 /** The bell on a queue that keeps the time of the test's clock: late as Deno KV's is, and deaf when told. */
 import type { Clock, Runtime } from "../../src/runtime.ts";
-import { denoKvBell, type Queue } from "../../src/store/deno_kv/bell.ts";
+import { denoKvBell } from "../../src/store/deno_kv/bell.ts";
 import type { Bell } from "../../src/store/bell.ts";
 
 /** As late as Deno KV's queue in memory was measured to be. */
 const MOST_LATE_MS = 150;
 
 /** Deno KV's queue on another clock: not in order, and up to 150 ms late. */
-export function clockedQueue(clock: Clock, lateMs: () => number): Queue {
+export function clockedQueue(clock: Clock, lateMs: () => number): Parameters<typeof denoKvBell>[0] {
   const closed = Promise.withResolvers<void>();
   const timers = new Set<() => void>();
   let deliver: (value: unknown) => unknown = () => {};

@@ -1,12 +1,12 @@
 /** A gateway inside of the test's own process, for what only a test may replace: its clock, or the engine of its network. */
-import { type GatewayOptions, startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Clock, makeIds, systemClock, systemRandom } from "../../src/runtime.ts";
 import { onTestStore } from "./test_store.ts";
 import type { Environment, RunningGateway } from "./gateway_process.ts";
 
-export interface HereOptions extends Pick<GatewayOptions, "openNetwork"> {
+export interface HereOptions extends Pick<Parameters<typeof startGateway>[0], "openNetwork"> {
   clock?: Clock;
 }
 

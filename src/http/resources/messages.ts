@@ -235,11 +235,9 @@ export function addMessages(
   });
 
   api.on(listHistory, async ({ caller, query }) => {
-    const { page, limit, status = null, from = null, to = null } = query;
-    const { sessionId = null, recipient = null, type = null, bulkId = null, before = null } = query;
-    const asked = { page, limit, status, from, to, sessionId, recipient, type, bulkId, before };
+    const { page, limit } = query;
     const party = caller.account.id;
-    const { messages, total, next } = await budgets.reads.run({ party }, () => history.page(party, asked));
+    const { messages, total, next } = await budgets.reads.run({ party }, () => history.page(party, query));
     const waits = await forecast.waits(messages);
     return ok({
       data: messages.map((message) => itemOf(message, waits.get(message.id))),

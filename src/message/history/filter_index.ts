@@ -21,7 +21,7 @@ import {
 } from "./number_set.ts";
 
 /** Values to be found, null where any will do; at least one. */
-export type Facets = Readonly<Record<Facet, string | null>>;
+type Facets = Readonly<Record<Facet, string | null>>;
 
 /** Messages that are read at a time, and rows that one commit changes; all of them are small. */
 const READ_AT_ONCE = 1_000;

@@ -17,34 +17,20 @@ import { EndedStretches, StatusReader } from "./status_index.ts";
 /** What the messages of one page may take in memory. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 
-/** Null: any. */
-interface HistoryFilter {
-  status: MessageStatus | null;
-  /** Whole UTC days, `YYYY-MM-DD`, both included. */
-  from: string | null;
-  to: string | null;
-  sessionId: string | null;
-  /** As a send takes it. */
-  recipient: string | null;
-  type: MessageKind | null;
-  bulkId: string | null;
-}
-
-/** Every message. */
-export const ANY_MESSAGE: HistoryFilter = {
-  status: null,
-  from: null,
-  to: null,
-  sessionId: null,
-  recipient: null,
-  type: null,
-  bulkId: null,
-};
-
-interface HistoryQuery extends HistoryFilter {
+/** Null, or left out: any. */
+interface HistoryQuery {
   page: number;
   limit: number;
-  /** Only what was accepted before this message of the account; null: all. */
+  status?: MessageStatus | null;
+  /** Whole UTC days, `YYYY-MM-DD`, both included. */
+  from?: string | null;
+  to?: string | null;
+  sessionId?: string | null;
+  /** As a send takes it. */
+  recipient?: string | null;
+  type?: MessageKind | null;
+  bulkId?: string | null;
+  /** Only what was accepted before this message of the account. */
   before?: string | null;
 }
 
@@ -82,12 +68,8 @@ export class History {
   /** Newest first. Throws Problem not_found for an unknown `before`. */
   async page(accountId: string, query: HistoryQuery): Promise<HistoryPage> {
     const kv = this.#kv;
-    const { status, sessionId, recipient, type } = query;
-    const facets = {
-      session: sessionId,
-      recipient: recipient === null ? null : chatOf(recipient),
-      type,
-    };
+    const { status = null, sessionId = null, recipient = null, type = null } = query;
+    const facets = { session: sessionId, recipient: recipient === null ? null : chatOf(recipient), type };
     const isFiltered = Object.values(facets).some((value) => value !== null);
     if (isFiltered) await this.#filters.catchUp(accountId);
     const [{ value }, { value: floor }] = await Promise.all([
@@ -136,7 +118,7 @@ export class History {
   /** The history numbers that the days and the bulk leave of all. */
   async #rangeOf(
     accountId: string,
-    { from, to, bulkId, before = null }: HistoryQuery,
+    { from = null, to = null, bulkId = null, before = null }: HistoryQuery,
     { all, lastDay }: { all: Stretch; lastDay: string },
   ): Promise<Stretch> {
     const [mark, beforeFrom, throughTo, bulk] = await Promise.all([

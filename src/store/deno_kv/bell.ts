@@ -16,7 +16,7 @@ const LONGEST_DELAY_MS = 30 * 24 * 3_600_000;
 const LOST_AFTER_MS = 1_000;
 
 /** The part of `Deno.Kv` that the bell stands on. */
-export type Queue = Pick<Deno.Kv, "enqueue" | "listenQueue" | "close">;
+type Queue = Pick<Deno.Kv, "enqueue" | "listenQueue" | "close">;
 
 interface Ring {
   topic: string;

@@ -29,7 +29,6 @@ export const storeKeys = {
   ring: (order: string) => key<RingRow>("store", "ring", order),
   rings: () => prefix<RingRow>("store", "ring"),
   ringSequence: () => key<number>("store", "ring_sequence"),
-  chunks: () => prefix<Uint8Array>("store", "chunk"),
 };
 
 /** Whether the row is one of these: it is about this store, and nothing of another. */

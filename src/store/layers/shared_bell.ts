@@ -14,7 +14,7 @@ export interface WireEvents {
   missed(): void;
 }
 
-export interface Wire {
+interface Wire {
   /** Takes the topics to all other processes. Throws StoreError. */
   send(topics: readonly string[]): Promise<void>;
   close(): Promise<void>;

@@ -36,14 +36,14 @@ export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "l
     connect,
     async query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]) {
       const client = await connect();
-      let failure: Error | undefined;
+      let failure: unknown;
       try {
         return (await client.query<Row>(sql, values)).rows;
       } catch (error) {
-        failure = error as Error;
+        failure = error;
         throw error;
       } finally {
-        client.release(failure);
+        client.release(failure !== undefined);
         if (isOfOtherServer(failure)) { for (const pool of pools) pool.dropIdle(); }
       }
     },

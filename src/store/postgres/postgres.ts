@@ -66,15 +66,13 @@ export async function openPostgres(url: string, { runtime }: { runtime: Runtime 
   try {
     await guarded(async () => {
       const client = await connections.connect();
-      let failure: Error | undefined;
+      let isMade = false;
       try {
         await prepareSchema(client);
-      } catch (error) {
-        failure = error as Error;
-        throw error;
+        isMade = true;
       } finally {
         // A client that has failed may be inside of a transaction.
-        client.release(failure);
+        client.release(!isMade);
       }
     });
   } catch (error) {

@@ -35,7 +35,7 @@ export class Servers {
   firstWritable<Client>(ways: readonly (() => Promise<Client>)[]): () => Promise<Client> {
     let last = 0;
     return async () => {
-      const failures: unknown[] = [];
+      const failures: Error[] = [];
       for (const n of ways.map((_, i) => (last + i) % ways.length)) {
         try {
           const client = await ways[n]!();
@@ -44,11 +44,11 @@ export class Servers {
         } catch (error) {
           // A standby that answers may be promoted next, while one that is gone would be waited for.
           if (error instanceof NotWritable) last = n;
-          failures[n] = error;
+          failures[n] = error instanceof Error ? error : new Error(String(error));
         }
       }
       if (ways.length === 1) throw failures[0];
-      const reasons = this.urls.map((url, n) => `${new URL(url).host}: ${(failures[n] as Error).message}`);
+      const reasons = this.urls.map((url, n) => `${new URL(url).host}: ${failures[n]!.message}`);
       throw new Error(`no server takes writes (${reasons.join("; ")})`);
     };
   }

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
 import type { Line } from "../../../src/line/line.ts";
 import { type Accepted, LineChanged } from "../../../src/message/send.ts";
 import { sleep } from "../../../src/runtime.ts";
@@ -68,7 +67,7 @@ Deno.test("an accepted send is a message, a place in its line's queue and a plac
   assert.deepEqual(await keysUnder(kv, messageKeys.queueOfChat("ses_1", "34600000001")), [
     messageKeys.chatQueue("ses_1", "34600000001", message),
   ]);
-  const page = await history.page("acc_1", { ...ANY_MESSAGE, page: 1, limit: 20 });
+  const page = await history.page("acc_1", { page: 1, limit: 20 });
   assert.deepEqual(page, { messages: [message], total: 1 });
   assert.deepEqual(woken, ["ses_1"]);
 });

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { ANY_MESSAGE } from "../../../src/message/history/history.ts";
 import { removeAllStaged } from "../../../src/message/staged_bulk.ts";
 import type { Ledger } from "../../../src/message/rows.ts";
 import { LineQueue } from "../../../src/message/queue/queue.ts";
@@ -11,7 +10,7 @@ import { aBulk, aCaller, aSend, keysUnder, sendWorld, withSendWorld } from "../.
 
 /** Three commits' worth of messages, so that a crash has places to fall into. */
 const BULK = 450;
-const ALL = { ...ANY_MESSAGE, page: 1, limit: 20 };
+const ALL = { page: 1, limit: 20 };
 
 async function waiting(kv: MemoryKv): Promise<number> {
   return (await Array.fromAsync(new LineQueue(kv, "ses_1").each(Infinity))).length;
@@ -37,7 +36,11 @@ Deno.test("a bulk is there as a whole or not at all, wherever the process is kil
     const count = accepted ? BULK + 1 : 1;
     assert.equal((await after.history.page("acc_1", ALL)).total, count);
     for (
-      const family of [messageKeys.messages(), messageKeys.queueOfLine("ses_1"), messageKeys.chatQueuesOfLine("ses_1")]
+      const family of [
+        messageKeys.messages(),
+        messageKeys.queueOfLine("ses_1"),
+        messageKeys.queueOfChat("ses_1", "").slice(0, 2),
+      ]
     ) {
       assert.equal((await keysUnder(kv, family)).length, count, String(family));
     }

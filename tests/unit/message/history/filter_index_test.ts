@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Facets, indexHistories, makeFilterIndex } from "../../../../src/message/history/filter_index.ts";
+import { indexHistories, makeFilterIndex } from "../../../../src/message/history/filter_index.ts";
 import { newestIn, type NumberSet } from "../../../../src/message/history/number_set.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import { Change, type Kv } from "../../../../src/store/kv.ts";
@@ -9,6 +9,8 @@ import { aBulk, aCaller, aLine, aSend, type SendWorld, withSendWorld } from "../
 const allIn = (set: NumberSet) => newestIn(set, { skip: 0, limit: Infinity }).reverse();
 
 const RANGE = { first: 1, last: 10_000 };
+type Facets = Parameters<ReturnType<typeof makeFilterIndex>["find"]>[1];
+
 const FROM_FIRST: Facets = { session: "ses_1", recipient: null, type: null };
 
 async function found({ kv }: Pick<SendWorld, "kv">, facets: Facets, account = "acc_1"): Promise<number[]> {

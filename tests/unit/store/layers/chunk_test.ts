@@ -35,7 +35,7 @@ async function count(native: Deno.Kv, ...prefixes: (readonly unknown[])[]): Prom
   }));
 }
 
-const ROWS = [storeKeys.chunks(), storeKeys.blobs(), storeKeys.stagings()];
+const ROWS = [storeKeys.chunk("", 0, 0).slice(0, 2), storeKeys.blobs(), storeKeys.stagings()];
 const always = new AbortController().signal;
 
 Deno.test("small values need no chunks", () =>
