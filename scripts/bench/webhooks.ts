@@ -14,7 +14,7 @@ import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { Change } from "../../src/store/kv.ts";
 import { attemptDelivery } from "../../src/webhook/delivery.ts";
-import { makeDispatcher } from "../../src/webhook/dispatcher.ts";
+import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import { makeSecret } from "../../src/webhook/sign.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { type Child, startChild } from "./child.ts";
@@ -141,7 +141,7 @@ async function openDurable(stage: Stage) {
   const events = makeEventLog(kv, runtime);
   const safeFetch = client(stage);
   const bell = await openDenoKvBell({ runtime });
-  const dispatcher = makeDispatcher({ kv, events, runtime, safeFetch, seal, bell });
+  const dispatcher = new Dispatcher({ kv, events, runtime, safeFetch, seal, bell });
   const sessions = { list: () => Promise.resolve([SESSION]) };
   const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
   const { url } = stage.receiver.ready;

@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
 import { makeIsSealedAccount } from "../account/choices.ts";
-
 import { Plans } from "../account/plans.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
 import type { Config } from "../config.ts";

@@ -22,7 +22,7 @@ import { measuredWebhooks } from "../ops/measure.ts";
 import { sweeps } from "../ops/sweeps.ts";
 import { removePanelRows, sweepPanel } from "../panel/sweep.ts";
 import type { Kv } from "../store/kv.ts";
-import { type Dispatcher, makeDispatcher } from "../webhook/dispatcher.ts";
+import { Dispatcher } from "../webhook/dispatcher.ts";
 import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/ownership.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { noteSetback } from "../whatsapp/setback.ts";
@@ -184,7 +184,7 @@ function makeSupervisor(
 
 function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhooks>): Dispatcher {
   const { kv, events, runtime, safeFetch, metrics, bell, data: { seal } } = ground;
-  return makeDispatcher({
+  return new Dispatcher({
     kv,
     events,
     runtime,

@@ -10,8 +10,8 @@ import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import {
   type Delivery,
-  deliveryId,
   type DeliveryStatus,
+  newDelivery,
   orderOfDelivery,
   wants,
   type WebhookProgress,
@@ -145,12 +145,8 @@ function makeDue(
   const order = orderOf(event.id);
   const before = slot.value;
   const delivery: Delivery = {
-    id: before?.id ?? deliveryId(webhookId, order),
-    eventId: event.id,
-    event: event.event,
+    ...before ?? newDelivery(webhookId, event, now),
     status: "pending",
-    attempts: before?.attempts ?? [],
-    createdAt: before?.createdAt ?? now,
     nextAttemptAt: now,
   };
   const waited = before?.nextAttemptAt ?? null;

@@ -12,7 +12,7 @@ import { retry } from "../base/retry.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
 import { type DeliveryContext, failingEvent, isFailingNews } from "./failing.ts";
-import { type Delivery, deliveryId, type WebhookProgress, type WebhookRow } from "./webhook.ts";
+import { type Delivery, newDelivery, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Results in one commit; each is at most five mutations. */
 const BATCH = 100;
@@ -115,12 +115,9 @@ function settle(webhookId: string, { event, previous, number, outcome }: Ended, 
     ? nextAttemptAt(number, { retryAfterMs: outcome.retryAfterMs, runtime })
     : null;
   return {
-    id: previous?.id ?? deliveryId(webhookId, orderOf(event.id)),
-    eventId: event.id,
-    event: event.event,
+    ...previous ?? newDelivery(webhookId, event, outcome.attempt.at),
     status: outcome.kind === "delivered" ? "delivered" : next === null ? "failed" : "pending",
     attempts,
-    createdAt: previous?.createdAt ?? outcome.attempt.at,
     nextAttemptAt: next,
   };
 }

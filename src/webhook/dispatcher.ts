@@ -14,114 +14,122 @@ const WORKING = { inAll: 128, each: 32 };
 /** To endpoints whose last attempt failed: most of these wait for 10 s, or are refused as fast as they are made. */
 const FAILING = { inAll: 32, each: 8 };
 
-/** Takes up what is waiting when it starts (promise 4). */
-export interface Dispatcher extends Service, WebhookKeeper {
-  /** Webhooks have become this process's: their workers begin. */
-  taken(): void;
-  /** The webhook is another process's: resolves when its worker here writes no more. */
-  drop(webhookId: string): Promise<void>;
-  /** How many attempts wait for their account's turn. */
-  waiting(): number;
-}
-
 interface DispatcherContext extends Omit<WorkerContext, "places"> {
   /** All webhooks are this process's unless given. */
   ownership?: WebhookOwnership;
 }
 
-export function makeDispatcher(context: DispatcherContext): Dispatcher {
-  const { kv, bell, runtime, ownership = soleWebhooks(kv) } = context;
-  const places = { working: new Turns(WORKING), failing: new Turns(FAILING) };
-  const workers = new Map<string, { worker: Worker; updatedAt: number }>();
-  let running = false;
-  let deafen = () => {};
+/** Takes up what is waiting when it starts (promise 4). */
+export class Dispatcher implements Service, WebhookKeeper {
+  readonly #context: DispatcherContext;
+  readonly #ownership: WebhookOwnership;
+  readonly #places = { working: new Turns(WORKING), failing: new Turns(FAILING) };
+  readonly #workers = new Map<string, { worker: Worker; updatedAt: number }>();
+  readonly #sweeps: Loop;
+  readonly #deafen: (() => void)[] = [];
+  #running = false;
 
-  const sweeps = new Loop(runtime.clock, async () => {
-    for (const { worker } of workers.values()) worker.wake();
-    try {
-      await takeUpOthers();
-    } catch (error) {
-      runtime.log.warn({ err: error }, "the webhooks could not be looked at");
-    }
-    return SWEEP_MS;
-  });
-
-  /** Begins with webhooks that were not reported, follows those that another process changed, ends those it removed. */
-  async function takeUpOthers(): Promise<void> {
-    const gone = new Set(workers.keys());
-    for await (const row of ownership.rows()) {
-      gone.delete(row.id);
-      const known = workers.get(row.id);
-      if (!known || row.updatedAt > known.updatedAt) changed(row);
-    }
-    await Promise.all([...gone].map(removed));
+  constructor(context: DispatcherContext) {
+    this.#context = context;
+    this.#ownership = context.ownership ?? soleWebhooks(context.kv);
+    this.#sweeps = new Loop(context.runtime.clock, () => this.#sweep());
   }
 
-  function begin(webhook: WebhookRow): void {
-    const store = ownership.storeOf(webhook);
-    if (store === null) return;
-    const worker = new Worker({ ...context, kv: store, places }, webhook);
-    workers.set(webhook.id, { worker, updatedAt: webhook.updatedAt });
-    void worker.start();
+  async start(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    const { bell } = this.#context;
+    this.#sweeps.start(SWEEP_MS);
+    this.#deafen.push(
+      bell.hear(WEBHOOK_TOPIC, (topic) => {
+        // Rings of other processes may have been lost: any of them may have been meant.
+        if (topic === WEBHOOK_TOPIC) this.#wakeAll();
+        else this.wake(topic.slice(WEBHOOK_TOPIC.length));
+      }),
+      bell.hear(CHANGED_TOPIC, () => this.taken()),
+    );
+    await this.#takeUpOthers();
   }
 
-  function changed(webhook: WebhookRow): void {
-    if (!running) return;
-    const known = workers.get(webhook.id);
-    if (!known) return begin(webhook);
+  async stop(): Promise<void> {
+    this.#running = false;
+    for (const deaf of this.#deafen.splice(0)) deaf();
+    await this.#sweeps.stop();
+    await Promise.all([...this.#workers.keys()].map((webhookId) => this.drop(webhookId)));
+  }
+
+  /** On one machine nothing has to be taken up. */
+  offer(): void {}
+
+  /** Whoever removes waits for its worker. */
+  withdraw(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  changed(webhook: WebhookRow): void {
+    if (!this.#running) return;
+    const known = this.#workers.get(webhook.id);
+    if (!known) return this.#begin(webhook);
     known.updatedAt = webhook.updatedAt;
     known.worker.update(webhook);
   }
 
-  const wake = (webhookId: string) => workers.get(webhookId)?.worker.wake();
-
-  async function removed(webhookId: string): Promise<void> {
-    workers.get(webhookId)?.worker.drop();
-    await drop(webhookId);
+  async removed(webhookId: string): Promise<void> {
+    this.#workers.get(webhookId)?.worker.drop();
+    await this.drop(webhookId);
   }
 
-  async function drop(webhookId: string): Promise<void> {
-    const known = workers.get(webhookId);
-    workers.delete(webhookId);
+  wake(webhookId: string): void {
+    this.#workers.get(webhookId)?.worker.wake();
+  }
+
+  /** Webhooks have become this process's: their workers begin. */
+  taken(): void {
+    void this.#sweeps.now();
+  }
+
+  /** The webhook is another process's: resolves when its worker here writes no more. */
+  async drop(webhookId: string): Promise<void> {
+    const known = this.#workers.get(webhookId);
+    this.#workers.delete(webhookId);
     await known?.worker.stop();
   }
 
-  return {
-    async start() {
-      if (running) return;
-      running = true;
-      sweeps.start(SWEEP_MS);
-      const deafenWake = bell.hear(WEBHOOK_TOPIC, (topic) => {
-        // Rings of other processes may have been lost: any of them may have been meant.
-        if (topic === WEBHOOK_TOPIC) { for (const { worker } of workers.values()) worker.wake(); }
-        else wake(topic.slice(WEBHOOK_TOPIC.length));
-      });
-      const deafenChanged = bell.hear(CHANGED_TOPIC, () => void sweeps.now());
-      deafen = () => {
-        deafenWake();
-        deafenChanged();
-      };
-      await takeUpOthers();
-    },
+  /** How many attempts wait for their account's turn. */
+  waiting(): number {
+    return this.#places.working.waiting + this.#places.failing.waiting;
+  }
 
-    async stop() {
-      running = false;
-      deafen();
-      await sweeps.stop();
-      const stopping = [...workers.values()].map(({ worker }) => worker.stop());
-      workers.clear();
-      await Promise.all(stopping);
-    },
+  #wakeAll(): void {
+    for (const { worker } of this.#workers.values()) worker.wake();
+  }
 
-    // On one machine nothing has to be taken up: whoever removes waits for its worker.
-    offer() {},
-    withdraw: () => Promise.resolve(),
-    changed,
-    removed,
-    wake,
-    drop,
-    taken: () => void sweeps.now(),
+  async #sweep(): Promise<number> {
+    this.#wakeAll();
+    try {
+      await this.#takeUpOthers();
+    } catch (error) {
+      this.#context.runtime.log.warn({ err: error }, "the webhooks could not be looked at");
+    }
+    return SWEEP_MS;
+  }
 
-    waiting: () => places.working.waiting + places.failing.waiting,
-  };
+  /** Begins with webhooks that were not reported, follows those that another process changed, ends those it removed. */
+  async #takeUpOthers(): Promise<void> {
+    const gone = new Set(this.#workers.keys());
+    for await (const row of this.#ownership.rows()) {
+      gone.delete(row.id);
+      const known = this.#workers.get(row.id);
+      if (!known || row.updatedAt > known.updatedAt) this.changed(row);
+    }
+    await Promise.all([...gone].map((webhookId) => this.removed(webhookId)));
+  }
+
+  #begin(webhook: WebhookRow): void {
+    const store = this.#ownership.storeOf(webhook);
+    if (store === null) return;
+    const worker = new Worker({ ...this.#context, kv: store, places: this.#places }, webhook);
+    this.#workers.set(webhook.id, { worker, updatedAt: webhook.updatedAt });
+    void worker.start();
+  }
 }

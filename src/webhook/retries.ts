@@ -1,29 +1,21 @@
 /** The attempts of one webhook that are due later: retries and redeliveries, taken up at their time. */
-import type { LoggedEvent } from "../event/event.ts";
 import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { singleFlight } from "../base/single_flight.ts";
+import type { Due } from "./attempts.ts";
 import { RETRY_AFTER_MAX_MS } from "./delivery.ts";
 import { givenUp } from "./sweep.ts";
-import type { Delivery, WebhookRow } from "./webhook.ts";
+import type { WebhookRow } from "./webhook.ts";
 
 /** Attempts of this kind at a time: beside the fresh ones, so that a burst of failures does not delay what is new. */
 const PLACES = 8;
 
-/** One waiting attempt. */
-interface DueAttempt {
-  event: LoggedEvent;
-  previous: Delivery | null;
-  number: number;
-  dueAt: number;
-}
-
 interface RetriesOptions {
   webhook: () => WebhookRow;
   /** Makes the attempt; never rejects. */
-  attempt(due: DueAttempt): Promise<void>;
+  attempt(due: Due): Promise<void>;
   /** Has `takeUp` called at that time, Unix ms. */
   wakeAt(atMs: number): void;
   /** The rows could not be read. */

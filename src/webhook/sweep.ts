@@ -5,7 +5,7 @@ import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../store/kv.ts";
-import { type Delivery, deliveryId, wants, type WebhookProgress, type WebhookRow } from "./webhook.ts";
+import { type Delivery, newDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Failed deliveries stay for 30 days; delivered ones go together with their event. */
 const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
@@ -56,16 +56,8 @@ function release(
   if (!owed) return;
   const waited = delivery?.nextAttemptAt ?? null;
   if (waited !== null) change.delete(webhookKeys.dueAttempt(webhook.id, waited, order));
-  const fresh: Delivery = {
-    id: deliveryId(webhook.id, order),
-    eventId: event.id,
-    event: event.event,
-    status: "pending",
-    attempts: [],
-    createdAt: now,
-    nextAttemptAt: null,
-  };
-  change.set(webhookKeys.delivery(webhook.id, order), givenUp(delivery ?? fresh, now));
+  const given = givenUp(delivery ?? newDelivery(webhook.id, event, now), now);
+  change.set(webhookKeys.delivery(webhook.id, order), given);
 }
 
 /** The delivery as it ends when its event has gone before it could be delivered. */

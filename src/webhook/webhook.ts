@@ -1,5 +1,6 @@
 /** What a webhook and its deliveries are, and which events go to it. */
 import type { EventName, LoggedEvent } from "../event/event.ts";
+import { orderOf } from "../event/log.ts";
 import type { Seal } from "../store/seal.ts";
 
 export interface Webhook {
@@ -93,6 +94,19 @@ export function wants(webhook: Webhook, event: LoggedEvent): boolean {
   }
   if (webhook.sessionId !== null && webhook.sessionId !== event.sessionId) return false;
   return webhook.events.includes(event.event);
+}
+
+/** The delivery of an event of which no attempt has ended yet. */
+export function newDelivery(webhookId: string, { id, event }: LoggedEvent, now: number): Delivery {
+  return {
+    id: deliveryId(webhookId, orderOf(id)),
+    eventId: id,
+    event,
+    status: "pending",
+    attempts: [],
+    createdAt: now,
+    nextAttemptAt: null,
+  };
 }
 
 /** How much of the webhook's id a delivery's id carries. */

@@ -49,7 +49,7 @@ import { addPanel } from "../../src/panel/panel.ts";
 import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
-import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
+import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { FakeNetwork } from "./fake_network.ts";
@@ -191,7 +191,7 @@ export class ApiWorld implements ApiStage {
       fetch: () => Promise.reject(new EgressError("unreachable", "there is no network here")),
       proxy: () => Promise.reject(new Error("no proxies here")),
     };
-    const dispatcher = this.#dispatcher = makeDispatcher({ kv, events, safeFetch, seal, runtime, bell });
+    const dispatcher = this.#dispatcher = new Dispatcher({ kv, events, safeFetch, seal, runtime, bell });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, live: supervisor, seal, safeFetch, names });
     const idempotency = new Idempotency({ kv, clock: runtime.clock, seal });
     const metrics = makeMetrics();

@@ -6,7 +6,7 @@ import type { NewEvent } from "../../src/event/event.ts";
 import { type EventLog, makeEventLog } from "../../src/event/log.ts";
 import { Change } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
-import { type Dispatcher, makeDispatcher } from "../../src/webhook/dispatcher.ts";
+import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
@@ -55,7 +55,7 @@ export class WebhookWorld {
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const allow = readAllowList(["127.0.0.0/8"]);
     const safeFetch = makeSafeFetch({ clock: runtime.clock, allow, ...this.#options });
-    const dispatcher = this.dispatcher = makeDispatcher({
+    const dispatcher = this.dispatcher = new Dispatcher({
       kv,
       events,
       safeFetch,

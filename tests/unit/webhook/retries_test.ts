@@ -55,7 +55,8 @@ Deno.test("an attempt that a clock years ahead has planned is made once the cloc
   const woken: number[] = [];
   const retries = makeRetries({ kv, clock }, {
     webhook: () => ({ id: "whk_1", accountId: "acc_1", active: true }) as WebhookRow,
-    async attempt({ dueAt }) {
+    async attempt(due) {
+      const dueAt = due.dueAt!;
       made.push(dueAt);
       await kv.commit(
         new Change().delete(webhookKeys.dueAttempt("whk_1", dueAt, dueAt === hours(0) ? "0001" : "0002")),
