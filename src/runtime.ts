@@ -20,20 +20,7 @@ export interface Random {
 }
 
 /** What an id is of; the prefix is part of the id, so that a wrong id is recognised at sight. */
-export type IdPrefix =
-  | "acc"
-  | "ses"
-  | "msg"
-  | "job"
-  | "blk"
-  | "whk"
-  | "dlv"
-  | "med"
-  | "req"
-  | "key"
-  | "usr"
-  | "aud"
-  | "era";
+export type IdPrefix = "acc" | "ses" | "msg" | "job" | "blk" | "whk" | "med" | "req" | "key" | "usr" | "aud" | "era";
 
 /** Ids. `next` sorts by creation time within one process. */
 interface Ids {

@@ -47,16 +47,17 @@ export function addAccountCommand(root: Command): void {
     usage: string,
     about: string,
     values: (args: string[], given: ChangeOptions & { now: number }) => AccountChange,
-  ) =>
-    sub(usage, about).action((...args: unknown[]) => {
-      const [options, ...words] = [args.at(-2) as ChangeOptions, ...args.slice(0, -2) as string[]];
+  ) => {
+    const command = sub(usage, about);
+    return command.action((id: string) => {
+      const options = command.opts<ChangeOptions>();
       return withExistingData(options, async ({ accounts, runtime }) => {
-        const [id] = words;
-        await existing(accounts, id!);
-        const changed = await accounts.update(id!, values(words, { ...options, now: runtime.clock.now() }));
+        await existing(accounts, id);
+        const changed = await accounts.update(id, values(command.args, { ...options, now: runtime.clock.now() }));
         printResult(options, view(changed), () => describe(changed));
       });
     });
+  };
 
   change("set-plan <id> <plan>", "put it on another plan", ([, plan]) => ({ plan }));
   change("rename <id> <name>", "call it something else", ([, name]) => ({ name }));

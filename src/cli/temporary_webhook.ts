@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { listenOn } from "../base/listening.ts";
 import type { Client } from "./client.ts";
 import { Exit } from "./output.ts";
@@ -49,9 +50,7 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
   const registered = Promise.withResolvers<string>();
 
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
-    const body = Buffer.concat(parts);
+    const body = await buffer(request);
     const header = (name: string) => String(request.headers[name] ?? "");
     const forwarded = forward === null ? null : await handOn(forward, { request, body });
     response.writeHead(forwarded ?? 200).end();

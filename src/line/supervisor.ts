@@ -89,7 +89,6 @@ export class Supervisor implements Service, LiveLines {
     return this.#stopped;
   }
 
-  /** The owner wants something else, or a new line. Call it after the commit. */
   reconcile(line: { id: string; accountId: string }): void {
     this.#sessionOf(line, 0)?.reconcile();
   }
@@ -116,7 +115,6 @@ export class Supervisor implements Service, LiveLines {
     await session?.stop();
   }
 
-  /** A message was accepted for the line, or taken back: the one behind may have to get ready. Call it after the commit. */
   queueChanged(lineId: string): void {
     this.#sessions.get(lineId)?.runner.queueChanged();
   }
@@ -140,12 +138,10 @@ export class Supervisor implements Service, LiveLines {
     return await ready.send();
   }
 
-  /** The line's connection, logged in or not. */
   present(lineId: string): Connection | null {
     return this.#sessions.get(lineId)?.connection.present ?? null;
   }
 
-  /** The line's connection, while it is logged in. */
   connection(lineId: string): Connection | null {
     return this.#sessions.get(lineId)?.connection.loggedIn ?? null;
   }
@@ -160,7 +156,6 @@ export class Supervisor implements Service, LiveLines {
     return this.#degraded;
   }
 
-  /** Calls `look` after each change of the line, also its end; returns the function that unsubscribes. */
   watch(lineId: string, look: () => void): () => void {
     const watchers = this.#watchers.get(lineId) ?? new Set();
     this.#watchers.set(lineId, watchers.add(look));
@@ -170,7 +165,6 @@ export class Supervisor implements Service, LiveLines {
     };
   }
 
-  /** As `watch`, of all lines. */
   watchAll(look: (lineId: string) => void): () => void {
     this.#listeners.add(look);
     return () => void this.#listeners.delete(look);

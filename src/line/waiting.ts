@@ -117,7 +117,7 @@ export class Estimate {
   }
 
   /** Unix ms; null: never, by this plan. */
-  next({ notBefore = 0, startsChat = false }: { notBefore?: number; startsChat?: boolean } = {}): number | null {
+  next({ notBefore, startsChat }: { notBefore: number; startsChat: boolean }): number | null {
     const turn = this.#open(this.#nextAt);
     this.#nextAt = turn + this.#pauseMs;
     const at = startsChat ? this.#chatAt(Math.max(turn, notBefore)) : Math.max(turn, notBefore);

@@ -4,9 +4,11 @@
  * puts its recipient on the list, and an account without opt-outs pays nothing.
  */
 import { notFound } from "../errors.ts";
+import type { NewEvent } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Clock } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { Incoming } from "../whatsapp/incoming.ts";
 import type { OutgoingContent } from "./content.ts";
 import { EMPTY_LEDGER } from "./history/ledger.ts";
 import { chatOf, type MessageError } from "./message.ts";
@@ -17,23 +19,6 @@ export const OPTED_OUT: MessageError = {
   code: "recipient_opted_out",
   message: "The recipient does not want to be written to by this account.",
 };
-
-/** What somebody wrote in a chat with a line. */
-interface Written {
-  text: string | null;
-  chat: string;
-  /** Digits; null where the network never told. */
-  number: string | null;
-  /** The sender in a group; null in a chat of two. */
-  participant: string | null;
-  fromMe: boolean;
-}
-
-interface WrittenTo {
-  accountId: string;
-  sessionId: string;
-  sessionName: string;
-}
 
 interface OptOutDeps {
   kv: Kv;
@@ -103,7 +88,13 @@ export class OptOuts {
   }
 
   /** Puts on the list who wrote one of the account's words, with the event. A group has no words. */
-  async heard({ text, chat: jid, number: digits, participant, fromMe }: Written, to: WrittenTo): Promise<void> {
+  async heard(
+    { text, chat: jid, number: digits, participant, fromMe }: Pick<
+      Incoming,
+      "text" | "chat" | "number" | "participant" | "fromMe"
+    >,
+    to: Pick<NewEvent, "accountId" | "sessionId" | "sessionName">,
+  ): Promise<void> {
     const { wordsOf, events } = this.#deps;
     if (fromMe || participant !== null || text === null || text.length > LONGEST_WORD) return;
     const said = wordOf(text);

@@ -8,28 +8,24 @@ import type { Message, Priority, SendManner } from "./message.ts";
 /** A row that a commit checks: what was decided by it holds as long as its version is the same. */
 export type Precondition = Pick<Slot<unknown>, "key" | "version">;
 
-/** What a send may ask for, whatever the kind of its content. */
-interface SendOptions {
-  /** How long each message may wait, from `sendAt` where that is given, milliseconds. */
-  ttlMs: number;
-  /** None leaves before this time; null: as soon as its turn comes. */
-  sendAt: number | null;
-  priority: Priority;
-}
-
 export interface SendItem {
   to: string;
   content: OutgoingContent;
   manner?: SendManner | undefined;
 }
 
-export interface SendCommand extends SendOptions {
+export interface SendCommand {
   caller: Caller;
   /** The line that it goes out on, and the row that says that it can. */
   line: { id: string; row: Precondition };
   /** One for a single send; up to 10,000 for a bulk, accepted all or none. */
   items: readonly SendItem[];
   bulk: boolean;
+  /** How long each message may wait, from `sendAt` where that is given, milliseconds. */
+  ttlMs: number;
+  /** None leaves before this time; null: as soon as its turn comes. */
+  sendAt: number | null;
+  priority: Priority;
   /** Answer kept under the client's Idempotency-Key, in the same commit; null without one. */
   idempotency: { key: string; fingerprint: string } | null;
 }
