@@ -7,12 +7,7 @@ import { followEvents } from "./event_stream.ts";
 import { Exit, print, printError } from "./output.ts";
 import { apiUrl } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
-import {
-  openTemporaryWebhook,
-  type TemporaryWebhook,
-  type TemporaryWebhookOptions,
-  type WebhookRequest,
-} from "./temporary_webhook.ts";
+import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
 
 interface ListenOptions {
   url?: string;
@@ -92,7 +87,7 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
 }
 
 /** Throws Exit, with what to do where the gateway may not call this machine. */
-async function openWebhook(options: TemporaryWebhookOptions): Promise<TemporaryWebhook> {
+async function openWebhook(options: Parameters<typeof openTemporaryWebhook>[0]) {
   try {
     return await openTemporaryWebhook(options);
   } catch (error) {

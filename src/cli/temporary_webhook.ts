@@ -26,7 +26,7 @@ export interface WebhookRequest {
   forwarded: number | null;
 }
 
-export interface TemporaryWebhookOptions {
+interface TemporaryWebhookOptions {
   api: Client;
   events: string[] | null;
   sessionId: string | null;
@@ -36,7 +36,7 @@ export interface TemporaryWebhookOptions {
   received(request: WebhookRequest): void;
 }
 
-export interface TemporaryWebhook {
+interface TemporaryWebhook {
   readonly id: string;
   readonly url: string;
   /** Removes the webhook and stops listening. Throws Exit 1 when the gateway does not remove it. */

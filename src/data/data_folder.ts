@@ -42,7 +42,7 @@ export type DataConfig = Pick<Config, "dataDir" | "secretKey"> & Partial<Pick<Co
 export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | "store">): string {
   if (store === null) return dataDir;
   const urls = urlsOfHosts(store).map((url) => new URL(url));
-  const [{ protocol, pathname }] = urls as [URL];
+  const { protocol, pathname } = urls[0]!;
   return `${protocol}//${urls.map(({ host }) => host).join(",")}${pathname}`;
 }
 

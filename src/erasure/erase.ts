@@ -12,11 +12,10 @@ import { eraseChats } from "../line/chats.ts";
 import { lineIdsOf } from "../line/line_row.ts";
 import { mediaKeys } from "../media/rows.ts";
 import type { MediaStore } from "../media/store.ts";
-import { CANCELLED } from "../message/queued.ts";
 import { eraseMessages, unindexChats } from "../message/history/erase.ts";
 import { EMPTY_LEDGER } from "../message/history/ledger.ts";
 import { waitingFor } from "../message/opt_outs.ts";
-import type { Recorder } from "../message/record.ts";
+import { CANCELLED, type Recorder } from "../message/record.ts";
 import { settleRefunds } from "../message/refund.ts";
 import { messageKeys } from "../message/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
@@ -138,7 +137,7 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
 
 /** What may have left already is only ended. */
 async function cancel({ recorder }: EraseDeps, ids: readonly string[]): Promise<void> {
-  const cancelled = new Set((await recorder.cancelled(ids, CANCELLED)).map(({ id }) => id));
+  const cancelled = new Set((await recorder.cancelled(ids)).map(({ id }) => id));
   for (const id of ids) if (!cancelled.has(id)) await recorder.dropped(id, CANCELLED);
 }
 

@@ -17,9 +17,6 @@ interface LineHealth extends Vitals {
   queue: { waiting: number; oldestSeconds: number; waitsFor: WaitsFor | null };
 }
 
-/** Asks the network where the line is connected. Throws Problem not_found, NetworkTimeout. */
-export type ReadLineHealth = (accountId: string, lineId: string) => Promise<LineHealth>;
-
 interface LineHealthDeps {
   kv: Kv;
   clock: Clock;
@@ -28,21 +25,24 @@ interface LineHealthDeps {
   live: Pick<LiveLines, "vitals">;
 }
 
-export function makeReadLineHealth({ kv, clock, accounts, lines, live }: LineHealthDeps): ReadLineHealth {
-  return async (accountId, lineId) => {
-    const { value: { restriction } } = await lines.row(accountId, lineId);
-    const holds = await Holds.of({ kv, accounts, clock }, { accountId, id: lineId });
-    const queue = new LineQueue(kv, lineId);
-    const [waiting, since] = [await queue.size(), await queue.oldestSince()];
-    return {
-      ...await live.vitals(lineId),
-      restriction: restriction ?? null,
-      newChats: holds?.newChats ?? null,
-      queue: {
-        waiting,
-        oldestSeconds: since === null ? 0 : Math.max(0, Math.floor((clock.now() - since) / 1000)),
-        waitsFor: holds?.ofAll() ?? null,
-      },
-    };
+/** Asks the network where the line is connected. Throws Problem not_found, NetworkTimeout. */
+export async function readLineHealth(
+  { kv, clock, accounts, lines, live }: LineHealthDeps,
+  accountId: string,
+  lineId: string,
+): Promise<LineHealth> {
+  const { value: { restriction } } = await lines.row(accountId, lineId);
+  const holds = await Holds.of({ kv, accounts, clock }, { accountId, id: lineId });
+  const queue = new LineQueue(kv, lineId);
+  const [waiting, since] = [await queue.size(), await queue.oldestSince()];
+  return {
+    ...await live.vitals(lineId),
+    restriction: restriction ?? null,
+    newChats: holds?.newChats ?? null,
+    queue: {
+      waiting,
+      oldestSeconds: since === null ? 0 : Math.max(0, Math.floor((clock.now() - since) / 1000)),
+      waitsFor: holds?.ofAll() ?? null,
+    },
   };
 }

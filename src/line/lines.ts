@@ -9,7 +9,7 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { type AccountLines, makeAccountLines } from "./account_lines.ts";
 import type { Line, Wanted } from "./line.ts";
-import { makeReadLineHealth, type ReadLineHealth } from "./line_health.ts";
+import { readLineHealth } from "./line_health.ts";
 import { type Linking, makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import { isReached, makeUntil } from "./reached.ts";
@@ -33,7 +33,8 @@ export interface Lines extends Pick<AccountLines, "list" | "get">, SendingLine, 
    * stays. Throws Problem not_found, validation_failed.
    */
   update(accountId: string, lineId: string, changes: { name?: string; proxy?: string | null }): Promise<Line>;
-  health: ReadLineHealth;
+  /** Throws Problem not_found, NetworkTimeout. */
+  health(accountId: string, lineId: string): ReturnType<typeof readLineHealth>;
   /** Throws session_not_connected, NetworkRefusal, NetworkTimeout. */
   connection(accountId: string, lineId: string): Promise<LiveConnection>;
 }
@@ -104,7 +105,8 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     get: lines.get,
     ...sending,
     ...makeLinking({ lines, live, until, connect: (accountId, lineId) => bringAbout(accountId, lineId, "connected") }),
-    health: makeReadLineHealth({ kv, clock: runtime.clock, accounts, lines, live }),
+    health: (accountId, lineId) =>
+      readLineHealth({ kv, clock: runtime.clock, accounts, lines, live }, accountId, lineId),
 
     async create(accountId, { name, pairingPhone, proxy: address = null, commitWith }) {
       const proxy = await proxyOf(address);

@@ -2,14 +2,12 @@
 import { notFound, Problem } from "../errors.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { messageIdsOf } from "./bulk.ts";
-import { chatOf, type Message, type MessageError, type Priority } from "./message.ts";
+import { chatOf, type Message, type Priority } from "./message.ts";
 import { movePlace } from "./queue/enqueue.ts";
 import { positionAt } from "./queue/place.ts";
 import type { Recorder } from "./record.ts";
 import { settleRefunds } from "./refund.ts";
 import { type Lane, messageKeys } from "./rows.ts";
-
-export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
 
 interface CancelDeps {
   kv: Kv;
@@ -38,7 +36,7 @@ export async function cancelQueued(
   accountId: string,
   messageIds: readonly string[],
 ): Promise<Message[]> {
-  const cancelled = await recorder.cancelled(messageIds, CANCELLED);
+  const cancelled = await recorder.cancelled(messageIds);
   if (cancelled.length > 0) await settleRefunds(kv, accountId);
   for (const lineId of new Set(cancelled.map(({ sessionId }) => sessionId))) queueChanged(lineId);
   return cancelled;

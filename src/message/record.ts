@@ -17,6 +17,8 @@ import { giveBack } from "./refund.ts";
 import { dequeue } from "./queue/enqueue.ts";
 import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
 
+export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
+
 /** How often a move begins anew because its message was changed in between. */
 const MOST_TRIES = 20;
 /** Messages that one commit cancels, at most: a send of another account waits for no more than the one that is being written. */
@@ -109,7 +111,7 @@ export class Recorder {
    * `queued` to `failed`, and their quota to be given back, but only before the first attempt: what may have left can't be
    * called back. Some are written together; resolves to those that were cancelled, in the order of the ids.
    */
-  async cancelled(messageIds: readonly string[], error: MessageError): Promise<Message[]> {
+  async cancelled(messageIds: readonly string[]): Promise<Message[]> {
     const { kv } = this.#deps;
     const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
     const cancelled: Message[] = [];
@@ -117,7 +119,7 @@ export class Recorder {
     for (let at = 0; at < keys.length; at += atOnce) {
       const slots = await kv.getMany(keys.slice(at, at + atOnce));
       for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
-        cancelled.push(...await this.#cancelTogether(rows, error));
+        cancelled.push(...await this.#cancelTogether(rows));
       }
     }
     return cancelled;
@@ -156,9 +158,9 @@ export class Recorder {
   }
 
   /** Cancels, in one commit, those of the messages that can be; reads them again when one was changed in between. */
-  async #cancelTogether(rows: readonly Row<Message>[], error: MessageError): Promise<Message[]> {
+  async #cancelTogether(rows: readonly Row<Message>[]): Promise<Message[]> {
     const { kv, recorded } = this.#deps;
-    const next = (m: Message): Message | null => m.attempts === 0 ? { ...m, status: "failed", error } : null;
+    const next = (m: Message): Message | null => m.attempts === 0 ? { ...m, status: "failed", error: CANCELLED } : null;
     let slots: readonly Slot<Message>[] | null = rows;
     const ended = await retryOnConflict(kv, async () => {
       slots ??= await kv.getMany<Message>(rows.map(({ key }) => key));

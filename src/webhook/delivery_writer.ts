@@ -40,19 +40,11 @@ interface DeliveryWriterOptions {
   written(batch: readonly Ended[], deliveries: readonly Delivery[]): void;
 }
 
-export interface DeliveryWriter {
-  add(ended: Ended): void;
-  /** Writes the cursor although nothing ended: many events were not for this webhook. */
-  noteCursor(): void;
-  /** Resolves when everything that was added is written. Gives up when the store refuses after the signal aborted. */
-  flushed(): Promise<void>;
-}
-
 export function makeDeliveryWriter(
   { kv, events, runtime }: DeliveryContext,
   { webhook, progress, cursorAfter, written }: DeliveryWriterOptions,
   signal: AbortSignal,
-): DeliveryWriter {
+) {
   const waiting: Ended[] = [];
   let cursorMoved = false;
 
@@ -96,14 +88,16 @@ export function makeDeliveryWriter(
   }
 
   return {
-    add(ended) {
+    add(ended: Ended): void {
       waiting.push(ended);
       void flush();
     },
-    noteCursor() {
+    /** Writes the cursor although nothing ended: many events were not for this webhook. */
+    noteCursor(): void {
       cursorMoved = true;
       void flush();
     },
+    /** Resolves when everything that was added is written. Gives up when the store refuses after the signal aborted. */
     flushed: flush,
   };
 }

@@ -26,14 +26,7 @@ interface LogCursorOptions {
   stopped: AbortSignal;
 }
 
-export interface LogCursor {
-  /** Reads what is new and begins what may begin. */
-  follow(): void;
-  /** The order up to which everything has ended, once these are written down. Makes room in the window. */
-  after(ended: readonly LoggedEvent[]): string;
-}
-
-export function makeLogCursor(events: Pick<EventLog, "following">, options: LogCursorOptions): LogCursor {
+export function makeLogCursor(events: Pick<EventLog, "following">, options: LogCursorOptions) {
   const { webhook, done, attempt, moved, failed, stopped } = options;
   let head = options.cursor;
   let unnoted = 0;
@@ -96,8 +89,10 @@ export function makeLogCursor(events: Pick<EventLog, "following">, options: LogC
   const follow = singleFlight(() => read().catch(failed));
 
   return {
+    /** Reads what is new and begins what may begin. */
     follow: () => void follow(),
-    after(ended) {
+    /** The order up to which everything has ended, once these are written down. Makes room in the window. */
+    after(ended: readonly LoggedEvent[]): string {
       unnoted = 0;
       for (const event of ended) open.delete(orderOf(event.id));
       if (more && open.size < WINDOW) void follow();

@@ -23,14 +23,7 @@ interface RetriesOptions {
   stopped: AbortSignal;
 }
 
-export interface Retries {
-  /** Begins what is due, and arranges to be called again for the rest. */
-  takeUp(): void;
-  /** These attempts are written down: their rows are gone. */
-  written(orders: readonly string[]): void;
-}
-
-export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: RetriesOptions): Retries {
+export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: RetriesOptions) {
   const { webhook, attempt, wakeAt, failed, stopped } = options;
   /** Orders whose row has been taken up and is not written over yet. */
   const taken = new Set<string>();
@@ -86,11 +79,13 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
   }
 
   const looking = singleFlight(() => look().catch(failed));
+  /** Begins what is due, and arranges to be called again for the rest. */
   const takeUp = () => void looking();
 
   return {
     takeUp,
-    written(orders) {
+    /** These attempts are written down: their rows are gone. */
+    written(orders: readonly string[]): void {
       for (const order of orders) taken.delete(order);
       takeUp();
     },

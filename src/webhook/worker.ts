@@ -16,10 +16,10 @@ import type { Bell } from "../store/bell.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { Attempts, type AttemptsContext, type Due } from "./attempts.ts";
 import { type DeliveryContext, reasonToGiveUp, switchOff } from "./failing.ts";
-import { type LogCursor, makeLogCursor } from "./log_cursor.ts";
-import { type DeliveryWriter, type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
+import { makeLogCursor } from "./log_cursor.ts";
+import { type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
 import { WEBHOOK_TOPIC } from "./ownership.ts";
-import { makeRetries, type Retries } from "./retries.ts";
+import { makeRetries } from "./retries.ts";
 import type { WebhookProgress, WebhookRow } from "./webhook.ts";
 
 /** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
@@ -31,9 +31,9 @@ export interface WorkerContext extends DeliveryContext, AttemptsContext {
 
 /** What works once the webhook's progress is loaded. */
 interface Parts {
-  writer: DeliveryWriter;
-  cursor: LogCursor;
-  retries: Retries;
+  writer: ReturnType<typeof makeDeliveryWriter>;
+  cursor: ReturnType<typeof makeLogCursor>;
+  retries: ReturnType<typeof makeRetries>;
   progress: WebhookProgress;
 }
 
@@ -120,7 +120,7 @@ export class Worker implements Service {
       failed: (error: unknown) => this.#storeFailed(error),
       stopped: this.#stopping.signal,
     };
-    const cursor: LogCursor = makeLogCursor(events, {
+    const cursor: Parts["cursor"] = makeLogCursor(events, {
       ...shared,
       cursor: progress.cursor,
       done,

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
 import { WEEKDAYS } from "../../account/hours.ts";
-import type { QuotaState } from "../../message/history/counts.ts";
+import type { QuotaView } from "../../message/history/counts.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -93,7 +93,10 @@ export function addAccount(api: Api, { quotaView, accounts }: Pick<Services, "qu
   api.on(getAccount, async ({ caller }) => ok({ data: recordOf(caller, await quotaView(caller)) }));
 }
 
-function recordOf({ account, plan }: Caller, { used, remaining }: QuotaState): z.infer<typeof AccountRecord> {
+function recordOf(
+  { account, plan }: Caller,
+  { used, remaining }: Awaited<ReturnType<QuotaView>>,
+): z.infer<typeof AccountRecord> {
   const { name: planName, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute, ...limits } = plan;
   const { id, name, allowedIps, allowedDomains, optOutWords, expiresAt, createdAt } = account;
   return {

@@ -21,7 +21,7 @@ export function makeQueuedCount(kv: Kv): QueuedCount {
   };
 }
 
-export interface QuotaState {
+interface QuotaState {
   /** Messages accepted this UTC day and this UTC month. */
   used: { daily: number; monthly: number };
   remaining: QuotaLeft;

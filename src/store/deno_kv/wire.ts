@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../delete_range.ts";
 import { Change, type Kv } from "../kv.ts";
-import type { OpenWire, WireEvents } from "../layers/shared_bell.ts";
+import type { OpenWire } from "../layers/shared_bell.ts";
 import { type RingRow, storeKeys } from "../layers/rows.ts";
 import { openServer, remoteEngine } from "./remote.ts";
 
@@ -81,7 +81,7 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
 }
 
 /** Reads rings from now on, each once. */
-async function makeReader(kv: Kv, self: string, events: WireEvents, { clock }: Pick<Runtime, "clock">) {
+async function makeReader(kv: Kv, self: string, events: Parameters<OpenWire>[0], { clock }: Pick<Runtime, "clock">) {
   let cursor = storeKeys.ring("");
   let readAt = clock.now();
   for await (const { key } of kv.list({ prefix: storeKeys.rings() }, { limit: 1, reverse: true })) cursor = key;

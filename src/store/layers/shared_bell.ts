@@ -7,7 +7,7 @@ import type { Bell } from "../bell.ts";
 const GATHER_MS = 10;
 
 /** What comes by a wire. */
-export interface WireEvents {
+interface WireEvents {
   /** Another process rang. */
   rang(topic: string): void;
   /** Rings of others may have been lost. */

@@ -18,23 +18,17 @@ const IDLE_MS = 60_000;
 /** A server that takes no more connections is asked for more after this time. */
 const FEWER_FOR_MS = 60_000;
 
-export interface Connections {
-  /** Throws what the server and its client throw. */
-  query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]): Promise<Row[]>;
-  /** A connection for several statements; it must be released. Throws as `query` does. */
-  connect(): Promise<pg.PoolClient>;
-  end(): Promise<void>;
-}
-
 /** `url`: `postgres://…`, with a host or several; the first connection is made when it is needed. */
-export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "log">): Connections {
+export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "log">) {
   const servers = new Servers(url);
   const pools = servers.urls.map((one) => openPool(one, (client) => servers.assertWritable(client), runtime));
   const connect = servers.firstWritable(pools.map((pool) => pool.connect));
 
   return {
+    /** A connection for several statements; it must be released. Throws as `query` does. */
     connect,
-    async query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]) {
+    /** Throws what the server and its client throw. */
+    async query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]): Promise<Row[]> {
       const client = await connect();
       let failure: unknown;
       try {

@@ -26,7 +26,7 @@ import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
 import { ArrayParameter } from "./array_parameter.ts";
 import { COMMIT, commitParameters } from "./batch.ts";
-import { type Connections, makeConnections } from "./connections.ts";
+import { makeConnections } from "./connections.ts";
 import { prepareSchema } from "./schema.ts";
 import { isRace, storeError } from "./store_error.ts";
 import { valueOfBytes } from "./value.ts";
@@ -82,7 +82,7 @@ export async function openPostgres(url: string, { runtime }: { runtime: Runtime 
   return postgresKv(connections, { runtime });
 }
 
-function postgresKv(connections: Connections, { runtime }: { runtime: Runtime }): ChunkedKv {
+function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }: { runtime: Runtime }): ChunkedKv {
   const select = (sql: string, values: unknown[]) => guarded(() => connections.query<Found>(sql, values));
 
   async function getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]> {

@@ -78,7 +78,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
 
     async function connectTo(url: string): Promise<pg.Client> {
       const client = listener(url, (payload) => {
-        const [from, ...topics] = JSON.parse(payload) as Payload;
+        const [from, ...topics]: Payload = JSON.parse(payload);
         if (from !== self) topics.forEach((topic) => events.rang(topic));
       });
       try {
