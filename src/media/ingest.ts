@@ -56,12 +56,12 @@ export function makeMediaIngest(context: MediaIngestContext): MediaIngest {
         );
         return { media: { url: null, mimetype, size: media.size ?? 0, filename, reason: got.reason }, file: null };
       }
-      const createdAt = runtime.clock.now();
+      const now = runtime.clock.now();
       // Whole seconds, as the link has them, and never less than 24 h.
-      const expiresAt = Math.ceil((createdAt + MEDIA_LINK_MS) / 1000) * 1000;
+      const expiresAt = Math.ceil((now + MEDIA_LINK_MS) / 1000) * 1000;
       return {
         media: { url: links.sign(got.id, expiresAt), mimetype, size: got.size, filename },
-        file: { ...got, accountId, mimetype, filename, createdAt, expiresAt },
+        file: { ...got, accountId, mimetype, filename, expiresAt },
       };
     },
   };

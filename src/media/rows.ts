@@ -10,7 +10,6 @@ export interface FileRecord {
   sha256: string;
   mimetype: string;
   filename: string;
-  createdAt: number;
   /** After this the link answers 404 and the sweep removes the file; null while a queued message needs it. */
   expiresAt: number | null;
 }

@@ -18,14 +18,7 @@ interface DiskReserveOptions {
   freeBytes?: (folder: string) => number;
 }
 
-interface DiskReserve {
-  /** Bytes that the gateway may still write, as of the last look. */
-  free(): number;
-  /** Throws StoreError `full` while less than the reserve is free. */
-  assertRoom(): void;
-}
-
-export function makeDiskReserve(options: DiskReserveOptions): DiskReserve {
+export function makeDiskReserve(options: DiskReserveOptions) {
   const { folder, minFreeBytes, runtime: { clock, log }, freeBytes = freeBytesOf } = options;
   let looked = -Infinity;
   let free = Infinity;
@@ -44,8 +37,10 @@ export function makeDiskReserve(options: DiskReserveOptions): DiskReserve {
   }
 
   return {
+    /** Bytes that the gateway may still write, as of the last look. */
     free: look,
-    assertRoom() {
+    /** Throws StoreError `full` while less than the reserve is free. */
+    assertRoom(): void {
       if (look() < minFreeBytes) throw new StoreError("full", "less than PALOMA_MIN_FREE_DISK is free");
     },
   };
@@ -58,7 +53,7 @@ export function freeBytesOf(folder: string): number {
 }
 
 /** Accepts only while there is room. */
-export function acceptedWithRoom(accept: Accept, reserve: DiskReserve): Accept {
+export function acceptedWithRoom(accept: Accept, reserve: { assertRoom(): void }): Accept {
   return (command) => {
     reserve.assertRoom();
     return accept(command);

@@ -1,10 +1,9 @@
 /** The API's part of a process: health from the start, the API and the panel once somebody needs them. */
 import { accountKeys } from "../account/rows.ts";
 import { onDemand } from "../base/single_flight.ts";
-import type { Step } from "../base/service.ts";
 import { makeProbe } from "../data/probe.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";
-import { type Answers, inFrontOf } from "../http/front.ts";
+import { inFrontOf } from "../http/front.ts";
 import { createHealth } from "../http/health.ts";
 import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
 import { makePeople } from "../panel/logins/people.ts";
@@ -12,17 +11,8 @@ import type { Kv } from "../store/kv.ts";
 import type { ApiOptions } from "./api_app.ts";
 import type { Ground } from "./ground.ts";
 
-interface ApiPart {
-  /** Takes the requests. */
-  app: Answers;
-  /** Loads the API ahead of the first request where one is to be expected: where there are accounts. */
-  ahead: Step;
-  /** While the panel has no operator: a new one-time link that makes one. */
-  firstRunLink(): Promise<string | null>;
-}
-
 /** `url`: `http://HOST:PORT`, once it listens. */
-export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(): string }): ApiPart {
+export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(): string }) {
   const { config, runtime, metrics, kv, data: { seal } } = ground;
   const { clock } = runtime;
   const { stopping } = options;
@@ -37,8 +27,11 @@ export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(
   });
 
   return {
+    /** Takes the requests. */
     app: inFrontOf(api, createHealth({ runtime, metrics, probe, stopping })),
+    /** Loads the API ahead of the first request where one is to be expected: where there are accounts. */
     ahead: { start: async () => void (await hasAccounts(kv) && api.need()) },
+    /** While the panel has no operator: a new one-time link that makes one. */
     firstRunLink: () =>
       firstRunLink({
         people: makePeople({ kv, seal, runtime }),

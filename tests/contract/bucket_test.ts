@@ -49,7 +49,6 @@ function stage(server: S3Server) {
     async keep(written: Awaited<ReturnType<MediaStore["write"]>>, expiresAt: number | null) {
       const change = new Change();
       const { id, size, sha256 } = written;
-      const createdAt = runtime.clock.now();
       keepFile(change, {
         id,
         size,
@@ -57,7 +56,6 @@ function stage(server: S3Server) {
         accountId: "acc_1",
         mimetype: "image/png",
         filename: "a.png",
-        createdAt,
         expiresAt,
       });
       await kv.commit(change);

@@ -52,7 +52,6 @@ Deno.test({
         accountId: account.account.id,
         mimetype: "image/png",
         filename: "a.png",
-        createdAt: 1,
         expiresAt: null,
       }),
     );

@@ -27,21 +27,7 @@ type Facets = Readonly<Record<Facet, string | null>>;
 const READ_AT_ONCE = 1_000;
 const ROWS_A_COMMIT = 500;
 
-export interface FilterIndex {
-  /** Takes in up to `most` messages that are new to it; resolves to how many those were. Throws StoreError. */
-  catchUp(accountId: string, options?: { most?: number; signal?: AbortSignal }): Promise<number>;
-  /**
-   * The messages that have all of these, among the history numbers `first` to `last`: containers that hold any, oldest
-   * first. It must have caught up.
-   */
-  find(
-    accountId: string,
-    facets: Facets,
-    range: { first: number; last: number },
-  ): Promise<NumberSet[]>;
-}
-
-export function makeFilterIndex(kv: Kv): FilterIndex {
+export function makeFilterIndex(kv: Kv) {
   const accounts = new KeyedQueue();
 
   /** Takes in the next messages; resolves to how many, 0 at the end. */
@@ -66,7 +52,11 @@ export function makeFilterIndex(kv: Kv): FilterIndex {
   }
 
   return {
-    catchUp(accountId, { most = Infinity, signal } = {}) {
+    /** Takes in up to `most` messages that are new to it; resolves to how many those were. Throws StoreError. */
+    catchUp(
+      accountId: string,
+      { most = Infinity, signal }: { most?: number; signal?: AbortSignal } = {},
+    ): Promise<number> {
       return accounts.add(accountId, async () => {
         let taken = 0;
         while (taken < most && !signal?.aborted) {
@@ -78,7 +68,15 @@ export function makeFilterIndex(kv: Kv): FilterIndex {
       });
     },
 
-    async find(accountId, facets, { first, last }) {
+    /**
+     * The messages that have all of these, among the history numbers `first` to `last`: containers that hold any, oldest
+     * first. It must have caught up.
+     */
+    async find(
+      accountId: string,
+      facets: Facets,
+      { first, last }: { first: number; last: number },
+    ): Promise<NumberSet[]> {
       if (last < first) return [];
       const containers = Array.from(
         { length: containerOf(last) - containerOf(first) + 1 },

@@ -9,7 +9,7 @@ import type { Kv } from "../../store/kv.ts";
 import { sizeBound } from "../../store/layers/size.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
-import { type FilterIndex, makeFilterIndex } from "./filter_index.ts";
+import { makeFilterIndex } from "./filter_index.ts";
 import { EMPTY_LEDGER, messageIds, messagesOf, neighbours } from "./ledger.ts";
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
 import { EndedStretches, StatusReader } from "./status_index.ts";
@@ -58,7 +58,7 @@ interface Found {
 export class History {
   readonly #kv: Kv;
   readonly #ended = new EndedStretches();
-  readonly #filters: FilterIndex;
+  readonly #filters: ReturnType<typeof makeFilterIndex>;
 
   constructor(kv: Kv) {
     this.#kv = kv;

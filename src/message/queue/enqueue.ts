@@ -49,12 +49,12 @@ export function addTurn(change: Change, message: Message, lane: Lane): void {
 }
 
 /** Adds the row of the message's file, if it has one here. */
-export function keepFileOf(change: Change, { content, accountId, createdAt }: Message): void {
+export function keepFileOf(change: Change, { content, accountId }: Message): void {
   const file = storedFile(content);
   if (!file) return;
   const { mimetype, filename } = attachmentOf(content)!;
   const { fileId: id, size, sha256 } = file;
-  keepFile(change, { id, accountId, size, sha256, mimetype, filename, createdAt, expiresAt: null });
+  keepFile(change, { id, accountId, size, sha256, mimetype, filename, expiresAt: null });
 }
 
 function addPlace(change: Change, message: Message): void {

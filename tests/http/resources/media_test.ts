@@ -15,7 +15,7 @@ async function keep(
   const now = world.runtime.clock.now();
   const expiresAt = now + LIVES_MS;
   const change = new Change();
-  keepFile(change, { ...written, accountId: world.account.id, mimetype, filename, createdAt: now, expiresAt });
+  keepFile(change, { ...written, accountId: world.account.id, mimetype, filename, expiresAt });
   await world.kv.commit(change);
   const url = new URL(world.links.sign(written.id, expiresAt));
   return url.pathname + url.search;

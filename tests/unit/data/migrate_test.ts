@@ -77,7 +77,6 @@ Deno.test("received files of version 1 are found by when they end, also when the
       sha256: "00",
       mimetype: "image/png",
       filename: "a.png",
-      createdAt: i,
       expiresAt: i % 3 === 0 ? null : i + 100,
     });
     const files = Array.from({ length: 1_200 }, (_, i) => file(i));

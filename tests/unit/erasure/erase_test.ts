@@ -53,7 +53,6 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
       sha256: "",
       mimetype: "text/plain",
       filename: "",
-      createdAt: 0,
       expiresAt: 5,
     });
     events.append(change, {

@@ -62,7 +62,6 @@ async function stage() {
         accountId: "acc_1",
         mimetype: "application/pdf",
         filename: "invoice.pdf",
-        createdAt: now,
         expiresAt: now + 24 * HOUR_MS,
         ...change,
       };

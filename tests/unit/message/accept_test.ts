@@ -381,7 +381,7 @@ Deno.test("a store that cannot be written accepts nothing and says so; afterward
 });
 
 Deno.test("a file's row is written with its message, so that no sweep takes a file that is still to be sent", () =>
-  withSendWorld(async ({ accept, kv, runtime }) => {
+  withSendWorld(async ({ accept, kv }) => {
     const file = { fileId: "med_1", size: 3, sha256: "00" };
     const content = { kind: "document" as const, file, filename: "a.pdf", mimetype: "application/pdf", caption: null };
     await accept(aSend({ items: [{ to: "34600000001", content }] }));
@@ -392,7 +392,6 @@ Deno.test("a file's row is written with its message, so that no sweep takes a fi
       sha256: "00",
       mimetype: "application/pdf",
       filename: "a.pdf",
-      createdAt: runtime.clock.now(),
       expiresAt: null,
     });
   }));
