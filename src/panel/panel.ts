@@ -21,11 +21,10 @@ import { addOperatorPages } from "./api/operator.ts";
 import { addPeople } from "./api/people.ts";
 import { addPlans } from "./api/plans.ts";
 import { addSearch } from "./api/search.ts";
-import { addSecondFactors } from "./api/second_factors.ts";
 import { makeAudit } from "./audit.ts";
 import { makeLinks } from "./logins/links.ts";
 import { makePasskeys } from "./logins/passkeys.ts";
-import { makeConfirmPassword, makePasswords } from "./logins/password.ts";
+import { makePasswords } from "./logins/password.ts";
 import { makePeople } from "./logins/people.ts";
 import { makeSignIns } from "./logins/sign_ins.ts";
 import { makeThrottle } from "./logins/throttle.ts";
@@ -54,13 +53,11 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   const passkeys = makePasskeys({ people, runtime });
   const links = makeLinks({ kv, runtime });
   const throttle = makeThrottle(clock);
-  const confirmPassword = makeConfirmPassword({ passwords, throttle });
   const audit = makeAudit({ kv, runtime });
   const guard = makeGuard({ ...deps, app, people, signIns, audit });
 
   addEntry({ ...deps, guard, people, passwords, passkeys, signIns, links, throttle, audit });
-  addMe({ guard, people, passwords, confirmPassword, signIns });
-  addSecondFactors({ guard, people, confirmPassword, passkeys, runtime });
+  addMe({ guard, people, passwords, passkeys, signIns, throttle, runtime });
   const act = addAct({ ...deps, app, guard, clock });
   addAccountPages({ ...deps, guard, audit, clock, usage: makeUsage(deps) });
   addPeople({ ...deps, guard, people, links });

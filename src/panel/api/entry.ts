@@ -51,10 +51,9 @@ export function addEntry(deps: EntryDeps): void {
     return { data: { login, accountId } };
   }
 
-  async function failed({ address }: Asked, login: string): Promise<never> {
-    throttle.failed(address, login);
+  async function failed({ address }: Asked, login: string, detail: string): Promise<never> {
     await audit.write({ personId: null, login, address, accountId: null, action: "sign_in_failed" });
-    throw new Refusal("sign_in_failed", "The login or the password is wrong.");
+    throw new Refusal("sign_in_failed", detail);
   }
 
   /** Uses up the code, so that nobody who saw it can use it again. */
@@ -110,17 +109,14 @@ export function addEntry(deps: EntryDeps): void {
   const SignIn = z.strictObject({ login: Login, password: Password, code: z.string().trim().max(20).optional() });
   guard.open({ method: "POST", path: "/sign-in", body: SignIn }, async (asked) => {
     const { login, password, code } = asked.body;
-    throttle.check(asked.address, login);
+    const attempt = (prove: () => Promise<boolean>) => throttle.attempt(asked.address, login, prove);
     const person = await people.byLogin(login);
-    if (!await passwords.verify(password, person?.passwordHash ?? null) || person === null) {
-      return await failed(asked, login);
-    }
+    const isRight = await attempt(() => passwords.verify(password, person?.passwordHash ?? null));
+    if (!isRight || person === null) return await failed(asked, login, "The login or the password is wrong.");
     if (person.totp?.confirmed) {
       if (!code) throw new Refusal("second_factor_required", "Give the code of your authenticator app too.");
-      if (!await takeCode(person, code.replaceAll(/\s/g, ""))) {
-        throttle.failed(asked.address, login);
-        throw new Refusal("sign_in_failed", "The code is wrong, or was used already.");
-      }
+      const isTaken = await attempt(() => takeCode(person, code.replaceAll(/\s/g, "")));
+      if (!isTaken) return await failed(asked, login, "The code is wrong, or was used already.");
     }
     throttle.succeeded(asked.address, login);
     return await letIn(asked, person, "signed_in");
@@ -132,9 +128,12 @@ export function addEntry(deps: EntryDeps): void {
 
   const PasskeySignIn = z.strictObject({ response: z.looseObject({ id: z.string().max(2000) }) });
   guard.open({ method: "POST", path: "/sign-in/passkey", body: PasskeySignIn }, async (asked) => {
-    throttle.check(asked.address, "(passkey)");
-    const person = await passkeys.signIn(guard.origin(asked.c), asked.body.response);
-    if (person === null) return await failed(asked, "(passkey)");
+    const { response } = asked.body;
+    // Each passkey by itself: whoever shows many that nobody has must not lock out those who have theirs.
+    const shown = `passkey ${response.id.slice(0, 100)}`;
+    const signIn = () => passkeys.signIn(guard.origin(asked.c), response);
+    const person = await throttle.attempt(asked.address, shown, signIn);
+    if (person === null) return await failed(asked, "(passkey)", "Nobody has this passkey here, or it did not sign.");
     return await letIn(asked, person, "signed_in_by_passkey");
   });
 

@@ -1,20 +1,41 @@
-/** What a person sees and changes of their own login: the password, and where they are signed in. */
+/** What a person sees and changes of their own login: the password, second factors, and where they are signed in. */
 import { z } from "zod";
-import type { ConfirmPassword, Passwords } from "../logins/password.ts";
+import { invalid, notFound } from "../../errors.ts";
+import { qrDataUrl } from "../../line/line_row.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Passkeys } from "../logins/passkeys.ts";
+import type { Passwords } from "../logins/password.ts";
 import type { People } from "../logins/people.ts";
 import type { SignIns } from "../logins/sign_ins.ts";
+import type { Throttle } from "../logins/throttle.ts";
+import { base32, makeTotpSecret, totpStep, totpUri } from "../logins/totp.ts";
 import { Password } from "./entry.ts";
-import type { Guard } from "./guard.ts";
+import type { AskedByPerson, Guard } from "./guard.ts";
 
 interface MeDeps {
   guard: Guard;
   people: People;
   passwords: Passwords;
-  confirmPassword: ConfirmPassword;
+  passkeys: Passkeys;
   signIns: SignIns;
+  throttle: Throttle;
+  runtime: Runtime;
 }
 
-export function addMe({ guard, people, passwords, confirmPassword, signIns }: MeDeps): void {
+/** Throws Problem validation_failed for a wrong password, which counts as one of a sign-in does. */
+type CheckPassword = (asked: AskedByPerson, password: string, field?: string) => Promise<void>;
+
+export function addMe(deps: MeDeps): void {
+  const { guard, people, passwords, signIns, throttle } = deps;
+
+  /** Somebody at an unattended browser must not change how its owner signs in, nor find out the password. */
+  const checkPassword: CheckPassword = async ({ visitor: { person }, address }, password, field = "password") => {
+    const { login, passwordHash } = person;
+    if (passwordHash === null) return;
+    const isRight = await throttle.attempt(address, login, () => passwords.verify(password, passwordHash));
+    if (!isRight) throw invalid(field, "This is not your password.");
+  };
+
   guard.person({ method: "GET", path: "/me" }, async ({ visitor: { person, signInId } }) => ({
     data: {
       login: person.login,
@@ -27,19 +48,80 @@ export function addMe({ guard, people, passwords, confirmPassword, signIns }: Me
   }));
 
   const NewPassword = z.strictObject({ present: Password, password: Password });
-  guard.person({ method: "PUT", path: "/me/password", body: NewPassword }, async ({ visitor, body, address, did }) => {
-    const { person, signInId } = visitor;
-    await confirmPassword(person, { password: body.present, field: "present", address });
-    const passwordHash = await passwords.hash(body.password);
+  guard.person({ method: "PUT", path: "/me/password", body: NewPassword }, async (asked) => {
+    const { person, signInId } = asked.visitor;
+    await checkPassword(asked, asked.body.present, "present");
+    const passwordHash = await passwords.hash(asked.body.password);
     await people.update(person.id, (person) => ({ ...person, passwordHash }));
     await signIns.endOthers(person.id, signInId);
-    await did("password_changed");
+    await asked.did("password_changed");
     return { data: {} };
   });
 
   guard.person({ method: "DELETE", path: "/me/sign-ins/:id" }, async ({ visitor, param, did }) => {
     await signIns.end(visitor.person.id, param("id"));
     await did("sign_in_ended");
+    return { data: {} };
+  });
+
+  addSecondFactors(deps, checkPassword);
+}
+
+/** One-time codes and passkeys. */
+function addSecondFactors({ guard, people, passkeys, runtime }: MeDeps, checkPassword: CheckPassword): void {
+  const Proof = z.strictObject({ password: Password });
+
+  guard.person({ method: "POST", path: "/me/totp", body: Proof }, async (asked) => {
+    const { person } = asked.visitor;
+    await checkPassword(asked, asked.body.password);
+    const secret = makeTotpSecret(runtime.random);
+    await people.update(person.id, (person) => ({
+      ...person,
+      totp: { secret: people.seal.seal(secret), confirmed: false, lastStep: 0 },
+    }));
+    return { data: { secret: base32(secret), qr: await qrDataUrl(totpUri(secret, person.login)) } };
+  });
+
+  const Code = z.strictObject({ code: z.string().trim().max(20) });
+  guard.person({ method: "POST", path: "/me/totp/confirm", body: Code }, async ({ visitor, body, did }) => {
+    const { totp, id } = visitor.person;
+    if (totp === null) throw notFound("authenticator");
+    const secret = people.seal.open(totp.secret);
+    const step = totpStep(secret, body.code.replaceAll(/\s/g, ""), {
+      now: runtime.clock.now(),
+      lastStep: totp.lastStep,
+    });
+    if (step === null) throw invalid("code", "The code is wrong: is the clock of the phone right?");
+    await people.update(id, (person) => ({ ...person, totp: { ...totp, confirmed: true, lastStep: step } }));
+    await did("totp_added");
+    return { data: {} };
+  });
+
+  guard.person({ method: "POST", path: "/me/totp/remove", body: Proof }, async (asked) => {
+    await checkPassword(asked, asked.body.password);
+    await people.update(asked.visitor.person.id, (person) => ({ ...person, totp: null }));
+    await asked.did("totp_removed");
+    return { data: {} };
+  });
+
+  guard.person({ method: "POST", path: "/me/passkeys/options", body: Proof }, async (asked) => {
+    await checkPassword(asked, asked.body.password);
+    return { data: await passkeys.registrationOptions(guard.origin(asked.c), asked.visitor.person) };
+  });
+
+  const NewPasskey = z.strictObject({ name: z.string().trim().min(1).max(100), response: z.looseObject({}) });
+  guard.person({ method: "POST", path: "/me/passkeys", body: NewPasskey }, async ({ c, visitor, body, did }) => {
+    await passkeys.register(guard.origin(c), visitor.person, body);
+    await did("passkey_added");
+    return { data: {} };
+  });
+
+  guard.person({ method: "DELETE", path: "/me/passkeys/:id" }, async ({ visitor: { person }, param, did }) => {
+    const left = person.passkeys.filter(({ id }) => id !== param("id"));
+    if (left.length === person.passkeys.length) throw notFound("passkey");
+    if (left.length === 0 && person.passwordHash === null) throw invalid("id", "It is your only way in.");
+    await people.update(person.id, (person) => ({ ...person, passkeys: left }));
+    await did("passkey_removed");
     return { data: {} };
   });
 }

@@ -7,8 +7,6 @@ import { scrypt, timingSafeEqual } from "node:crypto";
 import PQueue from "p-queue";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
-import type { Person } from "../rows.ts";
-import type { Throttle } from "./throttle.ts";
 
 const COST = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 ** 2 };
 const HASH_BYTES = 32;
@@ -44,26 +42,6 @@ export function makePasswords(random: Random): Passwords {
       const found = await turns.add(() => derive(password, Buffer.from(salt!, "base64url"), cost));
       return timingSafeEqual(found, Buffer.from(expected!, "base64url")) && hash !== null;
     },
-  };
-}
-
-/**
- * Asks whoever is signed in for the password once more: somebody at an unattended browser must not change how its owner
- * signs in. Throws Problem validation_failed for a wrong one, in the field, and Refusal too_many_attempts after some.
- */
-export type ConfirmPassword = (
-  person: Pick<Person, "login" | "passwordHash">,
-  given: { password: string; field: string; address: string },
-) => Promise<void>;
-
-export function makeConfirmPassword(
-  { passwords, throttle }: { passwords: Passwords; throttle: Throttle },
-): ConfirmPassword {
-  return async ({ login, passwordHash }, { password, field, address }) => {
-    throttle.check(address, login);
-    if (passwordHash === null || await passwords.verify(password, passwordHash)) return;
-    throttle.failed(address, login);
-    throw invalid(field, "This is not your password.");
   };
 }
 

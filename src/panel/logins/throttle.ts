@@ -1,4 +1,4 @@
-/** Wrong passwords, counted by address, by login, and by both. */
+/** Wrong passwords, codes and passkeys, counted by address, by login, and by both. */
 import { Windows } from "../../base/windows.ts";
 import type { Clock } from "../../runtime.ts";
 import { Refusal } from "../refusal.ts";
@@ -10,9 +10,11 @@ const MOST_OF_PAIR = 5;
 const MOST_OF_ONE = 50;
 
 export interface Throttle {
-  /** Throws Refusal too_many_attempts, with the seconds to wait, before anything costly is done. */
-  check(address: string, login: string): void;
-  failed(address: string, login: string): void;
+  /**
+   * What `prove` finds; nothing, null or false, counts as an error. Throws Refusal too_many_attempts, with the seconds to
+   * wait, before anything costly is done; and after it where others failed meanwhile, for many may come at once.
+   */
+  attempt<T>(address: string, login: string, prove: () => Promise<T>): Promise<T>;
   /** After a success a person's own errors are forgotten. */
   succeeded(address: string, login: string): void;
 }
@@ -22,18 +24,23 @@ export function makeThrottle(clock: Clock): Throttle {
   const names = (address: string, login: string) =>
     [[`${address} ${login}`, MOST_OF_PAIR], [`from ${address}`, MOST_OF_ONE], [`as ${login}`, MOST_OF_ONE]] as const;
 
+  function check(address: string, login: string): void {
+    for (const [name, most] of names(address, login)) {
+      if (failures.count(name) < most) continue;
+      const seconds = failures.secondsLeft(name);
+      throw new Refusal("too_many_attempts", `Too many wrong tries; wait ${Math.ceil(seconds / 60)} min.`, {
+        retryAfterSeconds: seconds,
+      });
+    }
+  }
+
   return {
-    check(address, login) {
-      for (const [name, most] of names(address, login)) {
-        if (failures.count(name) < most) continue;
-        const seconds = failures.secondsLeft(name);
-        throw new Refusal("too_many_attempts", `Too many wrong tries; wait ${Math.ceil(seconds / 60)} min.`, {
-          retryAfterSeconds: seconds,
-        });
-      }
-    },
-    failed(address, login) {
-      for (const [name] of names(address, login)) failures.add(name);
+    async attempt(address, login, prove) {
+      check(address, login);
+      const found = await prove();
+      check(address, login);
+      if (!found) { for (const [name] of names(address, login)) failures.add(name); }
+      return found;
     },
     succeeded: (address, login) => failures.forgive(`${address} ${login}`),
   };

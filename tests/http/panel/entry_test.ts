@@ -61,6 +61,30 @@ Deno.test("a password is right or wrong, whoever asks, and six wrong ones make w
     assert.equal((await signIn("ANA ", PASSWORD)).status, 200);
   }));
 
+Deno.test("of many wrong passwords at once no more are told to be wrong than one after another", () =>
+  withApi(async (world) => {
+    await joined(world, "ana", null);
+    const visit = new PanelVisit(world);
+    const guesses = Array.from({ length: 8 }, (_, i) => `wrong password ${i}`);
+    const answers = await Promise.all([...guesses, PASSWORD].map((password) => {
+      return visit.ask("POST", "/sign-in", { login: "ana", password });
+    }));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [401, 401, 401, 401, 401, 429, 429, 429, 429]);
+  }));
+
+Deno.test("whoever shows passkeys that nobody has locks out nobody else", () =>
+  withApi(async (world) => {
+    await joined(world, "ana", null);
+    const visit = new PanelVisit(world);
+    const show = (id: string, from: string) => visit.ask("POST", "/sign-in/passkey", { response: { id } }, { from });
+    for (let i = 0; i < 50; i++) {
+      assert.equal((await show(`nobodys${i}`, `198.51.100.${i % 10}`)).body.code, "sign_in_failed");
+    }
+    const { body } = await show("another", "203.0.113.9");
+    assert.equal(body.code, "sign_in_failed");
+    assert.match(body.detail, /passkey/);
+  }));
+
 Deno.test("a code of the authenticator app is asked for, and counts once", () =>
   withApi(async (world) => {
     const ana = await joined(world, "ana", null);
@@ -78,6 +102,8 @@ Deno.test("a code of the authenticator app is asked for, and counts once", () =>
     assert.equal((await signIn({ code: "000000" })).body.code, "sign_in_failed");
     assert.equal((await signIn({ code: code() })).status, 200);
     assert.equal((await signIn({ code: code() })).body.code, "sign_in_failed", "a code that was used");
+    const entries: { action: string }[] = await ana.get("/operator/audit");
+    assert.equal(entries.filter(({ action }) => action === "sign_in_failed").length, 2, "a wrong code is on record");
   }));
 
 Deno.test("whoever sits at somebody's browser cannot try passwords without end", () =>
