@@ -1,6 +1,7 @@
 /** `/openapi.json` and `/docs`: the reference, rendered from it in the browser, and the guides. All of it from here. */
 import { join } from "node:path";
 import type { Hono } from "@hono/hono";
+import { onDemand } from "../../base/single_flight.ts";
 import { shipped } from "../../shipped.ts";
 import type { ApiContext, ApiEnv } from "../api/context.ts";
 import type { PathIndex } from "../api/path_index.ts";
@@ -23,10 +24,10 @@ const FILES = [
 
 export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
   function serve(path: string, make: () => Promise<StaticFile>, headers: Record<string, string> = PAGE_HEADERS): void {
-    let file: Promise<StaticFile> | null = null;
+    const file = onDemand(make);
     app.get(path, async (c) => {
       c.set("route", path);
-      return giveFile(c, await (file ??= make()), headers);
+      return giveFile(c, await file.need(), headers);
     });
     paths.add("GET", path);
   }

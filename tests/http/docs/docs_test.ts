@@ -1,6 +1,7 @@
 /** The reference: its page is whole, and its samples work when they are pasted. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { mock } from "node:test";
 import { brotliDecompressSync } from "node:zlib";
 import { exampleOf, rowsOf, typeOf } from "../../../src/http/docs/web/schema.js";
 import { KEY, SAMPLES } from "../../../src/http/docs/web/samples.js";
@@ -46,6 +47,14 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       "/openapi.json",
       "/panel/assets/icon.svg",
     ]);
+  }));
+
+Deno.test("a page that could not be read once is there at the next request", () =>
+  withApi(async (world) => {
+    const reading = mock.method(Deno, "readTextFile", () => Promise.reject(new Error("too many open files")));
+    assert.equal((await world.call("GET", "/docs/docs.js", { key: null })).status, 500);
+    reading.mock.restore();
+    assert.equal((await world.call("GET", "/docs/docs.js", { key: null })).status, 200);
   }));
 
 Deno.test("pages, scripts and the document go out compressed, and not at all to whoever has them", () =>
