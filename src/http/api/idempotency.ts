@@ -5,7 +5,8 @@ import { invalid } from "../../errors.ts";
 import type { ApiContext } from "./context.ts";
 import type { Answer } from "./route.ts";
 
-const KEY = /^[\x21-\x7e]{1,255}$/;
+/** What a key looks like. */
+export const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** The key of a POST, or null without one. Throws Problem validation_failed. */
 export function idempotencyKey(c: ApiContext): string | null {

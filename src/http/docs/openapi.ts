@@ -1,9 +1,11 @@
 /** The OpenAPI 3.1 document, made from the very routes and schemas that validate. Needs no running gateway. */
 import { keysOf } from "../../base/typed_keys.ts";
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import { CATALOGUE, type ProblemCode } from "../../errors.ts";
+import { CATALOGUE, Problem, type ProblemCode } from "../../errors.ts";
 import { VERSION } from "../../version.ts";
 import { WEBHOOK_BODIES } from "../resources/event_schemas.ts";
+import { problemDocument } from "../api/answer.ts";
+import { KEY } from "../api/idempotency.ts";
 import { type Route, TAGS } from "../api/route.ts";
 import { ROUTES } from "../resources/resources.ts";
 
@@ -94,7 +96,7 @@ function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
   if (method !== "post") return headers ? { headers: headers as z.ZodObject } : {};
   return {
     headers: z.object({
-      "idempotency-key": z.string().regex(/^[\x21-\x7e]{1,255}$/).optional().openapi({
+      "idempotency-key": z.string().regex(KEY).optional().openapi({
         description: "Makes it safe to repeat the request: the same key and body give the first answer for 24 hours",
       }),
     }),
@@ -104,12 +106,8 @@ function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
 function answersOf({ answers }: Route): RouteConfig["responses"] {
   return Object.fromEntries(
     Object.entries(answers).map(([status, { description, schema, contentType, headers = {} }]) => {
-      const described = Object.entries({ "x-request-id": "Id of the request", ...headers }).map((
-        [name, description],
-      ) => [
-        name,
-        { description, schema: { type: "string" as const } },
-      ]);
+      const described = Object.entries({ "x-request-id": "Id of the request", ...headers })
+        .map(([name, description]) => [name, { description, schema: { type: "string" as const } }]);
       const type = schema ? "application/json" : contentType;
       const content = type ? { content: { [type]: { schema: schema ?? { type: "string" } } } } : {};
       return [status, { description, headers: Object.fromEntries(described), ...content }];
@@ -156,19 +154,14 @@ export function codesOf({ access, method, params, query, body, upload, problems 
   return [...codes, "internal_error"];
 }
 
-function exampleOf(code: ProblemCode) {
-  const { status, title } = CATALOGUE[code];
-  const example = {
-    type: `/docs#error-${code}`,
-    title,
-    status,
-    detail: `${title}.`,
-    code,
-    requestId: "req_01kf0m3e4v8s2q6w9x1y5z7abc",
-  };
-  if (code === "validation_failed") return { ...example, errors: [{ path: "messages.2.to", message: "is required" }] };
-  if (code === "quota_exceeded") return { ...example, remaining: { daily: 3, monthly: null } };
-  return example;
+const EXTRAS: Partial<Record<ProblemCode, Problem["extras"]>> = {
+  validation_failed: { errors: [{ path: "messages.2.to", message: "is required" }] },
+  quota_exceeded: { members: { remaining: { daily: 3, monthly: null } } },
+};
+
+function exampleOf(code: ProblemCode): object {
+  const problem = new Problem(code, `${CATALOGUE[code].title}.`, EXTRAS[code]);
+  return problemDocument(problem, "req_01kf0m3e4v8s2q6w9x1y5z7abc");
 }
 
 function webhookConfig({ name, summary, schema }: (typeof WEBHOOK_BODIES)[number]): RouteConfig {

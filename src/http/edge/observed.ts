@@ -13,14 +13,11 @@ export function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "m
   return (handle) => async (c) => {
     const begun = clock.now();
     const requestId = ids.next("req");
-    c.set("requestId", requestId);
+    const headers: Record<string, string> = { "x-request-id": requestId };
     // A body where none belongs cannot be read.
-    c.set(
-      "headers",
-      isSafe(c) && hasBody(c) ? { "x-request-id": requestId, connection: "close" } : {
-        "x-request-id": requestId,
-      },
-    );
+    if (isSafe(c) && hasBody(c)) headers.connection = "close";
+    c.set("requestId", requestId);
+    c.set("headers", headers);
     const response = await handle(c);
     const tookMs = clock.now() - begun;
     const route = c.get("route") ?? "(none)";

@@ -9,6 +9,14 @@ import type { Services } from "../api/services.ts";
 
 const limit = (what: string) => z.int().nullable().openapi({ description: `${what}; null: no limit` });
 
+/** Where a key may be used. */
+export const places = {
+  allowedIps: z.array(z.string()).openapi({ description: "Addresses and CIDRs that may use the key; empty: any" }),
+  allowedDomains: z.array(z.string()).openapi({
+    description: "Hosts, subdomains included, whose pages may use the key; empty: any",
+  }),
+};
+
 const AccountRecord = z.object({
   id: idOf("account", "acc"),
   name: z.string(),
@@ -37,10 +45,7 @@ const AccountRecord = z.object({
     monthly: z.int().openapi({ description: "Messages accepted this UTC month" }),
   }),
   remaining: z.object({ daily: limit("Messages left this UTC day"), monthly: limit("Messages left this UTC month") }),
-  allowedIps: z.array(z.string()).openapi({ description: "Addresses and CIDRs that may use the key; empty: any" }),
-  allowedDomains: z.array(z.string()).openapi({
-    description: "Hosts, subdomains included, whose pages may use the key; empty: any",
-  }),
+  ...places,
   expiresAt: Timestamp.nullable().openapi({ description: "When the subscription ends; null: never" }),
   createdAt: Timestamp,
   optOutWords: z.array(z.string()).openapi({
@@ -73,10 +78,7 @@ const editAccount = route({
   body: z.strictObject({
     optOutWords: z.array(
       z.string().trim().min(1).max(40).refine((word) => /[\p{L}\p{N}]/u.test(word), "must have a letter or a digit"),
-    ).max(
-      50,
-    )
-      .openapi({ example: ["STOP"] }),
+    ).max(50).openapi({ example: ["STOP"] }),
   }).openapi("AccountEdit"),
   answers: { 200: { description: "The account", schema: one } },
   problems: ["scope_missing"],

@@ -60,10 +60,8 @@ type Needed = Pick<Services, "history" | "queued" | "forecast" | "budgets">;
 
 export function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Needed): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
-    const { bulk: { sessionId, total, createdAt }, queued, sent, failed, etaAt } = await forecast.bulk(
-      accountId,
-      bulkId,
-    );
+    const { bulk, queued, sent, failed, etaAt } = await forecast.bulk(accountId, bulkId);
+    const { sessionId, total, createdAt } = bulk;
     return { bulkId, sessionId, total, queued, sent, failed, eta: isoTimeOrNull(etaAt), createdAt: isoTime(createdAt) };
   }
 

@@ -1,15 +1,11 @@
 /** What the other side of a chat sees of the line: typing, and that it has read. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, jidOf, Recipient } from "../api/schemas.ts";
+import { jidOf, Recipient } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { ofSession } from "./network.ts";
 
-const base = {
-  tag: "Chats",
-  access: "key",
-  params: z.object({ id: idOf("session", "ses"), chat: Recipient }),
-  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
-} as const;
+const base = { ...ofSession, tag: "Chats", params: ofSession.params.extend({ chat: Recipient }) } as const;
 
 const setPresence = route({
   ...base,

@@ -1,8 +1,9 @@
 /** What the network tells about other numbers (spec, "Sessions"), who is blocked, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { idOf, idParams, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
+import { Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { kept, keptAnswer, ofSession } from "./network.ts";
 
 /** How long an answer of the network is good for those who ask again. */
 const CARD_MAX_AGE_MS = 10 * 60_000;
@@ -40,12 +41,8 @@ const Profile = z.object({
   pictureUrl,
 }).openapi("Profile");
 
-const problems = ["not_found", "session_not_connected", "network_error", "network_timeout"] as const;
-const ofSession = { tag: "Contacts", access: "key", params: idParams("session", "ses"), problems } as const;
-const params = z.object({ id: idOf("session", "ses"), number: PhoneNumber });
-const ofNumber = { ...ofSession, params } as const;
-const asked = [...problems, "rate_limited"] as const;
-const AGE = { age: "Seconds since the network was asked" };
+const ofLine = { ...ofSession, tag: "Contacts" } as const;
+const ofNumber = { ...ofLine, params: ofLine.params.extend({ number: PhoneNumber }) } as const;
 
 const checkNumber = route({
   ...ofSession,
@@ -61,13 +58,12 @@ const checkNumber = route({
 
 const getContact = route({
   ...ofNumber,
-  problems: asked,
   method: "get",
   path: "/v1/sessions/{id}/contacts/{number}",
   operationId: "getContact",
   summary: "What the network tells of a number",
   description: "What somebody's privacy settings hide is null. An answer is kept for ten minutes.",
-  answers: { 200: { description: "The contact", schema: z.object({ data: Contact }), headers: AGE } },
+  ...kept("The contact", Contact),
 });
 
 const blockAnswer = z.object({ data: z.object({ number: PhoneNumber, blocked: z.boolean() }) });
@@ -90,29 +86,27 @@ const unblock = route({
 });
 
 const blocklist = route({
-  ...ofSession,
-  problems: asked,
+  ...ofLine,
   method: "get",
   path: "/v1/sessions/{id}/blocklist",
   operationId: "getBlocklist",
   summary: "Who is blocked",
   description: "An answer is kept for a minute, or until the gateway changes the list.",
-  answers: { 200: { description: "The blocked", schema: z.object({ data: z.array(Blocked) }), headers: AGE } },
+  ...kept("The blocked", z.array(Blocked)),
 });
 
 const getProfile = route({
-  ...ofSession,
-  problems: asked,
+  ...ofLine,
   method: "get",
   path: "/v1/sessions/{id}/profile",
   operationId: "getProfile",
   summary: "The line's own profile",
   description: "An answer is kept for a minute, or until the gateway changes the profile.",
-  answers: { 200: { description: "The profile", schema: z.object({ data: Profile }), headers: AGE } },
+  ...kept("The profile", Profile),
 });
 
 const changeProfile = route({
-  ...ofSession,
+  ...ofLine,
   method: "patch",
   path: "/v1/sessions/{id}/profile",
   operationId: "changeProfile",
@@ -137,9 +131,8 @@ export function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines"
 
   api.on(getContact, async ({ caller, params: { id, number } }) => {
     const { contacts } = await lines.connection(caller.account.id, id);
-    const about = { lineId: id, about: `contact ${number}`, maxAgeMs: CARD_MAX_AGE_MS };
-    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => contacts.card(number) });
-    return ok({ data: value }, { age: String(ageSeconds) });
+    const ask = () => contacts.card(number);
+    return await keptAnswer(lookups, { lineId: id, about: `contact ${number}`, maxAgeMs: CARD_MAX_AGE_MS, ask });
   });
 
   for (const [declared, blocked] of [[block, true], [unblock, false]] as const) {
@@ -153,16 +146,14 @@ export function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines"
 
   api.on(blocklist, async ({ caller, params: { id } }) => {
     const { contacts } = await lines.connection(caller.account.id, id);
-    const about = { lineId: id, about: "blocklist", maxAgeMs: OWN_MAX_AGE_MS };
-    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => contacts.blocklist() });
-    return ok({ data: value }, { age: String(ageSeconds) });
+    const ask = () => contacts.blocklist();
+    return await keptAnswer(lookups, { lineId: id, about: "blocklist", maxAgeMs: OWN_MAX_AGE_MS, ask });
   });
 
   api.on(getProfile, async ({ caller, params: { id } }) => {
     const { contacts } = await lines.connection(caller.account.id, id);
-    const about = { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS };
-    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => contacts.profile() });
-    return ok({ data: bothNames(value) }, { age: String(ageSeconds) });
+    const ask = async () => bothNames(await contacts.profile());
+    return await keptAnswer(lookups, { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS, ask });
   });
 
   api.on(changeProfile, async ({ caller, params: { id }, body: { picture, ...fields } }) => {

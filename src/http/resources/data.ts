@@ -39,9 +39,7 @@ const eraseNumber = route({
     "right; messages to others, and to groups, lose its name. Events that name it go, with received files, receipts, " +
     "votes, and what the sessions keep of its chats, under its `@lid` too. An opt-out stays. Asked again while it runs, " +
     "it answers how far it is. Needs the scope `manage`.",
-  params: z.object({
-    number: NumberOrLid,
-  }),
+  params: z.object({ number: NumberOrLid }),
   answers: {
     200: { description: "It is done", schema: one },
     202: { description: "It takes longer, and goes on after a restart: ask for it by its `id`", schema: one },
@@ -86,10 +84,9 @@ export function addData(api: Api, { erasures, budgets }: Pick<Services, "erasure
     const { erasures: found, total } = await budgets.reads.run({ party }, () => erasures.page(party, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(
-    getErasure,
-    async ({ caller, params: { id } }) => ok({ data: shown(await erasures.get(caller.account.id, id)) }),
-  );
+  api.on(getErasure, async ({ caller, params: { id } }) => {
+    return ok({ data: shown(await erasures.get(caller.account.id, id)) });
+  });
 }
 
 function shown({ id, messages, events, files, keyId, askedAt, doneAt }: ErasureRecord): z.infer<typeof Erasure> {

@@ -71,9 +71,7 @@ const redeliverSince = route({
   operationId: "redeliverSince",
   summary: "Deliver everything since a time again",
   body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
-    .openapi(
-      "RedeliverSince",
-    ),
+    .openapi("RedeliverSince"),
   answers: {
     200: {
       description: "How many deliveries were scheduled",
@@ -92,11 +90,9 @@ export function addDeliveries(api: Api, { deliveries, budgets }: Pick<Services, 
     return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
   });
 
-  api.on(
-    redeliver,
-    async ({ caller, params }) =>
-      ok({ data: deliveryOf(await deliveries.redeliver(caller.account.id, params.id, params.deliveryId)) }),
-  );
+  api.on(redeliver, async ({ caller, params }) => {
+    return ok({ data: deliveryOf(await deliveries.redeliver(caller.account.id, params.id, params.deliveryId)) });
+  });
 
   api.on(redeliverSince, async ({ caller, params, body }) => {
     const party = caller.account.id;

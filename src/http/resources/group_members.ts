@@ -1,9 +1,10 @@
 /** Who is in a group and who wants to be: participants, the invitation, requests to join. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { GroupJid, idOf, idParams, MemberResult, memberResultOf, people } from "../api/schemas.ts";
+import { GroupJid, MemberResult, memberResultOf, people } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { forgetGroup } from "./groups.ts";
+import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 
 const MAX_AGE_MS = 15_000;
 /** As many as one question to the network may name. */
@@ -15,13 +16,7 @@ const Invite = z.object({
 const some = people({ least: 1, most: AT_ONCE });
 const results = { description: "What became of each", schema: z.object({ data: z.array(MemberResult) }) };
 
-const base = {
-  tag: "Groups",
-  access: "key",
-  params: z.object({ id: idOf("session", "ses"), gid: GroupJid }),
-  problems: ["not_found", "session_not_connected", "network_error", "network_timeout"],
-} as const;
-const asked = { ...base, problems: [...base.problems, "rate_limited"] } as const;
+const base = { ...ofGroup, tag: "Groups" } as const;
 
 const changeParticipants = route({
   ...base,
@@ -35,12 +30,12 @@ const changeParticipants = route({
 });
 
 const getInvite = route({
-  ...asked,
+  ...base,
   method: "get",
   path: "/v1/sessions/{id}/groups/{gid}/invite",
   operationId: "getInvite",
   summary: "The link by which people join",
-  answers: { 200: { description: "The link", schema: z.object({ data: Invite }) } },
+  ...kept("The link", Invite),
 });
 
 const revokeInvite = route({
@@ -53,8 +48,8 @@ const revokeInvite = route({
 });
 
 const joinGroup = route({
-  ...base,
-  params: idParams("session", "ses"),
+  ...ofSession,
+  tag: "Groups",
   method: "post",
   path: "/v1/sessions/{id}/groups/join",
   operationId: "joinGroup",
@@ -74,17 +69,12 @@ const joinGroup = route({
 });
 
 const listRequests = route({
-  ...asked,
+  ...base,
   method: "get",
   path: "/v1/sessions/{id}/groups/{gid}/requests",
   operationId: "listRequests",
   summary: "Who wants to join",
-  answers: {
-    200: {
-      description: "Those who wait",
-      schema: z.object({ data: z.array(z.object({ id: z.string(), number: z.string().nullable() })) }),
-    },
-  },
+  ...kept("Those who wait", z.array(z.object({ id: z.string(), number: z.string().nullable() }))),
 });
 
 const answerRequests = route({
@@ -116,9 +106,8 @@ export function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "li
 
   api.on(getInvite, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
-    const about = { lineId: id, about: `group ${gid} invite`, maxAgeMs: MAX_AGE_MS };
-    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => groups.invite(gid) });
-    return ok({ data: { invite: value } }, { age: String(ageSeconds) });
+    const ask = async () => ({ invite: await groups.invite(gid) });
+    return await keptAnswer(lookups, { lineId: id, about: `group ${gid} invite`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
   api.on(revokeInvite, async ({ caller, params: { id, gid } }) => {
@@ -137,9 +126,8 @@ export function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "li
 
   api.on(listRequests, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
-    const about = { lineId: id, about: `group ${gid} requests`, maxAgeMs: MAX_AGE_MS };
-    const { value, ageSeconds } = await lookups.answer({ ...about, ask: () => groups.requests(gid) });
-    return ok({ data: value }, { age: String(ageSeconds) });
+    const ask = () => groups.requests(gid);
+    return await keptAnswer(lookups, { lineId: id, about: `group ${gid} requests`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
   api.on(answerRequests, async ({ caller, params: { id, gid }, body: { action, participants } }) => {

@@ -3,19 +3,9 @@ import { z } from "@hono/zod-openapi";
 import type { Lookups } from "../../line/lookups.ts";
 import type { Group as PortGroup, WholeGroup as PortWholeGroup } from "../../whatsapp/groups.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import {
-  GroupJid,
-  idOf,
-  idParams,
-  isoTime,
-  Jpeg,
-  jpegOf,
-  MemberResult,
-  memberResultOf,
-  people,
-  Timestamp,
-} from "../api/schemas.ts";
+import { GroupJid, isoTime, Jpeg, jpegOf, MemberResult, memberResultOf, people, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 import { MessageReference } from "./sends/fields.ts";
 
 /** How long an answer of the network is good for those who ask again. Changes of groups end it at once. */
@@ -52,11 +42,7 @@ const WholeGroup = z.object({
 
 const name = z.string().trim().min(1).max(100).openapi({ example: "Family" });
 
-const base = { tag: "Groups", access: "key" } as const;
-const ofSession = { ...base, params: idParams("session", "ses") } as const;
-const ofGroup = { ...base, params: z.object({ id: idOf("session", "ses"), gid: GroupJid }) } as const;
-const problems = ["not_found", "session_not_connected", "network_error", "network_timeout"] as const;
-const AGE = { age: "Seconds since the network was asked" };
+const ofOne = { ...ofGroup, tag: "Groups" } as const;
 
 const listGroups = route({
   ...ofSession,
@@ -66,12 +52,12 @@ const listGroups = route({
   operationId: "listGroups",
   summary: "List the groups of the line",
   description: "The session must be `connected`. An answer is kept for a minute, or until a group changes.",
-  answers: { 200: { description: "The groups", schema: z.object({ data: z.array(Group) }), headers: AGE } },
-  problems: [...problems, "rate_limited"],
+  ...kept("The groups", z.array(Group)),
 });
 
 const createGroup = route({
   ...ofSession,
+  tag: "Groups",
   method: "post",
   path: "/v1/sessions/{id}/groups",
   operationId: "createGroup",
@@ -84,22 +70,20 @@ const createGroup = route({
       schema: z.object({ data: z.object({ ...WholeGroup.shape, results: z.array(MemberResult) }) }),
     },
   },
-  problems,
 });
 
 const getGroup = route({
-  ...ofGroup,
+  ...ofOne,
   method: "get",
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "getGroup",
   summary: "Look at a group",
   description: "An answer is kept for a minute, or until the group changes.",
-  answers: { 200: { description: "The group", schema: z.object({ data: WholeGroup }), headers: AGE } },
-  problems: [...problems, "rate_limited"],
+  ...kept("The group", WholeGroup),
 });
 
 const changeGroup = route({
-  ...ofGroup,
+  ...ofOne,
   method: "patch",
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "changeGroup",
@@ -116,21 +100,19 @@ const changeGroup = route({
   }).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change").openapi("GroupChange"),
   maxBytes: 2 * 1024 * 1024,
   answers: { 200: { description: "The group as it is now", schema: z.object({ data: WholeGroup }) } },
-  problems,
 });
 
 const leaveGroup = route({
-  ...ofGroup,
+  ...ofOne,
   method: "delete",
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "leaveGroup",
   summary: "Leave a group",
   answers: { 200: { description: "The line has left", schema: z.object({ data: z.object({ id: GroupJid }) }) } },
-  problems,
 });
 
 const deleteGroupMessage = route({
-  ...base,
+  ...ofOne,
   method: "delete",
   path: "/v1/sessions/{id}/groups/{gid}/messages/{messageId}",
   operationId: "deleteGroupMessage",
@@ -138,14 +120,14 @@ const deleteGroupMessage = route({
   description:
     "As an admin, what somebody else wrote within 30 days: `messageId` is that of the event. An own one by its " +
     "`msg_…` id, too, as `POST /v1/messages/{id}/revoke` does. The answer comes when the network has acknowledged it.",
-  params: z.object({ id: idOf("session", "ses"), gid: GroupJid, messageId: MessageReference }),
+  params: ofOne.params.extend({ messageId: MessageReference }),
   answers: {
     200: {
       description: "It is deleted",
       schema: z.object({ data: z.object({ group: GroupJid, messageId: z.string() }) }),
     },
   },
-  problems: ["not_found", "session_not_connected", "not_revocable", "network_error", "network_timeout"],
+  problems: [...ofOne.problems, "not_revocable"],
 });
 
 export const groupRoutes = [listGroups, createGroup, getGroup, changeGroup, leaveGroup, deleteGroupMessage];
@@ -155,9 +137,8 @@ type Needed = Pick<Services, "lines" | "lookups" | "amendments" | "references">;
 export function addGroups(api: Api, { lines, lookups, amendments, references }: Needed): void {
   api.on(listGroups, async ({ caller, params: { id } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
-    const ask = () => groups.list();
-    const { value, ageSeconds } = await lookups.answer({ lineId: id, about: "groups", maxAgeMs: MAX_AGE_MS, ask });
-    return ok({ data: value.map(groupOf) }, { age: String(ageSeconds) });
+    const ask = async () => (await groups.list()).map(groupOf);
+    return await keptAnswer(lookups, { lineId: id, about: "groups", maxAgeMs: MAX_AGE_MS, ask });
   });
 
   api.on(createGroup, async ({ caller, params: { id }, body }) => {
@@ -169,9 +150,8 @@ export function addGroups(api: Api, { lines, lookups, amendments, references }: 
 
   api.on(getGroup, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
-    const about = { lineId: id, about: `group ${gid}` };
-    const { value, ageSeconds } = await lookups.answer({ ...about, maxAgeMs: MAX_AGE_MS, ask: () => groups.get(gid) });
-    return ok({ data: wholeGroupOf(value) }, { age: String(ageSeconds) });
+    const ask = async () => wholeGroupOf(await groups.get(gid));
+    return await keptAnswer(lookups, { lineId: id, about: `group ${gid}`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
   api.on(changeGroup, async ({ caller, params: { id, gid }, body: { picture, ...settings } }) => {

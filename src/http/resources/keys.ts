@@ -7,16 +7,10 @@ import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { places } from "./account.ts";
 
 /** Each request with the key goes through them. */
-const MAX_LIMITS = 100;
-
-const limits = {
-  allowedIps: z.array(z.string()).openapi({ description: "Addresses and CIDRs that may use the key; empty: any" }),
-  allowedDomains: z.array(z.string()).openapi({
-    description: "Hosts, subdomains included, whose pages may use the key; empty: any",
-  }),
-};
+const MAX_PLACES = 100;
 
 const scopes = z.array(z.enum(SCOPES)).min(1).max(10).openapi({
   description: "`send`: messages. `read`: everything that is asked with GET. `manage`: the rest",
@@ -27,7 +21,7 @@ const shape = {
   id: idOf("key", "key"),
   name: z.string(),
   scopes,
-  ...limits,
+  ...places,
   createdAt: Timestamp,
   lastUsedAt: Timestamp.nullable().openapi({ description: "To the minute; null: never" }),
 };
@@ -36,8 +30,8 @@ const Key = z.object(shape).openapi("Key");
 const NewKey = z.strictObject({
   name: z.string().trim().min(1).max(100).openapi({ example: "shop" }),
   scopes,
-  allowedIps: z.array(z.string().max(255)).max(MAX_LIMITS).nullish(),
-  allowedDomains: z.array(z.string().max(255)).max(MAX_LIMITS).nullish(),
+  allowedIps: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),
+  allowedDomains: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),
 }).openapi("NewKey");
 
 const base = { tag: "Account", access: "key" } as const;

@@ -73,18 +73,15 @@ export function addOptOuts(api: Api, { optOuts, budgets }: Pick<Services, "optOu
     const { optOuts: found, total } = await budgets.reads.run({ party }, () => optOuts.page(party, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(
-    getOptOut,
-    async ({ caller, params: { number } }) => ok({ data: shown(await optOuts.get(caller.account.id, number)) }),
-  );
-  api.on(
-    putOptOut,
-    async ({ caller, params: { number } }) => ok({ data: shown(await optOuts.add(caller.account.id, number)) }),
-  );
-  api.on(
-    deleteOptOut,
-    async ({ caller, params: { number } }) => ok({ data: shown(await optOuts.remove(caller.account.id, number)) }),
-  );
+  api.on(getOptOut, async ({ caller, params: { number } }) => {
+    return ok({ data: shown(await optOuts.get(caller.account.id, number)) });
+  });
+  api.on(putOptOut, async ({ caller, params: { number } }) => {
+    return ok({ data: shown(await optOuts.add(caller.account.id, number)) });
+  });
+  api.on(deleteOptOut, async ({ caller, params: { number } }) => {
+    return ok({ data: shown(await optOuts.remove(caller.account.id, number)) });
+  });
 }
 
 function shown({ number, word, createdAt }: OptOut): z.infer<typeof Record> {

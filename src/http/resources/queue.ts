@@ -17,19 +17,17 @@ const QueuedMessage = z.object({
   waitsFor: WaitsFor.nullable(),
 }).openapi("QueuedMessage");
 
-const base = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
-
 const getQueue = route({
-  ...base,
+  tag: "Sessions",
+  access: "key",
+  params: idParams("session", "ses"),
   method: "get",
   path: "/v1/sessions/{id}/queue",
   operationId: "getQueue",
   summary: "Look at what waits to be sent",
   description:
     "In the order of departure, then what is scheduled; the time is an estimate from the pauses, hours and new chats of the plan.",
-  query: z.object({
-    limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
-  }),
+  query: z.object({ limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }) }),
   answers: { 200: { description: "What waits", schema: z.object({ data: z.array(QueuedMessage) }) } },
   problems: ["not_found"],
 });

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
 import { idParams, isoTime, isoTimeOrNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { Restriction } from "./sessions.ts";
+import { Restriction, restrictionOf } from "./sessions.ts";
 
 const Health = z.object({
   connectedSince: Timestamp.nullable().openapi({ description: "null while it is not connected" }),
@@ -64,7 +64,7 @@ export function addSessionHealth(api: Api, { lines }: Pick<Services, "lines">): 
         lastReceivedAt: isoTimeOrNull(connection?.lastReceivedAt ?? null),
         lastSentAt: isoTimeOrNull(connection?.lastSentAt ?? null),
         pingMs: connection?.pingMs ?? null,
-        restriction: restriction && { kind: restriction.kind, until: isoTimeOrNull(restriction.until) },
+        restriction: restriction && restrictionOf(restriction),
         newChats: newChats ? { ...newChats, resetsAt: isoTimeOrNull(newChats.resetsAt) } : null,
         planNewChats: ofPlan && { ...ofPlan, resetsAt: isoTime(ofPlan.resetsAt) },
         queue: { ...queue, waitsFor: queue.waitsFor && waitsForOf(queue.waitsFor) },

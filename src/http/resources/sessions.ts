@@ -1,7 +1,7 @@
 /** Sessions: the lines of an account (spec, "Sessions"). */
 import { z } from "@hono/zod-openapi";
 import { type Line, LINE_STATUSES } from "../../line/line.ts";
-import type { Lines } from "../../line/lines.ts";
+import type { Restriction as RestrictionOfLine } from "../../whatsapp/connection.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, Timestamp } from "../api/schemas.ts";
@@ -214,30 +214,22 @@ export function addSessions(api: Api, { lines, idempotency, budgets }: Needed): 
     return ok({ status, qr, pairingCode });
   });
 
-  api.on(
-    getStatus,
-    async ({ caller, params }) => ok({ data: sessionOf(await lines.get(caller.account.id, params.id)) }),
-  );
-
-  const controls: [typeof reconnect, Parameters<Lines["want"]>[2]][] = [
-    [reconnect, "connected"],
-    [disconnect, "paused"],
-    [logOut, "logged_out"],
-    [deleteSession, "deleted"],
+  const answeredByLine: [typeof getStatus, (accountId: string, lineId: string) => Promise<Line>][] = [
+    [getStatus, (...of) => lines.get(...of)],
+    [reconnect, (...of) => lines.want(...of, "connected")],
+    [disconnect, (...of) => lines.want(...of, "paused")],
+    [logOut, (...of) => lines.want(...of, "logged_out")],
+    [deleteSession, (...of) => lines.want(...of, "deleted")],
+    [pauseQueue, (...of) => lines.pauseQueue(...of, true)],
+    [resumeQueue, (...of) => lines.pauseQueue(...of, false)],
   ];
-  for (const [route, paused] of [[pauseQueue, true], [resumeQueue, false]] as const) {
-    api.on(
-      route,
-      async ({ caller, params }) =>
-        ok({ data: sessionOf(await lines.pauseQueue(caller.account.id, params.id, paused)) }),
-    );
+  for (const [route, act] of answeredByLine) {
+    api.on(route, async ({ caller, params }) => ok({ data: sessionOf(await act(caller.account.id, params.id)) }));
   }
-  for (const [route, wanted] of controls) {
-    api.on(
-      route,
-      async ({ caller, params }) => ok({ data: sessionOf(await lines.want(caller.account.id, params.id, wanted)) }),
-    );
-  }
+}
+
+export function restrictionOf({ kind, until }: RestrictionOfLine): z.infer<typeof Restriction> {
+  return { kind, until: isoTimeOrNull(until) };
 }
 
 /** A line as the API shows it. */
@@ -250,8 +242,8 @@ export function sessionOf(line: Line): z.infer<typeof Session> {
     phone,
     lastUsed: isoTime(lastUsed),
     createdAt: isoTime(createdAt),
-    passkey: passkey ? { stage: passkey.stage, expiresAt: isoTime(passkey.expiresAt) } : null,
-    restriction: restriction ? { kind: restriction.kind, until: isoTimeOrNull(restriction.until) } : null,
+    passkey: passkey && { stage: passkey.stage, expiresAt: isoTime(passkey.expiresAt) },
+    restriction: restriction && restrictionOf(restriction),
     proxy: proxy?.shown ?? null,
     reason,
   };

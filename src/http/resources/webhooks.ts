@@ -145,10 +145,9 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
     });
   });
 
-  api.on(
-    getWebhook,
-    async ({ caller, params }) => ok({ data: recordOf(await webhooks.get(caller.account.id, params.id)) }),
-  );
+  api.on(getWebhook, async ({ caller, params }) => {
+    return ok({ data: recordOf(await webhooks.get(caller.account.id, params.id)) });
+  });
 
   api.on(updateWebhook, async ({ caller, params, body: { url, events, active } }) => {
     const change = {
@@ -159,10 +158,9 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
     return ok({ data: recordOf(await webhooks.update(caller.account.id, params.id, change)) });
   });
 
-  api.on(
-    deleteWebhook,
-    async ({ caller, params }) => ok({ data: recordOf(await webhooks.remove(caller.account.id, params.id)) }),
-  );
+  api.on(deleteWebhook, async ({ caller, params }) => {
+    return ok({ data: recordOf(await webhooks.remove(caller.account.id, params.id)) });
+  });
 
   api.on(testWebhook, async ({ caller, params }) => {
     const { eventId } = await webhooks.test(caller.account.id, params.id);

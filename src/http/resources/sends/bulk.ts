@@ -69,13 +69,9 @@ export function addBulk(api: Api, sender: Sender): void {
       return { to, content, manner: message, path: `messages.${i}.` };
     });
     const accepted = await sender.send(caller, body, { items, bulk: true, repeat });
-    const rows = accepted.messages.map(({ id, jobId, to, status }, index) => ({
-      index,
-      to,
-      messageId: id,
-      status,
-      jobId,
-    }));
+    const rows = accepted.messages.map(({ id: messageId, jobId, to, status }, index) => {
+      return { index, to, messageId, status, jobId };
+    });
     return {
       status: 202,
       body: { bulkId: accepted.bulkId, total: rows.length, status: "queued", messages: rows },

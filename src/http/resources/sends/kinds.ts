@@ -4,6 +4,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
+import { PhoneNumber } from "../../api/schemas.ts";
 import { label, Text } from "./texts.ts";
 
 interface KindRequest {
@@ -18,8 +19,7 @@ const MAX_CONTACTS = 50;
 
 const Card = z.strictObject({
   name: label(200).meta({ example: "Anna Serra" }),
-  phone: z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits with the country code, without + or spaces")
-    .meta({ example: "34600111222" }),
+  phone: PhoneNumber,
   organization: label(200).nullish().meta({ example: "Acme" }),
 }).meta({ id: "ContactCard" });
 

@@ -160,7 +160,6 @@ const sendDocument = route({
   maxBytes: MAX_DOCUMENT_BODY,
 });
 
-const inBase64 = { contentType: "application/json" as const };
 const sendSticker = route({
   ...single,
   path: "/v1/messages/send/sticker",
@@ -168,7 +167,7 @@ const sendSticker = route({
   summary: "Send a sticker",
   description:
     "A WebP image, still or moving, in base64 or by its address. Other images are refused: none is converted.",
-  upload: { ...inBase64, schema: StickerMessage },
+  upload: { contentType: "application/json", schema: StickerMessage },
   maxBytes: MAX_DOCUMENT_BODY,
 });
 
@@ -179,7 +178,7 @@ const sendVoice = route({
   summary: "Send a voice note",
   description: "Opus in an Ogg file, in base64 or by its address. Its length and its waveform are shown before it is " +
     "played. Other audio is refused: none is converted.",
-  upload: { ...inBase64, schema: VoiceMessage },
+  upload: { contentType: "application/json", schema: VoiceMessage },
   maxBytes: MAX_DOCUMENT_BODY,
 });
 
