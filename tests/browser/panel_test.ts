@@ -249,6 +249,31 @@ inPanel(
 );
 
 inPanel(
+  "a message that is sent again leaves once, though the first answer was lost",
+  async ({ page }, stage) => {
+    const { sessionId } = await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER);
+    await asOperator(page, stage);
+    const { messageId } = await stage.api.call("POST", "/messages/send/text", {
+      sessionId,
+      to: CUSTOMER,
+      text: "Once",
+    });
+    await page.goto(accountPage(stage, `/messages/${messageId}`));
+    await button(page, "Send again").waitFor();
+    await page.route("**/messages/send/text", async (route) => {
+      await route.fetch();
+      await route.abort();
+    }, { times: 1 });
+    await button(page, "Send again").click();
+    await page.locator(".toast", { hasText: "does not answer" }).waitFor();
+    await button(page, "Send again").click();
+    await page.getByText("Queued once more.").waitFor();
+    assert.equal((await stage.api.call("GET", "/messages/history")).pagination.total, 2);
+  },
+);
+
+inPanel(
   "who answers chats finds one, and loses neither her place in list and chat nor what she has typed",
   async ({ page }, stage) => {
     const { sessionId } = await stage.linkLine(LINE);
@@ -341,6 +366,24 @@ inPanel(
     } finally {
       await receiver.close();
     }
+  },
+);
+
+inPanel(
+  "a webhook's events are changed to those that are marked, of which there is one at least",
+  async ({ page }, stage) => {
+    const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook" });
+    stage.secrets.add(webhook.secret);
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, `/webhooks/${webhook.id}`));
+    await button(page, "Change").click();
+    for (const event of await page.getByRole("checkbox").all()) await event.uncheck();
+    await button(page, "Save").click();
+    await page.locator(".wrong", { hasText: "is empty" }).waitFor();
+    await page.getByLabel("message.failed").check();
+    await button(page, "Save").click();
+    await page.locator("dialog").waitFor({ state: "detached" });
+    assert.deepEqual((await stage.api.call("GET", `/webhooks/${webhook.id}`)).data.events, ["message.failed"]);
   },
 );
 

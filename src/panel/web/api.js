@@ -57,10 +57,9 @@ export async function loadSession() {
   return session.get();
 }
 
-/** The public API in the name of whoever is signed in. */
-export const api = (account, method, below, options) => call(method, `/accounts/${account}/v1${below}`, options);
+/** Below `/panel/api`: the public API in the name of whoever is signed in. */
+export const v1 = (account) => `/accounts/${account}/v1`;
+export const api = (account, method, below, options) => call(method, v1(account) + below, options);
 
 /** The names of all events. */
 export const eventNames = () => session.get().events;
-
-export const newKey = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2) + Date.now();

@@ -1,6 +1,6 @@
 // One stream per tab, of the account on screen, or for an operator of all lines. It is closed while nobody looks at the
 // tab, and everything is loaded anew when somebody does: a stream only says that there is something to load.
-import { apiUrl, call, loadSession, offline } from "./api.js";
+import { apiUrl, call, loadSession, offline, v1 } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 const AGAIN_MS = 2_000;
@@ -138,6 +138,16 @@ export function useLoad(load, deps, topics = []) {
   }, [reload]);
   return { ...state, reload };
 }
+
+/** `useLoad` of the `data` that `GET /panel/api…` answers. */
+export const useData = (below, topics = [], deps = []) =>
+  useLoad(async () => (await call("GET", below)).data, [below, ...deps], topics);
+
+/** The same from the public API. */
+export const useApi = (account, below, ...rest) => useData(v1(account) + below, ...rest);
+
+/** The lines of an account. */
+export const useLines = (account) => useApi(account, "/sessions", ["lines"]);
 
 /** Calls `work` at intervals while the tab is visible. */
 export function useEvery(ms, work, on = true) {

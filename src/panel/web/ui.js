@@ -1,5 +1,5 @@
 // The components that pages are made of.
-import { CallError, newKey, offline } from "./api.js";
+import { CallError, offline } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
 import { href, withQuery } from "./router.js";
@@ -54,6 +54,8 @@ export function useWork({ quiet = false } = {}) {
   };
   return [run, busy, error];
 }
+
+const newKey = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2) + Date.now();
 
 /** Calls `work(key)` with the same idempotency key until the gateway has answered: a repetition makes nothing twice. */
 export function useOnce() {
@@ -123,6 +125,15 @@ export function Field({ label, hint, wrong, as = "input", children, ...rest }) {
       ${hint && html`<small id=${`${id.current}h`}>${hint}</small>`}
       ${wrong && html`<span class="wrong" id=${`${id.current}w`}>${wrong}</span>`}
     </div>
+  `;
+}
+
+/** A field to choose one of `options`: `[value, text]`. */
+export function Select({ options, value, ...rest }) {
+  return html`
+    <${Field} as="select" ...${rest}>${options.map(([name, text]) =>
+      html`<option value=${name} selected=${name === value}>${text}</option>`
+    )}</${Field}>
   `;
 }
 

@@ -2,12 +2,12 @@
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useApi } from "../live.js";
 import { href } from "../router.js";
 import { Ask, Card, Head, Loaded, Time, toast } from "../ui.js";
 
 export function Bulk({ account, bulk: id }) {
-  const bulk = useLoad(async () => (await api(account, "GET", `/bulks/${id}`)).data, [account, id], ["messages"]);
+  const bulk = useApi(account, `/bulks/${id}`, ["messages"]);
   const cancel = async () => {
     await api(account, "DELETE", `/bulks/${id}`);
     toast(t("What waited is cancelled."));

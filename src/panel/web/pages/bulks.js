@@ -2,7 +2,7 @@
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useEvery, useLoad } from "../live.js";
+import { useEvery, useLines, useLoad } from "../live.js";
 import { href } from "../router.js";
 import { Badge, Card, Empty, Head, Loaded, Pages, Table, Time } from "../ui.js";
 import { Done, Progress } from "./bulk.js";
@@ -12,7 +12,7 @@ const LOOK_MS = 5_000;
 
 export function Bulks({ account, query }) {
   const page = Number(query.page ?? 1);
-  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const lines = useLines(account);
   const bulks = useLoad(() => api(account, "GET", `/bulks?page=${page}&limit=${LIMIT}`), [account, page], ["messages"]);
   // An accepted bulk causes no event until its first message departs.
   useEvery(LOOK_MS, bulks.reload);

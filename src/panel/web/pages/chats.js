@@ -1,10 +1,10 @@
 // The chats of a line, and one of them: what was sent and received, with a box to answer.
-import { api, call, session } from "../api.js";
+import { api, session } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData, useLines, useLoad } from "../live.js";
 import { go, href } from "../router.js";
-import { Card, Empty, Field, Head, Loaded, Time, useOnce, useWork } from "../ui.js";
+import { Card, Empty, Head, Loaded, Select, Time, useOnce, useWork } from "../ui.js";
 import { kindWord, messageWord, phone, recipientOf } from "../words.js";
 
 /** Chats that are shown until somebody asks for more. */
@@ -17,7 +17,7 @@ const isGroup = (chat) => chat.endsWith("@g.us");
 const hasKeys = () => matchMedia("(hover: hover)").matches;
 
 export function Chats({ account, line: chosen, chat }) {
-  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const lines = useLines(account);
   return html`
     <div class="stack">
       <${Loaded} state=${lines}>${(list) => {
@@ -25,11 +25,10 @@ export function Chats({ account, line: chosen, chat }) {
         return html`
           <${Head} title=${t("Chats")} text=${t("What was sent and received on a line, as far as it is kept.")}>
             ${list.length > 1 &&
-              html`<${Field} as="select" label=${t("Line")} onChange=${({ target }) =>
-                go(`/accounts/${account}/chats/${target.value}`)}>
-          ${
-                list.map(({ _id, name }) => html`<option value=${_id} selected=${_id === line}>${name}</option>`)
-              }</${Field}>`}
+              html`<${Select} label=${t("Line")} value=${line} onChange=${({ target }) =>
+                go(`/accounts/${account}/chats/${target.value}`)} options=${
+                list.map(({ _id, name }) => [_id, name])
+              } />`}
           </${Head}>
           ${line ? html`<${OfLine} key=${line} account=${account} line=${line} chat=${chat} />` : html`
             <${Card}>
@@ -43,10 +42,7 @@ export function Chats({ account, line: chosen, chat }) {
 }
 
 function OfLine({ account, line, chat }) {
-  const chats = useLoad(async () => (await call("GET", `/accounts/${account}/lines/${line}/chats`)).data, [
-    account,
-    line,
-  ], ["messages"]);
+  const chats = useData(`/accounts/${account}/lines/${line}/chats`, ["messages"]);
   const hasGroups = chats.data?.some(({ chat }) => isGroup(chat)) ?? false;
   // Asked once a visit: only the network knows what a group is called, and a line that is away cannot ask it.
   const groups = useLoad(
@@ -117,11 +113,7 @@ function List({ chats, nameOf, open, to }) {
 }
 
 function Turns({ account, line, chat, name }) {
-  const turns = useLoad(
-    async () => (await call("GET", `/accounts/${account}/lines/${line}/chats/${encodeURIComponent(chat)}`)).data,
-    [account, line, chat],
-    ["messages"],
-  );
+  const turns = useData(`/accounts/${account}/lines/${line}/chats/${encodeURIComponent(chat)}`, ["messages"]);
   const list = useRef(null);
   const head = useRef(null);
   const box = useRef(null);

@@ -3,7 +3,7 @@ import { api, eventNames } from "../api.js";
 import { html, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
-import { Card, Empty, Field, Head, Loaded, Time, Work } from "../ui.js";
+import { Card, Empty, Head, Loaded, Select, Time, Work } from "../ui.js";
 
 const MOST = 200;
 const PAGE = 1_000;
@@ -48,10 +48,8 @@ export function Events({ account }) {
           : t("Hold")}</button>
         <${Work} run=${clear}>${t("Clear")}</${Work}></${Head}>
         <${Card}>
-          <div class="filters"><${Field} as="select" label=${t("Event")} onChange=${({ target }) =>
-            setType(target.value)}><option value="">${t("all")}</option>${eventNames().map((name) =>
-              html`<option value=${name}>${name}</option>`
-            )}</${Field}></div>
+          <div class="filters"><${Select} label=${t("Event")} value=${type} onChange=${({ target }) =>
+            setType(target.value)} options=${[["", t("all")], ...eventNames().map((name) => [name, name])]} /></div>
           <${Loaded} state=${{ ...live, data: held ?? live.data }}>${(events) => {
             const shown = events.filter(({ event }) => type === "" || event === type);
             return shown.length === 0

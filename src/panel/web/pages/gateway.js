@@ -1,8 +1,7 @@
 // The gateway at a glance: what runs, what waits, how much room is left.
-import { call } from "../api.js";
 import { html } from "../html.js";
 import { bytes, number, t, when } from "../i18n.js";
-import { useEvery, useLoad } from "../live.js";
+import { useData, useEvery } from "../live.js";
 import { href } from "../router.js";
 import { Card, Head, Loaded, Time } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
@@ -12,7 +11,7 @@ const LOOK_MS = 15_000;
 const LITTLE_ROOM = 1024 ** 3;
 
 export function Gateway() {
-  const overview = useLoad(async () => (await call("GET", "/operator/overview")).data, [], ["lines"]);
+  const overview = useData("/operator/overview", ["lines"]);
   useEvery(LOOK_MS, overview.reload);
   return html`<${Loaded} state=${overview}>${(data) => {
     const lines = data.accounts.reduce((sum, account) => sum + account.lines, 0);

@@ -2,12 +2,12 @@
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData } from "../live.js";
 import { go, href } from "../router.js";
-import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time } from "../ui.js";
+import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Select, Table, Time } from "../ui.js";
 
 export function Accounts() {
-  const overview = useLoad(async () => (await call("GET", "/operator/overview")).data, []);
+  const overview = useData("/operator/overview");
   return html`
     <div class="stack">
       <${Head} title=${t("Accounts")} text=${t("Each with its own key, lines and quota; none sees another.")}>
@@ -57,14 +57,11 @@ export function AccountTable({ rows, reload }) {
   ]} />`;
 }
 
-function usePlans() {
-  return useLoad(async () => (await call("GET", "/operator/plans")).data, []).data ?? [];
-}
-
 function PlanField({ wrong, value }) {
-  return html`<${Field} as="select" label=${t("Plan")} name="plan" wrong=${wrong}>${
-    usePlans().map(({ name }) => html`<option value=${name} selected=${name === value}>${name}</option>`)
-  }</${Field}>`;
+  const plans = useData("/operator/plans").data ?? [];
+  return html`<${Select} label=${t("Plan")} name="plan" wrong=${wrong} value=${value} options=${
+    plans.map(({ name }) => [name, name])
+  } />`;
 }
 
 export function NewAccount() {

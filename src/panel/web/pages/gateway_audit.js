@@ -2,7 +2,7 @@
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData, useLoad } from "../live.js";
 import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 
 const PAGE = 50;
@@ -50,8 +50,8 @@ export function AuditLog() {
     }
     return { rows, isWhole };
   }, [pages]);
-  const accounts = useLoad(async () => (await call("GET", "/operator/overview")).data.accounts, []);
-  const nameOf = (id) => accounts.data?.find((account) => account.id === id)?.name ?? id;
+  const accounts = useData("/operator/overview");
+  const nameOf = (id) => accounts.data?.accounts.find((account) => account.id === id)?.name ?? id;
   return html`
     <div class="stack">
       <${Head} title=${t("Audit log")} text=${t("Who did what in the panel, newest first; kept for a year.")} />

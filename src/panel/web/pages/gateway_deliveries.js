@@ -1,13 +1,12 @@
 // Failed deliveries of all accounts.
-import { call } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 
 export function Deliveries() {
-  const failed = useLoad(async () => (await call("GET", "/operator/deliveries")).data, []);
+  const failed = useData("/operator/deliveries");
   return html`
     <div class="stack">
       <${Head} title=${t("Failed deliveries")} text=${t(

@@ -1,9 +1,8 @@
 // The lines of all accounts, those in trouble first.
-import { call } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
 import { isDegraded, LineState, reasonWord } from "../line_state.js";
-import { useLoad } from "../live.js";
+import { useData } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 import { phone } from "../words.js";
@@ -12,7 +11,7 @@ const ORDER = ["logged_out", "disconnected", "initializing", "qr", "pairing", "c
 const rank = (line) => line.restriction || isDegraded(line) ? 1 : ORDER.indexOf(line.status);
 
 export function AllLines() {
-  const lines = useLoad(async () => (await call("GET", "/operator/lines")).data, [], ["lines"]);
+  const lines = useData("/operator/lines", ["lines"]);
   return html`
     <div class="stack">
       <${Head} title=${t("All lines")} text=${t("Of every account, those in trouble first.")} />

@@ -2,7 +2,7 @@
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData } from "../live.js";
 import { Card, Dialog, Field, Form, Head, Loaded, Table } from "../ui.js";
 
 const NEW = {
@@ -21,7 +21,7 @@ const NEW = {
 const limitOf = (text) => text.trim() === "" ? null : Number(text);
 
 export function Plans() {
-  const plans = useLoad(async () => (await call("GET", "/operator/plans")).data, []);
+  const plans = useData("/operator/plans");
   const [edited, setEdited] = useState(null);
   const limit = (value) => value === null ? html`<span class="soft">${t("no limit")}</span>` : number(value);
   return html`

@@ -2,14 +2,14 @@
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData } from "../live.js";
 import { Ask, Card, Dialog, Field, Form, Head, Loaded, Secret, toast, Work } from "../ui.js";
 
 const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
 
 export function Key({ account }) {
   const base = `/accounts/${account}`;
-  const about = useLoad(async () => (await call("GET", base)).data, [account]);
+  const about = useData(base);
   const [key, setKey] = useState(null);
   const [fresh, setFresh] = useState(false);
   const show = async () => setKey((await call("POST", `${base}/key/show`)).data.apiKey);

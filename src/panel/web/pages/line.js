@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../html.js";
 import { number, t, tn, when } from "../i18n.js";
 import { Linking } from "../linking.js";
 import { isDegraded, LineState, reasonWord } from "../line_state.js";
-import { useEvery, useLoad } from "../live.js";
+import { useApi, useEvery, useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Signing } from "../signing.js";
 import {
@@ -34,16 +34,9 @@ const deletedWord = ({ name }) => t("“{name}” was deleted.", { name });
 
 export function Line({ account, line: id }) {
   const one = `/sessions/${id}`;
-  const line = useLoad(async () => (await api(account, "GET", `${one}/status`)).data, [account, id], ["lines"]);
-  const queue = useLoad(async () => (await api(account, "GET", `${one}/queue?limit=200`)).data, [account, id], [
-    "messages",
-    "lines",
-  ]);
-  const health = useLoad(async () => (await api(account, "GET", `${one}/health`)).data, [
-    account,
-    id,
-    line.data?.status,
-  ], ["messages", "lines"]);
+  const line = useApi(account, `${one}/status`, ["lines"]);
+  const queue = useApi(account, `${one}/queue?limit=200`, ["messages", "lines"]);
+  const health = useApi(account, `${one}/health`, ["messages", "lines"], [line.data?.status]);
   // An accepted message causes no event until it departs.
   useEvery(QUEUE_MS, () => (queue.reload(), health.reload()), line.data?.phone != null);
   const isGone = line.data !== null && [line, queue, health].some(({ error }) => error?.code === "not_found");
@@ -132,12 +125,7 @@ function LinkNow({ account, line }) {
 
 function Passkey({ account, line }) {
   const below = `/sessions/${line._id}/passkey`;
-  const asked = useLoad(async () => (await api(account, "GET", below)).data, [
-    account,
-    line._id,
-    line.passkey.stage,
-    line.passkey.expiresAt,
-  ], ["lines"]);
+  const asked = useApi(account, below, ["lines"], [line.passkey.stage, line.passkey.expiresAt]);
   const give = async (assertion) => {
     await api(account, "POST", below, { body: { assertion } });
     toast(t("Taken: the phone goes on."));

@@ -3,13 +3,13 @@ import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { LineState, reasonWord } from "../line_state.js";
-import { useLoad } from "../live.js";
+import { useLines } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, useOnce } from "../ui.js";
 import { phone, recipientOf } from "../words.js";
 
 export function Lines({ account }) {
-  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const lines = useLines(account);
   const [adding, setAdding] = useState(false);
   const add = html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${t("Link a line")}</button>`;
   const to = ({ _id }) => `/accounts/${account}/lines/${_id}`;

@@ -2,13 +2,13 @@
 import { call, session } from "../api.js";
 import { html, useState } from "../html.js";
 import { language, LANGUAGES, setLanguage, t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData } from "../live.js";
 import { addPasskey, canPasskey } from "../passkeys.js";
 import { setTheme, theme, THEMES } from "../theme.js";
-import { Ask, Badge, Card, Dialog, Field, Form, Head, Loaded, Secret, Table, Time, toast } from "../ui.js";
+import { Ask, Badge, Card, Dialog, Field, Form, Head, Loaded, Secret, Select, Table, Time, toast } from "../ui.js";
 
 export function Me() {
-  const me = useLoad(async () => (await call("GET", "/me")).data, []);
+  const me = useData("/me");
   return html`
     <div class="stack">
       <${Loaded} state=${me}>${(data) =>
@@ -41,12 +41,10 @@ function Look() {
           ${Object.entries(LANGUAGES).map(([code, name]) =>
             html`<option value=${code} lang=${code} selected=${code === language.get()}>${name}</option>`
           )}</${Field}>
-        <${Field} as="select" label=${t("Colours")} onChange=${({ target }) => {
+        <${Select} label=${t("Colours")} value=${chosen} onChange=${({ target }) => {
           setTheme(target.value);
           setChosen(target.value);
-        }}>${THEMES.map((name) =>
-          html`<option value=${name} selected=${name === chosen}>${names[name]}</option>`
-        )}</${Field}>
+        }} options=${THEMES.map((name) => [name, names[name]])} />
       </div></${Card}>
   `;
 }

@@ -1,17 +1,16 @@
 // One message: its states with times, its error, cancelling it, sending it again.
-import { api, newKey } from "../api.js";
+import { api } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useApi, useLines } from "../live.js";
 import { go, href } from "../router.js";
-import { Badge, Card, Head, Loaded, Time, toast, Work } from "../ui.js";
+import { Badge, Card, Head, Loaded, Time, toast, useOnce, Work } from "../ui.js";
 import { farthest, messageKind, messageWord, phone } from "../words.js";
 
 export function Message({ account, message: id }) {
-  const message = useLoad(async () => (await api(account, "GET", `/messages/${id}`)).data, [account, id], [
-    "messages",
-  ]);
-  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account]);
+  const message = useApi(account, `/messages/${id}`, ["messages"]);
+  const lines = useLines(account);
+  const once = useOnce();
   const cancel = async () => {
     await api(account, "DELETE", `/messages/${id}`);
     await message.reload();
@@ -23,7 +22,7 @@ export function Message({ account, message: id }) {
       // Messages other than texts are forwarded from what the network keeps of them.
       const [path, what] = data.type === "text" ? ["text", { text }] : ["forward", { messageId: id }];
       const body = { sessionId, to, ...what };
-      const { messageId } = await api(account, "POST", `/messages/send/${path}`, { body, once: newKey() });
+      const { messageId } = await once((key) => api(account, "POST", `/messages/send/${path}`, { body, once: key }));
       toast(t("Queued once more."));
       go(`/accounts/${account}/messages/${messageId}`);
     };

@@ -2,9 +2,9 @@
 import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useEvery, useLoad } from "../live.js";
+import { useEvery, useLines, useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
-import { Badge, Card, Empty, Field, Head, Loaded, Pager, Pages, Table, Time } from "../ui.js";
+import { Badge, Card, Empty, Field, Head, Loaded, Pager, Pages, Select, Table, Time } from "../ui.js";
 import { farthest, KINDS, kindWord, messageKind, messageWord, phone } from "../words.js";
 
 const LIMIT = 25;
@@ -16,7 +16,7 @@ const MOST_LOOKS = 10;
 const STATUSES = ["queued", "processing", "sent", "failed"];
 
 export function Messages({ account, query }) {
-  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const lines = useLines(account);
   const { q = "", page = "1", ...rest } = query;
   const filters = new URLSearchParams(Object.entries(rest).filter(([, value]) => value));
   const messages = useLoad(
@@ -33,6 +33,11 @@ export function Messages({ account, query }) {
   useEvery(LOOK_MS, messages.reload, page === "1" && q === "");
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });
+  const choice = (name, label, options) =>
+    html`
+      <${Select} label=${label} onChange=${set(name)} value=${rest[name] ?? ""}
+        options=${[["", t("all")], ...options]} />
+    `;
   const filtered = q !== "" || filters.size > 0;
   return html`
     <div class="stack">
@@ -41,18 +46,9 @@ export function Messages({ account, query }) {
         <${Card}>
           <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
             <${Search} value=${q} />
-            <${Field} as="select" label=${t("State")} onChange=${set("status")} value=${rest.status ?? ""}>
-              <option value="">${t("all")}</option>${STATUSES.map((status) =>
-                html`<option value=${status} selected=${status === rest.status}>${messageWord(status)}</option>`
-              )}</${Field}>
-            <${Field} as="select" label=${t("Line")} onChange=${set("sessionId")} value=${rest.sessionId ?? ""}>
-              <option value="">${t("all")}</option>${(lines.data ?? []).map(({ _id, name }) =>
-                html`<option value=${_id} selected=${_id === rest.sessionId}>${name}</option>`
-              )}</${Field}>
-            <${Field} as="select" label=${t("Kind")} onChange=${set("type")} value=${rest.type ?? ""}>
-              <option value="">${t("all")}</option>${KINDS.map((kind) =>
-                html`<option value=${kind} selected=${kind === rest.type}>${kindWord(kind)}</option>`
-              )}</${Field}>
+            ${choice("status", t("State"), STATUSES.map((status) => [status, messageWord(status)]))}
+            ${choice("sessionId", t("Line"), (lines.data ?? []).map(({ _id, name }) => [_id, name]))}
+            ${choice("type", t("Kind"), KINDS.map((kind) => [kind, kindWord(kind)]))}
             <${Field} label=${t("From (UTC)")} type="date" value=${rest.from ?? ""} onChange=${set("from")} />
             <${Field} label=${t("To (UTC)")} type="date" value=${rest.to ?? ""} onChange=${set("to")} />
           </form>

@@ -2,7 +2,7 @@
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useApi, useLoad } from "../live.js";
 import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast } from "../ui.js";
 import { phone, recipientOf } from "../words.js";
 
@@ -108,7 +108,7 @@ function Erase({ account }) {
 }
 
 function Words({ account }) {
-  const about = useLoad(async () => (await api(account, "GET", "/account")).data, [account]);
+  const about = useApi(account, "/account");
   const save = async ({ words }) => {
     const optOutWords = words.split(/[\n,]+/).map((word) => word.trim()).filter(Boolean);
     await api(account, "PATCH", "/account", { body: { optOutWords } });

@@ -1,9 +1,8 @@
 // An account at a glance: set-up steps left, the quota, the last thirty days, the lines.
-import { api, call } from "../api.js";
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
 import { LineState } from "../line_state.js";
-import { useLoad } from "../live.js";
+import { useApi, useData, useLines } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded } from "../ui.js";
 import { phone } from "../words.js";
@@ -12,10 +11,10 @@ const DAYS = 30;
 
 export function Overview({ account }) {
   const base = `/accounts/${account}`;
-  const about = useLoad(async () => (await api(account, "GET", "/account")).data, [account], ["messages"]);
-  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
-  const webhooks = useLoad(async () => (await api(account, "GET", "/webhooks")).data, [account], ["webhooks"]);
-  const usage = useLoad(async () => (await call("GET", `${base}/usage?days=${DAYS}`)).data, [account], ["messages"]);
+  const about = useApi(account, "/account", ["messages"]);
+  const lines = useLines(account);
+  const webhooks = useApi(account, "/webhooks", ["webhooks"]);
+  const usage = useData(`${base}/usage?days=${DAYS}`, ["messages"]);
   return html`
     <div class="stack">
       <${Loaded} state=${about} back=${["/", t("To the start")]}>${(data) =>

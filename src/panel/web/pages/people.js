@@ -2,11 +2,11 @@
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useData } from "../live.js";
 import { Ask, Badge, Card, Dialog, Head, Loaded, OneTimeLink, Table, Time, Work } from "../ui.js";
 
 function PeopleList({ below, title, text, invite }) {
-  const people = useLoad(async () => (await call("GET", below)).data, [below]);
+  const people = useData(below);
   const [link, setLink] = useState(null);
   const make = async () => setLink((await call("POST", below)).data);
   return html`

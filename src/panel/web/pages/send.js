@@ -2,13 +2,13 @@
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useApi, useLines } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Field, Form, Head, Loaded, useOnce } from "../ui.js";
+import { Badge, Card, Empty, Field, Form, Head, Loaded, Select, useOnce } from "../ui.js";
 import { farthest, messageKind, messageWord, phone, recipientOf } from "../words.js";
 
 export function Send({ account }) {
-  const lines = useLoad(async () => (await api(account, "GET", "/sessions")).data, [account], ["lines"]);
+  const lines = useLines(account);
   const [kind, setKind] = useState("text");
   const [sent, setSent] = useState([]);
   const once = useOnce();
@@ -47,17 +47,20 @@ export function Send({ account }) {
             <${Card} title=${t("Message")} pad>
               <${Form} submit=${send} button=${t("Send")}>${(wrong) =>
                 html`
-                  <${Field} as="select" label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}>${linked.map((
-                    line,
-                  ) => html`<option value=${line._id}>${line.name} (${phone(line.phone)})</option>`)}</${Field}>
+                  <${Select} label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}
+                    options=${linked.map(({ _id, name, phone: of }) => [_id, `${name} (${phone(of)})`])} />
                   <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="34600111222" hint=${t(
                     "Number with country code, or the JID of a group.",
-                  )} wrong=${wrong("to") ?? wrong("number")} />
-                  <fieldset><legend>${t("Kind")}</legend><div class="choice">
+                  )}
+                    wrong=${wrong("to") ?? wrong("number")} />
+                  <fieldset>
+                    <legend>${t("Kind")}</legend>
+                    <div class="choice">
                     <label><input type="radio" name="kind" checked=${kind === "text"} onChange=${() =>
                       setKind("text")} />${t("Text")}</label>
                     <label><input type="radio" name="kind" checked=${kind === "file"} onChange=${() =>
-                      setKind("file")} />${t("File")}</label></div></fieldset>
+                      setKind("file")} />${t("File")}</label></div>
+                  </fieldset>
                   ${kind === "text"
                     ? html`<${Field} as="textarea" key="text" label=${t("Text")} name="text" required wrong=${
                       wrong("text")
@@ -84,11 +87,7 @@ export function Send({ account }) {
 }
 
 function Sent({ account, id }) {
-  const message = useLoad(
-    async () => (await api(account, "GET", `/messages/${id}`)).data,
-    [account, id],
-    ["messages"],
-  );
+  const message = useApi(account, `/messages/${id}`, ["messages"]);
   const { data } = message;
   return html`<li><a class="grow break" href=${href(`/accounts/${account}/messages/${id}`)}>${
     data ? phone(data.to) : id

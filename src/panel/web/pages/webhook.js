@@ -2,9 +2,25 @@
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, when } from "../i18n.js";
-import { useEvery, useLoad } from "../live.js";
+import { useApi, useEvery, useLoad } from "../live.js";
 import { go, setQuery } from "../router.js";
-import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Pager, Secret, Time, toast, Work } from "../ui.js";
+import {
+  Ask,
+  Badge,
+  Card,
+  Dialog,
+  Empty,
+  Field,
+  Form,
+  Head,
+  Loaded,
+  Pager,
+  Secret,
+  Select,
+  Time,
+  toast,
+  Work,
+} from "../ui.js";
 import { deliveryKind, deliveryWord } from "../words.js";
 import { chosenEvents, EventChoice } from "./webhooks.js";
 
@@ -13,7 +29,7 @@ const LOOK_MS = 5_000;
 
 export function Webhook({ account, webhook: id, query }) {
   const one = `/webhooks/${id}`;
-  const webhook = useLoad(async () => (await api(account, "GET", one)).data, [account, id], ["webhooks"]);
+  const webhook = useApi(account, one, ["webhooks"]);
   const filters = new URLSearchParams(Object.entries({ limit: 20, ...query }));
   const deliveries = useLoad(
     () => api(account, "GET", `${one}/deliveries?${filters}`),
@@ -63,11 +79,11 @@ export function Webhook({ account, webhook: id, query }) {
           <${Card} title=${t(
             "Deliveries",
           )} actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
-            <div class="filters"><${Field} as="select" label=${t("State")} onChange=${({ target }) =>
-              setQuery({ status: target.value, before: "" })}>
-              <option value="">${t("all")}</option>${DELIVERY_STATES.map((status) =>
-                html`<option value=${status} selected=${status === query.status}>${deliveryWord(status)}</option>`
-              )}</${Field}></div>
+            <div class="filters"><${Select} label=${t("State")} value=${query.status ?? ""} onChange=${({ target }) =>
+              setQuery({ status: target.value, before: "" })} options=${[
+              ["", t("all")],
+              ...DELIVERY_STATES.map((status) => [status, deliveryWord(status)]),
+            ]} /></div>
             <${Loaded} state=${deliveries}>${({ data: rows, next }) =>
               rows.length === 0
                 ? html`
@@ -89,8 +105,7 @@ export function Webhook({ account, webhook: id, query }) {
           ${editing && html`
             <${Dialog} title=${t("Change")} close=${() => setEditing(false)}>
               <${Form} button=${t("Save")} cancel=${() => setEditing(false)} submit=${async (values) => {
-                const events = chosenEvents(values);
-                await change({ url: values.url, ...(events.length > 0 && { events }) });
+                await change({ url: values.url, events: chosenEvents(values) });
                 setEditing(false);
               }}>${(wrong) =>
                 html`

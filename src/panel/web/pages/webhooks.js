@@ -2,12 +2,12 @@
 import { api, eventNames } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
-import { useLoad } from "../live.js";
+import { useApi } from "../live.js";
 import { go, href } from "../router.js";
 import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time, useOnce } from "../ui.js";
 
 export function Webhooks({ account }) {
-  const webhooks = useLoad(async () => (await api(account, "GET", "/webhooks")).data, [account], ["webhooks"]);
+  const webhooks = useApi(account, "/webhooks", ["webhooks"]);
   const [adding, setAdding] = useState(false);
   const add = html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${
     t("Add a webhook")
@@ -72,12 +72,13 @@ function NewWebhook({ account, close }) {
 
 export const chosenEvents = (values) => eventNames().filter((name) => values[name]);
 
-export function EventChoice({ chosen = [], wrong }) {
-  return html`<fieldset><legend>${t("Events (none marked: all)")}</legend><div class="grid">${
+/** Of a new webhook (`chosen` left out), or of one that has some already. */
+export function EventChoice({ chosen, wrong }) {
+  return html`<fieldset><legend>${chosen ? t("Events") : t("Events (none marked: all)")}</legend><div class="grid">${
     eventNames().map((name) =>
       html`
         <label class="check"
-          key=${name}><input type="checkbox" name=${name} defaultChecked=${chosen.includes(
+          key=${name}><input type="checkbox" name=${name} defaultChecked=${chosen?.includes(
             name,
           )} /><span class="mono">${name}</span></label>
       `
