@@ -12,6 +12,7 @@ import tls from "node:tls";
 import { Agent, type AgentConnectOpts } from "agent-base";
 import { urlHost } from "../base/addresses.ts";
 import { listenOn } from "../base/listening.ts";
+import type { Clock } from "../runtime.ts";
 
 interface ConnectOptions {
   /** Where it is reached. */
@@ -21,8 +22,11 @@ interface ConnectOptions {
   secureAs: string | null;
   /** `user:password`, or empty. */
   login: string;
+  clock: Clock;
 }
 
+/** From the first byte to its answer: below what a line gives a connection, so that the reason is known by then. */
+export const ANSWER_MS = 15_000;
 /** Longer heads are none. */
 const MAX_HEAD = 16_384;
 
@@ -36,10 +40,11 @@ export class ConnectAgent extends Agent {
 
   /** A tunnel to the request's host, TLS inside it not included. Rejects with the reason in words. */
   override async connect(request: ClientRequest, options: AgentConnectOpts): Promise<Socket> {
-    const { host, port, secureAs, login } = this.#proxy;
+    const { host, port, secureAs, login, clock } = this.#proxy;
     const socket = secureAs === null
       ? net.connect({ host, port })
       : tls.connect({ host, port, ...(isIP(secureAs) ? {} : { servername: secureAs }) });
+    const cancel = clock.after(ANSWER_MS, () => socket.destroy(new Error("it does not answer")));
     try {
       await once(socket, secureAs === null ? "connect" : "secureConnect");
       const target = `${urlHost(options.host!)}:${options.port}`;
@@ -53,6 +58,8 @@ export class ConnectAgent extends Agent {
     } catch (error) {
       socket.destroy();
       throw error;
+    } finally {
+      cancel();
     }
   }
 }

@@ -47,7 +47,7 @@ export class Deadline {
     });
   }
 
-  /** What to close when time is up or the request ends. */
+  /** What to close when time is up or the request ends; it must not throw. */
   onStop(close: () => void): void {
     this.#release = close;
   }
@@ -59,11 +59,7 @@ export class Deadline {
 
   /** Closes what is open, for instance before the next hop. */
   release(): void {
-    try {
-      this.#release?.();
-    } catch {
-      // Closed by the other side already.
-    }
+    this.#release?.();
     this.#release = null;
   }
 

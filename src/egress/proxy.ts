@@ -11,7 +11,8 @@ import tls from "node:tls";
 import { Agent, type AgentConnectOpts } from "agent-base";
 import type { SocksProxyAgent } from "socks-proxy-agent";
 import { hostOf, portOf, urlHost } from "../base/addresses.ts";
-import { ConnectAgent } from "./connect_agent.ts";
+import type { Clock } from "../runtime.ts";
+import { ANSWER_MS, ConnectAgent } from "./connect_agent.ts";
 import { EgressError, reasonOf } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 import { type ProxyAddress, shownProxy } from "./proxy_address.ts";
@@ -26,9 +27,9 @@ export interface Proxy {
 }
 
 /** `address` is what the proxy's host resolved to, vetted. */
-export async function makeProxy(proxy: ProxyAddress, address: string): Promise<Proxy> {
-  const through = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address);
-  const agent = new ProxyAgent(through, shownProxy(proxy));
+export async function makeProxy(proxy: ProxyAddress, address: string, clock: Clock): Promise<Proxy> {
+  const through = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address, clock);
+  const agent = new ProxyAgent(through, shownProxy(proxy), clock);
   return {
     agent,
     failure: () => agent.failure,
@@ -36,7 +37,7 @@ export async function makeProxy(proxy: ProxyAddress, address: string): Promise<P
       const host = hostOf(url);
       try {
         const socket = await agent.tunnel(new EventEmitter() as ClientRequest, { host, port: portOf(url) });
-        return bytesOf(url.protocol === "https:" ? await secured(socket, host, caCerts) : socket);
+        return bytesOf(url.protocol === "https:" ? await secured(socket, host, { caCerts, clock }) : socket);
       } catch (error) {
         throw new EgressError("unreachable", agent.failure ?? "the host cannot be reached through the proxy", {
           cause: error,
@@ -50,12 +51,14 @@ export async function makeProxy(proxy: ProxyAddress, address: string): Promise<P
 class ProxyAgent extends Agent {
   readonly #through: ConnectAgent | SocksProxyAgent;
   readonly #shown: string;
+  readonly #clock: Clock;
   #failure: string | null = null;
 
-  constructor(through: ConnectAgent | SocksProxyAgent, shown: string) {
+  constructor(through: ConnectAgent | SocksProxyAgent, shown: string, clock: Clock) {
     super();
     this.#through = through;
     this.#shown = shown;
+    this.#clock = clock;
   }
 
   get failure(): string | null {
@@ -79,7 +82,8 @@ class ProxyAgent extends Agent {
   ): Promise<Socket> {
     const socket = await this.tunnel(request, { host: host!, port });
     // A request of Deno 2.6 begins TLS itself, and says so in this field.
-    return secureEndpoint && !request._encrypted ? await secured(socket, host!, []) : socket;
+    if (!secureEndpoint || request._encrypted) return socket;
+    return await secured(socket, host!, { caCerts: [], clock: this.#clock });
   }
 }
 
@@ -87,21 +91,31 @@ class ProxyAgent extends Agent {
 async function socksAgent({ port, username, password }: ProxyAddress, address: string): Promise<SocksProxyAgent> {
   const { SocksProxyAgent } = await import("socks-proxy-agent");
   const login = username ? `${encodeURIComponent(username)}:${encodeURIComponent(password)}@` : "";
-  return new SocksProxyAgent(`socks5h://${login}${urlHost(address)}:${port}`);
+  return new SocksProxyAgent(`socks5h://${login}${urlHost(address)}:${port}`, { timeout: ANSWER_MS });
 }
 
-function httpAgent(proxy: ProxyAddress, address: string): ConnectAgent {
+function httpAgent(proxy: ProxyAddress, address: string, clock: Clock): ConnectAgent {
   const { protocol, host, port, username, password } = proxy;
   const login = username ? `${username}:${password}` : "";
-  return new ConnectAgent({ host: address, port: Number(port), secureAs: protocol === "https:" ? host : null, login });
+  const secureAs = protocol === "https:" ? host : null;
+  return new ConnectAgent({ host: address, port: Number(port), secureAs, login, clock });
 }
 
 /** TLS inside the tunnel; the certificate must be the host's. */
-async function secured(tunnel: Socket, host: string, caCerts: string[]): Promise<Socket> {
+async function secured(
+  tunnel: Socket,
+  host: string,
+  { caCerts, clock }: { caCerts: string[]; clock: Clock },
+): Promise<Socket> {
   const ca = caCerts.length > 0 ? { ca: [...tls.rootCertificates, ...caCerts] } : {};
   const socket = tls.connect({ socket: tunnel, host, ...(isIP(host) ? {} : { servername: host }), ...ca });
-  await once(socket, "secureConnect");
-  return socket;
+  const cancel = clock.after(ANSWER_MS, () => socket.destroy(new Error("the host does not answer")));
+  try {
+    await once(socket, "secureConnect");
+    return socket;
+  } finally {
+    cancel();
+  }
 }
 
 /** A socket of `node:net` as connections are used here. */

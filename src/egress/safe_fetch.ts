@@ -154,7 +154,7 @@ export function makeSafeFetch(
         const [vettedAddress] = await deadline.race(vetting.addressesOf(proxyUrl(address), PROXY_SCHEMES));
         deadline.end();
         const { makeProxy } = await import("./proxy.ts");
-        return await makeProxy(address, vettedAddress!);
+        return await makeProxy(address, vettedAddress!, clock);
       } catch (error) {
         throw deadline.fail(error);
       }
