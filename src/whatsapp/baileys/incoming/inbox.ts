@@ -69,19 +69,20 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     return { taken: false, settled: false };
   }
 
-  async function read(entry: JournalEntry): Promise<Incoming[]> {
+  /** What it holds; null where that makes no sense. */
+  async function read<T>({ attrs }: JournalEntry | UndecryptedEntry, reading: Promise<T>): Promise<T | null> {
     try {
-      return await decode(entry, context);
+      return await reading;
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      log.warn({ networkId: entry.attrs.id, error: errorName(error) }, "an incoming message makes no sense");
-      return [];
+      log.warn({ networkId: attrs.id, error: errorName(error) }, "an incoming message makes no sense");
+      return null;
     }
   }
 
   async function handOver(entry: JournalEntry): Promise<void> {
     if (ended.signal.aborted) return;
-    const messages = await read(entry);
+    const messages = await read(entry, decode(entry, context)) ?? [];
     const last = messages.at(-1);
     const original = await journal.originalOf(entry, messages);
     let isSettled = false;
@@ -115,8 +116,9 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
     if (!unread.has(entry.stanza) || ended.signal.aborted) return;
     // What the owner's phone tells its devices is not for people: nobody misses it.
     const isPeer = entry.attrs.category === "peer";
-    const isTaken = isPeer || (await offer(await decodeUndecryptable(entry.attrs, context), NOTHING)).taken;
-    if (isTaken) await settleUnread(entry.stanza);
+    const report = isPeer ? null : await read(entry, decodeUndecryptable(entry.attrs, context));
+    if (report && !(await offer(report, NOTHING)).taken) return;
+    await settleUnread(entry.stanza);
   }
 
   return {

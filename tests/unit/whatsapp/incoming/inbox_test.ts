@@ -144,6 +144,17 @@ Deno.test("a message that could not be read is reported once, after a minute in 
   assert.deepEqual(doneUndecrypted, [lost.stanza]);
 });
 
+Deno.test("a stanza that names no sender, and could not be read, is dropped: no login finds it again", async () => {
+  const { inbox, received, doneUndecrypted, runtime } = scene();
+  inbox.open();
+  const attrs = { id: "N1", from: "1@g.us", t: "1768478400" };
+  inbox.undecrypted({ stanza: "1@g.us||N1", since: runtime.clock.now(), attrs });
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received, []);
+  assert.deepEqual(doneUndecrypted, ["1@g.us||N1"]);
+  assert.equal(runtime.lines.filter(({ msg }) => msg === "an incoming message makes no sense").length, 1);
+});
+
 Deno.test("a message that came at the second attempt is not reported as lost", async () => {
   const { inbox, received, doneUndecrypted, runtime } = scene();
   inbox.open();
