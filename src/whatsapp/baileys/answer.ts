@@ -12,7 +12,7 @@ const ANSWER_MS = 20_000;
 export const TIMED_OUT = 408;
 
 /**
- * Resolves to the answer. `what` completes "The messaging network could not …". Throws NetworkRefusal with the network's
+ * Resolves to the answer. `what` completes "The messaging network did not …". Throws NetworkRefusal with the network's
  * code, NetworkTimeout.
  */
 export async function answerOf<T>(

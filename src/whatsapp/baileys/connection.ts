@@ -5,6 +5,8 @@ import type { Outgoing, Prepared } from "../outgoing.ts";
 import { PasskeyNotRequested } from "../passkey.ts";
 import type { Cause } from "./incoming/cause.ts";
 import type { LineSocket } from "./socket.ts";
+import { ping } from "./vitals.ts";
+import { shownVersion } from "./web_version.ts";
 import { type LifeOptions, type Shared, SocketLife } from "./socket_life.ts";
 
 interface LineConnection extends Connection {
@@ -25,10 +27,12 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
 
   /** A part of the port; each call of it as the open connection has it, or refused. */
   function whileOpen<Part extends keyof LineSocket["talk"]>(part: Part): Connection[Part] {
-    type Call = (...given: unknown[]) => Promise<unknown>;
     return new Proxy({} as Connection[Part], {
       get: (_, name) => (...given: unknown[]) =>
-        cause.own(async () => await (open().talk[part] as unknown as Record<string | symbol, Call>)[name]!(...given)),
+        cause.own(async () => {
+          const calls: object = open().talk[part];
+          return await Reflect.get(calls, name)(...given);
+        }),
     });
   }
 
@@ -50,10 +54,9 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
     async health() {
       const { lastFrameAt, lastReceivedAt, lastSentAt, undecryptable } = signs.vitals;
       const [pingMs, newChats] = life.open
-        ? await Promise.all([signs.ping(life.open.socket), life.open.standing.newChats()])
+        ? await Promise.all([ping(life.open.socket, shared.runtime.clock), life.open.standing.newChats()])
         : [null, null];
-      const announced = life.parts?.version ?? await shared.version();
-      const webVersion = { ...announced, version: announced.version.join(".") };
+      const webVersion = shownVersion(life.parts?.version ?? await shared.version());
       return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };
     },
     async signPasskey(assertion) {

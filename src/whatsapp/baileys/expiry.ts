@@ -5,14 +5,14 @@ import { Change, type Key, type KeyOf, type Kv } from "../../store/kv.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The longest that anything is kept: polls, for votes on them. */
-const MOST_DAYS = 90;
+/** Polls, for votes on them: the longest that anything is kept. */
+export const POLL_KEPT_DAYS = 90;
 
 interface Ending {
   lineId: string;
   kind: string;
   id: string;
-  /** Kept at least this long; at most `MOST_DAYS`. */
+  /** Kept at least this long; at most `POLL_KEPT_DAYS`. */
   days: number;
   now: number;
 }
@@ -39,7 +39,7 @@ export function expireAfter(change: Change, { row, ...ending }: Expiring): Chang
 /** Drops what says when rows of a line end, which are gone: it names who wrote them. */
 export async function forgetEnds(kv: Kv, lineId: string, now: number): Promise<void> {
   const today = Math.floor(now / DAY_MS);
-  for (let day = today - 1; day <= today + MOST_DAYS + 1; day++) {
+  for (let day = today - 1; day <= today + POLL_KEPT_DAYS + 1; day++) {
     await deleteRange(kv, { prefix: networkKeys.waExpiriesOf(day, lineId) });
   }
 }

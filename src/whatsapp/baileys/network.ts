@@ -30,7 +30,7 @@ import { repairCurve } from "./repairs/curve.ts";
 import { repairDerivation, repairQueue, repairTrials } from "./repairs/libsignal.ts";
 import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
-import { makeWebVersions } from "./web_version.ts";
+import { makeWebVersions, shownVersion } from "./web_version.ts";
 
 /** What was received is on disk in this time, a slow file aside: for that no log-out is held up, it follows from memory. */
 const HAND_OVER_MS = 2_000;
@@ -172,7 +172,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       void await deleteKeys(kv, networkIds.map((networkId) => networkKeys.waSent(lineId, networkId))),
     webVersion() {
       const last = versions.last();
-      return last && { ...last, version: last.version.join(".") };
+      return last && shownVersion(last);
     },
     sweep: () => sweepExpired(kv, clock.now()),
   };

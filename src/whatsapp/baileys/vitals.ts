@@ -31,8 +31,6 @@ export interface VitalSigns {
   undecrypted(): void;
   /** Why the connection is not well although it stands; null when it is. */
   complaint(): string | null;
-  /** How long the network takes to answer, ms; null when it does not. Never rejects. */
-  ping(socket: Pick<WASocket, "query">): Promise<number | null>;
 }
 
 export function watchVitals(clock: Clock): VitalSigns {
@@ -71,14 +69,11 @@ export function watchVitals(clock: Clock): VitalSigns {
       }
       return unreadableInARow >= UNREADABLE_IN_A_ROW ? "What arrives can't be decrypted." : null;
     },
-    async ping(socket) {
-      return await ping(socket, clock, PING_MS);
-    },
   };
 }
 
 /** How long the network takes to answer, ms; null when it does not within this time. Never rejects. */
-export async function ping(socket: Pick<WASocket, "query">, clock: Clock, withinMs: number): Promise<number | null> {
+export async function ping(socket: Pick<WASocket, "query">, clock: Clock, withinMs = PING_MS): Promise<number | null> {
   const begun = clock.now();
   try {
     const asked = socket.query(iq({ type: "get", xmlns: "w:p" }, { tag: "ping", attrs: {} }));

@@ -2,6 +2,7 @@
 import { DEFAULT_CONNECTION_CONFIG, fetchLatestWaWebVersion, type WAVersion } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { AnnouncedVersion } from "../connection.ts";
 
 const FETCH_TIMEOUT_MS = 5_000;
 /** WhatsApp publishes several versions a day, and accepts each for weeks. */
@@ -13,6 +14,11 @@ export interface WebVersion {
   source: "setting" | "web.whatsapp.com" | "built in";
   /** When it was learned, Unix ms; of what was not asked for, the start. */
   since: number;
+}
+
+/** As the port names it. */
+export function shownVersion(announced: WebVersion): AnnouncedVersion {
+  return { ...announced, version: announced.version.join(".") };
 }
 
 interface WebVersions {

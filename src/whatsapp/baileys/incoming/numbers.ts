@@ -14,6 +14,8 @@ import {
   type SignalKeyStore,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { within } from "../../../base/within.ts";
 import { iq } from "../stanza.ts";
@@ -55,8 +57,8 @@ export async function keptLidOf(keys: SignalKeyStore, number: string): Promise<s
 export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {
   const { clock, log } = runtime;
   const { lidMapping } = socket.signalRepository;
-  /** When the network did not say, by LID. */
-  const unknown = new Map<string, number>();
+  /** LIDs of which the network did not say lately. */
+  const unknown = new LRUCache<string, true>(atMost(UNKNOWN_KEPT, { forMs: ASK_AGAIN_MS, clock }));
 
   async function ofMember(lid: string, group: string): Promise<string | null> {
     const { participants } = await groups.metadata(group);
@@ -82,23 +84,17 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
     log.debug({ error: errorName(error) }, "a sender's number could not be looked up");
   }
 
-  function noteUnknown(lid: string): void {
-    unknown.delete(lid);
-    unknown.set(lid, clock.now());
-    if (unknown.size > UNKNOWN_KEPT) unknown.delete(unknown.keys().next().value!);
-  }
-
   return async (lid, chat) => {
     try {
       const known = await lidMapping.getPNForLID(lid);
       if (known) return known;
-      if (clock.now() - (unknown.get(lid) ?? -Infinity) < ASK_AGAIN_MS) return null;
+      if (unknown.has(lid)) return null;
       const found = await within(clock, ANSWER_MS, find(lid, chat));
       if (found !== "late" && found !== null) return found;
     } catch (error) {
       failed(error);
     }
-    noteUnknown(lid);
+    unknown.set(lid, true);
     return null;
   };
 }

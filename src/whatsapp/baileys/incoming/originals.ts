@@ -8,13 +8,11 @@ import type { Incoming, IncomingType, Recalled } from "../../incoming.ts";
 import type { ForwardableKind } from "../../outgoing.ts";
 import type { Change } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
-import { expireAfter } from "../expiry.ts";
+import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
 import { type LineRows, networkKeys } from "../rows.ts";
 
 /** As long as its event can be read. */
 const KEPT_DAYS = 30;
-/** With its secret votes on it are read. */
-const POLL_KEPT_DAYS = 90;
 
 interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number" | "text" | "type"> {
   filename: string | null;

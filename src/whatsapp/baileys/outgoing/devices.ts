@@ -49,8 +49,7 @@ export interface Devices {
 }
 
 export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devices {
-  const perf = { now: () => clock.now() };
-  const bounds = { ...atMost(USERS_KEPT), ttl: KEPT_MS, ttlResolution: 0, perf };
+  const bounds = atMost(USERS_KEPT, { forMs: KEPT_MS, clock });
   const lists = new LRUCache<string, Device[]>(bounds);
   const keyless = new LRUCache<string, true>(bounds);
 

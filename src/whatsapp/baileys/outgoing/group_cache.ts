@@ -1,5 +1,7 @@
 /** What sending to a group needs to know of it, asked once and kept for a while. */
 import type { GroupMetadata, WASocket } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
 
 /** Who is in a group may change without a word to a device that was away. */
@@ -19,28 +21,17 @@ export interface GroupCache {
 }
 
 export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "clock">): GroupCache {
-  const { clock } = runtime;
-  const kept = new Map<string, { at: number; metadata: GroupMetadata }>();
+  const kept = new LRUCache<string, GroupMetadata>(atMost(GROUPS_KEPT, { forMs: KEPT_MS, clock: runtime.clock }));
 
   function keep(metadata: GroupMetadata): GroupMetadata {
-    kept.delete(metadata.id);
-    kept.set(metadata.id, { at: clock.now(), metadata });
-    for (const oldest of kept.keys()) {
-      if (kept.size <= GROUPS_KEPT) break;
-      kept.delete(oldest);
-    }
+    kept.set(metadata.id, metadata);
     return metadata;
   }
 
-  function cached(jid: string): GroupMetadata | undefined {
-    const entry = kept.get(jid);
-    return entry && clock.now() - entry.at < KEPT_MS ? entry.metadata : undefined;
-  }
-
   return {
-    metadata: async (jid) => cached(jid) ?? keep(await socket().groupMetadata(jid)),
+    metadata: async (jid) => kept.get(jid) ?? keep(await socket().groupMetadata(jid)),
     keep,
-    cached: (jid) => Promise.resolve(cached(jid)),
+    cached: (jid) => Promise.resolve(kept.get(jid)),
     forget: (jid) => void kept.delete(jid),
   };
 }

@@ -6,6 +6,7 @@ import { type BinaryNode, isJidGroup, type proto, type WASocket } from "@whiskey
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Outgoing, SendOutcome } from "../../outgoing.ts";
+import { pollIn } from "../incoming/content.ts";
 import { leaveOutStored } from "../repairs/recent_messages.ts";
 import type { Devices } from "./devices.ts";
 import { describe, OFFLINE, surelyUnsent, unsent } from "./failure.ts";
@@ -85,11 +86,10 @@ export class Relay {
 
   /** What the network wants to see of a message that it cannot read. Throws StoreError. */
   async #stanzaOf({ jid, audience }: Route, content: proto.IMessage): Promise<Stanza> {
-    const { protocolMessage: amendment, pollCreationMessage, pollCreationMessageV3 } = content;
-    const isPoll = pollCreationMessage || pollCreationMessageV3;
+    const { protocolMessage: amendment } = content;
     const additionalNodes: BinaryNode[] = [
       ...await this.#deps.standing.tokenFor(jid),
-      ...(isPoll ? [{ tag: "meta", attrs: { polltype: "creation" } }] : []),
+      ...(pollIn(content) ? [{ tag: "meta", attrs: { polltype: "creation" } }] : []),
     ];
     const revoked = amendment?.key?.fromMe ? REVOKED : REVOKED_BY_ADMIN;
     const edit = amendment && { edit: amendment.editedMessage ? EDITED : revoked };
@@ -105,25 +105,21 @@ export class Relay {
     stanza: Stanza & { messageId: string },
     content: proto.IMessage,
   ): Promise<SendOutcome> {
-    const { socket, isOpen } = this.#deps;
-    const ack = this.#ackOf(stanza.messageId);
+    const { socket, runtime, isOpen } = this.#deps;
+    const { messageId } = stanza;
+    const { promise, resolve } = Promise.withResolvers<Ack>();
+    this.#waiting.set(messageId, resolve);
     try {
       await socket.relayMessage(jid, content, stanza);
     } catch (error) {
       if (surelyUnsent(error)) {
-        ack.settle("lost");
+        this.#waiting.delete(messageId);
         return isOpen() ? { kind: "retry", detail: describe(error) } : OFFLINE;
       }
     }
-    return await this.#outcomeOf(await ack.answer(), jid);
-  }
-
-  /** Listens for the ack from now on; `within` gives it a deadline once the frame is written. */
-  #ackOf(networkId: string) {
-    const { promise, resolve: settle } = Promise.withResolvers<Ack>();
-    this.#waiting.set(networkId, settle);
-    const answer = promise.finally(() => this.#waiting.delete(networkId));
-    return { settle, answer: () => within(this.#deps.runtime.clock, ACK_MS, answer) };
+    const ack = await within(runtime.clock, ACK_MS, promise);
+    this.#waiting.delete(messageId);
+    return await this.#outcomeOf(ack, jid);
   }
 
   async #outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {

@@ -1,14 +1,13 @@
 /** Sent messages, encoded and sealed, so that a receiver who could not decrypt one gets it again, after a restart too. */
 import { proto } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
+import { pollIn } from "../incoming/content.ts";
 import { type LineRows, networkKeys } from "../rows.ts";
 import type { Change } from "../../../store/kv.ts";
-import { expireAfter } from "../expiry.ts";
+import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
 
 /** A phone that was away asks when it comes back; the network keeps messages for it no longer than this. */
 const KEPT_DAYS = 14;
-/** A poll's secret is what votes on it are read by. */
-const POLL_KEPT_DAYS = 90;
 
 export interface SentStore {
   /** Adds the message to the change. */
@@ -22,13 +21,12 @@ export function makeSentStore(
   return {
     keep(change, networkId, message) {
       const row = networkKeys.waSent(lineId, networkId);
-      const isPoll = message.pollCreationMessage || message.pollCreationMessageV3;
       expireAfter(change, {
         row,
         lineId,
         kind: "sent",
         id: networkId,
-        days: isPoll ? POLL_KEPT_DAYS : KEPT_DAYS,
+        days: pollIn(message) ? POLL_KEPT_DAYS : KEPT_DAYS,
         now: runtime.clock.now(),
       }).set(row, seal.seal(proto.Message.encode(message).finish()));
     },
