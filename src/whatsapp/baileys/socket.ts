@@ -12,34 +12,28 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Proxy } from "../../egress/proxy.ts";
 import type { Inspect } from "../../inspect/inspector.ts";
-import type { Runtime } from "../../runtime.ts";
+import type { Log, Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";
 import { errorName } from "../../base/detached.ts";
-import { within } from "../../base/within.ts";
 import { type AuthState, isLinked } from "./auth_state.ts";
 import { makeChats } from "./chats/chats.ts";
 import { makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
-import { hasAdmin } from "./chats/members.ts";
 import { closeReason, codeRefused, distrustOf } from "./close_reason.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
-import { SALT_ID, takeHistory } from "./incoming/history.ts";
-import { type Inbox, makeInbox } from "./incoming/inbox.ts";
+import { SALT_ID } from "./incoming/history.ts";
+import type { Inbox } from "./incoming/inbox.ts";
 import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
-import { incomingMedia } from "./incoming/media.ts";
-import { takeNotices } from "./incoming/notices.ts";
-import { makePhoneOf, type PhoneOf } from "./incoming/numbers.ts";
 import { findReceived } from "./incoming/originals.ts";
-import { makeFindPoll } from "./incoming/polls.ts";
-import { takeReceipts } from "./incoming/receipts.ts";
+import { takeIncoming } from "./incoming/receiving.ts";
 import { makeSettings, type Settings } from "./incoming/settings.ts";
 import { type CountStray, takeStrays } from "./incoming/strays.ts";
 import { CodeRefused } from "./linking/code.ts";
-import { Pairing } from "./linking/pairing.ts";
+import { Pairing, type PairingEvents } from "./linking/pairing.ts";
 import type { MediaHost } from "./media_host.ts";
 import { makeAhead } from "./outgoing/ahead.ts";
 import { makeDevices } from "./outgoing/devices.ts";
@@ -60,8 +54,6 @@ import type { WebVersion } from "./web_version.ts";
 /** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
 const PING_MS = 20_000;
 const QUERY_MS = 30_000;
-/** A chat waits for what is asked of its group: it is short. */
-const GROUP_ANSWER_MS = 5_000;
 /** What the owner reads in the phone's list of linked devices. The names that browsers have are accepted for codes. */
 const BROWSER = Browsers.macOS("Chrome");
 
@@ -144,8 +136,8 @@ export interface LineSocket {
 
 /** Begins to connect. */
 export function openSocket(shared: SocketGround, options: SocketOptions, owner: Owner): LineSocket {
-  const { kv, seal, refreshHandled } = shared;
-  const { lineId, auth, version, decryption, journal, left, cause, vitals, way: { proxy, mediaHost } } = options;
+  const { kv, seal } = shared;
+  const { lineId, auth, version, journal, left, cause, vitals, way: { proxy, mediaHost } } = options;
   const { events, isOpen, isOver } = owner;
   const { clock } = shared.runtime;
   const log = shared.runtime.log.child({ lineId });
@@ -165,17 +157,22 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     version: version.version,
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
-      ahead.around(reportRefusals(decryption.makeSignalRepository(...args), cause, owner.broken)),
+      ahead.around(reportRefusals(options.decryption.makeSignalRepository(...args), cause, owner.broken)),
     getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
   });
   keepTrustedTokens(socket.authState.keys);
+  takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
+  const settings = makeSettings({ keys: auth.keys, host: mediaHost, query: (node) => socket.query(node), runtime });
+  const watches = [devices.watch, settings.watch, ...(proxy ? [leaveFiles] : [])];
+  socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
+    vitals.frame(frame);
+    if (frame instanceof Uint8Array) return;
+    for (const watch of watches) watch(frame);
+  });
+
   const recipients = makeRecipients({ socket, kv, lineId, runtime });
-  const upload = uploadTo(mediaHost, socket);
-  const source: SenderDeps["source"] = async ({ lineId, networkId }) =>
-    await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
-      (await findReceived({ kv, seal, lineId }, networkId))?.message ?? null;
   const standing = makeStanding({
     socket,
     saltOf: () => auth.get<Uint8Array>("nct-salt", SALT_ID),
@@ -185,7 +182,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   const sender = new Sender({
     lineId,
-    source,
+    source: makeSource({ kv, seal, runtime }),
     socket,
     recipients,
     groups,
@@ -193,106 +190,74 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     sent,
     ahead,
     auth,
-    upload,
+    upload: uploadTo(mediaHost, socket),
     inspect: shared.inspect,
     standing,
     acknowledged: vitals.sent,
     runtime,
     isOpen,
   });
-  takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
-  const settings = makeSettings({
-    keys: auth.keys,
-    host: mediaHost,
-    query: (node) => socket.query(node),
-    runtime,
-  });
-  const watches = [devices.watch, settings.watch, ...(proxy ? [leaveFiles] : [])];
-  socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
-    vitals.frame(frame);
-    if (frame instanceof Uint8Array) return;
-    for (const watch of watches) watch(frame);
-  });
-  const findPoll = makeFindPoll({ kv, seal, lineId, sent });
-  const askPhone = makePhoneOf({ socket, groups, runtime });
-  // What it is asked for is in the journal by then.
-  const phoneOf: PhoneOf = (lid, chat) => cause.own(() => askPhone(lid, chat));
-  async function isAdmin(group: string, addresses: readonly string[]): Promise<boolean> {
-    const metadata = await within(clock, GROUP_ANSWER_MS, cause.own(() => groups.metadata(group))).catch(() =>
-      "late" as const
-    );
-    return metadata !== "late" && hasAdmin(metadata, addresses);
-  }
-  const inbox = openInbox();
-  for (const entry of left.decrypted) inbox.decrypted(entry);
-  // The sender's second attempt may be among what was missed: it has its time once more.
-  for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
-  const pairing = pair();
-  const parts = {
-    socket,
-    recipients,
-    names,
-    me: () => ({ ...ownJids(auth.creds), name: ownName(auth.creds) }),
-    runtime,
-  };
+  const me = () => ({ ...ownJids(auth.creds), name: ownName(auth.creds) });
+  const parts = { socket, recipients, names, me, runtime };
   const talk = {
     groups: makeGroups({ ...parts, cache: groups }),
     contacts: makeContacts(parts),
     chats: makeChats(parts),
   };
-  takeNotices({
+  const inbox = takeIncoming({
+    kv,
+    seal,
+    lineId,
     socket,
-    phoneOf,
+    creds: auth.creds,
+    groups,
     async groupNow(id) {
-      const { participants: _, ...group } = await cause.own(() => talk.groups.get(id));
+      const { participants: _, ...group } = await talk.groups.get(id);
       return group;
     },
-    receive: (notice) => isOver() ? Promise.reject(new Error("the connection has ended")) : events.notice(notice),
-    changed: groups.forget,
-    runtime,
-  });
-  takeReceipts({ socket, creds: auth.creds, isOver, receive: (receipt) => events.receipt(receipt), runtime });
-  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, version };
-
-  function openInbox(): Inbox {
-    const source = { host: mediaHost, runtime, socket: () => isOpen() ? socket : null };
-    return makeInbox({
-      journal,
-      runtime,
-      receive: (message, settle) => {
+    sent,
+    host: mediaHost,
+    journal,
+    left,
+    cause,
+    events: {
+      message(message, settle) {
         names.note(message);
         return events.message(message, settle);
       },
-      context: {
-        get me() {
-          return ownJids(auth.creds);
-        },
-        findPoll,
-        phoneOf,
-        isAdmin,
-        media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
-        history: (part) => takeHistory(part, { keys: socket.authState.keys, host: mediaHost, runtime }),
-      },
-    });
-  }
+      notice: (notice) => events.notice(notice),
+      receipt: (receipt) => events.receipt(receipt),
+    },
+    isOpen,
+    isOver,
+    runtime,
+  });
+  const { pairingPhone } = options;
+  const link = { socket, auth, browser: BROWSER, runtime, pairingPhone, refreshHandled: shared.refreshHandled };
+  const pairing = new Pairing(link, linkingEvents(owner, auth, log));
+  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, version };
+}
 
-  function pair(): Pairing {
-    const { pairingPhone } = options;
-    const link = { socket, auth, browser: BROWSER, runtime, pairingPhone, refreshHandled };
-    return new Pairing(link, {
-      qr: (text) => isOver() || events.qr(text),
-      code: (code) => isOver() || events.pairingCode(code),
-      passkey: (request) => isOver() || events.passkey(request),
-      linked: () => isOver() || events.linked(identityOf(auth.creds)),
-      expired: (detail) => owner.finish({ ...closeReason("link_expired"), ...(detail ? { detail } : {}) }),
-      failed: (error) => {
-        log.warn({ error: errorName(error) }, "linking failed");
-        owner.finish(
-          error instanceof CodeRefused ? codeRefused(error.code) : distrustOf(error) ?? closeReason("unavailable"),
-        );
-      },
-    });
-  }
+/** A message as a line of this store sent or received it. */
+function makeSource({ kv, seal, runtime }: Pick<SocketGround, "kv" | "seal" | "runtime">): SenderDeps["source"] {
+  return async ({ lineId, networkId }) =>
+    await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
+      (await findReceived({ kv, seal, lineId }, networkId))?.message ?? null;
+}
+
+/** What becomes of linking, as the connection reports it. */
+function linkingEvents({ events, isOver, finish }: Owner, auth: AuthState, log: Log): PairingEvents {
+  return {
+    qr: (text) => isOver() || events.qr(text),
+    code: (code) => isOver() || events.pairingCode(code),
+    passkey: (request) => isOver() || events.passkey(request),
+    linked: () => isOver() || events.linked(identityOf(auth.creds)),
+    expired: (detail) => finish({ ...closeReason("link_expired"), ...(detail ? { detail } : {}) }),
+    failed(error) {
+      log.warn({ error: errorName(error) }, "linking failed");
+      finish(error instanceof CodeRefused ? codeRefused(error.code) : distrustOf(error) ?? closeReason("unavailable"));
+    },
+  };
 }
 
 /** Drops the TCP connection under the socket; frames that are still to be written fail. */

@@ -103,11 +103,11 @@ function unwrap(message: Message): { inner: Message; notes: Notes } {
   let inner = message;
   const notes: Notes = {};
   for (let depth = 0; depth < MAX_ENVELOPES; depth++) {
-    const field = fieldsOf(inner).find((name) => name in ENVELOPES);
-    const next = field && (inner as Record<string, { message?: Message | null }>)[field]?.message;
-    if (!next) break;
+    const [field = "", envelope]: [string?, { message?: Message | null }?] =
+      Object.entries(inner).find(([name, value]) => value != null && name in ENVELOPES) ?? [];
+    if (!envelope?.message) break;
     Object.assign(notes, ENVELOPES[field]);
-    inner = next;
+    inner = envelope.message;
   }
   return { inner, notes };
 }

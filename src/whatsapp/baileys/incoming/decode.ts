@@ -117,7 +117,7 @@ function addressesOf({ key }: Pick<WAMessage, "key">, { id, lid }: OwnJids): str
 }
 
 function messageOf(attrs: Record<string, string>, me: OwnJids): WAMessage {
-  return decodeMessageNode({ tag: "message", attrs }, me.id, me.lid ?? "").fullMessage as WAMessage;
+  return decodeMessageNode({ tag: "message", attrs }, me.id, me.lid ?? "").fullMessage;
 }
 
 async function envelopeOf(

@@ -12,6 +12,7 @@ const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
 const PAIRING_KEY_INFO = "Pairing Information Encryption Key";
 const KEY_BYTES = 32;
 const NONCE_BYTES = 32;
+const ADV_SECRET_BYTES = 32;
 const IV_BYTES = 12;
 const CODE_BYTES = 5;
 /** As the registration announces this client; its number goes into the key. */
@@ -52,6 +53,11 @@ export function makeCompanion(ref: string, random: Random): Companion {
       return { key, code: `${code.slice(0, 4)}-${code.slice(4)}` };
     },
   };
+}
+
+/** A secret of the link that only its QR, or its code, gives away. */
+export function makeAdvSecret(random: Random): string {
+  return Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
 }
 
 /** What is left of an ADV secret that the phone has scanned, or agreed on by the code. */

@@ -30,15 +30,15 @@ import type { AuthState } from "../auth_state.ts";
 import { bytesIn } from "../stanza.ts";
 import { ping } from "../vitals.ts";
 import { askForCode } from "./code.ts";
+import { makeAdvSecret } from "./companion.ts";
 import { Passkey } from "./passkey.ts";
 
 /** How long the network honours the first ref of a connection, and each later one. */
 const FIRST_REF_MS = 60_000;
 const NEXT_REF_MS = 20_000;
-const ADV_SECRET_BYTES = 32;
 const PING_MS = 3_000;
 
-interface PairingEvents {
+export interface PairingEvents {
   qr(text: string): void;
   code(code: string): void;
   /** A person has to do something with the account's passkey; null when that is no longer so. */
@@ -168,21 +168,16 @@ export class Pairing {
   }
 
   async #refresh(stanza: BinaryNode): Promise<void> {
-    const { auth, runtime: { random, log } } = this.#options;
+    const { socket, auth, runtime: { clock, random, log } } = this.#options;
     const { creds } = auth;
     const asked = ["companion_reg_refresh", "pair-device-rotate-qr"].some((tag) => getBinaryNodeChild(stanza, tag));
     await this.#acknowledge(stanza);
     if (!asked || creds.account || creds.me) return;
-    creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
-    await Promise.all([auth.saveCreds(), this.#taken()]);
+    creds.advSecretKey = makeAdvSecret(random);
+    // The network works through frames in order: when it answered a ping, it took the ack.
+    await Promise.all([auth.saveCreds(), ping(socket, clock, PING_MS)]);
     log.debug("the network refreshed the link's secret; showing the QR again");
     this.#show();
-  }
-
-  /** The network works through frames in order: when it answered a ping, it took what was sent before. */
-  async #taken(): Promise<void> {
-    const { socket, runtime: { clock } } = this.#options;
-    await ping(socket, clock, PING_MS);
   }
 
   async #passkeyRequested(stanza: BinaryNode): Promise<void> {

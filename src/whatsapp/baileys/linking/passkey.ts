@@ -24,10 +24,9 @@ import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type Passke
 import type { AuthState } from "../auth_state.ts";
 import { queryError } from "../answer.ts";
 import { bytesIn, iq } from "../stanza.ts";
-import { type Companion, handoffKey, handoffProof, makeCompanion, pairingRequest } from "./companion.ts";
+import { type Companion, handoffKey, handoffProof, makeAdvSecret, makeCompanion, pairingRequest } from "./companion.ts";
 
 const HANDOFF_MS = 5 * 60_000;
-const ADV_SECRET_BYTES = 32;
 /** Of a challenge that does not say how long it is good. */
 const CHALLENGE_MS = 5 * 60_000;
 /** A link is given up after so long without a signature; each challenge that runs out meanwhile is replaced. */
@@ -194,7 +193,7 @@ export class Passkey {
     const { auth, runtime: { clock, random } } = this.#options;
     const secret = Buffer.from(auth.creds.advSecretKey, "base64");
     this.#handoff ??= { key: handoffKey(secret), until: clock.now() + HANDOFF_MS };
-    auth.creds.advSecretKey = Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
+    auth.creds.advSecretKey = makeAdvSecret(random);
     await auth.saveCreds();
   }
 

@@ -60,11 +60,11 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
     const found = answer.find((entry) => entry.exists);
     if (!found) return { exists: false, jid: `${number}@s.whatsapp.net` };
     const now = clock.now();
-    const known = { jid: found.jid, at: now };
+    const value = { jid: found.jid, at: now };
     const row = networkKeys.waRecipient(lineId, number);
     const ending = { lineId, kind: "recipient", id: number, days: RECIPIENT_DAYS, now };
-    await kv.commit(expireAfter(new Change(), { ...ending, row }).set(row, known));
-    remembered.set(number, known);
+    await kv.commit(expireAfter(new Change(), { ...ending, row }).set(row, value));
+    remembered.set(number, value);
     return { exists: true, jid: found.jid };
   }
 
