@@ -270,7 +270,7 @@ export class LineSession implements Service {
         await this.#row.change("refused", { ...none, halted: retryAfterMs == null });
         return retryAfterMs == null ? undefined : this.#retryAfter(retryAfterMs);
       case "logged_out":
-        await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
+        await this.#forget();
         await this.#row.change("logged_out", { ...none, linked: false, restriction: null, halted: true });
         return await this.#endQueue(LOGGED_OUT);
       case "link_expired":
@@ -325,7 +325,12 @@ export class LineSession implements Service {
   /** Unlinks the device on the network, as far as it can be reached, and drops credentials and keys. */
   async #unlink(line: Line): Promise<void> {
     await this.connection.logout(line);
-    await this.#row.untilDone(() => this.#deps.network.forget(this.lineId));
+    await this.#forget();
+  }
+
+  async #forget(): Promise<void> {
+    const { message } = this.#incoming();
+    await this.#row.untilDone(() => this.#deps.network.forget(this.lineId, message));
   }
 
   /** Fails what waits, to the last message, before anything else: a new link may be another number. */

@@ -15,9 +15,9 @@ export interface Network {
   isLinked(lineId: string): Promise<boolean>;
   /**
    * Drops credentials and every key of the line. Only after a real log-out (promise 5). What was received and not
-   * handed over yet goes to `message` of the line's last `open` before, though that connection is closed.
+   * handed over yet goes to `receive` before.
    */
-  forget(lineId: string): Promise<void>;
+  forget(lineId: string, receive: ConnectionEvents["message"]): Promise<void>;
   /**
    * What is kept, for 30 days, of a message that the line received or that its owner sent from the phone; null when
    * nothing is. Throws StoreError.

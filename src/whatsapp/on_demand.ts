@@ -12,7 +12,7 @@ export function networkOnDemand(load: () => Promise<Network>): Network {
   return {
     open: async (options, events) => await (await engine.need()).open(options, events),
     isLinked: async (lineId) => await (await engine.need()).isLinked(lineId),
-    forget: async (lineId) => await (await engine.need()).forget(lineId),
+    forget: async (lineId, receive) => await (await engine.need()).forget(lineId, receive),
     recall: async (lineId, networkId) => await (await engine.need()).recall(lineId, networkId),
     numberOf: async (lineId, lid) => await (await engine.need()).numberOf(lineId, lid),
     lidOf: async (lineId, number) => await (await engine.need()).lidOf(lineId, number),

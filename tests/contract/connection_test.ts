@@ -188,7 +188,7 @@ testWithStore("what was received and waits when the phone unlinks the line is ha
   const { events, take, rows, texts } = await withTwoWaiting(scene, kv());
   await unlinkedByPhone(scene, events);
   take();
-  await scene.network.forget(LINE);
+  await scene.network.forget(LINE, (message) => events.message(message));
   assert.equal(texts().at(-1), "two");
   assert.deepEqual(await rows(), []);
 });
@@ -196,7 +196,7 @@ testWithStore("what was received and waits when the phone unlinks the line is ha
 testWithStore("a log-out waits for a slow receiver no longer than 2 s, and the rest follows", async (scene, kv) => {
   const { events, take, rows, texts } = await withTwoWaiting(scene, kv());
   await unlinkedByPhone(scene, events);
-  const forgotten = scene.network.forget(LINE);
+  const forgotten = scene.network.forget(LINE, (message) => events.message(message));
   // The connection waits for the first until it ends; given once more, it is still not taken.
   while (texts().length < 2) {
     await scene.clock.advance(1_000);
@@ -223,18 +223,18 @@ testWithStore(
     const { events } = await scene.open();
     assert.equal((await events.until("closed")).reason.kind, "logged_out");
     events.onMessage = () => Promise.reject(new Error("it is stopping"));
-    await assert.rejects(scene.network.forget(LINE), /it is stopping/);
+    await assert.rejects(scene.network.forget(LINE, (message) => events.message(message)), /it is stopping/);
     events.onMessage = () => Promise.resolve();
-    await scene.network.forget(LINE);
+    await scene.network.forget(LINE, (message) => events.message(message));
     const given = events.of("message").map(({ message }) => message.text);
     assert.deepEqual(given.slice(-2), ["one", "two"]);
   },
 );
 
 testWithStore("sent messages, seen stanzas and recipients leave with the line", async (scene, kv) => {
-  const { connection } = await scene.login();
+  const { connection, events } = await scene.login();
   await send(connection, { networkId: "3EB0F5", to: FRIEND, body: text("hello") }, kv());
   await connection.logout();
-  await scene.network.forget(LINE);
+  await scene.network.forget(LINE, (message) => events.message(message));
   for await (const row of kv().list({ prefix: networkKeys.waLine(LINE) })) assert.fail(`left: ${row.key.join("/")}`);
 });

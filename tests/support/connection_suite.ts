@@ -723,7 +723,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     await connection.logout();
     assert.equal((await events.until("closed")).reason.kind, "asked");
     assert.equal(account.companions.size, 0);
-    await scene.network.forget(LINE);
+    await scene.network.forget(LINE, (message) => events.message(message));
     assert.equal(await scene.network.isLinked(LINE), false);
     await scene.login();
   });

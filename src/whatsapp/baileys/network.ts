@@ -9,7 +9,6 @@ import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { EgressError } from "../../egress/egress_error.ts";
 import type { Proxy } from "../../egress/proxy.ts";
-import type { ConnectionEvents } from "../connection.ts";
 import type { Network } from "../network.ts";
 import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
@@ -65,8 +64,6 @@ interface LineMemory {
   ended?: Promise<void>;
   /** How its last connection goes out. */
   way?: Promise<Way>;
-  /** Who takes its messages, until it is forgotten. */
-  receive?: ConnectionEvents["message"];
   /** When it was last connected anew because it heard nothing, and when its version was last refused. */
   complainedAt?: number;
   refusedAt?: number;
@@ -137,23 +134,20 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       const connection = connectLine({ ...shared, kv: storeOf(open.lineId) }, life, events);
       line.way = way;
       line.ended = connection.ended;
-      line.receive = (message, settle) => events.message(message, settle);
       return Promise.resolve(connection);
     },
     async isLinked(lineId) {
       const creds = await readCreds({ kv, seal, lineId });
       return creds !== null && isLinked(creds);
     },
-    async forget(lineId) {
+    async forget(lineId, receive) {
       const store = storeOf(lineId);
       const line = memoryOf(lineId);
       await line.ended;
-      if (line.receive) {
-        const { mediaHost } = await line.way?.catch(noWay) ?? noWay();
-        const left = await leftoversOf({ ...shared, kv: store, mediaHost, lineId });
-        // A receiver that takes nothing leaves all as it is, for the next attempt.
-        await within(clock, HAND_OVER_MS, handOver(left, line.receive));
-      }
+      const { mediaHost } = await line.way?.catch(noWay) ?? noWay();
+      const left = await leftoversOf({ ...shared, kv: store, mediaHost, lineId });
+      // A receiver that takes nothing leaves all as it is, for the next attempt.
+      await within(clock, HAND_OVER_MS, handOver(left, receive));
       await forgetLine(store, lineId);
       await forgetEnds(store, lineId, clock.now());
       lines.delete(lineId);
