@@ -10,7 +10,7 @@ const LATELY_MS = 1_000;
 
 /** Honours `CommitOptions.unhurried`. */
 export function withRests(kv: Kv, { clock }: { clock: Clock }): Kv {
-  let rested: Promise<unknown> = Promise.resolve();
+  let restsUntil = 0;
   let lastOtherAt = -Infinity;
   return {
     ...kv,
@@ -19,11 +19,12 @@ export function withRests(kv: Kv, { clock }: { clock: Clock }): Kv {
         lastOtherAt = clock.now();
         return await kv.commit(change, options);
       }
-      await rested;
+      const restMs = restsUntil - clock.now();
+      if (restMs > 0) await sleep(clock, restMs);
       const begun = clock.now();
       const version = await kv.commit(change, options);
       const now = clock.now();
-      if (now > begun && now - lastOtherAt < LATELY_MS) rested = Promise.all([rested, sleep(clock, now - begun)]);
+      if (now - lastOtherAt < LATELY_MS) restsUntil = Math.max(restsUntil, now + (now - begun));
       return version;
     },
   };

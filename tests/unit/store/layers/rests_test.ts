@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { withRests } from "../../../../src/store/layers/rests.ts";
 import { Change, type Kv } from "../../../../src/store/kv.ts";
+import { bytesHeld } from "../../../support/garbage.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const TAKES_MS = 10;
@@ -45,4 +46,26 @@ Deno.test("whoever is alone does not rest, and others never do", async () => {
   await clock.advance(TAKES_MS);
   await others;
   assert.deepEqual(begun, [40, 40, 40]);
+});
+
+Deno.test("of rests that are over nothing is kept", async () => {
+  let now = 0;
+  const clock = {
+    now: () => now,
+    after: (ms: number, run: () => void) => (queueMicrotask(() => {
+      now += ms;
+      run();
+    }),
+      () => {}),
+  };
+  const kv = withRests({ commit: () => Promise.resolve(String(now++)) } as unknown as Kv, { clock });
+  async function commits(count: number): Promise<number> {
+    for (let i = 0; i < count; i++) {
+      await kv.commit(new Change());
+      await kv.commit(new Change(), { unhurried: true });
+    }
+    return bytesHeld();
+  }
+  const before = await commits(1_000);
+  assert((await commits(50_000)) - before < 1_000_000);
 });
