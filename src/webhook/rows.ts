@@ -13,6 +13,7 @@ export const webhookKeys = {
   allWebhookProgress: () => prefix<WebhookProgress>("webhook_progress"),
   /** The outcome of an event, by the event's order; exists from the end of the first attempt. */
   delivery: (webhookId: string, order: string) => key<Delivery>("delivery", webhookId, order),
+  allDeliveries: () => prefix<Delivery>("delivery"),
   deliveries: (webhookId: string) => prefix<Delivery>("delivery", webhookId),
   /** A waiting attempt, by the time it is due (Unix ms); the value is its number in its series, from 1. */
   dueAttempt: (webhookId: string, dueAt: number, order: string) => key<number>("due_attempt", webhookId, dueAt, order),

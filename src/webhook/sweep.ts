@@ -4,7 +4,7 @@ import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
-import { Change, type Key, type Kv } from "../store/kv.ts";
+import { Change, type Key, type Kv, type PrefixOf, type Range } from "../store/kv.ts";
 import { type Delivery, newDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Failed deliveries stay for 30 days; delivered ones go together with their event. */
@@ -72,8 +72,10 @@ export async function sweepDeliveries(
   { keepMs = FAILED_KEEP_MS, signal }: { keepMs?: number; signal?: AbortSignal } = {},
 ): Promise<number> {
   // In this order: a webhook that is made meanwhile is not among those that are looked at.
-  const webhookIds: string[] = [];
-  for await (const { key } of kv.list({ prefix: webhookKeys.allWebhookProgress() })) webhookIds.push(String(key[1]));
+  const webhookIds = new Set<string>();
+  // Whoever wrote while the webhook was removed may have left any of these.
+  const families = [webhookKeys.allWebhookProgress(), webhookKeys.allDeliveries(), webhookKeys.allDueAttempts()];
+  for (const prefix of families) for await (const id of webhooksBelow(kv, prefix)) webhookIds.add(id);
   const known = new Set<string>();
   for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) known.add(value.id);
   const oldest = runtime.clock.now() - keepMs;
@@ -88,6 +90,17 @@ export async function sweepDeliveries(
   return removed;
 }
 
+/** Ids of the webhooks that have rows of this family: one read each. */
+async function* webhooksBelow(kv: Kv, prefix: PrefixOf<unknown>): AsyncGenerator<string> {
+  for (let range: Range<unknown> = { prefix };;) {
+    const [row] = await Array.fromAsync(kv.list(range, { limit: 1 }));
+    if (!row) return;
+    const id = String(row.key[prefix.length]);
+    yield id;
+    range = { prefix, start: [...prefix, `${id}\0`] };
+  }
+}
+
 /** Orders grow with time: the first delivery that is young enough ends it. */
 async function* endedBefore(kv: Kv, webhookId: string, oldest: number): AsyncGenerator<Key> {
   for await (const { key, value } of kv.list({ prefix: webhookKeys.deliveries(webhookId) })) {
@@ -96,7 +109,7 @@ async function* endedBefore(kv: Kv, webhookId: string, oldest: number): AsyncGen
   }
 }
 
-/** Removes everything that was kept for a webhook whose row is gone; its progress last, so that a sweep finds the rest. */
+/** Removes everything that was kept for a webhook whose row is gone; cut short, the sweep removes the rest. */
 export async function purgeWebhook(kv: Kv, webhookId: string): Promise<void> {
   for (const prefix of [webhookKeys.deliveries(webhookId), webhookKeys.dueAttempts(webhookId)]) {
     await deleteRange(kv, { prefix });

@@ -4,7 +4,7 @@ import { Problem } from "../../../src/errors.ts";
 import { type LoggedEvent, USUAL_EVENTS } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
-import type { Kv } from "../../../src/store/kv.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
 import { type Delivery, deliveryId, orderOfDelivery } from "../../../src/webhook/webhook.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
 import { answering } from "../../support/receiver.ts";
@@ -340,4 +340,19 @@ Deno.test("a webhook that is made while the deliveries are swept keeps its place
     (await kv.get(webhookKeys.webhookProgress(made.id))).value,
     "without it the webhook would never be served again",
   );
+});
+
+Deno.test("what was written for a webhook while it was removed is swept", async () => {
+  await using s = await stage();
+  const { kv, runtime } = s.world;
+  const late = { id: "dlv_1", status: "failed", createdAt: s.clock.now() } as Delivery;
+  const change = new Change();
+  for (const gone of ["whk_0", "whk_1", "whk_2"]) {
+    change.set(webhookKeys.delivery(gone, "1"), late).set(webhookKeys.dueAttempt(gone, s.clock.now(), "1"), 2);
+  }
+  await kv.commit(change);
+  await sweepDeliveries({ kv, runtime });
+  assert.deepEqual(await Array.fromAsync(kv.list({ prefix: webhookKeys.allDeliveries() })), []);
+  assert.deepEqual(await Array.fromAsync(kv.list({ prefix: webhookKeys.allDueAttempts() })), []);
+  assert.ok((await kv.get(webhookKeys.webhookProgress(s.webhook.id))).value);
 });
