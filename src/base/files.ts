@@ -37,3 +37,13 @@ export async function giveToOwner(path: string): Promise<void> {
   const { uid, gid } = await Deno.stat(dirname(path));
   await Deno.chown(path, uid, gid);
 }
+
+/** Runs with a temporary folder that this user alone may read, and which is removed afterwards with what is in it. */
+export async function throughTempFolder<T>(run: (path: string) => Promise<T>): Promise<T> {
+  const folder = await Deno.makeTempDir({ prefix: "paloma-" });
+  try {
+    return await run(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}

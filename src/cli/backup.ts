@@ -1,7 +1,7 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
-import { syncFolder, unlessMissing } from "../base/files.ts";
+import { syncFolder, throughTempFolder, unlessMissing } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
 import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
@@ -71,7 +71,8 @@ export function addBackupCommands(root: Command): void {
       const { dataFolder } = await import("../app.ts");
       const isSealed = await isSealedFile(file).catch(() => false);
       const summary = isSealed
-        ? await throughFile(join(await Deno.makeTempDir({ prefix: "paloma-restore-" }), "open"), async (plain) => {
+        ? await throughTempFolder(async (folder) => {
+          const plain = join(folder, "open.backup");
           const passphrase = await neededPassphrase(options);
           await openSealedFile(file, plain, { passphrase, random: systemRandom });
           return await dataFolder.restore(plain, config, silentRuntime);

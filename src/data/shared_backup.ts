@@ -3,6 +3,7 @@
  * that is gone afterwards: so a backup of any engine restores into any other.
  */
 import { join } from "node:path";
+import { throughTempFolder } from "../base/files.ts";
 import { deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
@@ -82,15 +83,12 @@ async function withPaths<T>(
   { openShared, files }: SharedOptions,
   run: (paths: DataPaths) => Promise<T>,
 ): Promise<T> {
-  const folder = await Deno.makeTempDir({ prefix: "paloma-copy-" });
-  try {
-    return await run({
+  return await throughTempFolder((folder) =>
+    run({
       store: openShared ? join(folder, "paloma.db") : data.store,
       media: files ? join(folder, "media") : data.media,
-    });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+    })
+  );
 }
 
 /** Writes the rows in commits that every engine takes. */

@@ -16,7 +16,10 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
     "notes.txt",
   ];
   for (const name of others) await Deno.writeTextFile(join(into, name), "");
+  const temporary = join(folder, "tmp");
+  await Deno.mkdir(temporary);
   const env = {
+    TMPDIR: temporary,
     PALOMA_DATA_DIR: join(folder, "data"),
     PALOMA_SECRET_KEY: "the secret of the operator",
     PALOMA_PASSPHRASE: "correct horse battery",
@@ -37,6 +40,7 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
   await runCommand(["restore", made.file], elsewhere);
   const [account] = JSON.parse(await runCommand(["account", "list", "--json"], elsewhere));
   assert.equal(account.name, "acme");
+  assert.deepEqual(await Array.fromAsync(Deno.readDir(temporary)), [], "something opened was left behind");
   assert.equal((await tryCommand(["backup"], env)).code, 2);
   const mistyped = await tryCommand(["backup", "--into", join(folder, "bakcups")], env);
   assert.deepEqual([mistyped.code, /no folder .*bakcups: make it first/.test(mistyped.stderr)], [1, true]);
