@@ -341,6 +341,25 @@ inPanel(
   },
 );
 
+inPanel("a search goes on behind the newest thousands of messages", async ({ page, assertQuiet }, stage) => {
+  const { sessionId } = await stage.linkLine(LINE);
+  await stage.addPhone(CUSTOMER);
+  await stage.api.call("POST", `/sessions/${sessionId}/queue/pause`);
+  const send = (path: string, body: Record<string, unknown>) =>
+    stage.api.call("POST", `/messages/send/${path}`, { sessionId, ...body });
+  await send("text", { to: CUSTOMER, text: "the needle" });
+  await send("bulk", { messages: Array.from({ length: 2_100 }, () => ({ to: CUSTOMER, text: "one more straw" })) });
+  for (const said of ["the needle", "one more straw"]) stage.secrets.add(said);
+  await asOperator(page, stage);
+  await page.goto(accountPage(stage, "/messages"));
+  await page.getByText("2,101 in all").waitFor();
+  await page.getByLabel("Search").fill("needle");
+  await page.getByRole("cell", { name: "the needle" }).waitFor();
+  await page.getByLabel("Search").fill("no such thing");
+  await page.getByText("Try fewer words").waitFor();
+  assertQuiet();
+});
+
 inPanel(
   "a webhook is made, tested, and its failed delivery is delivered again",
   async ({ page, assertQuiet }, stage) => {
@@ -353,6 +372,9 @@ inPanel(
       await button(page, "Add").click();
       stage.secrets.add((await page.locator("dialog code").textContent())!);
       await button(page, "I have it").click();
+      await page.getByRole("link", { name: "Webhooks", exact: true }).first().click();
+      await page.getByRole("cell", { name: "all", exact: true }).waitFor();
+      await page.goBack();
       await button(page, "Send a test").click();
       await page.locator(".steps .badge", { hasText: "failed" }).first().waitFor();
       // 410 asks to be left alone: the gateway has switched it off.
@@ -362,6 +384,17 @@ inPanel(
       await button(page, "Deliver again").first().click();
       await page.locator(".steps .badge", { hasText: "delivered" }).first().waitFor();
       assert.ok(receiver.requests.length >= 2);
+      const choose = async (mark: boolean) => {
+        await button(page, "Change").click();
+        for (const event of await page.locator("dialog [type=checkbox]").all()) await event.setChecked(false);
+        if (mark) await page.getByLabel("message.sent").check();
+        await button(page, "Save").click();
+        await page.locator("dialog").waitFor({ state: "detached" });
+      };
+      await choose(true);
+      await choose(false);
+      await page.getByRole("link", { name: "Webhooks", exact: true }).first().click();
+      await page.getByRole("cell", { name: "all", exact: true }).waitFor();
       assertQuiet();
     } finally {
       await receiver.close();

@@ -1,6 +1,6 @@
 /** Sign-in: the first operator, invitations, password, one-time code or passkey; and sign-out. */
 import { z } from "zod";
-import { EVENT_NAMES } from "../../event/event.ts";
+import { EVENT_NAMES, USUAL_EVENTS } from "../../event/event.ts";
 import type { Accounts } from "../../account/accounts.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
@@ -76,6 +76,7 @@ export function addEntry(deps: EntryDeps): void {
         version: VERSION,
         hasOperator: await people.hasOperator(),
         events: EVENT_NAMES,
+        usualEvents: USUAL_EVENTS,
         person: visitor && {
           login: visitor.person.login,
           operator: visitor.person.accountId === null,

@@ -63,3 +63,5 @@ export const api = (account, method, below, options) => call(method, v1(account)
 
 /** The names of all events. */
 export const eventNames = () => session.get().events;
+/** Of those, what a webhook hears that names none. */
+export const usualEvents = () => session.get().usualEvents;

@@ -24,6 +24,11 @@ const kindOf = ({ status, passkey }) =>
 /** Whether it is connected but hears nothing; its reason says what the gateway noticed. */
 export const isDegraded = ({ status, reason }) => status === "connected" && Boolean(reason);
 
+const TROUBLE = ["logged_out", "disconnected", "initializing", "qr", "pairing", "connected"];
+const rank = (line) => line.restriction || isDegraded(line) ? 1 : TROUBLE.indexOf(line.status);
+/** The lines, those in trouble first. */
+export const byTrouble = (lines) => lines.toSorted((a, b) => rank(a) - rank(b));
+
 export const reasonWord = ({ reason }) =>
   ({
     "The network says that messages wait, and gives none.": t("The network says that messages wait, and gives none."),

@@ -1,14 +1,11 @@
 // The lines of all accounts, those in trouble first.
 import { html } from "../html.js";
 import { t } from "../i18n.js";
-import { isDegraded, LineState, reasonWord } from "../line_state.js";
+import { byTrouble, LineState, reasonWord } from "../line_state.js";
 import { useData } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 import { phone } from "../words.js";
-
-const ORDER = ["logged_out", "disconnected", "initializing", "qr", "pairing", "connected"];
-const rank = (line) => line.restriction || isDegraded(line) ? 1 : ORDER.indexOf(line.status);
 
 export function AllLines() {
   const lines = useData("/operator/lines", ["lines"]);
@@ -23,7 +20,7 @@ export function AllLines() {
                 <p>${t("Lines are linked on an account's own pages.")}</p>
                 </${Empty}>
             `
-            : html`<${Table} caption=${t("All lines")} rows=${rows.toSorted((a, b) => rank(a) - rank(b))} columns=${[
+            : html`<${Table} caption=${t("All lines")} rows=${byTrouble(rows)} columns=${[
               [
                 t("Name"),
                 (row) =>

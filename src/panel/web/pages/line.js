@@ -71,7 +71,7 @@ export function Line({ account, line: id }) {
               }</p>`}
             ${isLinking && html`<${LinkNow} account=${account} line=${data} />`}
             ${!unlinked && html`<${Health} account=${account} line=${data} health=${health.data} />`}
-            <${Queue} account=${account} line=${data} queue=${queue} health=${health} />
+            ${data.phone && html`<${Queue} account=${account} line=${data} queue=${queue} health=${health} />`}
           </div>
     `;
   }}</${Loaded}>`;

@@ -1,7 +1,7 @@
 // An account at a glance: set-up steps left, the quota, the last thirty days, the lines.
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
-import { LineState } from "../line_state.js";
+import { byTrouble, LineState } from "../line_state.js";
 import { useApi, useData, useLines } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded } from "../ui.js";
@@ -42,7 +42,7 @@ export function Overview({ account }) {
                     t("Link a line")
                   }</a></${Empty}>`
                   : html`<ul class="steps">${
-                    list.slice(0, 6).map((line) =>
+                    byTrouble(list).slice(0, 6).map((line) =>
                       html`
                         <li
                           key=${line._id}><span class="grow"><a class="break" href=${href(

@@ -1,5 +1,5 @@
 // The list of webhooks, and the dialog that adds one.
-import { api, eventNames } from "../api.js";
+import { api, eventNames, usualEvents } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
@@ -31,7 +31,11 @@ export function Webhooks({ account }) {
                     row.active ? t("active") : t("off")
                   }</${Badge}>`],
                 [t("Events"), (row) =>
-                  row.events.length >= eventNames().length ? t("all") : tn("1 event", "{n} events", row.events.length)],
+                  usualEvents().every((name) =>
+                      row.events.includes(name)
+                    )
+                    ? t("all")
+                    : tn("1 event", "{n} events", row.events.length)],
                 [t("Created"), (row) =>
                   html`<${Time} at=${row.createdAt} />`],
               ]} />`
