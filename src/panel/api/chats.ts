@@ -14,6 +14,7 @@ const MOST_EVENTS = 2_000;
 const MOST_PAGES = 10;
 const PAGE = 100;
 const MOST_SHOWN = 200;
+const CHATS = 100;
 const MOST_CHATS = 2_000;
 /** Of a text, in the list of chats. */
 const PREVIEW = 100;
@@ -92,13 +93,26 @@ export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
       const last = { at, mine, type, text: text?.slice(0, PREVIEW) ?? null, filename };
       chats.set(chat, { chat, name, wrote: !mine || (before?.wrote ?? false), last });
     }
-    return { data: [...chats.values()].sort((a, b) => a.last.at < b.last.at ? 1 : -1).slice(0, MOST_CHATS) };
+    const found = [...chats.values()].filter(searchOf(asked)).sort((a, b) => a.last.at < b.last.at ? 1 : -1);
+    const limit = Math.min(Number(asked.query("limit")) || CHATS, MOST_CHATS);
+    return { data: found.slice(0, limit), total: found.length };
   });
 
   guard.account({ method: "GET", path: `${LINE}/chats/:chat` }, async (asked) => {
     const turns = await turnsOf(asked, asked.param("chat"));
     return turns instanceof Response ? turns : { data: turns.slice(-MOST_SHOWN) };
   });
+}
+
+/** Which chats are asked for: by words of a name, a part of a number, and whether the other side has written. */
+function searchOf({ query }: Pick<AskedOfAccount, "query">): (chat: Chat) => boolean {
+  const words = (query("q") ?? "").trim().toLowerCase();
+  const digits = words.replaceAll(/[\s+().-]/g, "");
+  // Only the network, and so the page, knows what a group is called.
+  const groups = query("groups")?.split(",") ?? [];
+  const isCalled = ({ chat, name }: Chat) =>
+    name?.toLowerCase().includes(words) || (/^\d+$/.test(digits) && chat.includes(digits)) || groups.includes(chat);
+  return (chat) => (query("wrote") === null || chat.wrote) && (words === "" || isCalled(chat));
 }
 
 const waits = ({ status }: Turn) => status === "queued" || status === "processing";

@@ -131,6 +131,16 @@ Deno.test("a group is not called as whoever wrote in it last, status posts are n
       ]),
     );
     assert.ok(chats.every(({ last }) => last.text.length <= 100));
+    const found = async (query: string) => {
+      const { body } = await ana.ask("GET", below(world, `/lines/${sessionId}/chats?${query}`));
+      return [body.total, body.data.map(({ chat }: { chat: string }) => chat).sort()];
+    };
+    assert.deepEqual(await found("q=an"), [1, ["34600111222"]]);
+    assert.deepEqual(await found("q=%2B34+600-1113"), [1, ["34600111333"]]);
+    assert.deepEqual(await found("q=choir&groups=120363025246125486@g.us"), [1, ["120363025246125486@g.us"]]);
+    assert.deepEqual(await found("wrote=1"), [2, ["120363025246125486@g.us", "34600111222"]]);
+    assert.deepEqual((await found("limit=1"))[0], 3);
+    assert.deepEqual(await found("q=nobody"), [0, []]);
   }));
 
 Deno.test("an expired or deactivated account can be looked at, or not, but not sent from", () =>

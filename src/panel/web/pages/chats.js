@@ -1,14 +1,16 @@
 // The chats of a line, and one of them: what was sent and received, with a box to answer.
-import { api, session } from "../api.js";
+import { api, call, session } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData, useLines, useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Empty, Head, Loaded, Select, Time, useOnce, useWork } from "../ui.js";
-import { kindWord, messageWord, phone, recipientOf } from "../words.js";
+import { kindWord, messageWord, phone } from "../words.js";
 
-/** Chats that are shown until somebody asks for more. */
-const CHATS_AT_ONCE = 100;
+/** What of the list is shown at first; each "more" shows as much again. */
+const ALL = { words: "", wrote: false, limit: 100 };
+/** A search begins when nothing was typed for this long. */
+const TYPING_MS = 250;
 /** Whoever is this close to the end of a chat reads on there when more comes. */
 const AT_END_PX = 60;
 
@@ -42,16 +44,30 @@ export function Chats({ account, line: chosen, chat }) {
 }
 
 function OfLine({ account, line, chat }) {
-  const chats = useData(`/accounts/${account}/lines/${line}/chats`, ["messages"]);
-  const hasGroups = chats.data?.some(({ chat }) => isGroup(chat)) ?? false;
-  // Asked once a visit: only the network knows what a group is called, and a line that is away cannot ask it.
-  const groups = useLoad(
-    async () => hasGroups ? (await api(account, "GET", `/sessions/${line}/groups`)).data : [],
-    [account, line, hasGroups],
+  const [wanted, setWanted] = useState(ALL);
+  const [groups, setGroups] = useState([]);
+  const chats = useLoad(
+    () => {
+      const query = new URLSearchParams({ limit: wanted.limit });
+      if (wanted.wrote) query.set("wrote", "1");
+      if (wanted.words !== "") {
+        query.set("q", wanted.words);
+        const named = groups.filter(({ name }) => name.toLowerCase().includes(wanted.words.trim().toLowerCase()));
+        if (named.length > 0) query.set("groups", named.map(({ id }) => id).join());
+      }
+      return call("GET", `/accounts/${account}/lines/${line}/chats?${query}`);
+    },
+    [account, line, wanted],
+    ["messages"],
   );
-  const nameOf = ({ chat, name }) => name ?? groups.data?.find(({ id }) => id === chat)?.name ?? phone(chat);
-  return html`<${Loaded} state=${chats}>${(list) =>
-    list.length === 0
+  const hasGroups = chats.data?.data.some(({ chat }) => isGroup(chat)) ?? false;
+  useEffect(() => {
+    // Asked once a visit: only the network knows what a group is called, and a line that is away cannot ask it.
+    if (hasGroups) api(account, "GET", `/sessions/${line}/groups`).then(({ data }) => setGroups(data), () => {});
+  }, [hasGroups]);
+  const nameOf = (chat, name) => name ?? groups.find(({ id }) => id === chat)?.name ?? phone(chat);
+  return html`<${Loaded} state=${chats}>${({ data, total }) =>
+    total === 0 && wanted === ALL && !chat
       ? html`
         <${Card}>
           <${Empty} title=${t("No chat yet")}>
@@ -60,60 +76,61 @@ function OfLine({ account, line, chat }) {
             </${Card}>
       `
       : html`<div class=${`card chat ${chat ? "open" : ""}`}>
-        <${List} chats=${list} nameOf=${nameOf} open=${chat} to=${(chat) =>
-        href(`/accounts/${account}/chats/${line}/${encodeURIComponent(chat)}`)} />
+        <${List} chats=${data} total=${total} wanted=${wanted} want=${setWanted} nameOf=${nameOf} open=${chat}
+          to=${(chat) => href(`/accounts/${account}/chats/${line}/${encodeURIComponent(chat)}`)} />
         ${
-        chat
-          ? html`<${Turns} key=${chat} account=${account} line=${line} chat=${chat} name=${
-            nameOf(list.find((each) => each.chat === chat) ?? { chat })
-          } />`
-          : html`
-            <section>
-              <${Empty} title=${t("Choose a chat")} />
-            </section>
-          `
+        chat ? html`<${Turns} key=${chat} account=${account} line=${line} chat=${chat} nameOf=${nameOf} />` : html`
+          <section>
+            <${Empty} title=${t("Choose a chat")} />
+          </section>
+        `
       }
       </div>`}</${Loaded}>`;
 }
 
-function List({ chats, nameOf, open, to }) {
-  const [words, setWords] = useState("");
-  const [onlyWrote, setOnlyWrote] = useState(false);
-  const [most, setMost] = useState(CHATS_AT_ONCE);
-  const wanted = words.trim().toLowerCase();
-  const digits = recipientOf(words);
-  const fits = (each) =>
-    nameOf(each).toLowerCase().includes(wanted) || (/^\d+$/.test(digits) && each.chat.includes(digits));
-  const found = chats.filter((each) => (!onlyWrote || each.wrote) && fits(each));
+function List({ chats, total, wanted, want, nameOf, open, to }) {
+  const [typed, setTyped] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(
+      () => want((now) => now.words === typed ? now : { ...ALL, wrote: now.wrote, words: typed }),
+      TYPING_MS,
+    );
+    return () => clearTimeout(timer);
+  }, [typed]);
   return html`
     <nav aria-label=${t("Chats")}>
       <form class="find" role="search" onSubmit=${(event) => event.preventDefault()}>
-        <input type="search" aria-label=${t("Find a chat")} placeholder=${t("name or number")} value=${words}
-          onInput=${({ target }) => setWords(target.value)} />
-        <label class="check"><input type="checkbox" checked=${onlyWrote} onChange=${({ target }) =>
-          setOnlyWrote(target.checked)} />${t("Only who has written")}</label>
+        <input type="search" aria-label=${t("Find a chat")} placeholder=${t("name or number")} value=${typed}
+          onInput=${({ target }) => setTyped(target.value)} />
+        <label class="check"><input type="checkbox" checked=${wanted.wrote} onChange=${({ target }) =>
+          want({ ...wanted, wrote: target.checked })} />${t("Only who has written")}</label>
       </form>
-      ${found.length === 0 && html`<p class="empty" role="status">${t("Nothing fits")}</p>`}
-      <ul>${found.slice(0, most).map((each) =>
+      ${total === 0 && html`<p class="empty" role="status">${t("Nothing fits")}</p>`}
+      <ul>${chats.map(({ chat, name, last }) =>
         html`
-          <li key=${each.chat}><a href=${to(each.chat)} aria-current=${each.chat === open ? "page" : undefined}>
-            <span class="row"><strong class="clip grow">${nameOf(each)}</strong>
-              <small class="soft"><${Time} at=${each.last.at} /></small></span>
-            <span class="clip small soft">${each.last.mine ? "→ " : ""}${each.last.text ?? each.last.filename ??
-              kindWord(each.last.type)}</span></a></li>
+          <li key=${chat}><a href=${to(chat)} aria-current=${chat === open ? "page" : undefined}>
+            <span class="row"><strong class="clip grow">${nameOf(chat, name)}</strong>
+              <small class="soft"><${Time} at=${last.at} /></small></span>
+            <span class="clip small soft">${last.mine ? "→ " : ""}${last.text ?? last.filename ??
+              kindWord(last.type)}</span></a></li>
         `
       )}</ul>
-      ${found.length > most && html`
-        <button type="button" class="plain" onClick=${() => setMost(most + CHATS_AT_ONCE)}>${t("Show {n} more", {
-          n: number(Math.min(CHATS_AT_ONCE, found.length - most)),
-        })}</button>
+      ${total > chats.length && html`
+        <button type="button" class="plain" onClick=${() => want({ ...wanted, limit: wanted.limit + ALL.limit })}>${t(
+          "Show {n} more",
+          {
+            n: number(Math.min(ALL.limit, total - chats.length)),
+          },
+        )}</button>
       `}
     </nav>
   `;
 }
 
-function Turns({ account, line, chat, name }) {
+function Turns({ account, line, chat, nameOf }) {
   const turns = useData(`/accounts/${account}/lines/${line}/chats/${encodeURIComponent(chat)}`, ["messages"]);
+  // A group is not called as whoever writes in it.
+  const name = nameOf(chat, isGroup(chat) ? null : turns.data?.findLast(({ name }) => name)?.name);
   const list = useRef(null);
   const head = useRef(null);
   const box = useRef(null);
