@@ -338,6 +338,8 @@ inPanel(
     await turns.getByText("and one more").waitFor();
     assert.equal(await turns.evaluate((it) => it.scrollTop), 10);
     assert.ok(await fromEnd() > 100);
+    await stage.api.call("POST", `/sessions/${sessionId}/disconnect`);
+    await page.getByText("an answer waits until it is").waitFor();
   },
 );
 

@@ -363,6 +363,9 @@ export default {
   "The key is hidden": "La clave está oculta",
   "The line goes on in the tab where you began. You can close this one.":
     "La línea sigue en la pestaña donde empezaste. Puedes cerrar esta.",
+  "The line is not connected: an answer waits until it is.":
+    "La línea no está conectada: una respuesta espera hasta que lo esté.",
+  "The line is not linked: nothing can be sent on it.": "La línea no está vinculada: no se puede enviar nada por ella.",
   "The line is unlinked and removed. Its messages stay in the history.":
     "La línea se desvincula y se quita. Sus mensajes siguen en el historial.",
   "The network says that messages wait, and gives none.":
@@ -397,6 +400,7 @@ export default {
   "Timeline": "Cronología",
   "To": "Para",
   "To the content": "Al contenido",
+  "To the line": "A la línea",
   "To the start": "Al inicio",
   "Today": "Hoy",
   "Try a send": "Probar un envío",

@@ -363,6 +363,9 @@ export default {
   "The key is hidden": "A chave está oculta",
   "The line goes on in the tab where you began. You can close this one.":
     "A linha continua na aba onde você começou. Pode fechar esta.",
+  "The line is not connected: an answer waits until it is.":
+    "A linha não está conectada: uma resposta espera até que esteja.",
+  "The line is not linked: nothing can be sent on it.": "A linha não está vinculada: nada pode ser enviado por ela.",
   "The line is unlinked and removed. Its messages stay in the history.":
     "A linha é desvinculada e removida. As mensagens ficam no histórico.",
   "The network says that messages wait, and gives none.": "A rede diz que há mensagens à espera e não entrega nenhuma.",
@@ -396,6 +399,7 @@ export default {
   "Timeline": "Cronologia",
   "To": "Para",
   "To the content": "Ao conteúdo",
+  "To the line": "Para a linha",
   "To the start": "Ao início",
   "Today": "Hoje",
   "Try a send": "Testar um envio",

@@ -32,18 +32,22 @@ export function Chats({ account, line: chosen, chat }) {
                 list.map(({ _id, name }) => [_id, name])
               } />`}
           </${Head}>
-          ${line ? html`<${OfLine} key=${line} account=${account} line=${line} chat=${chat} />` : html`
-            <${Card}>
-              <${Empty} title=${t("No line yet")}><a class="button primary" href=${href(
-                `/accounts/${account}/lines`,
-              )}>${t("Link a line")}</a></${Empty}></${Card}>
-          `}
+          ${line
+            ? html`<${OfLine} key=${line} account=${account} line=${line} chat=${chat} about=${
+              list.find(({ _id }) => _id === line)
+            } />`
+            : html`
+              <${Card}>
+                <${Empty} title=${t("No line yet")}><a class="button primary" href=${href(
+                  `/accounts/${account}/lines`,
+                )}>${t("Link a line")}</a></${Empty}></${Card}>
+            `}
         `;
       }}</${Loaded}></div>
   `;
 }
 
-function OfLine({ account, line, chat }) {
+function OfLine({ account, line, chat, about }) {
   const [wanted, setWanted] = useState(ALL);
   const [groups, setGroups] = useState([]);
   const chats = useLoad(
@@ -79,11 +83,16 @@ function OfLine({ account, line, chat }) {
         <${List} chats=${data} total=${total} wanted=${wanted} want=${setWanted} nameOf=${nameOf} open=${chat}
           to=${(chat) => href(`/accounts/${account}/chats/${line}/${encodeURIComponent(chat)}`)} />
         ${
-        chat ? html`<${Turns} key=${chat} account=${account} line=${line} chat=${chat} nameOf=${nameOf} />` : html`
-          <section>
-            <${Empty} title=${t("Choose a chat")} />
-          </section>
-        `
+        chat
+          ? html`
+            <${Turns} key=${chat} account=${account} line=${line} chat=${chat} nameOf=${nameOf}
+              about=${about} />
+          `
+          : html`
+            <section>
+              <${Empty} title=${t("Choose a chat")} />
+            </section>
+          `
       }
       </div>`}</${Loaded}>`;
 }
@@ -127,7 +136,7 @@ function List({ chats, total, wanted, want, nameOf, open, to }) {
   `;
 }
 
-function Turns({ account, line, chat, nameOf }) {
+function Turns({ account, line, chat, nameOf, about }) {
   const turns = useData(`/accounts/${account}/lines/${line}/chats/${encodeURIComponent(chat)}`, ["messages"]);
   // A group is not called as whoever writes in it.
   const name = nameOf(chat, isGroup(chat) ? null : turns.data?.findLast(({ name }) => name)?.name);
@@ -192,6 +201,13 @@ function Turns({ account, line, chat, nameOf }) {
         html`<ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")} onScroll=${onScroll}>${
           rows.length === 0 && html`<li class="empty">${t("Nothing is kept of this chat.")}</li>`
         }${rows.map((turn) => html`<${Turn} key=${turn.id} turn=${turn} />`)}</ol>`}</${Loaded}>
+        <div role="status">${about && about.status !== "connected" && html`
+          <p class="note warn inset">${about.phone && about.status !== "logged_out"
+            ? t("The line is not connected: an answer waits until it is.")
+            : t("The line is not linked: nothing can be sent on it.")} <a href=${href(
+              `/accounts/${account}/lines/${line}`,
+            )}>${t("To the line")}</a></p>
+        `}</div>
         <div role="alert">${error && html`<p class="note bad inset">${error.message}</p>`}</div>
         <form class="answer" onSubmit=${answer}><textarea name="text" rows="1" required ref=${box} aria-label=${t(
           "Answer",

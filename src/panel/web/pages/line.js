@@ -273,7 +273,7 @@ function Queue({ account, line, queue, health }) {
             <${Table} caption=${t("Queue")} rows=${all ? rows : rows.slice(0, FIRST_ROWS)} keyOf=${(row) =>
               row.messageId} columns=${[
               [t("To"), (row) =>
-                html`<span><span class="soft">${row.position}.</span> <a class="main" href=${
+                html`<span class="nowrap"><span class="soft">${row.position}.</span> <a class="main" href=${
                   href(`/accounts/${account}/messages/${row.messageId}`)
                 }>${phone(row.to)}</a></span>`],
               [
