@@ -96,16 +96,16 @@ function App() {
   const Page = usePage(open ?? inside);
   const person = who?.person ?? null;
   const away = !open && !person;
+  const login = useRef(null);
   useEffect(() => {
     if (!who) return;
-    if (away) go(`/sign-in?next=${encodeURIComponent(at)}`, { replace: true });
+    if (away) go(`/sign-in?next=${encodeURIComponent(at)}${login.current ? "&ended=1" : ""}`, { replace: true });
     else if (pathname === "/" || pathname === "") go(home(person), { replace: true });
     else if (pathname === "/sign-in" && person) {
       const next = new URLSearchParams(search).get("next");
       go(next?.startsWith("/") && next !== "/" ? next : home(person), { replace: true });
     }
   }, [who, at]);
-  const login = useRef(null);
   useEffect(() => {
     // Somebody else has signed in, perhaps in another tab: what was open here is not theirs.
     if (person && login.current && login.current !== person.login) go(home(person), { replace: true });

@@ -460,6 +460,8 @@ export default {
     "Verás las líneas y los mensajes de esta cuenta, y nada de ninguna otra.",
   "Your own address is not on the list": "Tu propia dirección no está en la lista",
   "Your password": "Tu contraseña",
+  "Your sign-in has ended: sign in, and you are back where you were.":
+    "Tu sesión ha terminado: entra y vuelves a donde estabas.",
   "Your systems send it in the header x-api-key.": "Tus sistemas la envían en la cabecera x-api-key.",
   "active": "activo",
   "added a passkey": "añadió una llave de acceso",

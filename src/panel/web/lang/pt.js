@@ -459,6 +459,8 @@ export default {
     "Você verá as linhas e mensagens desta conta, e nada de nenhuma outra.",
   "Your own address is not on the list": "O seu próprio endereço não está na lista",
   "Your password": "A sua senha",
+  "Your sign-in has ended: sign in, and you are back where you were.":
+    "Sua sessão terminou: entre e você volta para onde estava.",
   "Your systems send it in the header x-api-key.": "Os seus sistemas a enviam no cabeçalho x-api-key.",
   "active": "ativo",
   "added a passkey": "adicionou uma chave de acesso",

@@ -6,7 +6,7 @@ import { canPasskey, passkeySignIn } from "../passkeys.js";
 import { useStore } from "../store.js";
 import { Field, Form, Title, Work } from "../ui.js";
 
-export function SignIn() {
+export function SignIn({ query }) {
   const { hasOperator } = useStore(session);
   const [second, setSecond] = useState(false);
   if (!hasOperator) {
@@ -41,6 +41,10 @@ export function SignIn() {
     <div class="card">
       <div class="pad stack">
         <${Title}>${t("Sign in")}</${Title}>
+        ${query.ended &&
+          html`<p class="note" role="status">${
+            t("Your sign-in has ended: sign in, and you are back where you were.")
+          }</p>`}
         <${Form} submit=${signIn} button=${t("Sign in")}>${(wrong) =>
           html`
             <${Field} label=${t(
