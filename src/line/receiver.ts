@@ -5,7 +5,7 @@
  * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id). What
  *   was only reported as unreadable is emitted a second time when it can be read after all (`seen.ts`).
  * - What the owner writes on the phone is an event of its own, `message.echo`, and so are votes, and edits and deletions
- *   by those who may make them (`changes.ts`); what could not be decrypted is `unknown` with `undecryptable: true`.
+ *   by those who may make them (`authorship.ts`); what could not be decrypted is `unknown` with `undecryptable: true`.
  * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
  */
 import PQueue from "p-queue";
@@ -25,7 +25,7 @@ import { Batcher, type Settled } from "../base/batcher.ts";
 import { untilStored } from "../store/retry.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { Incoming, IncomingChange, Receipt } from "../whatsapp/incoming.ts";
-import { mayChange } from "./changes.ts";
+import { mayChange } from "./authorship.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Notice } from "../whatsapp/notices.ts";

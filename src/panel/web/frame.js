@@ -82,7 +82,10 @@ export function Frame({ account, person, pathname, children }) {
   useEffect(() => {
     if (!account) return;
     setName(person.accountName);
-    if (person.operator) call("GET", `/accounts/${account}`).then(({ data }) => setName(data.name), () => {});
+    if (!person.operator) return;
+    let isShown = true;
+    call("GET", `/accounts/${account}`).then(({ data }) => isShown && setName(data.name), () => {});
+    return () => void (isShown = false);
   }, [account]);
   const signOut = async () => {
     await call("POST", "/sign-out");
