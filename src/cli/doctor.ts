@@ -130,7 +130,7 @@ async function checkAccounts(data: DataFolder, dataDir: string): Promise<Found> 
   const count = `${accounts.length} account${accounts.length === 1 ? "" : "s"}, keys open`;
   return well(
     `${dataDir} can be read and written, ${count}`,
-    accounts.length === 0 ? "paloma account create --name NAME" : null,
+    accounts.length === 0 ? "paloma account create --name NAME --plan own" : null,
   );
 }
 

@@ -43,7 +43,7 @@ export function addLinkCommand(root: Command): void {
 async function onlyKey(options: LinkOptions): Promise<string> {
   return await withData(options, async ({ accounts }) => {
     const [account, another] = await accounts.list();
-    if (!account) throw new Exit(1, "There is no account yet: paloma account create --name NAME");
+    if (!account) throw new Exit(1, "There is no account yet: paloma account create --name NAME --plan own");
     if (another) throw new Exit(2, "There are several accounts: say whose line it is with --key, or PALOMA_API_KEY.");
     return await accounts.apiKey(account.id);
   });

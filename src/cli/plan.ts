@@ -29,7 +29,7 @@ export function addPlanCommand(root: Command): void {
       (text) => duration("--delay-min", text),
     )
     .option("--delay-max <duration>", "longest pause", (text) => duration("--delay-max", text))
-    .option("--requests-per-minute <n>", "rate limit of an account, or none")
+    .option("--requests-per-minute <n>", "rate limit of a key, or none")
     .option("--webhooks <n>", "webhooks an account may have", (text) => wholeNumber("--webhooks", text))
     .option(
       "--event-streams <n>",

@@ -78,7 +78,10 @@ function welcome({ baseUrl, panelUrl, operatorLink, accounts }: Running): string
     );
   }
   if (accounts.length === 0) {
-    lines.push("", "New here? In another terminal: paloma account create --name NAME, then paloma link NAME");
+    lines.push(
+      "",
+      "New here? In another terminal: paloma account create --name NAME --plan own, then paloma link NAME",
+    );
   } else if (operatorLink !== null) {
     lines.push("", `Accounts here: ${accounts.join(", ")}`);
   }
