@@ -41,20 +41,6 @@ Deno.test("whoever reads a body that is all there leaves the thread to others in
   assert.ok(turns > 50, `${turns}`);
 });
 
-Deno.test("whoever reads a body that is all there leaves the thread to others in between", async () => {
-  let turns = 0;
-  const other = setInterval(() => turns++, 0);
-  let read = 0;
-  for await (const _ of chunksOf(requestOf(Array(200).fill("x")))) {
-    const busyUntil = performance.now() + 1;
-    while (performance.now() < busyUntil);
-    read++;
-  }
-  clearInterval(other);
-  assert.equal(read, 200);
-  assert.ok(turns > 50, `${turns}`);
-});
-
 Deno.test("there is nothing left of a body that was read whole, nor of none", async () => {
   const { clock } = testRuntime();
   const request = requestOf(["all"]);
