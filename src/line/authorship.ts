@@ -6,7 +6,7 @@ import type { Network } from "../whatsapp/network.ts";
 import { lineKeys } from "./rows.ts";
 import { ME, seenFrom } from "./seen.ts";
 
-interface ChangesDeps {
+interface AuthorshipDeps {
   kv: Kv;
   network: Pick<Network, "recall">;
 }
@@ -19,7 +19,7 @@ type Author = typeof ME | { jid: string; number: string | null };
  * the line does not know, nobody can say. Throws StoreError, SealError.
  */
 export async function mayChange(
-  deps: ChangesDeps,
+  deps: AuthorshipDeps,
   lineId: string,
   { incoming, change }: { incoming: Incoming; change: IncomingChange },
 ): Promise<boolean> {
@@ -33,7 +33,7 @@ export async function mayChange(
 
 /** Null for a message that is not known, or was reported as unreadable. */
 async function authorOf(
-  { kv, network }: ChangesDeps,
+  { kv, network }: AuthorshipDeps,
   lineId: string,
   { chat, target }: { chat: string; target: string },
 ): Promise<Author | null> {

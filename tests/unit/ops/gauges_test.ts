@@ -2,10 +2,17 @@ import assert from "node:assert/strict";
 import { addGauges, addProcessGauges } from "../../../src/ops/gauges.ts";
 import { makeQueuedCount } from "../../../src/message/history/counts.ts";
 import { positionAt } from "../../../src/message/queue/place.ts";
-import { makeMetrics } from "../../../src/ops/metrics.ts";
+import { makeMetrics, type Metrics } from "../../../src/ops/metrics.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { connectedWorld } from "../../support/line_world.ts";
+
+function gaugesOf({ kv, network, clock, supervisor }: Awaited<ReturnType<typeof connectedWorld>>): Metrics {
+  const metrics = makeMetrics();
+  const queuedCount = makeQueuedCount(kv);
+  addGauges(metrics, { kv, network, clock, lines: supervisor, queuedCount, webhookAttemptsWaiting: () => 0 });
+  return metrics;
+}
 
 Deno.test("the gauges tell lines by status, what waits, and the memory", async () => {
   const world = await connectedWorld();
@@ -15,15 +22,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   await world.kv.commit(retries);
   await world.clock.advance(2_000);
 
-  const metrics = makeMetrics();
-  addGauges(metrics, {
-    kv: world.kv,
-    network: world.network,
-    clock: world.clock,
-    lines: world.supervisor,
-    queuedCount: makeQueuedCount(world.kv),
-    webhookAttemptsWaiting: () => 0,
-  });
+  const metrics = gaugesOf(world);
   addProcessGauges(metrics, { connections: () => 7 });
   const lines = (await metrics.render()).split("\n");
   for (
@@ -55,15 +54,7 @@ Deno.test("a message that a clock accepted which was ahead has not waited", asyn
   const world = await connectedWorld();
   await world.addLine("ses_2", { linked: false, halted: true });
   await world.accept("ses_2", { position: positionAt(world.clock.now() + 3_600_000) });
-  const metrics = makeMetrics();
-  addGauges(metrics, {
-    kv: world.kv,
-    network: world.network,
-    clock: world.clock,
-    lines: world.supervisor,
-    queuedCount: makeQueuedCount(world.kv),
-    webhookAttemptsWaiting: () => 0,
-  });
+  const metrics = gaugesOf(world);
   assert.match(await metrics.render(), /^paloma_queue_oldest_seconds 0$/m);
   await world.supervisor.stop();
 });
