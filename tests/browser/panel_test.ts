@@ -292,6 +292,7 @@ inPanel(
     await page.goto(accountPage(stage, `/chats/${sessionId}`));
     const list = page.getByRole("navigation", { name: "Chats" });
     const chat = (name: string) => list.getByRole("link", { name });
+    await chat("Customer A").waitFor();
     await page.getByLabel("Find a chat").fill("customer c");
     await chat("Customer A").waitFor({ state: "detached" });
     assert.equal(await list.getByRole("link").count(), 1);
@@ -403,6 +404,7 @@ inPanel(
     await asOperator(page, stage);
     await page.goto(accountPage(stage, `/webhooks/${webhook.id}`));
     await button(page, "Change").click();
+    await page.getByLabel("message.failed").waitFor();
     for (const event of await page.getByRole("checkbox").all()) await event.uncheck();
     await button(page, "Save").click();
     await page.locator(".wrong", { hasText: "is empty" }).waitFor();
