@@ -65,7 +65,10 @@ export async function openLog(level: LogLevel): Promise<Log> {
 }
 
 /** The log as JSON at the given level. Written synchronously, so that the last lines before a crash are there. */
-export function makeLog(level: LogLevel, { destination = pino.destination(STDERR) }: LogOptions = {}): Log {
+export function makeLog(
+  level: LogLevel,
+  { destination = pino.destination({ dest: STDERR, sync: true }) }: LogOptions = {},
+): Log {
   // `redact` has serialised them already.
   const serializers = { err: (error: unknown) => error };
   return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);

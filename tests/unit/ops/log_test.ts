@@ -75,3 +75,13 @@ Deno.test("a log at a level leaves out what is below it", () => {
   assert.equal(written.length, 1);
   assert.equal(JSON.parse(written[0]!).msg, "loud");
 });
+
+Deno.test("the last lines before a process ends are written, however it ends", async () => {
+  const script = `const { makeLog } = await import(${JSON.stringify(import.meta.resolve("../../../src/ops/log.ts"))});
+    const log = makeLog("info");
+    for (const word of ["one", "two", "three"]) log.info(word);
+    Deno.kill(Deno.pid, "SIGKILL");`;
+  const { stderr } = await new Deno.Command(Deno.execPath(), { args: ["eval", "--no-check", script] }).output();
+  const lines = new TextDecoder().decode(stderr).trim().split("\n");
+  assert.deepEqual(lines.map((line) => JSON.parse(line).msg), ["one", "two", "three"]);
+});
