@@ -1,20 +1,20 @@
 /** `paloma account`: accounts, their keys and where these may be used. */
 import type { Command } from "commander";
 import type { Account } from "../account/account.ts";
-import { type Data, withData, withExistingData } from "./data.ts";
+import { type Data, withData, withNewData } from "./data.ts";
 import { Exit, printResult, table } from "./output.ts";
-import { withSettings } from "./settings.ts";
+import { OF_DATA, withSettings } from "./settings.ts";
 
 export function addAccountCommand(root: Command): void {
   const account = root.command("account").description("accounts and their API keys");
   const sub = (usage: string, about: string) =>
-    withSettings(account.command(usage).description(about)).option("--json", "print JSON");
+    withSettings(account.command(usage).description(about), OF_DATA).option("--json", "print JSON");
 
   sub("create", "make an account and print its API key")
     .requiredOption("--name <name>", "what to call it")
     .option("--plan <plan>", "its plan", "free")
     .action((options) =>
-      withData(options, async ({ accounts }) => {
+      withNewData(options, async ({ accounts }) => {
         const { account, apiKey } = await accounts.create({ name: options.name, plan: options.plan });
         printResult(
           options,
@@ -36,7 +36,7 @@ export function addAccountCommand(root: Command): void {
   );
 
   sub("show <id>", "one account with its API key").action((id: string, options) =>
-    withExistingData(options, async ({ accounts }) => {
+    withData(options, async ({ accounts }) => {
       const found = await existing(accounts, id);
       const apiKey = await accounts.apiKey(id);
       printResult(options, { ...view(found), apiKey }, () => describe(found, apiKey));
@@ -51,7 +51,7 @@ export function addAccountCommand(root: Command): void {
     const command = sub(usage, about);
     return command.action((id: string) => {
       const options = command.opts<ChangeOptions>();
-      return withExistingData(options, async ({ accounts, runtime }) => {
+      return withData(options, async ({ accounts, runtime }) => {
         await existing(accounts, id);
         const changed = await accounts.update(id, values(command.args, { ...options, now: runtime.clock.now() }));
         printResult(options, view(changed), () => describe(changed));
@@ -79,7 +79,7 @@ export function addAccountCommand(root: Command): void {
 
   const choose = (usage: string, about: string, sealed: boolean) =>
     sub(usage, about).action((id: string, options) =>
-      withExistingData(options, async ({ accounts, runtime, ...data }) => {
+      withData(options, async ({ accounts, runtime, ...data }) => {
         const { dataFolder } = await import("../app.ts");
         await existing(accounts, id);
         const changed = await accounts.update(id, { sealed });
@@ -95,7 +95,7 @@ export function addAccountCommand(root: Command): void {
     id: string,
     options,
   ) =>
-    withExistingData(options, async ({ accounts }) => {
+    withData(options, async ({ accounts }) => {
       await existing(accounts, id);
       await accounts.remove(id);
       printResult(
@@ -108,7 +108,7 @@ export function addAccountCommand(root: Command): void {
   );
 
   sub("rotate-key <id>", "make a new API key; the old one stops working at once").action((id: string, options) =>
-    withExistingData(options, async ({ accounts }) => {
+    withData(options, async ({ accounts }) => {
       await existing(accounts, id);
       const apiKey = await accounts.rotateKey(id);
       printResult(options, { accountId: id, apiKey }, () => table([["account", id], ["API key", apiKey]]));

@@ -8,7 +8,7 @@ import { systemClock, systemRandom } from "../runtime.ts";
 import { silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { neededPassphrase, passphraseOf, withPassphrase } from "./passphrase.ts";
-import { configOf, withSettings } from "./settings.ts";
+import { configOf, OF_DATA_AND_FILES, withSettings } from "./settings.ts";
 
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =
@@ -29,7 +29,10 @@ interface BackupOptions extends Record<string, unknown> {
 
 export function addBackupCommands(root: Command): void {
   withPassphrase(
-    withSettings(root.command("backup").description("copy everything into one new file, also while a gateway runs")),
+    withSettings(
+      root.command("backup").description("copy everything into one new file, also while a gateway runs"),
+      OF_DATA_AND_FILES,
+    ),
   )
     .argument("[file]", "it must not exist, and its folder must")
     .option("--into <folder>", "in place of a file: name it by the time in this folder, and keep the newest few")
@@ -63,6 +66,7 @@ export function addBackupCommands(root: Command): void {
   withPassphrase(
     withSettings(
       root.command("restore <file>").description("bring a backup into an empty data folder, while no gateway runs"),
+      OF_DATA_AND_FILES,
     ),
   )
     .option("--json", "print JSON")

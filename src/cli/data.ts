@@ -1,10 +1,11 @@
 /** Commands that read or change the data folder, also while a gateway runs on it. */
+import { resolve } from "node:path";
 import pino from "pino";
 import { exists } from "../base/files.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
-import { Exit } from "./output.ts";
+import { Exit, printError } from "./output.ts";
 import { configOf } from "./settings.ts";
 
 export type Data = DataFolder & { runtime: Runtime };
@@ -12,22 +13,30 @@ export type Data = DataFolder & { runtime: Runtime };
 /** Of commands, whose output says all that there is to say. */
 export const silentRuntime = systemRuntime(pino({ level: "silent" }));
 
-/** Opens the folder that the options name, hands it over, closes it. */
+/** Opens the data that the options name, hands it over, closes it. Throws Exit where there is none. */
 export async function withData<T>(options: object, use: (data: Data) => Promise<T>): Promise<T> {
-  return await withFolder(configOf(options), use);
-}
-
-/** As `withData`, where there is data already. Throws Exit. */
-export async function withExistingData<T>(options: object, use: (data: Data) => Promise<T>): Promise<T> {
   const config = configOf(options);
   await assertData(config);
   return await withFolder(config, use);
 }
 
+/** As `withData`, for what may come before the first start: makes the folder and says so, for its name may be mistyped. */
+export async function withNewData<T>(options: object, use: (data: Data) => Promise<T>): Promise<T> {
+  const config = configOf(options);
+  const isThere = await hasData(config);
+  return await withFolder(config, async (data) => {
+    if (!isThere) printError(`There was no data in ${resolve(config.dataDir)}: a new folder was made.`);
+    return await use(data);
+  });
+}
+
 /** Throws Exit where no data is kept: a folder whose name is mistyped is neither made nor said to hold nothing. */
 export async function assertData(config: Config): Promise<void> {
   if (await hasData(config)) return;
-  throw new Exit(1, `There is no data in ${config.dataDir}: is PALOMA_DATA_DIR (--data-dir) right?`);
+  throw new Exit(
+    1,
+    `There is no data in ${config.dataDir}: is PALOMA_DATA_DIR (--data-dir) right? paloma serve makes a new folder.`,
+  );
 }
 
 /** Whether the store has been made; one on a server counts as made. */
@@ -37,7 +46,7 @@ export async function hasData({ store, dataDir }: Config): Promise<boolean> {
   return await exists(pathsOf(dataDir).store);
 }
 
-/** As `withData`, of the folder that is configured. */
+/** As `withData`, of what is configured, whether there is any or not. */
 export async function withFolder<T>(config: Config, use: (data: Data) => Promise<T>): Promise<T> {
   const { dataFolder } = await import("../app.ts");
   const data = await dataFolder.open(config, silentRuntime);

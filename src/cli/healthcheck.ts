@@ -1,12 +1,15 @@
 /** `paloma healthcheck`: asks a running gateway whether it is ready; for containers and service managers. */
 import type { Command } from "commander";
 import { Exit, printResult } from "./output.ts";
-import { configOf, localUrl, withSettings } from "./settings.ts";
+import { configOf, localUrl, OF_PORT, withSettings } from "./settings.ts";
 
 const TIMEOUT_MS = 5_000;
 
 export function addHealthcheckCommand(root: Command): void {
-  withSettings(root.command("healthcheck").description("exit 0 when the gateway on this host and port is ready"))
+  withSettings(
+    root.command("healthcheck").description("exit 0 when the gateway on this host and port is ready"),
+    OF_PORT,
+  )
     .option("--json", "print JSON")
     .action(async (options) => {
       const url = `${localUrl(configOf(options))}/readyz`;

@@ -2,10 +2,10 @@
 import type { Command } from "commander";
 import { writeAll } from "../base/files.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
-import { assertData, withExistingData } from "./data.ts";
+import { assertData, withData } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { neededPassphrase, withPassphrase } from "./passphrase.ts";
-import { configOf, withSettings } from "./settings.ts";
+import { configOf, OF_DATA_AND_FILES, withSettings } from "./settings.ts";
 
 interface LineOptions extends Record<string, unknown> {
   passphraseFile?: string;
@@ -16,7 +16,7 @@ interface LineOptions extends Record<string, unknown> {
 export function addLineCommand(root: Command): void {
   const line = root.command("line").description("move a line to another gateway without a new QR");
   const sub = (usage: string, about: string) =>
-    withPassphrase(withSettings(line.command(usage).description(about)))
+    withPassphrase(withSettings(line.command(usage).description(about), OF_DATA_AND_FILES))
       .option("--json", "print JSON");
 
   sub("export <id> <file>", "write what links the line and what waits on it, and give both up here").action(
@@ -29,7 +29,7 @@ export function addLineCommand(root: Command): void {
       // If no gateway runs, none may start meanwhile; on a shared store the line's owner may be on any machine.
       const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
       try {
-        await withExistingData(options, async (data) => {
+        await withData(options, async (data) => {
           const media = await dataFolder.media(config, data);
           const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
           const write = (sealed: Uint8Array) => writeNew(file, sealed);
@@ -58,7 +58,7 @@ export function addLineCommand(root: Command): void {
       const passphrase = await neededPassphrase(options);
       const sealed = await Deno.readFile(file);
       const [{ dataFolder }, { importLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
-      await withExistingData(options, async (data) => {
+      await withData(options, async (data) => {
         const config = configOf(options);
         const media = await dataFolder.media(config, data);
         const deps = { ...data, media, link: await dataFolder.linkCopy(data), offer: await dataFolder.offerOf(config) };

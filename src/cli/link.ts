@@ -4,7 +4,7 @@ import { systemClock } from "../runtime.ts";
 import { type Client, httpClient, type Json, until } from "./client.ts";
 import { withData } from "./data.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
-import { apiUrl, withSettings } from "./settings.ts";
+import { apiUrl, OF_DATA, OF_PORT, withSettings } from "./settings.ts";
 
 /** A person has to find the phone first. */
 const LINK_WITHIN_MS = 10 * 60_000;
@@ -20,7 +20,10 @@ interface LinkOptions extends Record<string, unknown> {
 }
 
 export function addLinkCommand(root: Command): void {
-  withSettings(root.command("link <name>").description("link a line: shows the QR here, and waits for the phone"))
+  withSettings(root.command("link <name>").description("link a line: shows the QR here, and waits for the phone"), [
+    ...OF_PORT,
+    ...OF_DATA,
+  ])
     .option("--number <digits>", "link by a pairing code for this phone number instead")
     .option("--url <url>", "base address of the API (of the gateway on this machine)")
     .option("--key <key>", "API key [PALOMA_API_KEY] (of the only account in the data folder)")

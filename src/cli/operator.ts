@@ -3,11 +3,15 @@ import type { Command } from "commander";
 import { linkUrl, makeLinks } from "../panel/logins/links.ts";
 import { withData } from "./data.ts";
 import { printResult } from "./output.ts";
-import { configOf, localUrl, withSettings } from "./settings.ts";
+import { configOf, localUrl, OF_DATA, OF_PORT, withSettings } from "./settings.ts";
 
 export function addOperatorCommand(root: Command): void {
   const operator = root.command("operator").description("who runs the gateway from the panel");
-  withSettings(operator.command("link").description("print a one-time link that makes an operator's login"))
+  withSettings(operator.command("link").description("print a one-time link that makes an operator's login"), [
+    "PALOMA_PUBLIC_URL",
+    ...OF_PORT,
+    ...OF_DATA,
+  ])
     .option("--json", "print JSON")
     .action((options) =>
       withData(options, async ({ kv, runtime }) => {

@@ -5,7 +5,10 @@ import { Exit } from "./output.ts";
 const SHORTEST = 12;
 
 export function withPassphrase(command: Command): Command {
-  return command.option("--passphrase-file <file>", "seals the file; else PALOMA_PASSPHRASE in the environment");
+  return command.option(
+    "--passphrase-file <file>",
+    "holds what the file is sealed under; else PALOMA_PASSPHRASE in the environment",
+  );
 }
 
 /** Null when none was given. Throws Exit 2 for one that is too short. */

@@ -3,14 +3,14 @@ import type { Command } from "commander";
 import { type Hours, parseHours, printHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
 import { Problem } from "../errors.ts";
-import { withData } from "./data.ts";
+import { withData, withNewData } from "./data.ts";
 import { Exit, printResult, table } from "./output.ts";
-import { withSettings } from "./settings.ts";
+import { OF_DATA, withSettings } from "./settings.ts";
 
 export function addPlanCommand(root: Command): void {
   const plan = root.command("plan").description("the plan catalogue");
 
-  withSettings(plan.command("list").description("every plan"))
+  withSettings(plan.command("list").description("every plan"), OF_DATA)
     .option("--json", "print JSON")
     .action((options) =>
       withData(options, async ({ plans }) => {
@@ -19,7 +19,7 @@ export function addPlanCommand(root: Command): void {
       })
     );
 
-  withSettings(plan.command("set <name>").description("make or change a plan; what is left out stays"))
+  withSettings(plan.command("set <name>").description("make or change a plan; what is left out stays"), OF_DATA)
     .option("--sessions <n>", "sessions an account may have", (text) => wholeNumber("--sessions", text))
     .option("--daily <n>", "messages in a UTC day, or none")
     .option("--monthly <n>", "messages in a UTC month, or none")
@@ -43,7 +43,7 @@ export function addPlanCommand(root: Command): void {
     .option("--typing <duration>", 'show "typing" before each message', (text) => duration("--typing", text))
     .option("--json", "print JSON")
     .action((name: string, options) =>
-      withData(options, async ({ plans }) => {
+      withNewData(options, async ({ plans }) => {
         if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min is longer than --delay-max");
         const value = await namingFlags(plans.set({
           name,
@@ -64,7 +64,7 @@ export function addPlanCommand(root: Command): void {
       })
     );
 
-  withSettings(plan.command("delete <name>").description("remove a plan that no account is on"))
+  withSettings(plan.command("delete <name>").description("remove a plan that no account is on"), OF_DATA)
     .option("--json", "print JSON")
     .action((name: string, options) =>
       withData(options, async ({ plans }) => {

@@ -2,13 +2,16 @@
 import type { Command } from "commander";
 import { assertData, silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
-import { configOf, withSettings } from "./settings.ts";
+import { configOf, OF_DATA, withSettings } from "./settings.ts";
 
 const NEW_KEY = "PALOMA_NEW_SECRET_KEY";
 const MIN_CHARACTERS = 16;
 
 export function addRekeyCommand(root: Command): void {
-  withSettings(root.command("rekey").description("seal everything anew under a new secret key, while no gateway runs"))
+  withSettings(
+    root.command("rekey").description("seal everything anew under a new secret key, while no gateway runs"),
+    OF_DATA,
+  )
     .option("--json", "print JSON")
     .addHelpText(
       "after",

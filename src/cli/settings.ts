@@ -2,15 +2,29 @@
 import { type Command, Option } from "commander";
 import { type Config, readConfig } from "../config.ts";
 import { reachable } from "../http/listen/serve.ts";
-import { FOREIGN, SETTINGS, type SettingValues } from "../settings.ts";
+import { FOREIGN, type SettingName, SETTINGS, type SettingValues } from "../settings.ts";
 
 const HEADING = "Settings (also from the environment, under the name in brackets):";
 
-const taking = new WeakSet<Command>();
+/** What a command beside the gateway needs to find and open the data. */
+export const OF_DATA = ["PALOMA_DATA_DIR", "PALOMA_STORE", "PALOMA_SECRET_KEY"] as const;
+/** What one needs that copies files too. */
+export const OF_DATA_AND_FILES = [...OF_DATA, "PALOMA_MEDIA"] as const;
+/** What a command needs to find the gateway on its machine. */
+export const OF_PORT = ["PALOMA_HOST", "PALOMA_PORT"] as const;
 
-/** The command takes every setting as an option. */
-export function withSettings(command: Command): Command {
-  taking.add(command);
+/** Settings that the command's help shows. */
+const taking = new WeakMap<Command, ReadonlySet<SettingName>>();
+
+/** The command takes every setting as an option; its help shows those that matter to it, all unless given. */
+export function withSettings(
+  command: Command,
+  shown: readonly SettingName[] = SETTINGS.map(({ env }) => env),
+): Command {
+  taking.set(command, new Set(shown));
+  if (shown.length < SETTINGS.length) {
+    command.addHelpText("after", "\nAll other settings are taken too: paloma serve --help");
+  }
   return command;
 }
 
@@ -21,9 +35,11 @@ export function withSettings(command: Command): Command {
 export function addSettings(command: Command, args: readonly string[]): void {
   const named = command.commands.filter((below) => below.name() === args[0]);
   for (const below of named.length > 0 ? named : command.commands) addSettings(below, args.slice(1));
-  if (!taking.has(command)) return;
+  const shown = taking.get(command);
+  if (!shown) return;
   for (const { env, flag, argument, about } of SETTINGS) {
-    command.addOption(new Option(`${flag} ${argument}`, `${about} [${env}]`).helpGroup(HEADING));
+    const option = new Option(`${flag} ${argument}`, `${about} [${env}]`).helpGroup(HEADING);
+    command.addOption(option.hideHelp(!shown.has(env)));
   }
 }
 

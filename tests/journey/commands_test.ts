@@ -1,7 +1,9 @@
 /** Commands beside a running gateway on the same data: what they change is in force soon, a new key at once. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
@@ -131,6 +133,30 @@ onStage(
     assert.ok((await run(stage, "plan", "list")).every(({ name }: Json) => name !== "odd"));
   },
 );
+
+Deno.test("a mistyped data folder is found out: looking makes none, and what makes one says so", async () => {
+  await using folder = await tempFolder();
+  const dataDir = join(folder.path, "dtaa");
+  const env = { PALOMA_DATA_DIR: dataDir };
+  for (
+    const args of [
+      ["account", "list"],
+      ["plan", "list"],
+      ["plan", "delete", "own"],
+      ["operator", "link"],
+      ["link", "Office"],
+    ]
+  ) {
+    const { code, stdout, stderr } = await tryCommand(args, env);
+    assert.deepEqual([code, stdout], [1, ""], args.join(" "));
+    assert.match(stderr, /^There is no data in \S+dtaa: is PALOMA_DATA_DIR \(--data-dir\) right\?/);
+  }
+  assert.deepEqual([...Deno.readDirSync(folder.path)], []);
+  const create = ["account", "create", "--name", "first"];
+  const { code, stderr } = await tryCommand(create, env);
+  assert.deepEqual([code, stderr], [0, `There was no data in ${dataDir}: a new folder was made.\n`]);
+  assert.equal((await tryCommand(create, env)).stderr, "");
+});
 
 Deno.test("a data folder that the system refuses is one line, and no stack", async () => {
   const { code, stderr } = await tryCommand(["serve"], {

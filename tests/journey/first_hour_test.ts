@@ -91,6 +91,18 @@ Deno.test("help begins with a command's own options", async () => {
   assert.ok(places.every((place, i) => place > (places[i - 1] ?? 0)), stdout);
 });
 
+Deno.test("help of a command beside the gateway shows the settings that it needs, and takes the others", async () => {
+  const { stdout } = await tryCommand(["account", "list", "--help"], {});
+  assert.match(
+    stdout,
+    /--data-dir[^]*--store[^]*--secret-key[^]*All other settings are taken too: paloma serve --help/,
+  );
+  assert.doesNotMatch(stdout, /--whatsapp-url|--max-bodies/);
+  const { code, stderr } = await tryCommand(["account", "list", "--max-bodies", "much"], {});
+  assert.equal(code, 2);
+  assert.match(stderr, /--max-bodies: "much" is not a size/);
+});
+
 Deno.test("a reader that has seen enough ends a command without a word", async () => {
   const child = palomaCommand(["openapi"], {}).spawn();
   const reader = child.stdout.getReader();
