@@ -17,6 +17,7 @@ import {
   withScene,
 } from "../support/connection_suite.ts";
 import type { LineEvents } from "../support/line_events.ts";
+import { until } from "../support/until.ts";
 
 /** Baileys on a store in the test's folder. */
 async function openBaileys(
@@ -169,11 +170,16 @@ async function withTwoWaiting(scene: Scene, kv: Kv) {
   const { events } = await scene.login();
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
   events.onMessage = ({ text }) => text === "one" ? taken : Promise.resolve();
-  for (const text of ["one", "two"]) await scene.friend.sendMessage({ to: OWNER, text });
+  const ids: string[] = [];
+  for (const text of ["one", "two"]) ids.push((await scene.friend.sendMessage({ to: OWNER, text })).id);
   await events.until("message");
   const rows = () => Array.fromAsync(kv.list({ prefix: networkKeys.waLine(LINE) }));
   const journal = () => Array.fromAsync(kv.list({ prefix: networkKeys.waKeysOf(LINE, "journal") }));
-  while ((await journal()).length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(async () => {
+    // What the owner's phone tells the device is in the journal too.
+    const parts = (await journal()).map(({ key }) => String(key.at(-1)));
+    return ids.every((id) => parts.some((part) => part.includes(id)));
+  }, "both in the journal");
   return { events, take, rows, texts: () => events.of("message").map(({ message }) => message.text) };
 }
 

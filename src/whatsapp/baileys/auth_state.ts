@@ -130,15 +130,23 @@ export class AuthState {
     }
   }
 
-  /** Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's keys. */
+  /**
+   * Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's rows,
+   * or leave some behind a log-out.
+   */
   async close(): Promise<void> {
     await this.#saves.onIdle();
     this.#closed = true;
     await Promise.allSettled(this.#underway);
   }
 
-  /** Every write goes through here, so that `close` can wait for it. */
-  async #commit(change: Change, options?: CommitOptions): Promise<void> {
+  /** Whether writes are refused. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Every write of the connection goes through here, so that `close` can wait for it. Throws StoreError. */
+  async commit(change: Change, options?: CommitOptions): Promise<void> {
     if (this.#closed) throw new StoreError("unavailable", "the connection is closed");
     const run = this.#line.kv.commit(change, options);
     this.#underway.add(run);
@@ -153,7 +161,7 @@ export class AuthState {
     const { seal, lineId } = this.#line;
     const bytes = encode(this.creds);
     if (isSame(bytes, this.#savedCreds)) return;
-    await this.#commit(new Change().set(networkKeys.waCreds(lineId), seal.seal(bytes)));
+    await this.commit(new Change().set(networkKeys.waCreds(lineId), seal.seal(bytes)));
     this.#savedCreds = bytes;
   }
 
@@ -200,7 +208,7 @@ export class AuthState {
     const flush = async () => {
       if (change.mutations.length === 0) return;
       try {
-        await this.#commit(change, options);
+        await this.commit(change, options);
         for (const [name, bytes] of known) this.#cache.set(name, bytes ?? NONE);
       } catch (error) {
         // Whether it was written is unknown: the store has to be asked again.

@@ -116,8 +116,12 @@ export class Journal {
     return isAnother ? null : message;
   }
 
-  /** Adds that the part was handed over, and the message to keep of it. */
+  /**
+   * Adds that the part was handed over, and the message to keep of it. Nothing once the connection has ended: a receiver
+   * that was slow must not write into a link that may be gone, and the next login gives it the message again.
+   */
   settle(change: Change, entry: JournalEntry, original: Incoming | null): void {
+    if (this.#auth.isClosed) return;
     const { seal, lineId } = this.#line;
     const now = this.#clock.now();
     const seen = networkKeys.waSeen(lineId, entry.part);
@@ -131,12 +135,11 @@ export class Journal {
   async done(entry: JournalEntry): Promise<void> {
     const change = new Change();
     this.settle(change, entry, null);
-    await this.#line.kv.commit(change);
+    await this.#auth.commit(change);
   }
 
   /** The loss was reported, or the message came after all. */
   async doneUndecrypted({ stanza }: UndecryptedEntry): Promise<void> {
-    const { kv, lineId } = this.#line;
-    await kv.commit(new Change().delete(networkKeys.waKey(lineId, "undecryptable", stanza)));
+    await this.#auth.commit(new Change().delete(networkKeys.waKey(this.#line.lineId, "undecryptable", stanza)));
   }
 }

@@ -6,7 +6,7 @@ import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
 import { Change, StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
-import { openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
+import { forgetLine, openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
 import { Decryption } from "../../../../src/whatsapp/baileys/incoming/decryption.ts";
 import {
@@ -18,7 +18,7 @@ import { recall } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../../support/incoming.ts";
 import { type FailingKv, failingKv } from "../../../support/failing_kv.ts";
-import { testRuntime } from "../../../support/runtime.ts";
+import { settle, testRuntime } from "../../../support/runtime.ts";
 import { quiet, type SignalPeer, signalPeer, withTransactions } from "../../../support/signal_peer.ts";
 
 const lineId = "ses_1";
@@ -191,6 +191,33 @@ Deno.test("a crash while it is crossed off leaves it in the journal", () =>
     await assert.rejects(line.journal.done(line.decrypted[0]!), StoreError);
     kv.fails = () => false;
     assert.equal((await (await boot(kv)).journal.leftovers()).decrypted.length, 1);
+  }));
+
+Deno.test("a connection that has ended leaves nothing behind a log-out, however slow its receivers and its store are", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    for (const text of ["crossed off", "in doubt"]) await line.receive(await send(text));
+    const [first, second] = line.decrypted;
+    const flushed = Promise.withResolvers<void>();
+    const { commit } = kv;
+    kv.commit = async (...given: Parameters<typeof commit>) => {
+      await flushed.promise;
+      return await commit.apply(kv, given);
+    };
+    const done = line.journal.done(first!);
+    let isClosed = false;
+    const closed = line.auth.close().then(() => isClosed = true);
+    await settle();
+    assert.equal(isClosed, false, "a row is being written");
+    flushed.resolve();
+    await Promise.all([done, closed]);
+    await forgetLine(kv, lineId);
+
+    const received = new Change();
+    line.journal.settle(received, second!, plainIncoming());
+    assert.deepEqual(received.mutations, [], "its receiver was slower than the log-out");
+    await assert.rejects(line.journal.done(second!), StoreError);
+    assert.deepEqual(await Array.fromAsync(kv.list({ prefix: networkKeys.waLine(lineId) })), []);
   }));
 
 Deno.test("a message that does not decrypt is remembered until it is reported, and does not block the next", () =>
