@@ -125,6 +125,9 @@ export function readConfig({ PORT, ...values }: SettingValues, written = (name: 
   if (config.store && !values.PALOMA_SECRET_KEY?.trim()) {
     problems.push(`PALOMA_SECRET_KEY: is required with ${written("PALOMA_STORE")}, the same on every machine`);
   }
+  if (config.store?.startsWith("http") && !values.DENO_KV_ACCESS_TOKEN) {
+    problems.push(`${written("PALOMA_STORE")}: needs DENO_KV_ACCESS_TOKEN beside it`);
+  }
   if (problems.length > 0) throw new SettingsError(problems);
   return config;
 }

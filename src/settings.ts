@@ -234,6 +234,7 @@ export type SettingValue<Name extends SettingName> =
 /** Variables that others have named; they are no flags. */
 export const FOREIGN = [
   "PORT",
+  "DENO_KV_ACCESS_TOKEN",
   "AWS_ACCESS_KEY_ID",
   "AWS_SECRET_ACCESS_KEY",
   "AWS_SESSION_TOKEN",

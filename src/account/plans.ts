@@ -120,7 +120,9 @@ function errorsOf(plan: Plan): FieldError[] {
   whole("eventStreams", 0, 10_000);
   whole("newChatsDaily", 0, 1_000_000_000);
   whole("typingMs", 0, MAX_TYPING_MS);
-  if (plan.delayMinMs > plan.delayMaxMs) errors.push({ path: "delayMinMs", message: "must not be above delayMaxMs" });
+  if (plan.delayMinMs > plan.delayMaxMs) {
+    errors.push({ path: "delayMinMs", message: "must not be above the longest pause" });
+  }
   const wrong = plan.hours && hoursRefusal(plan.hours);
   if (wrong) errors.push({ path: "hours", message: wrong });
   return errors;

@@ -2,6 +2,8 @@
 
 /** Each needs a server that takes writes, and so does Paloma. */
 const TARGETS = new Set([null, "any", "primary", "read-write"]);
+/** What the driver knows of encryption; it overlooks the rest. */
+const TLS = new Set(["ssl", "sslcert", "sslkey", "sslmode", "sslnegotiation", "sslrootcert"]);
 
 /** A URL for each host, in their order; whatever else the URL says, each of them says too. */
 export function urlsOfHosts(url: string): string[] {
@@ -24,6 +26,10 @@ export function faultOfDatabaseUrl(url: string): string | null {
   const target = searchParams.get("target_session_attrs");
   if (!TARGETS.has(target)) {
     return `target_session_attrs=${target} is not read-write: Paloma needs a server that takes writes`;
+  }
+  const overlooked = [...searchParams.keys()].find((name) => /ssl|tls/i.test(name) && !TLS.has(name));
+  if (overlooked !== undefined) {
+    return `${overlooked} would be overlooked: encryption is asked for by sslmode=verify-full`;
   }
   return null;
 }

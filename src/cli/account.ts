@@ -132,15 +132,17 @@ async function existing(accounts: Data["accounts"], id: string): Promise<Account
 }
 
 /** A day, or a moment; without a zone it is UTC. */
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 
 function expiry(at: string | undefined, now: number): number | null {
   if (at === undefined) return now;
   if (at === "never") return null;
   // Anything else a machine reads as it likes: 01.02.2027 is in January for some.
-  const [iso, moment, zone] = ISO_TIME.exec(at) ?? [];
+  const [iso, day = "", moment, zone] = ISO_TIME.exec(at) ?? [];
   const time = iso ? Date.parse(iso + (moment && !zone ? "Z" : "")) : NaN;
-  if (Number.isNaN(time)) throw new Exit(2, `--at: "${at}" is not a date like 2027-01-31`);
+  // The 30th of February would be in March.
+  const isDay = !Number.isNaN(time) && new Date(day).toISOString().startsWith(day);
+  if (!isDay) throw new Exit(2, `--at: "${at}" is not a date like 2027-01-31`);
   return time;
 }
 

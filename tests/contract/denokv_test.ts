@@ -6,11 +6,33 @@ import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { openRemoteDenoKv } from "../../src/store/deno_kv/remote.ts";
 import { denoKvWire } from "../../src/store/deno_kv/wire.ts";
 import { shareBell } from "../../src/store/layers/shared_bell.ts";
-import { denoKvProgram, type DenoKvServer, startDenoKv } from "../support/denokv.ts";
+import { denoKvProgram, type DenoKvServer, startDenoKv, TOKEN } from "../support/denokv.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { Change, StoreError } from "../../src/store/kv.ts";
 import { bellContract, sharedBellContract } from "./bell_contract.ts";
 import { kvContract } from "./kv_contract.ts";
+
+Deno.test("Deno KV by URL: a server that says where its data is and then nothing is no locked file", async () => {
+  const silence = Promise.withResolvers<Response>();
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, ({ url }) => {
+    if (new URL(url).pathname !== "/") return silence.promise;
+    return Response.json({
+      version: 3,
+      databaseId: "7b1d1f7c-1d53-4f6f-8d3a-4a5d1c1c9c1b",
+      endpoints: [{ url: "/data", consistency: "strong" }],
+      token: TOKEN,
+      expiresAt: "2100-01-01T00:00:00Z",
+    });
+  });
+  Deno.env.set("DENO_KV_ACCESS_TOKEN", TOKEN);
+  const runtime = testRuntime();
+  const opening = openRemoteDenoKv(`http://127.0.0.1:${server.addr.port}`, { runtime });
+  await assert.rejects(runtime.clock.during(opening), {
+    code: "unavailable",
+    message: "the server of the Deno KV does not answer",
+  });
+  silence.resolve(new Response(null, { status: 400 }));
+});
 
 if (denoKvProgram() === null) {
   console.log("The tests of a Deno KV by URL are skipped: there is no denokv here (cargo install denokv --locked).");

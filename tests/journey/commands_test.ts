@@ -111,6 +111,8 @@ onStage(
         [["account", "set-plan", stage.accountId, "gold"], 2, /gold/],
         [["account", "expire", stage.accountId, "--at", "soon"], 2, /"soon" is not a date/],
         [["account", "expire", stage.accountId, "--at", "01.02.2027"], 2, /"01.02.2027" is not a date/],
+        [["account", "expire", stage.accountId, "--at", "2027-02-30"], 2, /"2027-02-30" is not a date/],
+        [["plan", "set", "own", "--delay-min", "1m"], 2, /--delay-min must not be above the longest pause/],
         [["account", "restrict", stage.accountId], 2, /--allowed-ips, --allowed-domains/],
         [["account", "restrict", stage.accountId, "--allowed-ips", "300.1.1.1"], 2, /300\.1\.1\.1/],
         [["plan", "set", "odd", "--sessions", "1", "--delay-min", "9s", "--delay-max", "1s"], 2, /longer than/],

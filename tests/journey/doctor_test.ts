@@ -1,8 +1,10 @@
 /** `paloma doctor` where all is well, and where it is not. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
-import { tryCommand } from "../support/gateway_process.ts";
+import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { s3Program, startS3 } from "../support/s3_server.ts";
 import { onStage, type Stage } from "../support/stage.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 async function doctor({ env, gateway }: Stage, more: Record<string, string> = {}): Promise<Map<string, Json>> {
   const port = new URL(gateway.baseUrl).port;
@@ -45,4 +47,31 @@ onStage("the doctor says of each trouble what to do", async (stage) => {
     assert.match(finding.detail, detail);
     assert.match(finding.hint, hint);
   }
+});
+
+Deno.test({
+  name: "the doctor puts a file into the bucket, and says why it cannot",
+  ignore: s3Program() === null,
+  async fn() {
+    await using folder = await tempFolder();
+    const bucket = await startS3();
+    try {
+      const env = { PALOMA_DATA_DIR: folder.path, PALOMA_WHATSAPP_URL: "ws://127.0.0.1:9/ws", ...bucket.env };
+      await runCommand(["account", "create", "--name", "acme"], env);
+      const found = async (more: Record<string, string>) => {
+        const { stdout } = await tryCommand(["doctor", "--json"], { ...env, ...more });
+        return JSON.parse(stdout).find(({ check }: Json) => check === "bucket");
+      };
+      assert.equal((await found({})).detail, "files can be put into files, fetched and deleted");
+      assert.deepEqual(bucket.objects(), []);
+      const forged = await found({ AWS_SECRET_ACCESS_KEY: "another secret" });
+      assert.equal(forged.ok, false);
+      assert.match(forged.detail, /^files: the bucket cannot be used: 403 SignatureDoesNotMatch$/);
+      assert.match(forged.hint, /endpoint, region and keys/);
+      const missing = await found({ PALOMA_MEDIA: bucket.env.PALOMA_MEDIA!.replace("//files/", "//none/") });
+      assert.match(missing.detail, /^none: the bucket cannot be used: 404 NoSuchBucket$/);
+    } finally {
+      await bucket.remove();
+    }
+  },
 });

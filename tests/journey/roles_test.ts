@@ -70,6 +70,26 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
     return all && Math.max(...counts) - Math.min(...counts) <= 1 ? counts : null;
   };
 
+  await t.step("the doctor names the store and who works on it, and looks for no folder", async () => {
+    const env = { ...stage.env, PALOMA_PORT: new URL(one.url).port, PALOMA_DATA_DIR: "/nowhere/at/all" };
+    const { code, stdout, stderr } = await tryCommand(["doctor", "--json"], env);
+    assert.equal(code, 0, stdout + stderr);
+    const findings = new Map(JSON.parse(stdout).map(({ check, detail, hint }: Json) => [check, `${detail} → ${hint}`]));
+    for (
+      const [check, says] of [
+        ["settings", "can be used; links to received files name the worker, which serves none → set PALOMA_PUBLIC_URL"],
+        [
+          "store",
+          `${stage.env.PALOMA_STORE!.replace(/\/\/.*@/, "//")} can be read and written, 1 account, keys open → null`,
+        ],
+        ["gateway", `runs, ready at ${one.url} → null`],
+        ["workers", "running: 2, with lines: 0, 0 → null"],
+      ]
+    ) assert.equal(findings.get(check), says);
+    assert.match(findings.get("files") as string, /→ set PALOMA_MEDIA$/);
+    for (const check of ["data folder", "file rights", "disk space"]) assert.ok(!findings.has(check), check);
+  });
+
   await t.step("a worker serves health and metrics, and no API", async () => {
     for (const path of ["/healthz", "/readyz", "/metrics"]) {
       const answer = await fetch(workers[0]!.url + path);

@@ -106,7 +106,8 @@ Deno.test("a shared store needs the secret key of all its machines, and is a ser
   const PALOMA_SECRET_KEY = "0123456789abcdef";
   const several = "postgres://u:p,@db1:5432,db2,[::1]:5433/paloma?target_session_attrs=read-write";
   for (const PALOMA_STORE of ["postgres://u:p@db/paloma", "postgresql://db/x", several, "https://kv.example/path"]) {
-    assert.equal(readConfig({ PALOMA_STORE, PALOMA_SECRET_KEY }).store, PALOMA_STORE);
+    const DENO_KV_ACCESS_TOKEN = "a token";
+    assert.equal(readConfig({ PALOMA_STORE, PALOMA_SECRET_KEY, DENO_KV_ACCESS_TOKEN }).store, PALOMA_STORE);
     assert.throws(() => readConfig({ PALOMA_STORE }), /PALOMA_SECRET_KEY: is required with PALOMA_STORE/);
   }
   const faults: [string, RegExp][] = [
@@ -116,6 +117,8 @@ Deno.test("a shared store needs the secret key of all its machines, and is a ser
     ["postgres://u:secret@db1,/x", /host 2 of 2/],
     ["postgres://u:secret@/x?host=db1,db2", /is not a URL$/],
     ["postgres:///x?host=db1,db2&password=secret", /put them before the database/],
+    ["postgres://u:secret@db/x?ssl_mode=verify-full", /ssl_mode would be overlooked: .* by sslmode=verify-full$/],
+    ["https://kv.example/path", /PALOMA_STORE: needs DENO_KV_ACCESS_TOKEN beside it$/],
     ["postgres://u:secret@db1,db2/x?target_session_attrs=standby", /target_session_attrs=standby is not read-write/],
   ];
   for (const [PALOMA_STORE, why] of faults) {

@@ -86,19 +86,21 @@ export async function openNative(path: string, options: { runtime: Pick<Runtime,
   });
 }
 
-/** Closes `native` and throws when it cannot write soon. */
-export async function probe(native: Deno.Kv, clock: Clock): Promise<void> {
-  await answered(native, writeNothing(native), clock);
+/** Closes `native` and throws when it cannot write soon; without any answer, what `late` makes. */
+export async function probe(native: Deno.Kv, clock: Clock, late = locked): Promise<void> {
+  await answered(native, writeNothing(native), clock, late);
 }
+
+const locked = () => new Error("database is locked");
 
 /**
  * Closes `native` and throws when what was asked of it is not answered soon. An instance begins with a sweep of expired
  * rows, which waits without end while another process holds the file locked, and all that is asked of it waits behind:
  * reads too, and closing it, which is done once the file is free.
  */
-async function answered(native: Deno.Kv, asked: Promise<unknown>, clock: Clock): Promise<void> {
+async function answered(native: Deno.Kv, asked: Promise<unknown>, clock: Clock, late = locked): Promise<void> {
   try {
-    if (await within(clock, OPENING_MS, asked) === "late") throw new Error("database is locked");
+    if (await within(clock, OPENING_MS, asked) === "late") throw late();
   } catch (error) {
     const close = () => native.close();
     asked.then(close, close);

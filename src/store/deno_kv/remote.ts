@@ -23,7 +23,7 @@ export async function openRemoteDenoKv(url: string, options: { runtime: Runtime 
 export async function openServer(url: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
   return await guarded(async () => {
     const native = await Deno.openKv(url);
-    await probe(native, options.runtime.clock);
+    await probe(native, options.runtime.clock, unanswered);
     return native;
   });
 }
@@ -51,6 +51,8 @@ export function remoteEngine(native: Deno.Kv, { runtime }: { runtime: Pick<Runti
 
 async function inTime<T>(clock: Clock, answer: Promise<T>): Promise<T> {
   const answered = await within(clock, ANSWER_MS, answer);
-  if (answered === "late") throw new StoreError("unavailable", "the server of the Deno KV does not answer");
+  if (answered === "late") throw unanswered();
   return answered;
 }
+
+const unanswered = () => new StoreError("unavailable", "the server of the Deno KV does not answer");

@@ -1,0 +1,193 @@
+/** What the doctor looks at where the data is: a folder of this machine, or a store and a bucket that machines share. */
+import { connect } from "node:net";
+import { hostOf, portOf } from "../base/addresses.ts";
+import { within } from "../base/within.ts";
+import { clusterKeys } from "../cluster/rows.ts";
+import type { BucketConfig, Config } from "../config.ts";
+import { AlreadyRunning } from "../data/gateway_lock.ts";
+import { type DataFolder, placeOf } from "../data/data_folder.ts";
+import { LINE_KIND } from "../line/remote.ts";
+import { openBucket } from "../media/bucket.ts";
+import { freeBytesOf } from "../ops/disk_reserve.ts";
+import { sleep, systemClock } from "../runtime.ts";
+import { webhookKeys } from "../webhook/rows.ts";
+import { hasData, silentRuntime, withFolder } from "./data.ts";
+import { localUrl } from "./settings.ts";
+
+export interface Found {
+  ok: boolean;
+  detail: string;
+  /** What to do; null for nothing. */
+  hint: string | null;
+}
+
+export type Check = [string, () => Found | Promise<Found>];
+
+export const well = (detail: string, hint: string | null = null): Found => ({ ok: true, detail, hint });
+export const bad = (detail: string, hint: string): Found => ({ ok: false, detail, hint });
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const ASK_TIMEOUT_MS = 5_000;
+const TRY_TIMEOUT_MS = 10_000;
+/** Whoever holds lines has renewed its row meanwhile. */
+const RENEWED_WITHIN_MS = 2_500;
+/** Bits by which others than the owner may read. */
+const OTHERS = 0o077;
+
+const NO_DATA = "paloma serve makes it; or is PALOMA_DATA_DIR (--data-dir) another?";
+
+export async function checksOfData(config: Config): Promise<Check[]> {
+  const { dataDir, media, store } = config;
+  // Who only looks makes no folder.
+  if (!await hasData(config)) return [["data folder", () => well(`there is no data in ${dataDir} yet`, NO_DATA)]];
+  const readable: Check = [
+    store === null ? "data folder" : "store",
+    () => withFolder(config, (data) => checkAccounts(data, placeOf(config))),
+  ];
+  const webhooks: Check = ["webhook targets", () => withFolder(config, checkWebhooks)];
+  const bucket: Check[] = media === null ? [] : [["bucket", () => checkBucket(media)]];
+  if (store === null) {
+    const rights: Check = ["file rights", () => checkRights(dataDir)];
+    return [readable, rights, ["disk space", () => checkDisk(config)], ...bucket, [
+      "gateway",
+      () => checkGateway(config),
+    ], webhooks];
+  }
+  return [
+    readable,
+    ...(media === null ? [["files", () => well(NO_BUCKET, "set PALOMA_MEDIA")] satisfies Check] : bucket),
+    ["gateway", () => checkPort(config)],
+    ["workers", () => withFolder(config, checkWorkers)],
+    webhooks,
+  ];
+}
+
+const NO_BUCKET = "api and worker have no place for them (503); serve keeps them in its data folder";
+
+/** Opens every account's key, to find one written with another secret key. */
+async function checkAccounts({ accounts }: DataFolder, place: string): Promise<Found> {
+  const all = await accounts.list();
+  for (const { id } of all) await accounts.apiKey(id);
+  const count = `${all.length} account${all.length === 1 ? "" : "s"}, keys open`;
+  return well(
+    `${place} can be read and written, ${count}`,
+    all.length === 0 ? "paloma account create --name NAME --plan own" : null,
+  );
+}
+
+/** Of the folder: its files are made private each time they are opened. */
+async function checkRights(dataDir: string): Promise<Found> {
+  const { mode } = await Deno.stat(dataDir);
+  if (mode === null || (mode & OTHERS) === 0) return well("only the owner reads the data folder");
+  return bad(`${dataDir} can be read by others, with the files in media/`, `chmod 700 ${dataDir}`);
+}
+
+function checkDisk({ dataDir, minFreeDisk }: Config): Found {
+  const free = freeBytesOf(dataDir);
+  const text = `${(free / 1e9).toFixed(1)} GB free, sends are refused below ${(minFreeDisk / 1e9).toFixed(2)} GB`;
+  if (free < minFreeDisk) return bad(text, "make room, or lower PALOMA_MIN_FREE_DISK");
+  return well(text, free < 4 * minFreeDisk ? "that is not much: make room before it is needed" : null);
+}
+
+/** Does what a file goes through: the right to list a bucket, by which less could be asked, is not needed. */
+async function checkBucket(config: BucketConfig): Promise<Found> {
+  const bucket = openBucket(config, silentRuntime);
+  const name = `doctor-${silentRuntime.ids.next("med")}`;
+  const tried = (async () => {
+    await bucket.put(name, new TextEncoder().encode("paloma doctor"));
+    await (await bucket.get(name))?.cancel();
+    await bucket.delete(name);
+    return null;
+  })().catch((error) => error instanceof Error ? error.message : String(error));
+  const trouble = await within(systemClock, TRY_TIMEOUT_MS, tried);
+  if (trouble === null) return well(`files can be put into ${config.bucket}, fetched and deleted`);
+  return bad(
+    `${config.bucket}: ${trouble === "late" ? "no answer in time" : trouble}`,
+    "are endpoint, region and keys right, and may they put, get and delete?",
+  );
+}
+
+async function checkGateway(config: Config): Promise<Found> {
+  const { dataFolder } = await import("../app.ts");
+  try {
+    (await dataFolder.lock(config.dataDir)).release();
+    return well("none runs on this folder", "paloma serve");
+  } catch (error) {
+    if (!(error instanceof AlreadyRunning)) throw error;
+  }
+  const answer = await readiness(config);
+  if (answer.isReady) return well(answer.text);
+  return bad(
+    `runs on this folder, and ${answer.text}`,
+    "is PALOMA_PORT the one that it was started with? Else its log says why it is not ready",
+  );
+}
+
+/** Those on a shared store may be anywhere. */
+async function checkPort(config: Config): Promise<Found> {
+  const { isReady, isThere, text } = await readiness(config);
+  if (isReady) return well(text);
+  return isThere ? bad(text, "its log says why it is not ready") : well(text, "ask where one runs, or start one here");
+}
+
+async function readiness(config: Config): Promise<{ isReady: boolean; isThere: boolean; text: string }> {
+  const url = `${localUrl(config)}/readyz`;
+  const answer = await ask(url);
+  await answer?.body?.cancel();
+  if (answer === null) return { isReady: false, isThere: false, text: `${url} does not answer` };
+  const isReady = answer.status === 200;
+  const text = isReady ? `runs, ready at ${localUrl(config)}` : `${url} answers ${answer.status}`;
+  return { isReady, isThere: true, text };
+}
+
+/** Who renews its row runs, on whatever machine. */
+async function checkWorkers({ kv }: DataFolder): Promise<Found> {
+  const look = () => Array.fromAsync(kv.list({ prefix: clusterKeys.members() }));
+  const before = new Map((await look()).map(({ key, version }) => [String(key.at(-1)), version]));
+  await sleep(systemClock, RENEWED_WITHIN_MS);
+  const running = (await look()).filter(({ key, version }) => before.get(String(key.at(-1))) !== version);
+  if (running.length === 0) return well("none runs: nothing is sent or received", "paloma worker");
+  const lines = running.map(({ value: { held } }) => held[LINE_KIND] ?? 0).sort((a, b) => b - a);
+  return well(`running: ${running.length}, with lines: ${lines.join(", ")}`);
+}
+
+/** Whether each webhook's host takes a connection; each host is asked once. */
+async function checkWebhooks({ kv }: DataFolder): Promise<Found> {
+  const targets = new Map<string, URL>();
+  for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) {
+    const url = new URL(value.url);
+    targets.set(url.host, url);
+  }
+  const silent: string[] = [];
+  await Promise.all([...targets.values()].map(async (url) => {
+    const trouble = await connectTo(url);
+    if (trouble !== null) silent.push(`${url.host} (${trouble})`);
+  }));
+  if (silent.length === 0) {
+    return well(targets.size === 0 ? "there are none" : `hosts that take connections: ${targets.size}`);
+  }
+  return bad(`cannot be reached: ${silent.join(", ")}`, "events wait in the log; redeliver them when the host is back");
+}
+
+/** The answer; null when there is none in time. */
+export async function ask(url: string, method = "GET"): Promise<Response | null> {
+  try {
+    return await fetch(url, { method, signal: AbortSignal.timeout(ASK_TIMEOUT_MS) });
+  } catch {
+    return null;
+  }
+}
+
+/** Null when a connection was made, else why not. */
+export function connectTo(url: URL): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostOf(url), port: portOf(url), timeout: CONNECT_TIMEOUT_MS });
+    const end = (trouble: string | null) => {
+      socket.destroy();
+      resolve(trouble);
+    };
+    socket.once("connect", () => end(null));
+    socket.once("timeout", () => end("no answer in time"));
+    socket.once("error", (error) => end(error.message));
+  });
+}
