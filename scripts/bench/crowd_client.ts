@@ -1,6 +1,6 @@
 /** The traffic of many lines as a process: texts of the lines or to them, each followed to its event in the feed. */
 import { type Client, httpClient } from "../../src/cli/client.ts";
-import { followEvents } from "../../src/cli/event_stream.ts";
+import { followEvents } from "../../src/cli/listen.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";
 import { percentile } from "./measure.ts";

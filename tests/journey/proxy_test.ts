@@ -5,7 +5,7 @@ import tls from "node:tls";
 import { Server } from "proxy-chain";
 import { listenOn } from "../../src/base/listening.ts";
 import type { Json } from "../../src/cli/client.ts";
-import { makeServerCertificate } from "../../src/sandbox/media/certificate.ts";
+import { makeServerCertificate } from "../../src/sandbox/media/host.ts";
 import { startSocksServer } from "../support/socks_server.ts";
 import { openStage, type Stage, withStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";

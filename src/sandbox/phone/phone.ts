@@ -13,7 +13,6 @@ import type { PhoneUplink } from "../world/uplink.ts";
 import { type BinaryNode, messageId } from "../world/stanza.ts";
 import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
 import { Passkey } from "./authenticator.ts";
-import { callOffer, chatState } from "./chat_state.ts";
 import { compose } from "./compose.ts";
 import type { PhoneContext } from "./context.ts";
 import { Inbox } from "./inbox.ts";
@@ -24,7 +23,7 @@ import { Receiver } from "./receiver.ts";
 import { SenderKeys } from "./sender_keys.ts";
 import { SignalSessions } from "./signal.ts";
 import { type AppStateKey, composeWelcome, saltPatch } from "./welcome.ts";
-import { readReceipt } from "./stanzas.ts";
+import { callOffer, chatState, readReceipt } from "./stanzas.ts";
 
 interface PhoneOptions {
   runtime: Runtime;

@@ -1,17 +1,18 @@
 /** What comes to a phone: messages are decrypted and kept, everything is acknowledged, what failed is asked for again. */
+import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
+import { createCipheriv, hkdfSync } from "node:crypto";
 import type { ChatState } from "../world/inbox.ts";
-import type { BinaryNode } from "../world/stanza.ts";
-import { AttachmentError, receiveFile } from "./attachment.ts";
-import { readChatState } from "./chat_state.ts";
+import { type BinaryNode, child, childrenOf, element } from "../world/stanza.ts";
+import { AttachmentError, receiveFile, upload } from "./attachment.ts";
 import { type Content, readContent, unwrap } from "./content.ts";
-import { isOwn, type PhoneContext } from "./context.ts";
-import { decryptStanza } from "./decrypt.ts";
+import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { amendmentOf } from "./details.ts";
-import type { Inbox } from "./inbox.ts";
+import type { Inbox, Received } from "./inbox.ts";
 import { addPreKeys, bundleOf } from "./keys.ts";
 import type { Outbox } from "./outbox.ts";
-import { reupload } from "./reupload.ts";
-import { ack, deliveryReceipt, retryReceipt } from "./stanzas.ts";
+import { signalAddress, unpad } from "./signal.ts";
+import { ack, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
 
 /** How many copies of a message may fail to decrypt before it is given up. */
 const RETRY_RECEIPTS = 5;
@@ -107,4 +108,99 @@ export class Receiver {
     }
     uplink.send(self, ack(stanza));
   }
+}
+
+/** MediaRetryNotification.ResultType, as an error's code. */
+const NOT_FOUND = String(proto.MediaRetryNotification.ResultType.NOT_FOUND);
+
+/**
+ * The `mediaretry` notification for a `<receipt type="server-error">`, from a companion whose download failed: where the
+ * file is now, encrypted with a key derived from its own. Throws AttachmentError when the upload fails.
+ */
+async function reupload(
+  phone: PhoneContext,
+  request: BinaryNode,
+  candidates: readonly Received[],
+): Promise<BinaryNode> {
+  const { id, from } = request.attrs;
+  const asked = child(request, "rmr")?.attrs ?? {};
+  const answer = (content: BinaryNode) => {
+    const { jid, from_me, participant } = asked;
+    const rmr = element("rmr", { jid, from_me, participant });
+    return element("notification", { id, to: from, from: phone.self.jid, type: "mediaretry" }, [content, rmr]);
+  };
+  const found = candidates.find(({ file }) => file?.sealed);
+  const mediaKey = found?.content.file?.attachment.mediaKey;
+  if (!found?.file?.sealed || !mediaKey) return answer(element("error", { code: NOT_FOUND }));
+  const { directPath } = await upload(found.file.sealed, phone);
+  const notification = proto.MediaRetryNotification.encode({
+    stanzaId: id,
+    directPath,
+    result: proto.MediaRetryNotification.ResultType.SUCCESS,
+  }).finish();
+  const iv = phone.runtime.random.bytes(12);
+  const cipher = createCipheriv("aes-256-gcm", retryKey(mediaKey), iv).setAAD(Buffer.from(id ?? ""));
+  const sealed = Buffer.concat([cipher.update(notification), cipher.final(), cipher.getAuthTag()]);
+  return answer(element("encrypt", {}, [element("enc_p", {}, sealed), element("enc_iv", {}, iv)]));
+}
+
+function retryKey(mediaKey: Uint8Array): Buffer {
+  return Buffer.from(hkdfSync("sha256", mediaKey, Buffer.alloc(0), "WhatsApp Media Retry Notification", 32));
+}
+
+type Decrypted =
+  /** `destination` is the chat of a copy of the owner's own message. */
+  | { kind: "message"; message: proto.IMessage; destination: string | null }
+  /** The sessions have moved on: it was decrypted before. */
+  | { kind: "read_before" }
+  /** The session or sender key is missing or damaged: a retry receipt helps. */
+  | { kind: "failed"; error: unknown };
+
+export async function decryptStanza(phone: PhoneContext, stanza: BinaryNode): Promise<Decrypted> {
+  const { from = "", participant } = stanza.attrs;
+  const author = participant ?? from;
+  const whole: proto.IMessage = {};
+  let destination: string | null = null;
+  try {
+    for (const { attrs, content } of childrenOf(stanza, "enc")) {
+      if (!(content instanceof Uint8Array)) throw new Error("a ciphertext is missing");
+      const plaintext = await decrypt(phone, { type: attrs.type, body: content, author, group: from });
+      const message = proto.Message.decode(unpad(plaintext));
+      // Only the owner's own devices may say what the owner wrote elsewhere.
+      const copy = isOwn(phone, author) ? message.deviceSentMessage : null;
+      if (copy) destination = jidNormalizedUser(copy.destinationJid ?? undefined) || null;
+      const inner = copy?.message ?? message;
+      await learnSenderKey(phone, inner, author);
+      Object.assign(whole, inner);
+    }
+  } catch (error) {
+    return readBefore(error) ? { kind: "read_before" } : { kind: "failed", error };
+  }
+  return { kind: "message", message: whole, destination };
+}
+
+async function decrypt(
+  { uplink, sessions, senderKeys }: PhoneContext,
+  { type, body, author, group }: { type: string | undefined; body: Uint8Array; author: string; group: string },
+): Promise<Uint8Array> {
+  switch (type) {
+    case "pkmsg":
+    case "msg":
+      return await sessions.decrypt(signalAddress(lidForm(uplink, author)), { type, body });
+    case "skmsg":
+      return await senderKeys.decrypt({ group, device: author }, body);
+    default:
+      throw new Error(`unknown ciphertext type ${type}`);
+  }
+}
+
+async function learnSenderKey({ senderKeys }: PhoneContext, message: proto.IMessage, author: string): Promise<void> {
+  const { groupId, axolotlSenderKeyDistributionMessage: key } = message.senderKeyDistributionMessage ?? {};
+  if (groupId && key) await senderKeys.learn({ group: groupId, device: author }, key);
+}
+
+/** How libsignal and the group cipher report a message whose key was used up. */
+function readBefore(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.name === "MessageCounterError" || error.message.startsWith("Received message with old counter");
 }

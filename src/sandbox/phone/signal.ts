@@ -1,10 +1,10 @@
 /** The 1:1 Signal sessions of a phone, by libsignal, kept in memory. Devices are known by their `@lid` address. */
 import { jidDecode } from "@whiskeysockets/baileys";
-import { ProtocolAddress, SessionBuilder, type SessionRecord, type SignalStorage } from "libsignal";
+import { ProtocolAddress, SessionBuilder, SessionCipher, SessionRecord, type SignalStorage } from "libsignal";
 import { Buffer } from "node:buffer";
+import type { Session } from "../../base/libsignal.ts";
 import type { KeyBundle } from "../world/device.ts";
 import { type PhoneKeys, typedPublic } from "./keys.ts";
-import { IncomingRecord, OutgoingRecord, QuietCipher } from "./quiet_libsignal.ts";
 
 /** How a message is encrypted for one device: `pkmsg` also starts the session, `msg` continues it. */
 type SessionCiphertext = { type: "pkmsg" | "msg"; body: Uint8Array };
@@ -106,4 +106,69 @@ export function unpad(padded: Uint8Array): Uint8Array {
   const length = padded.at(-1) ?? 0;
   if (length === 0 || length > padded.length) throw new Error("bad padding");
   return padded.subarray(0, padded.length - length);
+}
+
+// libsignal without its printing: its records and ciphers write whole sessions, private keys included, to the console.
+// The methods that do so are overridden, so that no log needs a filter (promise 6).
+
+/** Closed sessions are kept so that late messages can still be read; the library keeps as many. */
+const SESSIONS_KEPT = 40;
+
+/** The sessions with one device, for encrypting and for starting a session. */
+class OutgoingRecord extends SessionRecord {
+  closeSession(session: Session): void {
+    session.indexInfo.closed = session.indexInfo.used;
+  }
+
+  removeOldSessions(): void {
+    const closed = Object.entries(this.sessions).filter(([, session]) => session.indexInfo.closed !== -1);
+    closed.sort(([, a], [, b]) => b.indexInfo.closed - a.indexInfo.closed);
+    for (const [key] of closed.slice(SESSIONS_KEPT)) delete this.sessions[key];
+  }
+}
+
+/**
+ * The same sessions, for decrypting: the library warns about sessions that it finds open or closed there, so this
+ * record shows it neither, and itself leaves only the newest open.
+ */
+class IncomingRecord extends OutgoingRecord {
+  override getOpenSession(): undefined {
+    return undefined;
+  }
+
+  override isClosed(): boolean {
+    return false;
+  }
+
+  override setSession(session: Session): void {
+    for (const other of Object.values(this.sessions)) {
+      if (other.indexInfo.closed === -1) this.closeSession(other);
+    }
+    super.setSession(session);
+  }
+}
+
+/**
+ * The library's cipher, silent about messages that fit no session. Trying a message on the wrong session would also
+ * spoil that session for good (two sides that start at the same time then lose each other), so each try is on a copy.
+ */
+class QuietCipher extends SessionCipher {
+  override async decryptWithSessions(
+    data: Uint8Array,
+    sessions: Session[],
+  ): Promise<{ session: Session; plaintext: Buffer }> {
+    let failure: unknown = new Error("No session fits the message");
+    for (const session of sessions) {
+      const copy = session.constructor.deserialize(session.serialize());
+      try {
+        const plaintext = await this.doDecryptWhisperMessage(data, copy);
+        Object.assign(session, copy, { pendingPreKey: copy.pendingPreKey });
+        return { session, plaintext };
+      } catch (error) {
+        // "Used already" from the right session says more than the MAC errors of the others.
+        if (!(failure instanceof Error) || failure.name !== "MessageCounterError") failure = error;
+      }
+    }
+    throw failure;
+  }
 }

@@ -1,9 +1,12 @@
-/** The small stanzas that a phone answers with: acknowledgements, receipts, retry receipts with keys. */
+/** The small stanzas of a phone: acknowledgements, receipts, typing, presence and calls. */
 import { isLidUser, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { isGroup } from "../world/address.ts";
 import type { Device, KeyBundle } from "../world/device.ts";
 import type { Clock } from "../../runtime.ts";
+import type { ChatState } from "../world/inbox.ts";
 import { bundleNodes } from "../world/key_store.ts";
-import { type BinaryNode, element, seconds } from "../world/stanza.ts";
+import { type BinaryNode, element, elements, seconds } from "../world/stanza.ts";
+import { isOwn, type PhoneContext } from "./context.ts";
 
 /** Tells the network that a stanza needs no second delivery. */
 export function ack(stanza: BinaryNode): BinaryNode {
@@ -41,4 +44,45 @@ export function retryReceipt(
 /** Own address in the form in which the other side wrote: by lid, or by number. */
 function ownForm(self: Device, { attrs }: BinaryNode): string {
   return isLidUser(attrs.participant ?? attrs.from) ? self.lid : self.jid;
+}
+
+export function chatState(
+  to: string,
+  { self, state }: { self: Device; state: "typing" | "recording" | "paused" },
+): BinaryNode {
+  const composing = element("composing", { media: state === "recording" ? "audio" : undefined });
+  return element("chatstate", { to, from: self.jid }, [state === "paused" ? element("paused") : composing]);
+}
+
+/** A call that rings. */
+export function callOffer(
+  to: string,
+  { self, callId, video, clock }: { self: Device; callId: string; video: boolean; clock: Clock },
+): BinaryNode {
+  return element("call", { to, from: self.jid, id: callId, t: seconds(clock) }, [
+    element("offer", { "call-id": callId, "call-creator": self.jid }, [
+      element("audio", { enc: "opus", rate: "16000" }),
+      ...(video ? [element("video", { enc: "h.264" })] : []),
+    ]),
+  ]);
+}
+
+/** What a `<chatstate>` or `<presence>` says about somebody else; null for other stanzas. */
+export function readChatState(stanza: BinaryNode, phone: PhoneContext): ChatState | null {
+  const { from, participant, type } = stanza.attrs;
+  const author = jidNormalizedUser(participant ?? from);
+  if (!author || isOwn(phone, author)) return null;
+  const known = phone.uplink.pnOf(author) ?? author;
+  const state = stanza.tag === "presence" ? presenceOf(type) : stateOf(elements(stanza)[0]);
+  if (!state) return null;
+  return { from: known, chat: isGroup(from) ? from! : known, state, timestamp: phone.runtime.clock.now() };
+}
+
+function presenceOf(type: string | undefined): ChatState["state"] | null {
+  return type === undefined || type === "available" ? "available" : type === "unavailable" ? type : null;
+}
+
+function stateOf(state: BinaryNode | undefined): ChatState["state"] | null {
+  if (state?.tag === "composing") return state.attrs.media === "audio" ? "recording" : "typing";
+  return state?.tag === "paused" ? "paused" : null;
 }

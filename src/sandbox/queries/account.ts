@@ -1,8 +1,10 @@
-/** Queries about the account itself: media access, profiles, restrictions, unlinking. */
+/** Queries about the account itself: media access, profiles, settings, restrictions, unlinking. */
 import { Buffer } from "node:buffer";
+import { isGroup } from "../world/address.ts";
+import { type Account, PHONE_SETTINGS } from "../world/directory.ts";
 import { cappingJson, timelockJson } from "../world/notices.ts";
 import type { Switchboard } from "../world/switchboard.ts";
-import { type BinaryNode, child, childrenOf, element, refusal, result } from "../world/stanza.ts";
+import { type BinaryNode, bytesOf, child, childrenOf, element, refusal, result, textOf } from "../world/stanza.ts";
 import type { Standing } from "../world/trust.ts";
 import type { QueryContext } from "./query.ts";
 
@@ -60,4 +62,85 @@ export function answerAccount(query: BinaryNode, { companion, network }: QueryCo
     default:
       return null;
   }
+}
+
+const NOT_FOUND = { code: 404, text: "item-not-found" };
+
+/** `w:profile:picture`: without a target, one's own. */
+export function answerPicture(query: BinaryNode, { companion, network }: QueryContext): BinaryNode {
+  const { target, type } = query.attrs;
+  const group = isGroup(target) ? network.groups.get(target!) : null;
+  const owner = group ?? network.directory.resolve(target ?? companion.account.jid)?.account;
+  if (!owner) return refusal(query, NOT_FOUND);
+  if (type === "get") {
+    if (!owner.picture) return refusal(query, NOT_FOUND);
+    return result(query, [element("picture", { id: "1", type: "image", url: owner.picture })]);
+  }
+  const mayNot = group ? group.locked && !group.admins.has(companion.account) : owner !== companion.account;
+  if (mayNot) return refusal(query, { code: 403, text: "forbidden" });
+  const picture = child(query, "picture");
+  owner.picture = picture ? network.media.keepPicture(bytesOf(picture)) : null;
+  return result(query, picture ? [element("picture", { id: "1" })] : []);
+}
+
+/** `status`: what others read as "about". */
+export function answerAbout(query: BinaryNode, { companion }: QueryContext): BinaryNode {
+  companion.account.about = textOf(child(query, "status"));
+  return result(query);
+}
+
+/** `blocklist`: contacts are named by LID. */
+export function answerBlocklist(query: BinaryNode, { companion, network }: QueryContext): BinaryNode {
+  const { blocked } = companion.account;
+  const item = child(query, "item");
+  if (query.attrs.type === "set") {
+    const account = network.directory.resolve(item?.attrs.jid)?.account;
+    if (!account) return refusal(query, NOT_FOUND);
+    if (item!.attrs.action === "block") blocked.add(account);
+    else blocked.delete(account);
+  }
+  const items = [...blocked].map(({ lid, jid }) => element("item", { jid: lid, pn_jid: jid }));
+  return result(query, [element("list", {}, items)]);
+}
+
+/** Whom a setting may name. */
+const VALUES = new Set(["all", "contacts", "contact_blacklist", "none", "match_last_seen", "known"]);
+
+export function answerSettings(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
+  if (child(query, "props")) {
+    return result(query, [element("props", { protocol: "1", hash: `sandbox-${companion.account.number}` }, [])]);
+  }
+  if (query.attrs.type === "set") {
+    for (const token of childrenOf(child(query, "tokens"), "token")) {
+      const holder = network.directory.resolve(token.attrs.jid)?.account;
+      if (holder) network.trust.issue(companion.account, holder);
+    }
+    for (const { attrs: { name = "", value = "" } } of childrenOf(child(query, "privacy"), "category")) {
+      const { privacy } = companion.account;
+      if (!privacy.has(name) || !VALUES.has(value)) return refusal(query, { code: 400, text: "bad-request" });
+      privacy.set(name, value);
+    }
+    return result(query);
+  }
+  const categories = [...companion.account.privacy].map(([name, value]) => element("category", { name, value }));
+  return result(query, [element("privacy", {}, categories)]);
+}
+
+/**
+ * `w:sync:app:state`: settings that an account's devices share, in collections that grow by patches. The phone writes into
+ * one of them; of a companion's own patch only the version is counted.
+ */
+export function answerAppState(query: BinaryNode, { companion: { account } }: QueryContext): BinaryNode {
+  const collections = childrenOf(child(query, "sync"), "collection").map((collection) => {
+    const { name = "", version = "0" } = collection.attrs;
+    const patches = patchesAfter(account, { name, version: Number(version) });
+    const reached = Number(version) + patches.length + childrenOf(collection, "patch").length;
+    const content = patches.map((patch) => element("patch", {}, patch));
+    return element("collection", { name, version: String(reached) }, [element("patches", {}, content)]);
+  });
+  return result(query, [element("sync", {}, collections)]);
+}
+
+function patchesAfter({ settings }: Account, { name, version }: { name: string; version: number }): Uint8Array[] {
+  return name === PHONE_SETTINGS ? settings.slice(version) : [];
 }

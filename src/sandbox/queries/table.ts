@@ -1,11 +1,16 @@
 /** Answers the queries (`<iq>`) of a linked companion: one table by namespace, one file a family of queries. */
 import type { QueryContext, QueryHandler } from "./query.ts";
 import { type BinaryNode, refusal, result } from "../world/stanza.ts";
-import { answerAccount } from "./account.ts";
+import {
+  answerAbout,
+  answerAccount,
+  answerAppState,
+  answerBlocklist,
+  answerPicture,
+  answerSettings,
+} from "./account.ts";
 import { answerGroups } from "./groups.ts";
 import { answerKeys } from "./keys.ts";
-import { answerAbout, answerBlocklist, answerPicture } from "./profile.ts";
-import { answerAppState, answerSettings } from "./settings.ts";
 import { answerUsync } from "./usync.ts";
 
 const accepted: QueryHandler = (query) => result(query);

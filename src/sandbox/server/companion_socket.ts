@@ -4,8 +4,7 @@ import { decodeBinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
 import PQueue from "p-queue";
 // @ts-types="@types/ws"
 import type { WebSocket } from "ws";
-import { frame, FrameReader } from "./frames.ts";
-import { type ClientFinish, createNoiseResponder, type NoiseIdentity } from "./noise.ts";
+import { type ClientFinish, createNoiseResponder, type NoiseIdentity, WA_HEADER } from "./noise.ts";
 import { type BinaryNode, element } from "../world/stanza.ts";
 import type { Runtime } from "../../runtime.ts";
 
@@ -105,4 +104,51 @@ export function serveSocket(
     await decoding.onIdle();
     owner?.onClose();
   });
+}
+
+/** Longer than any stanza that a client sends; media goes elsewhere. */
+const MAX_FRAME_BYTES = 8 * 1024 * 1024;
+
+/** Cuts a byte stream into frames. Throws when the intro is not WhatsApp's or a frame is too long. */
+export class FrameReader {
+  #pending = Buffer.alloc(0);
+  #introduced = false;
+
+  /** The frames that `chunk` completes, in order. */
+  push(chunk: Uint8Array): Uint8Array[] {
+    this.#pending = Buffer.concat([this.#pending, chunk]);
+    if (!this.#introduced && !this.#readIntro()) return [];
+    const frames: Uint8Array[] = [];
+    while (this.#pending.length >= 3) {
+      const length = this.#pending.readUIntBE(0, 3);
+      if (length > MAX_FRAME_BYTES) throw new Error("a frame is too long");
+      if (this.#pending.length < 3 + length) break;
+      frames.push(this.#pending.subarray(3, 3 + length));
+      this.#pending = this.#pending.subarray(3 + length);
+    }
+    return frames;
+  }
+
+  /** The intro is `WA` and versions; a client with routing information puts `ED`, 0, 1, length and that before it. */
+  #readIntro(): boolean {
+    let start = 0;
+    if (this.#pending[0] === 0x45 && this.#pending[1] === 0x44) {
+      if (this.#pending.length < 7) return false;
+      start = 7 + this.#pending.readUIntBE(4, 3);
+    }
+    if (this.#pending.length < start + WA_HEADER.length) return false;
+    if (!WA_HEADER.every((byte, i) => this.#pending[start + i] === byte)) {
+      throw new Error("the intro is not WhatsApp's");
+    }
+    this.#pending = this.#pending.subarray(start + WA_HEADER.length);
+    this.#introduced = true;
+    return true;
+  }
+}
+
+/** A frame with its length, of 3 bytes, before it. */
+function frame(data: Uint8Array): Buffer {
+  const length = Buffer.alloc(3);
+  length.writeUIntBE(data.length, 0, 3);
+  return Buffer.concat([length, data]);
 }

@@ -22,8 +22,7 @@ import {
   StoreError,
 } from "../kv.ts";
 import type { CommitLoad } from "../limits.ts";
-import { narrowExpiryIndex } from "./expiry_index.ts";
-import { makeFile } from "./make_file.ts";
+import { makeFile, narrowExpiryIndex } from "./make_file.ts";
 import { storeError } from "./store_error.ts";
 
 /** Deno KV answers at most this many keys in one `getMany`. */

@@ -1,9 +1,11 @@
 /** Deno KV's engine for one file, which is SQLite's. */
 import { DatabaseSync } from "node:sqlite";
+import { unlessMissing } from "../../base/files.ts";
+import { type Clock, sleep } from "../../runtime.ts";
 import type { FileEngine, FileLock, FileWatch } from "../file_engine.ts";
+import { StoreError } from "../kv.ts";
 import { createArchive, openArchive } from "./archive.ts";
 import { openDenoKv } from "./deno_kv.ts";
-import { assertSound } from "./sound_file.ts";
 import { storeError } from "./store_error.ts";
 
 export const denoKvFiles: FileEngine = {
@@ -59,4 +61,63 @@ function watch(path: string): FileWatch {
       isClosed = true;
     },
   };
+}
+
+/** Larger files are read too slowly for a start: of them only the length is compared with what the header says. */
+const CHECKED_BYTES = 64 * 1024 ** 2;
+/** A process that makes a store has written its first page soon after the file appeared. */
+const FIRST_PAGE_TRIES = 20;
+const FIRST_PAGE_PAUSE_MS = 100;
+
+/**
+ * Throws StoreError `unavailable` when the file is empty, which SQLite takes for a new store, cut short, damaged or not to
+ * be read; changes nothing. Call it
+ * before this process opens the file otherwise: closing any descriptor of it drops the process's locks.
+ */
+export async function assertSound(path: string, clock: Clock): Promise<void> {
+  let size = await sizeOf(path);
+  for (let tries = 0; size === 0 && tries < FIRST_PAGE_TRIES; tries++) {
+    await sleep(clock, FIRST_PAGE_PAUSE_MS);
+    size = await sizeOf(path);
+  }
+  if (size === null) return;
+  const fault = size === 0 ? "it is empty" : faultOf(path, size);
+  if (fault === null) return;
+  const advice = "nothing was changed. Restore a backup into an empty folder, or move the file away to begin anew";
+  throw new StoreError("unavailable", `${path} is no sound store (${fault}): ${advice}`);
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  return (await unlessMissing(Deno.stat(path)))?.size ?? null;
+}
+
+function walOf(path: string): number {
+  try {
+    return Deno.statSync(`${path}-wal`).size;
+  } catch {
+    return 0;
+  }
+}
+
+/** What is wrong with the file; null when nothing is, as far as was looked. Throws StoreError when it cannot be read. */
+function faultOf(path: string, size: number): string | null {
+  try {
+    using database = new DatabaseSync(path, { readOnly: true });
+    const numberOf = (pragma: string) => Number(Object.values(database.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
+    if (size > CHECKED_BYTES) {
+      const pages = numberOf("page_count") * numberOf("page_size");
+      // What the log holds may not be in the file yet.
+      return walOf(path) === 0 && size < pages ? "it is cut short" : null;
+    }
+    const said = String(Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {})[0]);
+    return said === "ok" ? null : said.split("\n").join(" ");
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    // Another process has it for the moment: opening waits for that.
+    if (/locked|busy/i.test(text)) return null;
+    if (/malformed|not a database/i.test(text)) return text;
+    // The file may be sound: SQLite needs room beside it even to read. Opening it for real would end the process.
+    const advice = "is the disk full or failing, or the file another user's? Nothing was changed";
+    throw new StoreError("unavailable", `${path} cannot be opened (${text}): ${advice}`, { cause: error });
+  }
 }

@@ -1,6 +1,6 @@
 /** What is shown of a voice note before it is played. */
 import assert from "node:assert/strict";
-import { voiceFacts } from "../../../src/inspect/voice_facts.ts";
+import { voiceFacts } from "../../../src/inspect/file_facts.ts";
 import { voiceNote } from "../../support/sample_files.ts";
 
 Deno.test("a voice note has its length and a waveform, silent where it is silent", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { assertSound } from "../../../src/store/deno_kv/file_engine.ts";
 import { makeFile } from "../../../src/store/deno_kv/make_file.ts";
-import { assertSound } from "../../../src/store/deno_kv/sound_file.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 

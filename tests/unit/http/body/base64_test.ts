@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Problem } from "../../../../src/errors.ts";
-import { Base64Decoder } from "../../../../src/http/body/base64.ts";
+import { Base64Decoder } from "../../../../src/http/body/json_upload.ts";
 import { seededRandom } from "../../../support/runtime.ts";
 
 function decode(pieces: string[]): Buffer {

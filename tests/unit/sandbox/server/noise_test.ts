@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { Curve, makeNoiseHandler, NOISE_WA_HEADER, proto, WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import { verifySignature } from "libsignal/src/curve.js";
 import pino from "pino";
-import { FrameReader } from "../../../../src/sandbox/server/frames.ts";
+import { FrameReader } from "../../../../src/sandbox/server/companion_socket.ts";
 import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../../src/sandbox/server/noise.ts";
 
 const NOW = Date.parse("2026-08-01T00:00:00Z");
