@@ -129,7 +129,7 @@ export const messageKeys = {
   /** Message ids of 30 consecutive history numbers; written when they are full. */
   historyBlock: (accountId: string, block: number) => key<string[]>("history_block", accountId, block),
   historyBlocks: (accountId: string) => prefix<string[]>("history_block", accountId),
-  /** The first history number of a UTC day (`YYYY-MM-DD`) on which anything was accepted. */
+  /** The first history number of a UTC day (`YYYY-MM-DD`) on which anything was accepted; with `+` where a clock was set back. */
   historyDay: (accountId: string, day: string) => key<number>("history_day", accountId, day),
   historyDays: (accountId: string) => prefix<number>("history_day", accountId),
   /** Packed statuses (level 0) and counts of them (above), see `history/status_index.ts`. */

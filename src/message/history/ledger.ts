@@ -32,8 +32,9 @@ export function extendLedger(
 ): Ledger {
   const { accountId, ledger } = before;
   const { messages, usage } = added;
-  // Back from a wrong clock the day has its row already.
-  if (usage.day > ledger.usage.day) change.set(messageKeys.historyDay(accountId, usage.day), ledger.messages + 1);
+  // Back from a wrong clock the day may have its row already: this one sorts behind it, and is read where there is none.
+  const day = usage.day < ledger.usage.day ? `${usage.day}+` : usage.day;
+  if (day !== ledger.usage.day) change.set(messageKeys.historyDay(accountId, day), ledger.messages + 1);
   const open = [...ledger.openBlock, ...messages.map((message) => message.id)];
   let block = blockOf(ledger.messages + 1);
   for (; open.length >= BLOCK_SIZE; block++) {

@@ -181,12 +181,21 @@ Deno.test("what was accepted by a clock years ahead does not spoil the days once
     await acceptAt(start + 4_000 * DAY_MS, 1);
     await acceptAt(start + 1, 2);
     await acceptAt(start + DAY_MS, 1);
-    const [today, tomorrow] = [utcDay(start), utcDay(start + DAY_MS)];
+    // Set right on a day on which nothing was accepted before.
+    await acceptAt(start + 4_000 * DAY_MS, 1);
+    await acceptAt(start + 3 * DAY_MS, 4);
+    await acceptAt(start + 4 * DAY_MS, 8);
+    const dayAfter = (days: number) => utcDay(start + days * DAY_MS);
+    const [today, tomorrow, third] = [utcDay(start), dayAfter(1), dayAfter(3)];
     const count = async (days: { from?: string; to?: string }) =>
       (await world.history.page("acc_1", { ...ALL, ...days })).total;
     assert.deepEqual(
       [await count({ from: today, to: today }), await count({ to: tomorrow }), await count({ from: tomorrow })],
-      [6, 7, 1],
+      [6, 8, 14],
+    );
+    assert.deepEqual(
+      [await count({ from: third, to: third }), await count({ from: dayAfter(4) }), await count({ to: third })],
+      [4, 8, 12],
     );
   }));
 
