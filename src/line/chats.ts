@@ -1,16 +1,24 @@
-/** The chats of a line: which of them wrote lately, and with which it has written at all. */
+/** The chats of a line: which of them wrote lately, and with which it has written within a year. */
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../store/kv.ts";
 import { Stretch } from "../store/stretch.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
-import type { Traces } from "../whatsapp/person.ts";
+import type { Network } from "../whatsapp/network.ts";
+import { type Person, Traces } from "../whatsapp/person.ts";
 import { lineKeys } from "./rows.ts";
-import { seenAt, seenFrom } from "./seen.ts";
+import { KEEP_SEEN_MS, seenAt, seenFrom } from "./seen.ts";
 
 /** A message to a chat that wrote within this time is a reply. */
 const REPLY_WITHIN_MS = 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
+/** A chat in which nobody has written for so long is a new one again. */
+const KNOWN_MS = 365 * DAY_MS;
+/** What was seen in a chat has gone before it is forgotten when that was read: the sweep of the former takes its time. */
+const KEEP_READ_MS = KEEP_SEEN_MS + DAY_MS;
+/** Rows of chats that one turn looks at: a million within a day, and nothing depends on when one goes. */
+const CHATS_A_TURN = 1_000;
 /** Rows that one step of an erasure looks at. */
 const READ_AT_ONCE = 500;
 
@@ -29,13 +37,13 @@ export function writtenAt({ timestamp }: Pick<Incoming, "timestamp">, now: numbe
 export function keepHeard(change: Change, lineId: string, { chats, at }: { chats: readonly string[]; at: number }) {
   for (const chat of chats) {
     change.set(lineKeys.heard(lineId, chat), at);
-    keepKnown(change, lineId, chat);
+    keepKnown(change, lineId, { chat, at });
   }
 }
 
 /** Adds to the change that the line has written to the chat, or the chat to the line. */
-export function keepKnown(change: Change, lineId: string, chat: string): void {
-  change.set(lineKeys.knownChat(lineId, chat), true);
+export function keepKnown(change: Change, lineId: string, { chat, at }: { chat: string; at: number }): void {
+  change.set(lineKeys.knownChat(lineId, chat), at);
 }
 
 /** Which chats of one line wrote lately, in memory. */
@@ -86,7 +94,7 @@ export class Chats {
   }
 }
 
-/** Which of the chats are new: neither the line nor the other side has written. A group never is, nor an audience. */
+/** Which of the chats are new: neither the line nor the other side has written for a year. A group never is, nor an audience. */
 export async function newAmong(kv: Kv, lineId: string, chats: readonly string[]): Promise<Set<string>> {
   const people = [...new Set(chats)].filter((chat) => !isOfMany(chat));
   const slots = await kv.getMany(people.map((chat) => lineKeys.knownChat(lineId, chat)));
@@ -99,12 +107,54 @@ export async function laneOf(kv: Kv, lineId: string, { chat, now }: { chat: stri
   return value !== null && isRecent(value, now) ? "reply" : "cold";
 }
 
-/** Removes what was kept of chats that wrote long ago; resolves to how many. */
+/** Removes what was kept of chats that wrote, or were read, long ago; resolves to how many. */
 export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Promise<number> {
   async function* old(): AsyncGenerator<Key> {
     for await (const { key, value } of kv.list({ prefix: lineKeys.allHeard() })) if (!isRecent(value, now)) yield key;
+    for await (const { key, value } of kv.list({ prefix: lineKeys.allChatsRead() })) {
+      if (value <= now - KEEP_READ_MS) yield key;
+    }
   }
   return await deleteKeys(kv, old(), { signal });
+}
+
+/**
+ * One turn of forgetting chats in which nobody has written for a year, with the line's keys for the other side: resolves to
+ * how many. A gateway that writes to ever new people would keep a few KB of each for ever.
+ */
+type SweepKnown = (now: number, signal?: AbortSignal) => Promise<number>;
+
+export function makeSweepKnown(kv: Kv, network: Pick<Network, "lidOf" | "numberOf" | "eraseKeys">): SweepKnown {
+  /** Where the next turn begins; null: at the beginning. */
+  let next: Key | null = null;
+
+  return async (now, signal) => {
+    const stretch = new Stretch(kv, { prefix: lineKeys.allKnownChats(), from: next, limit: CHATS_A_TURN });
+    let forgotten = 0;
+    for await (const row of stretch.rows()) {
+      if (signal?.aborted) return forgotten;
+      const { key, value } = row;
+      if (value === true) await kv.commit(new Change().check(row).set(key, now));
+      else if (value <= now - KNOWN_MS) {
+        const [, lineId = "", chat = ""] = key.map(String);
+        const traces = new Traces(await personOf(network, lineId, chat));
+        const names = await kv.getMany(traces.chats.map((name) => lineKeys.knownChat(lineId, name)));
+        // Under another name they may have written since.
+        if (names.every(({ value }) => value === null || Number(value) <= now - KNOWN_MS)) {
+          await network.eraseKeys(lineId, traces);
+        }
+        if (await kv.commit(new Change().check(row).delete(key)) !== null) forgotten++;
+      }
+    }
+    next = stretch.next;
+    return forgotten;
+  };
+}
+
+async function personOf(network: Pick<Network, "lidOf" | "numberOf">, lineId: string, chat: string): Promise<Person> {
+  if (chat.endsWith("@lid")) return { number: await network.numberOf(lineId, chat), lids: [chat] };
+  const lid = await network.lidOf(lineId, chat);
+  return { number: chat, lids: lid ? [lid] : [] };
 }
 
 /**

@@ -217,7 +217,7 @@ export class Departures {
     const { lineId } = this.#line;
     const isOld = at >= this.#noted.until;
     if (isOld) change.set(lineKeys.lineUsed(lineId), at);
-    if (isOld || !this.#noted.chats.has(chat)) keepKnown(change, lineId, chat);
+    if (isOld || !this.#noted.chats.has(chat)) keepKnown(change, lineId, { chat, at });
   }
 
   /** Records an attempt that was not acknowledged. `after`: the pacing where it counts as a departure. */

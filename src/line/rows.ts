@@ -33,15 +33,17 @@ export const lineKeys = {
   heard: (lineId: string, chat: string) => key<number>("heard", lineId, chat),
   heardOfLine: (lineId: string) => prefix<number>("heard", lineId),
   allHeard: () => prefix<number>("heard"),
-  /** A chat in which the line or the other side has written. */
-  knownChat: (lineId: string, chat: string) => key<true>("known_chat", lineId, chat),
-  knownChatsOfLine: (lineId: string) => prefix<true>("known_chat", lineId),
+  /** When the line or the other side last wrote in the chat, Unix ms; `true` of an older gateway. Kept for a year (`chats.ts`). */
+  knownChat: (lineId: string, chat: string) => key<number | true>("known_chat", lineId, chat),
+  knownChatsOfLine: (lineId: string) => prefix<number | true>("known_chat", lineId),
+  allKnownChats: () => prefix<number | true>("known_chat"),
   /** An incoming message that was kept: the same one is dropped when it comes again, see `seen.ts`. */
   seen: (lineId: string, chat: string, networkId: string) => key<SeenRow>("seen", lineId, chat, networkId),
   seenOfChat: (lineId: string, chat: string) => prefix<SeenRow>("seen", lineId, chat),
-  /** When the chat was last read through the gateway, Unix ms. */
+  /** When the chat was last read through the gateway, Unix ms; kept as long as what was seen in it. */
   chatRead: (lineId: string, chat: string) => key<number>("chat_read", lineId, chat),
   chatsRead: (lineId: string) => prefix<number>("chat_read", lineId),
+  allChatsRead: () => prefix<number>("chat_read"),
   seenOfLine: (lineId: string) => prefix<SeenRow>("seen", lineId),
   allSeen: () => prefix<SeenRow>("seen"),
 };

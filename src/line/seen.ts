@@ -13,7 +13,7 @@ import { lineKeys, type SeenRow } from "./rows.ts";
 /** Older messages are history, not news: a phone that comes back after weeks must not flood the client. */
 export const MAX_MESSAGE_AGE_MS = 30 * 86_400_000;
 /** A seen row outlives every message that could still come again. */
-const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
+export const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
 /** How a row names the line's owner. */
 export const ME = "me";
 /** Rows that one turn reads, in some 0.1 s: a million are looked at within two hours. */

@@ -5,7 +5,7 @@ import { erasePeople } from "../erasure/erase.ts";
 import { ERASURE_TOPIC } from "../erasure/erasures.ts";
 import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
-import { sweepHeard } from "../line/chats.ts";
+import { makeSweepKnown, sweepHeard } from "../line/chats.ts";
 import { makeSessionNames } from "../line/line_row.ts";
 import { makeSweepStaged } from "../message/staged_bulk.ts";
 import { finishBulks } from "../message/bulk.ts";
@@ -46,7 +46,7 @@ interface SweepContext {
   shares: DiskShares;
   /** What the files may take on disk. */
   mediaBytes: number;
-  network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseSent">;
+  network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseKeys" | "eraseSent">;
   recorder: Pick<Recorder, "cancelled" | "dropped">;
   queueChanged(lineId: string): void;
   removeAbove(accountId: string): Promise<void>;
@@ -61,6 +61,7 @@ export function sweeps(context: SweepContext): Sweep[] {
   const { kv, runtime, bell, changes, network, events, eventDays, historyDays } = context;
   const now = () => runtime.clock.now();
   const sweepSeen = makeSweepSeen(kv);
+  const sweepKnown = makeSweepKnown(kv, network);
   const sweepStaged = makeSweepStaged(kv);
   return [
     {
@@ -79,6 +80,7 @@ export function sweeps(context: SweepContext): Sweep[] {
     { name: "idempotency answers", everyMs: HOUR_MS, run: () => sweepAnswers(kv, now()) },
     { name: "seen messages", everyMs: MINUTE_MS, run: (signal) => sweepSeen(now(), signal) },
     { name: "chats that wrote", everyMs: HOUR_MS, run: (signal) => sweepHeard(kv, now(), signal) },
+    { name: "chats that are silent", everyMs: MINUTE_MS, run: (signal) => sweepKnown(now(), signal) },
     {
       name: "bulks",
       everyMs: MINUTE_MS,

@@ -32,6 +32,11 @@ export interface Network {
    * the first row) and resolves to where to go on, null at the end. Throws StoreError, SealError.
    */
   erase(lineId: string, traces: Traces, at: Key | null): Promise<Key | null>;
+  /**
+   * Removes the keys that the line has for a person alone, which the next message makes anew; resolves to how many. Throws
+   * StoreError.
+   */
+  eraseKeys(lineId: string, traces: Traces): Promise<number>;
   /** Removes the copies of messages that the line sent. Throws StoreError. */
   eraseSent(lineId: string, networkIds: readonly string[]): Promise<void>;
   /** The version of the network's web client that was announced last, and where it is from; null before the first. */

@@ -17,6 +17,7 @@ export function networkOnDemand(load: () => Promise<Network>): Network {
     numberOf: async (lineId, lid) => await (await engine.need()).numberOf(lineId, lid),
     lidOf: async (lineId, number) => await (await engine.need()).lidOf(lineId, number),
     erase: async (lineId, traces, at) => await (await engine.need()).erase(lineId, traces, at),
+    eraseKeys: async (lineId, traces) => await (await engine.need()).eraseKeys(lineId, traces),
     eraseSent: async (lineId, networkIds) => await (await engine.need()).eraseSent(lineId, networkIds),
     webVersion: () => engine.made()?.webVersion() ?? null,
     // What it would drop waits for the first line.

@@ -19,18 +19,19 @@ const BETWEEN_DIGITS = "[\\s().-]*";
 
 /** Finds a person's names. The id of an old group holds the number of who made it: that names the group. */
 export class Traces {
+  /** What keys of the Signal protocol name the person by: a `@lid` by its digits alone. */
+  readonly users: readonly string[];
   readonly #person: Person;
   /** In texts and JIDs. */
   readonly #names: RegExp;
-  /** In keys of the Signal protocol, which name a `@lid` by its digits alone. */
   readonly #users: RegExp;
 
   constructor(person: Person) {
     this.#person = person;
     const { number, lids } = person;
-    const users = lids.map((lid) => lid.slice(0, lid.indexOf("@")));
+    this.users = [...lids.map((lid) => lid.slice(0, lid.indexOf("@"))), ...number ? [number] : []];
     this.#names = namesOf(person);
-    this.#users = new RegExp(`(?<![A-Za-z0-9])(?:${[...users, ...number ? [number] : []].join("|")})(?![A-Za-z0-9])`);
+    this.#users = new RegExp(`(?<![A-Za-z0-9])(?:${this.users.join("|")})(?![A-Za-z0-9])`);
   }
 
   /** The chats that the person is written to in, as `chatOf` names them, and their JIDs. */

@@ -4,8 +4,8 @@ import type { Json } from "../../src/cli/client.ts";
 import { dataFolder } from "../../src/app.ts";
 import { systemRandom } from "../../src/runtime.ts";
 import { type BinaryNode, element } from "../../src/sandbox/world/stanza.ts";
-import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
-import { Change } from "../../src/store/kv.ts";
+import { eraseKeys } from "../../src/whatsapp/baileys/erase.ts";
+import { type Person, Traces } from "../../src/whatsapp/person.ts";
 import { startGatewayHere } from "../support/gateway_here.ts";
 import type { RunningGateway } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
@@ -93,7 +93,7 @@ onStage("300 messages around a dropped line are 300 events, each once", async (s
   await client.end();
 });
 
-onStage("a peer whose session is lost holds nobody up, and all that he wrote arrives", async (stage) => {
+onStage("a peer whose keys are gone holds nobody up, and all that he wrote arrives", async (stage) => {
   const { line, group } = await setTheScene(stage);
   const client = await subscribe(stage, { events: ["message.received"] });
   await write(stage, group, { from: 0, to: 4 });
@@ -101,7 +101,7 @@ onStage("a peer whose session is lost holds nobody up, and all that he wrote arr
   await stage.sendText(line, ANA, "so that both sides have a session");
   await stage.arrival(ANA, ({ text }) => text === "so that both sides have a session");
   assert.equal(await stage.gateway.stop(), 0);
-  await loseSession(stage, line, await lidOf(stage, ANA));
+  await loseKeys(stage, line, { number: ANA, lids: [await lidOf(stage, ANA)] });
   const said = await Promise.all([1, 2, 3].map((i) => writes(stage, ANA, `hard to read ${i}`)));
   const bens = await writes(stage, BEN, "easy to read");
   await stage.gateway.start();
@@ -216,14 +216,9 @@ async function lidOf({ control }: Stage, number: string): Promise<string> {
   return (await control.call("GET", `/phones/${number}`)).lid;
 }
 
-/** As after a damaged store: the line knows nothing of its session with the peer. */
-async function loseSession({ dataDir }: Stage, { sessionId }: LinkedLine, lid: string): Promise<void> {
+/** As after a year of silence: the line has no keys for the peer. */
+async function loseKeys({ dataDir }: Stage, { sessionId }: LinkedLine, person: Person): Promise<void> {
   const data = await dataFolder.open(dataConfigOf(dataDir), silentRuntime());
-  const change = new Change();
-  for await (const { key } of data.kv.list({ prefix: networkKeys.waKeysOf(sessionId, "session") })) {
-    if (String(key.at(-1)).startsWith(lid.split("@")[0]!)) change.delete(key);
-  }
-  assert.ok(change.mutations.length > 0, "there was a session to lose");
-  await data.kv.commit(change);
+  assert.ok(await eraseKeys(data.kv, sessionId, new Traces(person)) > 0, "there was a session to lose");
   data.close();
 }

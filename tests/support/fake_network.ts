@@ -91,6 +91,11 @@ export class FakeNetwork implements Network {
     return Promise.resolve(null);
   }
 
+  eraseKeys(lineId: string, traces: Traces): Promise<number> {
+    this.erased.push(`${lineId} keys of ${traces.users}`);
+    return Promise.resolve(0);
+  }
+
   eraseSent(lineId: string, networkIds: readonly string[]): Promise<void> {
     this.erased.push(...networkIds.map((id) => `${lineId} ${id}`));
     return Promise.resolve();

@@ -4,7 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON } from "@whiskeysockets/baileys";
-import { Change, type Key } from "../../store/kv.ts";
+import { deleteKeys } from "../../store/delete_range.ts";
+import { Change, type Key, type Kv } from "../../store/kv.ts";
 import { Stretch } from "../../store/stretch.ts";
 import type { Traces } from "../person.ts";
 import { expiryOf } from "./expiry.ts";
@@ -14,8 +15,23 @@ import { type LineRows, networkKeys } from "./rows.ts";
 
 /** Rows of one step. */
 const READ_AT_ONCE = 300;
-/** Keys of these types are named for whom they are about. */
-const OF_PEOPLE = new Set(["session", "identity-key", "sender-key", "lid-mapping", "device-list", "tctoken"]);
+/** Keys of these types are named for whom they are about, first of all. */
+const OF_PERSON = ["session", "identity-key", "lid-mapping", "device-list", "tctoken"];
+const OF_PEOPLE = new Set([...OF_PERSON, "sender-key"]);
+
+/** Removes the keys that are named for a person; resolves to how many. */
+export async function eraseKeys(kv: Kv, lineId: string, traces: Traces): Promise<number> {
+  async function* theirs(): AsyncGenerator<Key> {
+    for (const type of OF_PERSON) {
+      for (const user of traces.users) {
+        const [start, end] = [user, `${user}~`].map((id) => networkKeys.waKey(lineId, type, id));
+        const range = { prefix: networkKeys.waKeysOf(lineId, type), start: start!, end: end! };
+        for await (const { key } of kv.list(range)) if (traces.isInKey(String(key.at(-1)))) yield key;
+      }
+    }
+  }
+  return await deleteKeys(kv, theirs());
+}
 
 /** Looks at the next rows from a key on (null: from the first); resolves to where to go on, null at the end. */
 export async function eraseTraces(

@@ -13,7 +13,7 @@ import type { Network } from "../network.ts";
 import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
 import type { Way } from "./socket.ts";
-import { eraseTraces } from "./erase.ts";
+import { eraseKeys, eraseTraces } from "./erase.ts";
 import { forgetEnds, sweepExpired } from "./expiry.ts";
 import { makeRounds } from "../../base/rounds.ts";
 import { within } from "../../base/within.ts";
@@ -162,6 +162,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       return await keptLidOf(keys, number);
     },
     erase: (lineId, traces, at) => eraseTraces({ kv, seal, lineId }, traces, at),
+    eraseKeys: (lineId, traces) => eraseKeys(kv, lineId, traces),
     eraseSent: async (lineId, networkIds) =>
       void await deleteKeys(kv, networkIds.map((networkId) => networkKeys.waSent(lineId, networkId))),
     webVersion() {
