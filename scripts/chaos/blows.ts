@@ -16,12 +16,16 @@ export interface Blow {
   process: Process | null;
 }
 
-/** Over and over: sixteen kills in twenty. */
+/** Over and over: sixteen kills in twenty. The last one strikes alone, with everything up before it and a calm after it. */
 const CYCLE: readonly Blow["kind"][] = [
   ...["worker", "api", "worker", "cut", "worker", "api", "worker", "worker", "api", "freeze"] as const,
   ...["worker", "api", "worker", "cut", "worker", "api", "worker", "restart", "api", "worker"] as const,
 ];
 const BETWEEN_BLOWS_MS = [500, 4_000] as const;
+/** Before the blow that strikes alone: lines that move to whoever has come have moved. */
+const CALM_BEFORE_MS = 8_000;
+/** And after it. */
+const CALM_AFTER_MS = 12_000;
 const FROZEN_MS = 20_000;
 /** What a worker that wakes up still tries to write, it tries within this time. */
 const WAKE_UP_MS = 3_000;
@@ -52,7 +56,9 @@ export async function strike(
   let frozen = 0;
   const there = (role: Role) => fleet[role].length + (role === "worker" ? frozen : 0);
   for (let i = 0, killed = 0; killed < kills && systemClock.now() < over; i++) {
-    await sleep(systemClock, systemRandom.between(...BETWEEN_BLOWS_MS));
+    const isAlone = (i + 1) % CYCLE.length === 0;
+    if (isAlone) await Promise.all(coming);
+    await sleep(systemClock, isAlone ? CALM_BEFORE_MS : systemRandom.between(...BETWEEN_BLOWS_MS));
     const kind = CYCLE[i % CYCLE.length]!;
     const role: Role | null = kind === "api" ? "api" : kind === "worker" || kind === "freeze" ? "worker" : null;
     while (role && there(role) < STRUCK_AMONG[role]) await sleep(systemClock, LOOK_EVERY_MS);
@@ -72,6 +78,7 @@ export async function strike(
       killed++;
     }
     struck({ kind, at, process }, killed);
+    if (isAlone) await sleep(systemClock, CALM_AFTER_MS);
   }
   await Promise.all(coming);
 }
