@@ -102,7 +102,7 @@ export function addAccountCommand(root: Command): void {
         options,
         { accountId: id, deleted: true },
         () =>
-          `Account ${id} is gone; the gateway unlinks its lines and removes the rest, or does so when it runs next.`,
+          `Account ${id} is gone; within a minute the gateway unlinks its lines and removes the rest, or when it runs next.`,
       );
     })
   );

@@ -32,12 +32,10 @@ export function addLineCommand(root: Command): void {
         await withData(options, async (data) => {
           const media = await dataFolder.media(config, data);
           const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
-          const write = (sealed: Uint8Array) => writeNew(file, sealed);
-          const { line: { name }, messages } = await exportLine(deps, id, {
-            passphrase,
-            gatewayRuns: lock === null,
-            write,
-          });
+          const { line: { name }, messages } = await toNewFile(
+            file,
+            (write) => exportLine(deps, id, { passphrase, gatewayRuns: lock === null, write }),
+          );
           printResult(
             options,
             { sessionId: id, name, messages, file },
@@ -83,14 +81,25 @@ async function unlessRunning<Lock>(locking: Promise<Lock>): Promise<Lock | null>
   }
 }
 
-/** On disk when it resolves. Throws Exit when there is such a file already. */
-async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
+/**
+ * Makes the file first, so that a line lets go of its connection for none that cannot be. What `run` writes is on disk
+ * when that resolves, and stays; a file without it goes. Throws Exit when there is such a file already.
+ */
+async function toNewFile<T>(
+  path: string,
+  run: (write: (bytes: Uint8Array) => Promise<void>) => Promise<T>,
+): Promise<T> {
   const file = await createFile(path);
+  let isWritten = false;
   try {
-    await writeAll(file, bytes);
-    await file.sync();
+    return await run(async (bytes) => {
+      await writeAll(file, bytes);
+      await file.sync();
+      isWritten = true;
+    });
   } finally {
     file.close();
+    if (!isWritten) await Deno.remove(path);
   }
 }
 

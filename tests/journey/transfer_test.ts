@@ -26,6 +26,19 @@ onStage(
       PALOMA_PASSPHRASE: "short",
     });
     assert.equal(short.code, 2);
+    // A file that cannot be made costs the line nothing.
+    await Deno.writeTextFile(file, "in the way");
+    const { data: { connectedSince } } = await stage.api.call("GET", `/sessions/${line.sessionId}/health`);
+    for (const [to, says] of [[file, /exists already/], [join(temp.path, "none", "a.line"), /No such file/]] as const) {
+      const { code, stderr } = await tryCommand(["line", "export", line.sessionId, to], env);
+      assert.equal(code, 1);
+      assert.match(stderr, says);
+    }
+    assert.equal(await Deno.readTextFile(file), "in the way");
+    await Deno.remove(file);
+    const { data: health } = await stage.api.call("GET", `/sessions/${line.sessionId}/health`);
+    assert.equal(health.connectedSince, connectedSince);
+    assert.equal((await stage.session(line)).status, "connected");
     await stage.api.call("POST", `/sessions/${line.sessionId}/disconnect`);
     const waiting: { messageId: string; text: string }[] = [];
     for (const text of ["first of those that wait", "second of those that wait", "third of those that wait"]) {

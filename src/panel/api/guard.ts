@@ -119,8 +119,13 @@ export function makeGuard(deps: GuardDeps): Guard {
     return account;
   }
 
+  /** A trusted proxy that forwards for nobody counts: so a port comes in that Docker publishes on the machine's loopback. */
+  const isOwnMachine = (c: ApiContext) =>
+    isInNetworks(LOOPBACK, clientAddress(c)) ||
+    isInNetworks(proxies, peerOf(c)) && c.req.header("x-forwarded-for") === undefined;
+
   async function checkPlace(c: ApiContext): Promise<void> {
-    if (!isInNetworks(LOOPBACK, clientAddress(c)) && !await people.hasOperator()) {
+    if (!isOwnMachine(c) && !await people.hasOperator()) {
       throw new Refusal(
         "not_permitted",
         "Until there is an operator, the panel opens on the gateway's own machine only, or through a tunnel to it.",

@@ -24,6 +24,21 @@ Deno.test("until there is an operator the panel opens on the gateway's own machi
     assert.equal((await visit.ask("GET", "/state", undefined, { from })).status, 200);
   }));
 
+Deno.test("until there is an operator a trusted proxy speaks for whom it names, else for the machine it is on", () =>
+  withApi(async (world) => {
+    const visit = new PanelVisit(world);
+    const status = async (from: string, forwarded?: string) => {
+      const headers: Record<string, string> = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
+      return (await visit.ask("GET", "/state", undefined, { from, headers })).status;
+    };
+    assert.equal(await status("172.18.0.1"), 200, "Docker's bridge, for a port of the machine's loopback");
+    assert.equal(await status("172.18.0.1", "127.0.0.1"), 200);
+    assert.equal(await status("172.18.0.1", "198.51.100.7"), 403);
+    assert.equal(await status("172.18.0.5", "172.18.0.1"), 403);
+    assert.equal(await status("172.18.0.1", ""), 403);
+    assert.equal(await status("198.51.100.7"), 403);
+  }, { trustedProxies: ["172.16.0.0/12"] }));
+
 Deno.test("a link makes one login, and is dead after", () =>
   withApi(async (world) => {
     const visit = new PanelVisit(world);
