@@ -8,7 +8,7 @@ import { type Json, until } from "../src/cli/client.ts";
 import { type Random, systemClock } from "../src/runtime.ts";
 import { decode, type DecodeContext } from "../src/whatsapp/baileys/incoming/decode.ts";
 import { seededRandom } from "../tests/support/runtime.ts";
-import { openStage, type Stage } from "../tests/support/stage.ts";
+import { type LinkedLine, openStage, type Stage } from "../tests/support/stage.ts";
 import { asksForAck, mutated, strangeStanzas } from "../tests/support/strange_stanzas.ts";
 import { parsed, scriptCommand, whole } from "./command.ts";
 
@@ -87,8 +87,9 @@ async function throwStanzas(stage: Stage): Promise<void> {
   const [companion] = account.companions.values();
   /** Apart from the one reconnection of a line that can decrypt nothing. */
   const isEnd = ({ msg, reason }: Json) => msg === "a line's connection ended" && !/can't be decrypted/.test(reason);
-  const ends = () => lines.map((one) => stage.logOf(one).filter(isEnd).map(({ reason }) => reason));
-  const before = ends();
+  const endsOf = async (line: LinkedLine): Promise<string[]> =>
+    (await stage.logOf(line)).filter(isEnd).map(({ reason }) => reason);
+  const before = await Promise.all(lines.map(endsOf));
   const stanzas = strangeStanzas({ line: account.jid, peer: `${ANA}@s.whatsapp.net`, group, random });
   for (let thrown = 0; thrown < count; thrown += BATCH) {
     const size = Math.min(BATCH, count - thrown);
@@ -103,10 +104,10 @@ async function throwStanzas(stage: Stage): Promise<void> {
     });
     if (broken.length > 20) return;
   }
-  lines.forEach((line, i) => {
-    const since = ends()[i]!.slice(before[i]!.length);
+  for (const [i, line] of lines.entries()) {
+    const since = (await endsOf(line)).slice(before[i]!.length);
     if (since.length > 0) broken.push(`${line.number} lost its connection: ${since.join(" ")}`);
-  });
+  }
   for (const line of lines) await stage.status(await stage.sendText(line, ANA, `still there: ${line.number}`), "sent");
 }
 

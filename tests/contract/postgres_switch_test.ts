@@ -12,6 +12,8 @@ import { until } from "../support/until.ts";
 
 const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
 const through = (url: string, port: number) => Object.assign(new URL(url), { port: String(port) }).href;
+/** What a silence costs a test, and no answer of a server that is there takes. */
+const TIMED_OUT_MS = 4_000;
 const isUnavailable = (error: unknown) => error instanceof StoreError && error.code === "unavailable";
 
 /** As many reads at a time as there may be connections. */
@@ -147,7 +149,7 @@ if (WITHOUT_POSTGRES) {
 
   test("when its machine vanishes without a word, one time-out finds out all connections", async (server) => {
     await using relay = await startRelay(server.port);
-    const kv = await open(`${through(await server.database(), relay.port)}?query_timeout=500`);
+    const kv = await open(`${through(await server.database(), relay.port)}?query_timeout=${TIMED_OUT_MS}`);
     await readAll(kv);
     const connections = "select count(*) from pg_stat_activity where application_name = 'paloma'";
     assert.ok(Number(await server.sql(connections)) > 2);
@@ -165,7 +167,9 @@ if (WITHOUT_POSTGRES) {
     const again = Promise.withResolvers<void>();
     // Their clocks stand still: nobody finds out by asking now and then.
     const far = await postgresWire(url, { runtime: testRuntime(1) })({ rang: heard.resolve, missed() {} });
-    const wire = await postgresWire(`${through(url, relay.port)}?query_timeout=500`, { runtime: testRuntime(2) })({
+    const wire = await postgresWire(`${through(url, relay.port)}?query_timeout=${TIMED_OUT_MS}`, {
+      runtime: testRuntime(2),
+    })({
       rang() {},
       missed: again.resolve,
     });

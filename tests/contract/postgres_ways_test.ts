@@ -63,8 +63,7 @@ Deno.test({
     const server = await startPostgres();
     try {
       await using pooler = await startPooler(await server.database());
-      const a = await until(() => open(pooler.url, 1).catch(() => null), "the pooler");
-      const b = await open(pooler.url, 2);
+      const [a, b] = [await open(pooler.url, 1), await open(pooler.url, 2)];
       const sequence = ["sequence"];
       const write = (i: number) =>
         new Change().set(["row", i], i).add(["n"], 1).ordered(sequence, (order) => [

@@ -1,12 +1,13 @@
 /** The faults of the control API, as Baileys as it comes meets them: each on one line while another never notices. */
 import assert from "node:assert/strict";
 import { startNetwork } from "../../src/sandbox/network.ts";
-import { type BareClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
+import { type BareClient, sendText, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines } from "../support/two_lines.ts";
 import { until } from "../support/until.ts";
 import { silentRuntime } from "../support/runtime.ts";
 
-const send = (client: BareClient, text: string) => client.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text });
+const send = (client: BareClient, text: string, messageId?: string) =>
+  sendText(client, `${ANA}@s.whatsapp.net`, text, messageId);
 
 for (
   const [kind, code, stays] of [
@@ -39,8 +40,9 @@ onLines("nack refuses the next messages with its code and relays none of them", 
   await cause({ kind: "nack", error: 479, count: 2 });
   const errors = [];
   for (const text of ["one", "two", "three"]) {
-    const sent = await send(line, text);
-    errors.push((await untilAck(line.socket, sent!.key.id!)).attrs.error);
+    const { written, acknowledged } = send(line, text);
+    await written;
+    errors.push((await acknowledged).attrs.error);
   }
   assert.deepEqual(errors, ["479", "479", undefined]);
   const ana = network.phone(ANA)!;
@@ -51,9 +53,10 @@ onLines("nack refuses the next messages with its code and relays none of them", 
 
 onLines("hold_acks relays a message at once and acknowledges it later", async ({ network, line, cause, lift }) => {
   await cause({ kind: "hold_acks", seconds: 600 });
-  const sent = await send(line, "held");
   const order: string[] = [];
-  const acknowledged = untilAck(line.socket, sent!.key.id!).then(() => order.push("acknowledged"));
+  const held = send(line, "held");
+  const acknowledged = held.acknowledged.then(() => order.push("acknowledged"));
+  await held.written;
   await until(() => network.phone(ANA)!.inbox().length === 1);
   order.push("relayed");
   await lift();
@@ -65,13 +68,13 @@ onLines(
   "a message whose ack was lost is acknowledged again and relayed once",
   async ({ network, line, cause, lift }) => {
     await cause({ kind: "hold_acks", seconds: 600 });
-    const sent = await send(line, "once");
+    const { written, messageId } = send(line, "once");
+    await written;
     await until(() => network.phone(ANA)!.inbox().length === 1);
     await line.close();
     await lift();
     await line.reconnect();
-    await line.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text: "once" }, { messageId: sent!.key.id! });
-    const { attrs } = await untilAck(line.socket, sent!.key.id!);
+    const { attrs } = await send(line, "once", messageId).acknowledged;
     assert.equal(attrs.error, undefined);
     await network.phone(ANA)!.idle();
     assert.deepEqual(network.phone(ANA)!.inbox().map(({ copies }) => copies), [1]);
@@ -81,13 +84,13 @@ onLines(
 
 onLines("silence delays both directions and loses nothing", async ({ network, line, cause, lift }) => {
   await cause({ kind: "silence", seconds: 600 });
-  const sent = send(line, "into the silence");
+  const { written } = send(line, "into the silence");
   await network.phone(ANA)!.sendMessage({ to: LINE, text: "out of it" });
   await network.phone(ANA)!.idle();
   assert.equal(network.phone(ANA)!.inbox().filter(({ fromMe }) => !fromMe).length, 0);
   assert.equal(line.received.length, 0);
   await lift();
-  await sent;
+  await written;
   await until(() => network.phone(ANA)!.inbox().find(({ text }) => text === "into the silence"));
   await until(() => line.received.find(({ message }) => message?.conversation === "out of it"));
 });

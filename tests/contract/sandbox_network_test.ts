@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { participantHash } from "../../src/sandbox/world/participant_hash.ts";
 import { type BinaryNode, child } from "../../src/sandbox/world/stanza.ts";
-import { linkedClient, untilAck, untilClosed } from "../support/bare_baileys.ts";
+import { linkedClient, sendText, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
 import { until } from "../support/until.ts";
 
@@ -67,10 +67,10 @@ onLines("a restriction is told, can be asked for, and refuses new chats alone", 
   const lock = { isActive: true, timeEnforcementEnds: new Date(end), enforcementType: "WEB_COMPANION_ONLY" };
   assert.deepEqual(updates[0], lock);
   assert.deepEqual(await line.socket.fetchAccountReachoutTimelock(), lock);
-  const refused = await line.socket.sendMessage(`${ANA}@s.whatsapp.net`, { text: "cold" });
-  assert.equal((await untilAck(line.socket, refused!.key.id!)).attrs.error, "463");
-  const passed = await line.socket.sendMessage(`${OTHER}@s.whatsapp.net`, { text: "known" });
-  assert.equal((await untilAck(line.socket, passed!.key.id!)).attrs.error, undefined);
+  const refused = sendText(line, `${ANA}@s.whatsapp.net`, "cold");
+  assert.equal((await refused.acknowledged).attrs.error, "463");
+  const passed = sendText(line, `${OTHER}@s.whatsapp.net`, "known");
+  assert.equal((await passed.acknowledged).attrs.error, undefined);
 });
 
 onLines("a cap on new chats is told and can be asked for", async ({ line, cause }) => {

@@ -21,7 +21,7 @@ Deno.test("a line that hears nothing, or nothing it can read, is connected anew 
       return stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text });
     };
     /** Time passes, in which the network answers pings, until it is so. */
-    const passes = (isSo: () => boolean | Promise<boolean>, what: string) =>
+    const passes = (isSo: () => Promise<boolean>, what: string) =>
       until(async () => {
         if (await isSo()) return true;
         // It hears from the network before more time passes: otherwise that would be a silence.
@@ -34,22 +34,22 @@ Deno.test("a line that hears nothing, or nothing it can read, is connected anew 
         const { status, reason } = await stage.session(line);
         return status === "connected" && reason === null;
       }, "a line that is well");
-    const ended = () => stage.logOf(line).filter(({ msg }) => msg === "a line's connection ended");
+    const ended = async () => (await stage.logOf(line)).filter(({ msg }) => msg === "a line's connection ended");
 
     await stage.api.call("POST", `${path}/disconnect`);
     await write("kept for a line that does not hear");
     await fault("deaf", 2);
-    const before = ended().length;
+    const before = (await ended()).length;
     await stage.api.call("POST", `${path}/reconnect`);
     await isWell();
-    await passes(() => ended().length > before, "a new connection");
-    assert.match(ended().at(-1)!.reason, /messages wait, and gives none/);
+    await passes(async () => (await ended()).length > before, "a new connection");
+    assert.match((await ended()).at(-1)!.reason, /messages wait, and gives none/);
     const deaf = /messages wait, and gives none/;
     await passes(async () => {
       const { status, reason } = await stage.session(line);
       return status === "connected" && deaf.test(reason ?? "");
     }, "the reason of a line that is connected");
-    assert.equal(ended().length, before + 1, "another connection would not help either");
+    assert.equal((await ended()).length, before + 1, "another connection would not help either");
 
     await fault("drop", 1);
     await isWell();

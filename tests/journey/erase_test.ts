@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
+import type { Json } from "../../src/cli/client.ts";
 import { readConfig } from "../../src/config.ts";
 import { openBucket } from "../../src/media/bucket.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
@@ -99,6 +100,15 @@ onStage(
     for (const number of [ANA, BEN]) {
       const { id } = await stage.arrival(number, ({ text }) => text === "for the group");
       await stage.control.call("POST", `/phones/${number}/read`, { id });
+    }
+    // What is on its way would name her again after she was erased.
+    const told = ({ event, data }: Json, id: string, status: string) =>
+      event === "message.status" && data.messageId === id && data.status === status;
+    for (const id of [toAna, toLid, toBen]) await stage.event(line, (event) => told(event, id, "delivered"));
+    for (const number of [ANA, BEN]) {
+      const { lid: participant } = await stage.control.call("GET", `/phones/${number}`);
+      const isHers = (event: Json) => told(event, toGroup, "read") && event.data.participant === participant;
+      await stage.event(line, isHers);
     }
     const file = {
       to: LINE,

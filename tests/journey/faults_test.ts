@@ -45,7 +45,7 @@ function onFault(name: string, run: (scene: Scene) => Promise<void>, options: St
     await run(scene);
     await Promise.all(meanwhile);
     assert.deepEqual(transitions(await stage.events(other)), ["connected"], "the other line noticed");
-    assert.deepEqual(ends(stage, other), ["restart 515"], "the other line's connection ended");
+    assert.deepEqual(await ends(stage, other), ["restart 515"], "the other line's connection ended");
   }, options);
 }
 
@@ -64,8 +64,8 @@ function transitions(events: Json[]): string[] {
 }
 
 /** How the line's connections ended, from the log; the first is the 515 that follows a link. */
-function ends(stage: Stage, line: LinkedLine): string[] {
-  return stage.logOf(line).filter(({ msg }) => msg === "a line's connection ended")
+async function ends(stage: Stage, line: LinkedLine): Promise<string[]> {
+  return (await stage.logOf(line)).filter(({ msg }) => msg === "a line's connection ended")
     .map(({ kind, code }) => code === undefined || code === null ? kind : `${kind} ${code}`);
 }
 
@@ -98,7 +98,7 @@ for (
     await scene.arrives("written while the line was away");
     assert.deepEqual(await scene.queue(line), []);
     assert.deepEqual(transitions(await scene.events(line)), ["connected", `disconnected: ${reason}`, "connected"]);
-    assert.deepEqual([...new Set(ends(scene, line))], ["restart 515", end]);
+    assert.deepEqual([...new Set(await ends(scene, line))], ["restart 515", end]);
   });
 }
 
@@ -114,7 +114,7 @@ onFault("restart: the line logs in again at once", async (scene) => {
     "disconnected: The network asked to connect again.",
     "connected",
   ]);
-  assert.deepEqual(ends(scene, line), ["restart 515", "restart 515"]);
+  assert.deepEqual(await ends(scene, line), ["restart 515", "restart 515"]);
 });
 
 onFault("replace: the line stays away until its owner asks, what is sent waits", async (scene) => {
@@ -126,13 +126,13 @@ onFault("replace: the line stays away until its owner asks, what is sent waits",
   await scene.cause({ kind: "unavailable" }); // would end the log-in of a line that fights back
   const [waiting] = await scene.queue(line);
   assert.deepEqual([waiting.messageId, waiting.status, waiting.estimatedDeparture], [messageId, "queued", null]);
-  assert.deepEqual(ends(scene, line), ["restart 515", "replaced 440"]);
+  assert.deepEqual(await ends(scene, line), ["restart 515", "replaced 440"]);
 
   await api.call("POST", `/sessions/${line.sessionId}/reconnect`);
   await scene.status(messageId, "sent");
   await scene.arrives("written while another client had the link");
   assert.deepEqual(transitions(await scene.events(line)), ["connected", `disconnected: ${reason}`, "connected"]);
-  assert.deepEqual(ends(scene, line), ["restart 515", "replaced 440", "unavailable 503"]);
+  assert.deepEqual(await ends(scene, line), ["restart 515", "replaced 440", "unavailable 503"]);
 });
 
 onFault("logout: the link is gone, what waits fails and says why, and a new QR links again", async (scene) => {
@@ -157,8 +157,8 @@ onFault("logout: the link is gone, what waits fails and says why, and a new QR l
   const events = await scene.events(line);
   assert.deepEqual(transitions(events), ["connected", "logged_out: The network says that the link is gone."]);
   assert.equal(events.find(({ event }) => event === "message.failed").data.error.code, "session_logged_out");
-  assert.deepEqual(ends(scene, line), ["restart 515", "logged_out 401"]);
-  const [failed] = scene.logOf(line).filter(({ msg }) => msg === "messages of a line were failed");
+  assert.deepEqual(await ends(scene, line), ["restart 515", "logged_out 401"]);
+  const [failed] = (await scene.logOf(line)).filter(({ msg }) => msg === "messages of a line were failed");
   assert.deepEqual([failed.count, failed.code], [1, "session_logged_out"]);
 
   await api.call("POST", `/sessions/${line.sessionId}/reconnect`);
@@ -185,7 +185,7 @@ onFault("hold_acks: processing until the ack is there, and nothing overtakes", a
   await scene.status(first, "sent");
   assert.equal((await wireOf(scene)).length, 2);
   assert.deepEqual(transitions(await scene.events(line)), ["connected"]);
-  assert.deepEqual(attempts(scene, line), ["sent", "sent"]);
+  assert.deepEqual(await attempts(scene, line), ["sent", "sent"]);
 });
 
 onFault(
@@ -199,7 +199,7 @@ onFault(
     await scene.status(messageId, "sent");
     await scene.arrives("its ack is lost");
     assert.deepEqual([...new Set((await wireOf(scene)).map((entry) => entry.id))], [id]);
-    assert.equal(attempts(scene, scene.line)[0], "unknown");
+    assert.equal((await attempts(scene, scene.line))[0], "unknown");
   },
 );
 
@@ -220,7 +220,7 @@ onFault("nack: a final refusal fails the message at once, and the next one leave
   const failures = (await scene.events(line)).filter(({ event }) => event === "message.failed");
   assert.deepEqual(failures.map(({ data }) => data.messageId), [refused]);
   assert.equal((await scene.session(line)).status, "connected");
-  assert.deepEqual(attempts(scene, line), ["refused: refused", "sent"]);
+  assert.deepEqual(await attempts(scene, line), ["refused: refused", "sent"]);
 });
 
 onFault("nack: a passing refusal is tried again under the same id", async (scene) => {
@@ -229,7 +229,7 @@ onFault("nack: a passing refusal is tried again under the same id", async (scene
   await scene.status(messageId, "sent");
   const { id } = await scene.arrives("refused for now");
   assert.deepEqual((await wireOf(scene)).map((entry) => entry.id), [id, id]);
-  assert.deepEqual(attempts(scene, scene.line), ["retry", "sent"]);
+  assert.deepEqual(await attempts(scene, scene.line), ["retry", "sent"]);
 });
 
 onFault("duplicate: a message that the network delivers twice is one event", async (scene) => {
@@ -245,8 +245,10 @@ onFault("duplicate: a message that the network delivers twice is one event", asy
 });
 
 /** What came of the line's attempts to send, from the log. */
-function attempts(stage: Stage, line: LinkedLine): string[] {
-  return stage.logOf(line).flatMap(({ outcome, code }) => outcome ? [code ? `${outcome}: ${code}` : outcome] : []);
+async function attempts(stage: Stage, line: LinkedLine): Promise<string[]> {
+  return (await stage.logOf(line)).flatMap(({ outcome, code }) =>
+    outcome ? [code ? `${outcome}: ${code}` : outcome] : []
+  );
 }
 
 /** The line's message stanzas as the server saw them. */

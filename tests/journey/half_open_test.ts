@@ -43,7 +43,7 @@ onStage(
     const [waiting] = await stage.queue(sending!);
     assert.deepEqual([waiting.messageId, waiting.status, waiting.estimatedDeparture], [messageId, "queued", null]);
     assert.ok(
-      stage.logOf(idle!).some(({ msg, kind }) => msg === "a line's connection ended" && kind === "lost"),
+      (await stage.logOf(idle!)).some(({ msg, kind }) => msg === "a line's connection ended" && kind === "lost"),
     );
 
     // The other line sends all the while, and its status never changed.

@@ -21,8 +21,13 @@ async function talks(stage: Stage, line: LinkedLine): Promise<void> {
   await stage.status(await stage.sendText(line, ANA, text), "sent");
 }
 
+/** The code that the owner is to type. */
+const pairingCode = (stage: Stage, { sessionId }: LinkedLine): Promise<string> =>
+  until(async () => (await stage.api.call("GET", `/sessions/${sessionId}/qr`)).pairingCode, "a code");
+
 /** How often a login of the line was refused so far. */
-const refusals = (stage: Stage, line: LinkedLine) => stage.logOf(line).filter(({ kind }) => kind === "refused").length;
+const refusals = async (stage: Stage, line: LinkedLine) =>
+  (await stage.logOf(line)).filter(({ kind }) => kind === "refused").length;
 
 const metrics = async (stage: Stage) => await (await fetch(new URL("/metrics", stage.gateway.baseUrl))).text();
 const disconnects = async (stage: Stage, line: LinkedLine) =>
@@ -41,7 +46,7 @@ onStage(
     }
     assert.equal(await disconnects(stage, line), 0);
     assert.match(await metrics(stage), /paloma_network_stanzas_unhandled_total\{tag="status",type="[^"]*"\} 3/);
-    const named = stage.logOf(line).filter(({ msg }) => /kind of stanza/.test(msg));
+    const named = (await stage.logOf(line)).filter(({ msg }) => /kind of stanza/.test(msg));
     assert.ok(named.length <= 1);
   },
 );
@@ -69,7 +74,7 @@ onStage("a code that the network refuses is not shown, and the session says why"
     assert.deepEqual(shown, { status: "disconnected", qr: null, pairingCode: null });
     // The owner asks again, and gets one.
     await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
-    const { pairingCode: code } = await stage.api.call("GET", `/sessions/${line.sessionId}/qr`);
+    const code = await pairingCode(stage, line);
     assert.equal((await stage.control.call("POST", `/phones/${number}/enter-code`, { code })).status, "linked");
     await stage.sessionStatus(line, "connected");
   }
@@ -105,14 +110,14 @@ onStage("each refusal of a login has its own reason, and is not tried on and on"
     await fault(stage, "drop");
     const seen = await until(async () => {
       const session = await stage.session(line);
-      return refused === refusals(stage, line) && reason.test(session.reason ?? "") ? session : null;
+      return refused === await refusals(stage, line) && reason.test(session.reason ?? "") ? session : null;
     }, `the reason of ${error}`);
     assert.equal(seen.status, "disconnected");
     await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
     await stage.sessionStatus(line, "connected");
     await talks(stage, line);
   }
-  assert.equal(refusals(stage, line), refused);
+  assert.equal(await refusals(stage, line), refused);
 });
 
 onStage("a line may write to the chats of before its link, and to others by a token that it makes", async (stage) => {
@@ -120,7 +125,7 @@ onStage("a line may write to the chats of before its link, and to others by a to
   // Whoever writes lets the other side write, and the phone keeps the token.
   await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "before the link" });
   const line = await stage.link(LINE);
-  const isTaken = () => stage.logOf(line).some(({ salt, tokens }) => salt === true && tokens === 1);
+  const isTaken = async () => (await stage.logOf(line)).some(({ salt, tokens }) => salt === true && tokens === 1);
   await until(isTaken, "the history");
   await fault(stage, "demand_token", { count: 2 });
   for (const to of [ANA, BEN]) await stage.status(await stage.sendText(line, to, `wanted by ${to}`), "sent");
@@ -129,7 +134,8 @@ onStage("a line may write to the chats of before its link, and to others by a to
   await fault(stage, "restrict", { until: 0 });
 
   await fault(stage, "new_salt");
-  const isRenewed = () => stage.logOf(line).some(({ msg }) => msg === "the salt of an account's settings was taken");
+  const isRenewed = async () =>
+    (await stage.logOf(line)).some(({ msg }) => msg === "the salt of an account's settings was taken");
   await until(isRenewed, "the new salt");
   await fault(stage, "demand_token");
   await stage.status(await stage.sendText(line, CLEO, "by a token of the new salt"), "sent");
@@ -181,12 +187,8 @@ onStage("a line counts its logins, is named as browsers are, and lets the owner'
     pairingPhone: LINE,
   });
   // The network gives no code to a companion whose name it does not like.
-  const code = await until(
-    async () => (await stage.api.call("GET", `/sessions/${sessionId}/qr`)).pairingCode,
-    "a code",
-  );
-  await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
   const line = { sessionId, number: LINE };
+  await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code: await pairingCode(stage, line) });
   await stage.sessionStatus(line, "connected");
   const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
   await until(() => !companion!.available, "a line that is away");

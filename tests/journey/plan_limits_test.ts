@@ -77,6 +77,9 @@ Deno.test("new chats, warm-up and typing follow the plan, history ends, and a de
       return devices.length === 0;
     }, "the line to be unlinked");
     assert.equal((await stage.request("GET", "/sessions")).status, 401);
-    assert.deepEqual(JSON.parse(await runCommand(["account", "list", "--json"], stage.env)), []);
+    await until(
+      async () => JSON.parse(await runCommand(["account", "list", "--json"], stage.env)).length === 0,
+      "the account to go",
+    );
   });
 });

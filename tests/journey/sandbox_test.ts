@@ -44,7 +44,10 @@ Deno.test("sandbox --json prints one line with the keys that scripts rely on, st
       async () => (await api.call("GET", `/messages/${messageId}/status`)).status === "sent",
       "the status sent",
     );
-    const [message] = await control.call("GET", "/phones/4917000000001/messages");
+    const message = await until(
+      async () => (await control.call("GET", "/phones/4917000000001/messages"))[0],
+      "the message at the phone",
+    );
     assert.equal(message.text, "Hello from the sandbox");
     assert.equal((await fetch(ready.panelUrl)).status, 200);
   } finally {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { element } from "../../src/sandbox/world/stanza.ts";
 import { seededRandom } from "../support/runtime.ts";
-import { onStage } from "../support/stage.ts";
+import { type LinkedLine, onStage } from "../support/stage.ts";
 import { asksForAck, strangeStanzas } from "../support/strange_stanzas.ts";
 import { until } from "../support/until.ts";
 
@@ -18,7 +18,9 @@ onStage("200 stanzas of every type are acknowledged, end no line, and the other 
   const { switchboard: { directory } } = stage.network;
   const account = directory.account(LINE)!;
   const [companion] = account.companions.values();
-  const changes = [line, other].map((one) => stage.logOf(one).filter(({ msg }) => msg === "a line changed").length);
+  const changes = async (one: LinkedLine) =>
+    (await stage.logOf(one)).filter(({ msg }) => msg === "a line changed").length;
+  const before = [await changes(line), await changes(other)];
 
   const cast = { line: account.jid, peer: `${ANA}@s.whatsapp.net`, group, random: seededRandom(9) };
   // Whoever writes or rings chooses the id.
@@ -40,8 +42,7 @@ onStage("200 stanzas of every type are acknowledged, end no line, and the other 
   for (const one of [line, other]) {
     await stage.status(await stage.sendText(one, ANA, `still there: ${one.number}`), "sent");
   }
-  const after = [line, other].map((one) => stage.logOf(one).filter(({ msg }) => msg === "a line changed").length);
-  assert.deepEqual(after, changes, "a line noticed");
+  assert.deepEqual([await changes(line), await changes(other)], before, "a line noticed");
   const metrics = await (await fetch(stage.gateway.baseUrl.replace("/v1", "/metrics"))).text();
   assert.match(metrics, /^paloma_network_stanzas_unhandled_total\{tag="notification",type="psa"\} \d+$/m);
 });

@@ -5,6 +5,7 @@ import {
   type BinaryNode,
   type ConnectionState,
   DEFAULT_CONNECTION_CONFIG,
+  generateMessageIDV2,
   initAuthCreds,
   makeWASocket,
   type SignalDataTypeMap,
@@ -113,9 +114,11 @@ export async function untilClosed(socket: WASocket): Promise<number | undefined>
   return (lastDisconnect?.error as { output?: { statusCode?: number } } | undefined)?.output?.statusCode;
 }
 
-/** Resolves with the network's answer to the next message with this id. */
-export function untilAck(socket: WASocket, id: string): Promise<BinaryNode> {
-  return new Promise((resolve) => socket.ws.once(`CB:ack,id:${id}`, resolve));
+/** `written` resolves when the message is on its way, `acknowledged` with the network's answer to it. */
+export function sendText({ socket }: BareClient, jid: string, text: string, messageId = generateMessageIDV2()) {
+  // Before: the answer may be there as soon as the message is.
+  const acknowledged = new Promise<BinaryNode>((resolve) => socket.ws.once(`CB:ack,id:${messageId}`, resolve));
+  return { messageId, acknowledged, written: socket.sendMessage(jid, { text }, { messageId }) };
 }
 
 function memoryKeys(rows: Map<string, unknown>): AuthenticationState["keys"] {

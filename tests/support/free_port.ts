@@ -18,6 +18,13 @@ export function freePort(): number {
   }
 }
 
+/** Whether anybody takes connections on that port of loopback. */
+export async function listens(port: number): Promise<boolean> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch(() => null);
+  connection?.close();
+  return connection !== null;
+}
+
 /** Whether anybody answers HTTP there, whatever the answer. */
 export async function answers(url: string): Promise<boolean> {
   return await fetch(url).then(async (answer) => {

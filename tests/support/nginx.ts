@@ -1,6 +1,6 @@
 /** nginx as `ops/nginx.conf` sets it up, before a gateway: TLS, and the whole of the gateway below `/paloma` too. */
 import { join } from "node:path";
-import { freePort } from "./free_port.ts";
+import { freePort, listens } from "./free_port.ts";
 import { until } from "./until.ts";
 
 const ROOT = join(import.meta.dirname!, "..", "..");
@@ -33,12 +33,7 @@ export async function startNginx(gatewayPort: string, folder: string): Promise<{
     stderr: "null",
   }).spawn();
   const url = `https://hook.test:${port}`;
-  const listens = async () => {
-    const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch(() => null);
-    connection?.close();
-    return connection && true;
-  };
-  await until(listens, "nginx to listen");
+  await until(() => listens(port), "nginx to listen");
   return {
     url,
     async stop() {

@@ -1,4 +1,5 @@
 /** The panel in a browser, as people go through it. */
+import type { Buffer } from "node:buffer";
 import type { Locator, Page } from "playwright-core";
 import { runCommand } from "./gateway_process.ts";
 import type { Stage } from "./stage.ts";
@@ -51,13 +52,21 @@ export async function scanFrom(
     if (await done.isVisible()) return true;
     const source = await picture.getAttribute("src", { timeout: 1_000 }).catch(() => null);
     if (!source || source === shown) return null;
-    const pixels = await picture.screenshot({ timeout: 15_000 }).catch(() => null);
-    if (!pixels) return null;
+    const pixels = await drawn(picture).catch(() => null);
+    if (!pixels || await picture.getAttribute("src", { timeout: 1_000 }).catch(() => null) !== source) return null;
     shown = source;
     const qr = `data:image/png;base64,${pixels.toString("base64")}`;
     await stage.control.call("POST", `/phones/${number}/scan`, { qr });
     return null;
   }, "the page to show the line connected");
+}
+
+/** The picture's pixels; the page may have its address before it has drawn it. Throws when it goes meanwhile. */
+async function drawn(picture: Locator): Promise<Buffer> {
+  await picture.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode(), null, {
+    timeout: 15_000,
+  });
+  return await picture.screenshot({ timeout: 15_000 });
 }
 
 /** Has the panel make a link by which somebody else links the line; it is shown until its dialog is closed. */

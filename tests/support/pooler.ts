@@ -1,6 +1,7 @@
 /** A PgBouncer in front of a test's PostgreSQL, which gives each transaction any of its few sessions. */
 import { join } from "node:path";
-import { freePort } from "./free_port.ts";
+import { freePort, listens } from "./free_port.ts";
+import { until } from "./until.ts";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
 
@@ -29,6 +30,7 @@ export async function startPooler(database: string): Promise<AsyncDisposable & {
   // It refuses to run as root.
   const user = Deno.uid() === 0 ? ["-u", "postgres"] : [];
   const pooler = new Deno.Command(PROGRAM, { args: ["-q", ...user, file], stdout: "null", stderr: "null" }).spawn();
+  await until(() => listens(port), "the pooler to listen");
   url.port = String(port);
   return {
     url: url.href,

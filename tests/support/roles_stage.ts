@@ -1,6 +1,6 @@
 /** APIs and workers, each a process, on one shared store and the simulated network. */
 import { fileURLToPath } from "node:url";
-import { type Client, httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
+import { type Client, GIVE_UP_AFTER_MS, httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import { runCommand, startCommand, type Started } from "./gateway_process.ts";
@@ -148,7 +148,7 @@ export class RolesStage {
   }
 
   async metric(worker: Process, name: string): Promise<number> {
-    const text = await (await fetch(`${worker.url}/metrics`, { signal: AbortSignal.timeout(5_000) })).text();
+    const text = await (await fetch(`${worker.url}/metrics`, { signal: AbortSignal.timeout(GIVE_UP_AFTER_MS) })).text();
     return Number(new RegExp(`^${name} (\\d+)`, "m").exec(text)?.[1] ?? 0);
   }
 

@@ -62,8 +62,8 @@ export interface Stage<G extends RunningGateway = GatewayProcess> {
   events(line: LinkedLine): Promise<Json[]>;
   /** Waits for an event of the line that fits; resolves to the first. */
   event(line: LinkedLine, fits: (event: Json) => boolean): Promise<Json>;
-  /** What the gateway's log says of the line, parsed. */
-  logOf(line: LinkedLine): Json[];
+  /** What the running gateway's log says of the line, parsed. */
+  logOf(line: LinkedLine): Promise<Json[]>;
   /** Stops everything and fails if the log holds a key, a text, a QR or a code, or one of `more`. */
   end(more?: Iterable<Secret>): Promise<void>;
   /** Stops everything, whatever state it is in: for a test that has failed already. */
@@ -158,8 +158,14 @@ export async function openStageWith<G extends RunningGateway>(
     queue: async ({ sessionId }) => (await api.call("GET", `/sessions/${sessionId}/queue`)).data,
     events: async ({ sessionId }) => (await api.call("GET", `/events?limit=1000&sessionId=${sessionId}`)).data,
     event: (line, fits) => until(async () => (await stage.events(line)).find(fits), `an event that fits ${fits}`),
-    logOf: ({ sessionId }) =>
-      gateway.log().split("\n").filter((text) => text.includes(sessionId)).map((text) => JSON.parse(text)),
+    async logOf({ sessionId }) {
+      // Answers overtake the log on their way here: what was written before this one is here when its own line is.
+      const { headers, body } = await stage.request("GET", "/account");
+      await body?.cancel();
+      const whole = () => gateway.log().split("\n").slice(0, -1);
+      await until(() => whole().some((text) => text.includes(headers.get("x-request-id")!)), "a request in the log");
+      return whole().filter((text) => text.includes(sessionId)).map((text) => JSON.parse(text));
+    },
     async end(more = []) {
       for (const secret of more) secrets.add(secret);
       const code = await gateway.stop();
