@@ -1,6 +1,7 @@
 /** Each server on a real socket: clients that are slow, broken or never end. */
 import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
+import { GIVE_UP_AFTER_MS } from "../../../src/cli/client.ts";
 import { listen, type Listening } from "../../../src/http/listen/listen.ts";
 import type { ApiEnv } from "../../../src/http/api/context.ts";
 import type { Serve } from "../../../src/http/listen/serve.ts";
@@ -9,6 +10,7 @@ import { NODE_HAS_TIMEOUTS, serveNode } from "../../../src/http/listen/serve_nod
 import { settledWithin } from "../../../src/base/within.ts";
 import { withApi } from "../../support/api_world.ts";
 import { silentRuntime } from "../../support/runtime.ts";
+import { until } from "../../support/until.ts";
 
 const runtime = silentRuntime();
 /** For the tests that wait until they are over; a loaded machine would let them end other requests. */
@@ -256,9 +258,10 @@ onEachServer(
       withServer(world.app, async ({ port }) => {
         const head = "POST /nowhere HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
         const conversed = converse(port, [head, ...Array(200).fill("1\r\nx\r\n")]);
-        for (let round = 0; round < 100 && !await settledWithin(runtime.clock, 20, conversed); round++) {
+        await until(async () => {
           await world.runtime.clock.advance(5_000);
-        }
+          return await settledWithin(runtime.clock, 20, conversed);
+        }, "the end of the connection");
         assert.match(await conversed, /^HTTP\/1\.1 404 [\s\S]*connection: close[\s\S]*not_found/i);
       })
     ),
@@ -291,7 +294,7 @@ onEachServer("a stop waits for what goes on no longer than it may", async ({ sta
   const server = await start(app);
   const answer = assert.rejects(fetch(`${server.url}/slow`));
   await begun.promise;
-  assert.ok(await settledWithin(runtime.clock, 10_000, server.stop(50)), "the stop does not end");
+  assert.ok(await settledWithin(runtime.clock, GIVE_UP_AFTER_MS, server.stop(50)), "the stop does not end");
   await answer;
   goOn.resolve();
 });
@@ -319,6 +322,7 @@ onEachServer(
       text += new TextDecoder().decode(buffer.subarray(0, (await connection.read(buffer)) ?? assert.fail("no stream")));
     }
     stopping.resolve();
-    assert.ok(await settledWithin(runtime.clock, 10_000, server.stop(60_000)), "the stop waits for its client");
+    const stopped = server.stop(10 * GIVE_UP_AFTER_MS);
+    assert.ok(await settledWithin(runtime.clock, GIVE_UP_AFTER_MS, stopped), "the stop waits for its client");
   },
 );
